@@ -1,0 +1,190 @@
+//! Sliding log: the time and cost of every admitted request, for one period.
+//!
+//! An entry of time `e` counts at `t` while `e > t - P`. Equal times are one entry, so admissions keep at most
+//! `limit` entries; what is charged beyond the limit is bounded by [`LogRule::prune`].
+
+use std::collections::VecDeque;
+
+use crate::state::{Fit, Probe};
+use crate::time::{Instant, Span};
+
+/// A compiled sliding log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LogRule {
+    pub(crate) limit: u64,
+    pub(crate) period_ns: u64,
+}
+
+/// Entries by time, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Log {
+    entries: VecDeque<(Instant, u64)>,
+    sum: u128,
+}
+
+impl Log {
+    /// Bytes on the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<(Instant, u64)>()
+    }
+
+    /// Adds to the entry of `time`, making one where there is none.
+    pub(crate) fn add(&mut self, time: Instant, tokens: u64) {
+        if tokens == 0 {
+            return;
+        }
+        let place = self.entries.partition_point(|entry| entry.0 < time);
+        match self.entries.get_mut(place) {
+            Some(entry) if entry.0 == time => {
+                let added = tokens.min(u64::MAX - entry.1);
+                entry.1 += added;
+                self.sum += u128::from(added);
+            }
+            Some(_) | None => {
+                self.entries.insert(place, (time, tokens));
+                self.sum += u128::from(tokens);
+            }
+        }
+    }
+
+    /// Takes up to `tokens` from the entry of `time`.
+    pub(crate) fn remove_at(&mut self, time: Instant, tokens: u64) {
+        if let Ok(place) = self.entries.binary_search_by_key(&time, |entry| entry.0) {
+            self.lower(place, tokens);
+        }
+    }
+
+    /// Takes up to `tokens` from the newest entries.
+    pub(crate) fn remove_newest(&mut self, mut tokens: u64) {
+        while let Some(place) = self.entries.len().checked_sub(1).filter(|_| tokens > 0) {
+            tokens -= self.lower(place, tokens);
+        }
+    }
+
+    /// Takes up to `tokens` from one entry and says how many it had.
+    fn lower(&mut self, place: usize, tokens: u64) -> u64 {
+        let Some(entry) = self.entries.get_mut(place) else { return tokens };
+        let taken = tokens.min(entry.1);
+        entry.1 -= taken;
+        if entry.1 == 0 {
+            self.entries.remove(place);
+        }
+        self.sum = self.sum.saturating_sub(u128::from(taken));
+        taken
+    }
+
+    /// The sum of all entries.
+    pub(crate) const fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// Scales every entry by `numerator / denominator`, rounding up.
+    pub(crate) fn scale(&mut self, numerator: u64, denominator: u64) {
+        for entry in &mut self.entries {
+            entry.1 = crate::change::scaled(entry.1, numerator, denominator);
+        }
+        self.sum = self.entries.iter().map(|entry| u128::from(entry.1)).sum();
+    }
+}
+
+impl LogRule {
+    /// Whether an entry of time `then` counts at `now`.
+    pub(crate) const fn counts(&self, then: Instant, now: Instant) -> bool {
+        now.nanos_since(then) < self.period_ns
+    }
+
+    /// Would `tokens` pass at `now`?
+    pub(crate) fn probe(&self, log: &Log, tokens: u64, now: Instant) -> Probe {
+        let used = log.sum - self.expired(log, now);
+        let remaining =
+            u64::try_from(u128::from(self.limit).saturating_sub(used)).unwrap_or(u64::MAX);
+        let fit = if tokens > self.limit {
+            Fit::Never
+        } else if tokens <= remaining {
+            Fit::Now
+        } else {
+            Fit::Retry(self.retry_after(log, tokens, now))
+        };
+        Probe { fit, remaining }
+    }
+
+    /// The shortest wait, for `tokens` within the limit that do not fit at `now`.
+    fn retry_after(&self, log: &Log, tokens: u64, now: Instant) -> Span {
+        let allowed = u128::from(self.limit - tokens);
+        let mut used = log.sum;
+        for &(time, cost) in &log.entries {
+            used = used.saturating_sub(u128::from(cost));
+            if used <= allowed {
+                let leaves = u128::from(time.as_nanos()) + u128::from(self.period_ns);
+                return Span::from_nanos(leaves.saturating_sub(u128::from(now.as_nanos())));
+            }
+        }
+        Span::ZERO
+    }
+
+    /// Forgets what no longer counts at `now`.
+    pub(crate) fn expire(&self, log: &mut Log, now: Instant) {
+        while let Some(&(time, cost)) = log.entries.front() {
+            if self.counts(time, now) {
+                break;
+            }
+            log.sum -= u128::from(cost);
+            log.entries.pop_front();
+        }
+    }
+
+    /// Keeps a log that is over the limit bounded: old entries that cannot matter before newer ones have gone.
+    ///
+    /// While the newer entries alone reach the limit, nothing is admitted whatever the older ones say.
+    pub(crate) fn prune(&self, log: &mut Log) {
+        const ENTRIES_MIN: u64 = 256;
+        let bound = usize::try_from(self.limit.max(ENTRIES_MIN)).unwrap_or(usize::MAX);
+        while log.entries.len() > bound {
+            let Some(&(_, cost)) = log.entries.front() else { return };
+            if log.sum - u128::from(cost) < u128::from(self.limit) {
+                return;
+            }
+            log.sum -= u128::from(cost);
+            log.entries.pop_front();
+        }
+    }
+
+    /// The instant from which the log no longer counts.
+    pub(crate) fn fresh_at(&self, log: &Log, at: Instant) -> Instant {
+        log.entries.back().map_or(at, |entry| {
+            entry.0.saturating_add(Span::from_nanos(u128::from(self.period_ns))).max(at)
+        })
+    }
+
+    fn expired(&self, log: &Log, now: Instant) -> u128 {
+        let gone = log.entries.iter().take_while(|entry| !self.counts(entry.0, now));
+        gone.map(|entry| u128::from(entry.1)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREE: LogRule = LogRule { limit: 3, period_ns: 100 };
+
+    #[test]
+    fn an_entry_leaves_exactly_one_period_later() {
+        let mut log = Log::default();
+        log.add(Instant::from_nanos(10), 3);
+        assert!(!THREE.probe(&log, 1, Instant::from_nanos(109)).fit.admits());
+        assert!(THREE.probe(&log, 1, Instant::from_nanos(110)).fit.admits());
+    }
+
+    #[test]
+    fn a_log_over_the_limit_stays_bounded() {
+        let mut log = Log::default();
+        for time in 0..5_000 {
+            log.add(Instant::from_nanos(time), 1);
+            THREE.prune(&mut log);
+        }
+        assert!(log.entries.len() <= 256);
+        let probe = THREE.probe(&log, 1, Instant::from_nanos(5_000));
+        assert_eq!(probe.fit, Fit::Retry(Span::from_nanos(97)), "when 4997 leaves, two are left");
+    }
+}

@@ -1,0 +1,387 @@
+//! Several policies over one cell, all or nothing.
+//!
+//! A request passes when every policy admits it, and then every policy is charged; if one refuses, none is. Policies
+//! that are not enforced for a key (shadow mode) never refuse, and are charged only for what they would admit.
+
+use crate::bucket::Bucket;
+use crate::cell::{Cell, stored};
+use crate::config::PolicyError;
+use crate::decision::{Cost, Decision, Lot, Outcome, Receipt, Verdict};
+use crate::policy::{Policy, Rule};
+use crate::state::{Fit, State};
+use crate::time::{Instant, Span};
+
+/// The most policies one contract may have.
+pub const POLICIES_MAX: usize = 64;
+
+/// The policies of one contract.
+#[derive(Clone, Debug)]
+pub struct PolicySet {
+    policies: Box<[Policy]>,
+    /// Set where the whole set is one enforced bucket, the case worth a short way.
+    lone_bucket: Option<Bucket>,
+}
+
+/// How one policy stands for one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The policy's limit.
+    pub limit: u64,
+    /// Whole tokens left.
+    pub remaining: u64,
+    /// Until the policy is as if the key had never been seen.
+    pub reset_after: Span,
+    /// Until a request of cost 1 passes: zero where it would pass now.
+    pub next_token_after: Span,
+}
+
+impl PolicySet {
+    /// A set of one to [`POLICIES_MAX`] policies, in the order they are asked.
+    pub fn new(policies: Vec<Policy>) -> Result<Self, PolicyError> {
+        if policies.is_empty() {
+            return Err(PolicyError::NoPolicy);
+        }
+        if policies.len() > POLICIES_MAX {
+            return Err(PolicyError::TooManyPolicies(policies.len()));
+        }
+        let lone_bucket = match policies.as_slice() {
+            [Policy { rule: Rule::Bucket(bucket), .. }] if is_plain(&policies[0]) => Some(bucket.clone()),
+            _ => None,
+        };
+        Ok(Self { policies: policies.into(), lone_bucket })
+    }
+
+    /// The policies, in order.
+    pub fn policies(&self) -> &[Policy] {
+        &self.policies
+    }
+
+    /// Whether every state normally fits in a word, so that cells need no box.
+    pub fn is_compact(&self) -> bool {
+        self.policies.iter().all(Policy::is_compact)
+    }
+
+    /// Whether some policy binds only part of the keys, so that a [`Lot`] matters.
+    pub fn is_staged(&self) -> bool {
+        self.policies.iter().any(|policy| !matches!(policy.config().enforce_percent, 0 | 100))
+    }
+
+    /// Decides one request and charges it.
+    #[inline]
+    pub fn check<const N: usize>(
+        &self,
+        cell: &mut Cell<N>,
+        cost: Cost,
+        now: Instant,
+        lot: Lot,
+    ) -> Outcome {
+        if let Some(outcome) = self.check_lone_bucket(cell, cost, now) {
+            return outcome;
+        }
+        let mut outcome = self.probe(cell, cost, now, lot);
+        self.commit(cell, &outcome);
+        outcome.decision.reset_after = self.reset_after(cell, outcome.receipt.at);
+        outcome
+    }
+
+    /// Decides one request and writes nothing; [`Self::commit`] charges what the receipt says.
+    pub fn probe<const N: usize>(&self, cell: &Cell<N>, cost: Cost, now: Instant, lot: Lot) -> Outcome {
+        let now = now.max(cell.at());
+        let mut tally = Tally::new(self.policies.len());
+        cell.view(self, |at, states| {
+            for (index, (policy, state)) in self.policies.iter().zip(states).enumerate() {
+                let probe = policy.probe(state, at, now, cost.tokens().max(1));
+                let enforced = lot.is_within(policy.config().enforce_percent);
+                let left = Left { limit: policy.config().limit, remaining: probe.remaining };
+                tally.add(index, probe.fit, left, enforced);
+            }
+        });
+        let verdict = tally.verdict();
+        let charged = match verdict {
+            Verdict::Allow | Verdict::Delay { .. } => tally.all & !tally.shadowed,
+            Verdict::Deny { .. } | Verdict::Never => self.penalised(),
+        };
+        tally.outcome(verdict, Receipt { at: now, cost: cost.tokens(), charged })
+    }
+
+    /// The outcome of a request that somebody else refused: only policies that count refusals are charged.
+    pub fn refuse<const N: usize>(&self, cell: &Cell<N>, cost: Cost, now: Instant) -> Receipt {
+        Receipt { at: now.max(cell.at()), cost: cost.tokens(), charged: self.penalised() }
+    }
+
+    /// Charges what a probe of this cell said.
+    pub fn commit<const N: usize>(&self, cell: &mut Cell<N>, outcome: &Outcome) {
+        if outcome.decision.verdict.is_allowed() {
+            self.book(cell, &outcome.receipt, Policy::take);
+        } else {
+            self.penalise(cell, &outcome.receipt);
+        }
+    }
+
+    /// Charges a refused request to the policies of its receipt.
+    pub fn penalise<const N: usize>(&self, cell: &mut Cell<N>, receipt: &Receipt) {
+        self.book(cell, receipt, Policy::charge);
+    }
+
+    /// Charges the difference between `actual` and what the receipt says was charged.
+    pub fn settle<const N: usize>(&self, cell: &mut Cell<N>, receipt: &Receipt, actual: Cost, now: Instant) {
+        let actual = actual.tokens();
+        let due = |index: usize| actual.abs_diff(charged_to(receipt, index));
+        if (0..self.policies.len()).all(|index| due(index) == 0) {
+            return;
+        }
+        self.write(cell, now, |index, policy, state, now| {
+            if actual > charged_to(receipt, index) {
+                policy.surcharge(state, receipt, now, due(index));
+            } else {
+                policy.refund_receipt(state, receipt, now, due(index));
+            }
+        });
+    }
+
+    /// Charges without asking; the key may go into debt.
+    pub fn charge<const N: usize>(&self, cell: &mut Cell<N>, cost: Cost, now: Instant) {
+        if cost.tokens() > 0 {
+            self.write(cell, now, |_, policy, state, now| policy.charge(state, now, cost.tokens()));
+        }
+    }
+
+    /// Gives tokens back, the last taken first.
+    pub fn refund<const N: usize>(&self, cell: &mut Cell<N>, cost: Cost, now: Instant) {
+        if cost.tokens() > 0 {
+            self.write(cell, now, |_, policy, state, _| policy.refund(state, cost.tokens()));
+        }
+    }
+
+    /// The instant from which the cell is indistinguishable from a fresh one.
+    pub fn fresh_at<const N: usize>(&self, cell: &Cell<N>) -> Instant {
+        cell.view(self, |at, states| {
+            let each = self.policies.iter().zip(states).map(|(policy, state)| policy.fresh_at(state, at));
+            each.max().unwrap_or(at)
+        })
+    }
+
+    /// How each policy stands at `now`, in order.
+    pub fn status<const N: usize>(&self, cell: &Cell<N>, now: Instant) -> Vec<Status> {
+        let now = now.max(cell.at());
+        cell.view(self, |at, states| {
+            let each = self.policies.iter().zip(states).map(|(policy, state)| {
+                let probe = policy.probe(state, at, now, 1);
+                Status {
+                    limit: policy.config().limit,
+                    remaining: probe.remaining,
+                    reset_after: span(policy.fresh_at(state, at).nanos_since(now)),
+                    next_token_after: match probe.fit {
+                        Fit::Now => Span::ZERO,
+                        Fit::After(wait) | Fit::Retry(wait) => wait,
+                        Fit::Never => Span::from_nanos(u128::MAX),
+                    },
+                }
+            });
+            each.collect()
+        })
+    }
+
+    /// A cell for this set from one that `old` wrote. `origins[i]` is the place in `old` of this set's policy `i`.
+    pub fn inherit<const N: usize, const M: usize>(
+        &self,
+        old: &Self,
+        origins: &[Option<usize>],
+        cell: &Cell<M>,
+        now: Instant,
+    ) -> Cell<N> {
+        let now = now.max(cell.at());
+        let mut new = Cell::fresh(self);
+        cell.view(old, |at, states| {
+            self.write(&mut new, now, |index, policy, state, now| {
+                let origin = origins.get(index).copied().flatten();
+                let before = origin.and_then(|i| Some((old.policies.get(i)?, states.get(i)?)));
+                if let Some((before, was)) = before {
+                    let mut was = was.clone();
+                    before.advance(&mut was, at, now);
+                    *state = policy.inherit(before, &was, now);
+                }
+            });
+        });
+        new
+    }
+
+    /// Until the cell is as good as fresh.
+    pub fn reset_after<const N: usize>(&self, cell: &Cell<N>, now: Instant) -> Span {
+        span(self.fresh_at(cell).nanos_since(now))
+    }
+
+    /// The short way for a set that is one enforced bucket with its state in a word.
+    #[inline]
+    fn check_lone_bucket<const N: usize>(
+        &self,
+        cell: &mut Cell<N>,
+        cost: Cost,
+        now: Instant,
+    ) -> Option<Outcome> {
+        let bucket = self.lone_bucket.as_ref()?;
+        let (at, word) = cell.single()?;
+        let before = Instant::from_nanos(at.get() - 1);
+        let now = now.max(before);
+        let tokens = cost.tokens();
+        let spent = bucket.refilled(u128::from(*word), now.nanos_since(before));
+        let probe = bucket.probe(spent, tokens.max(1));
+        let admitted = probe.fit.admits();
+        let taken = if admitted { tokens } else { 0 };
+        let after = bucket.take(spent, taken);
+        let packed = u64::try_from(after).ok()?;
+        if taken > 0 {
+            *at = stored(now);
+            *word = packed;
+        }
+        let decision = Decision {
+            verdict: verdict_of(probe.fit),
+            refused_by: if admitted { None } else { Some(0) },
+            limit: self.policies.first().map_or(0, |policy| policy.config().limit),
+            remaining: probe.remaining.saturating_sub(taken),
+            reset_after: Span::from_nanos(bucket.nanos_to_refill(after)),
+        };
+        let receipt = Receipt { at: now, cost: tokens, charged: u64::from(admitted) };
+        Some(Outcome { decision, receipt, shadowed: 0 })
+    }
+
+    /// Books a receipt on the policies it names.
+    fn book<const N: usize>(
+        &self,
+        cell: &mut Cell<N>,
+        receipt: &Receipt,
+        take: impl Fn(&Policy, &mut State, Instant, u64),
+    ) {
+        if receipt.cost == 0 || receipt.charged == 0 {
+            return;
+        }
+        self.write(cell, receipt.at, |index, policy, state, now| {
+            take(policy, state, now, charged_to(receipt, index));
+        });
+    }
+
+    /// Brings every state to `now` and lets `change` at it.
+    fn write<const N: usize>(
+        &self,
+        cell: &mut Cell<N>,
+        now: Instant,
+        change: impl Fn(usize, &Policy, &mut State, Instant),
+    ) {
+        cell.edit(self, |at, states| {
+            let now = now.max(*at);
+            for (index, (policy, state)) in self.policies.iter().zip(states).enumerate() {
+                policy.advance(state, *at, now);
+                change(index, policy, state, now);
+            }
+            *at = now;
+        });
+    }
+
+    /// Bits of the policies that count refused requests.
+    fn penalised(&self) -> u64 {
+        let counting = self.policies.iter().enumerate().filter(|(_, p)| p.config().count_refused);
+        counting.fold(0, |bits, (index, _)| bits | bit(index))
+    }
+}
+
+/// Limit and what is left of it.
+#[derive(Clone, Copy)]
+struct Left {
+    limit: u64,
+    remaining: u64,
+}
+
+/// The answers of the policies so far.
+struct Tally {
+    all: u64,
+    shadowed: u64,
+    refused_by: Option<usize>,
+    never: bool,
+    retry_after: Span,
+    wait: Span,
+    tightest: Option<Left>,
+    tightest_shadow: Option<Left>,
+}
+
+impl Tally {
+    fn new(policies: usize) -> Self {
+        let all = if policies >= 64 { u64::MAX } else { bit(policies) - 1 };
+        Self {
+            all,
+            shadowed: 0,
+            refused_by: None,
+            never: false,
+            retry_after: Span::ZERO,
+            wait: Span::ZERO,
+            tightest: None,
+            tightest_shadow: None,
+        }
+    }
+
+    fn add(&mut self, index: usize, fit: Fit, left: Left, enforced: bool) {
+        let tightest = if enforced { &mut self.tightest } else { &mut self.tightest_shadow };
+        if tightest.is_none_or(|least| left.remaining < least.remaining) {
+            *tightest = Some(left);
+        }
+        if !enforced {
+            self.shadowed |= if fit.admits() { 0 } else { bit(index) };
+            return;
+        }
+        match fit {
+            Fit::Now => {}
+            Fit::After(wait) => self.wait = self.wait.max(wait),
+            Fit::Retry(after) => self.retry_after = self.retry_after.max(after),
+            Fit::Never => self.never = true,
+        }
+        if !fit.admits() {
+            self.refused_by = self.refused_by.or(Some(index));
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        match self.refused_by {
+            None if self.wait == Span::ZERO => Verdict::Allow,
+            None => Verdict::Delay { wait: self.wait },
+            Some(_) if self.never => Verdict::Never,
+            Some(_) => Verdict::Deny { retry_after: self.retry_after },
+        }
+    }
+
+    fn outcome(&self, verdict: Verdict, receipt: Receipt) -> Outcome {
+        let least = self.tightest.or(self.tightest_shadow).unwrap_or(Left { limit: 0, remaining: 0 });
+        let taken = if verdict.is_allowed() { receipt.cost } else { 0 };
+        let decision = Decision {
+            verdict,
+            refused_by: self.refused_by,
+            limit: least.limit,
+            remaining: least.remaining.saturating_sub(taken),
+            reset_after: Span::ZERO,
+        };
+        Outcome { decision, receipt, shadowed: self.shadowed }
+    }
+}
+
+fn is_plain(policy: &Policy) -> bool {
+    policy.config().enforce_percent == 100 && !policy.config().count_refused
+}
+
+const fn verdict_of(fit: Fit) -> Verdict {
+    match fit {
+        Fit::Now => Verdict::Allow,
+        Fit::After(wait) => Verdict::Delay { wait },
+        Fit::Retry(retry_after) => Verdict::Deny { retry_after },
+        Fit::Never => Verdict::Never,
+    }
+}
+
+fn charged_to(receipt: &Receipt, index: usize) -> u64 {
+    if receipt.charged & bit(index) == 0 { 0 } else { receipt.cost }
+}
+
+fn bit(index: usize) -> u64 {
+    u32::try_from(index).ok().and_then(|index| 1_u64.checked_shl(index)).unwrap_or(0)
+}
+
+fn span(nanos: u64) -> Span {
+    Span::from_nanos(u128::from(nanos))
+}

@@ -1,0 +1,129 @@
+//! Sliding-weighted: two adjacent windows, the older one weighted by how much of it still overlaps.
+//!
+//! With `e` nanoseconds gone in the current window, `previous * (P - e) + (current + n) * P <= L * P`, exactly.
+
+use crate::state::{Fit, Probe};
+use crate::time::{Instant, Span};
+
+/// A compiled pair of windows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Weighted {
+    pub(crate) limit: u64,
+    pub(crate) period_ns: u64,
+}
+
+/// Counts of the window of some instant and of the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) current: u64,
+    pub(crate) previous: u64,
+}
+
+impl Weighted {
+    /// The counts as they stand at `now`, when written at `at`.
+    pub(crate) fn moved(&self, counts: Counts, at: Instant, now: Instant) -> Counts {
+        match self.index(now) - self.index(at).min(self.index(now)) {
+            0 => counts,
+            1 => Counts { current: 0, previous: counts.current },
+            _ => Counts::default(),
+        }
+    }
+
+    /// Would `tokens` pass at `now`?
+    pub(crate) fn probe(&self, counts: Counts, tokens: u64, now: Instant) -> Probe {
+        let free = self.capacity(self.limit).saturating_sub(self.used(counts, now));
+        let remaining = u64::try_from(free / u128::from(self.period_ns)).unwrap_or(u64::MAX);
+        let fit = if tokens > self.limit {
+            Fit::Never
+        } else if tokens <= remaining {
+            Fit::Now
+        } else {
+            Fit::Retry(self.retry_after(counts, tokens, now))
+        };
+        Probe { fit, remaining }
+    }
+
+    /// Whole tokens in use, rounded up.
+    pub(crate) fn used_tokens(&self, counts: Counts, now: Instant) -> u64 {
+        let used = self.used(counts, now).div_ceil(u128::from(self.period_ns));
+        u64::try_from(used).unwrap_or(u64::MAX)
+    }
+
+    /// The instant from which counts written at `at` no longer count.
+    pub(crate) fn fresh_at(&self, counts: Counts, at: Instant) -> Instant {
+        let windows = match (counts.current, counts.previous) {
+            (0, 0) => return at,
+            (0, _) => 1,
+            _ => 2,
+        };
+        let end = self.index(at).saturating_add(windows).saturating_mul(self.period_ns);
+        Instant::from_nanos(end)
+    }
+
+    /// How many windows lie between `then` and `now`.
+    pub(crate) fn windows_since(&self, then: Instant, now: Instant) -> u64 {
+        self.index(now).saturating_sub(self.index(then))
+    }
+
+    fn used(&self, counts: Counts, now: Instant) -> u128 {
+        let left = self.period_ns - self.elapsed(now);
+        u128::from(counts.previous) * u128::from(left) + self.capacity(counts.current)
+    }
+
+    /// `tokens` of a limit must fit within `tokens * P`.
+    fn capacity(&self, tokens: u64) -> u128 {
+        u128::from(tokens) * u128::from(self.period_ns)
+    }
+
+    /// The shortest wait, for `tokens` within the limit that do not fit at `now`.
+    fn retry_after(&self, counts: Counts, tokens: u64, now: Instant) -> Span {
+        let elapsed = u128::from(self.elapsed(now));
+        let period = u128::from(self.period_ns);
+        let spare = self.limit - tokens;
+        let wait = if counts.current <= spare {
+            // This window, once enough of the previous one has faded.
+            self.faded(counts.previous, self.capacity(spare - counts.current)) - elapsed
+        } else {
+            // A later window, once enough of this one has.
+            period - elapsed + self.faded(counts.current, self.capacity(spare))
+        };
+        Span::from_nanos(wait)
+    }
+
+    /// Nanoseconds into a window until `previous * (P - e) <= room`.
+    fn faded(&self, previous: u64, room: u128) -> u128 {
+        let overlap = room.checked_div(u128::from(previous)).unwrap_or(u128::MAX);
+        u128::from(self.period_ns).saturating_sub(overlap)
+    }
+
+    fn index(&self, now: Instant) -> u64 {
+        now.as_nanos() / self.period_ns
+    }
+
+    fn elapsed(&self, now: Instant) -> u64 {
+        now.as_nanos() % self.period_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEN: Weighted = Weighted { limit: 10, period_ns: 100 };
+
+    #[test]
+    fn the_previous_window_fades_nanosecond_by_nanosecond() {
+        let counts = Counts { current: 0, previous: 10 };
+        let probe = |ns| TEN.probe(counts, 1, Instant::from_nanos(ns));
+        assert_eq!(probe(109).fit, Fit::Retry(Span::from_nanos(1)));
+        assert_eq!(probe(110).fit, Fit::Now);
+        assert_eq!(probe(110).remaining, 1);
+    }
+
+    #[test]
+    fn a_full_window_holds_the_whole_limit_back_for_one_more() {
+        let counts = Counts { current: 10, previous: 0 };
+        let probe = TEN.probe(counts, 10, Instant::from_nanos(140));
+        assert_eq!(probe.fit, Fit::Retry(Span::from_nanos(160)));
+    }
+}

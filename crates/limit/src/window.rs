@@ -1,0 +1,93 @@
+//! Fixed windows: one counter per window, aligned to the epoch or to the calendar.
+//!
+//! The state is the count in the window that holds the cell's time; the window itself need not be stored.
+
+use crate::calendar::Calendar;
+use crate::config::{Period, PolicyConfig};
+use crate::state::{Fit, Probe};
+use crate::time::{Instant, Span};
+
+/// A compiled fixed window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FixedWindow {
+    pub(crate) limit: u64,
+    alignment: Alignment,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Alignment {
+    Epoch { period_ns: u64, offset_ns: u64 },
+    Calendar(Calendar),
+}
+
+impl FixedWindow {
+    /// The fixed window of a checked configuration.
+    pub(crate) fn of(config: &PolicyConfig) -> Self {
+        let alignment = match &config.period {
+            Period::Fixed(period_ns) => Alignment::Epoch {
+                period_ns: *period_ns,
+                offset_ns: config.offset_ns % (*period_ns).max(1),
+            },
+            Period::Calendar(calendar) => Alignment::Calendar(calendar.clone()),
+        };
+        Self { limit: config.limit, alignment }
+    }
+
+    /// First nanosecond of the window that holds `now`, and first nanosecond after it.
+    pub(crate) fn window(&self, now: Instant) -> (u64, u64) {
+        match &self.alignment {
+            Alignment::Calendar(calendar) => calendar.window(now),
+            Alignment::Epoch { period_ns, offset_ns } => {
+                let Some(shifted) = now.as_nanos().checked_sub(*offset_ns) else {
+                    return (0, *offset_ns);
+                };
+                let start = now.as_nanos() - shifted % period_ns;
+                (start, start.saturating_add(*period_ns))
+            }
+        }
+    }
+
+    /// What of a count written at `at` still counts at `now`.
+    pub(crate) fn counted(&self, count: u64, at: Instant, now: Instant) -> u64 {
+        if count == 0 || at == now || at.as_nanos() >= self.window(now).0 { count } else { 0 }
+    }
+
+    /// Would `tokens` pass with `count` in the window of `now`?
+    pub(crate) fn probe(&self, count: u64, tokens: u64, now: Instant) -> Probe {
+        let fit = if tokens > self.limit {
+            Fit::Never
+        } else if tokens <= self.limit.saturating_sub(count) {
+            Fit::Now
+        } else {
+            let end = self.window(now).1;
+            Fit::Retry(Span::from_nanos(u128::from(end - now.as_nanos())))
+        };
+        Probe { fit, remaining: self.limit.saturating_sub(count) }
+    }
+
+    /// The instant from which a count written at `at` no longer counts.
+    pub(crate) fn fresh_at(&self, count: u64, at: Instant) -> Instant {
+        if count == 0 { at } else { Instant::from_nanos(self.window(at).1) }
+    }
+
+    /// Whether a charge booked at `then` is in the window of `now`.
+    pub(crate) fn is_current(&self, then: Instant, now: Instant) -> bool {
+        then.as_nanos() >= self.window(now).0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Algorithm;
+
+    #[test]
+    fn an_offset_shifts_the_windows_and_the_first_one_is_short() {
+        let mut config = PolicyConfig::new(Algorithm::FixedWindow, 1, Period::from_nanos(100));
+        config.offset_ns = 130;
+        let window = FixedWindow::of(&config);
+        assert_eq!(window.window(Instant::from_nanos(29)), (0, 30));
+        assert_eq!(window.window(Instant::from_nanos(30)), (30, 130));
+        assert_eq!(window.window(Instant::from_nanos(u64::MAX)).1, u64::MAX);
+    }
+}
