@@ -1,2 +1,69 @@
-//! To be written.
-fn main() {}
+//! `cargo xtask COMMAND`: automation for this repository.
+//!
+//! Only checks that no off-the-shelf tool makes live here; `./test` calls everything in order.
+
+mod crates;
+mod metadata;
+mod pure;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+commands:
+  tidy   sizes, crate arrows, module docs, stray text, links; prints `path:line: what to do`
+           cargo xtask tidy
+  pure   no pure crate reaches a clock, the system or an async runtime, however indirectly
+           cargo xtask pure
+  help   this text
+           cargo xtask help
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        ["tidy"] => tidy::run(&root()),
+        ["pure"] => pure::run(&root()),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprint!("unknown command: {}\n\n{HELP}", arguments.join(" "));
+            return ExitCode::from(64);
+        }
+    };
+    report(outcome)
+}
+
+/// Prints one line per finding; findings exit with 1, a check that could not run with 2.
+fn report(outcome: anyhow::Result<Vec<tidy::Finding>>) -> ExitCode {
+    match outcome {
+        Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,
+        Ok(findings) => {
+            for finding in &findings {
+                println!("{finding}");
+            }
+            eprintln!("{} findings", findings.len());
+            ExitCode::from(1)
+        }
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The repository's root, which is the parent of this crate.
+///
+/// Cargo says at run time where the crate is; the path at build time is another checkout's when
+/// two of them share a target folder.
+fn root() -> PathBuf {
+    let here = std::env::var_os("CARGO_MANIFEST_DIR");
+    let here = here.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    here.parent().map(PathBuf::from).unwrap_or(here)
+}

@@ -1,0 +1,99 @@
+//! What each crate of the workspace may depend on: the one table behind `tidy` and `pure`.
+//!
+//! A new crate or a new arrow is a row here and a file in `docs/decisions/`.
+
+/// One crate's place in the house.
+pub(crate) struct Room {
+    /// The package name.
+    pub(crate) package: &'static str,
+    /// Whether the crate decides only: no clock, no system, no async.
+    pub(crate) pure: bool,
+    /// Packages of this workspace it may use in production code.
+    pub(crate) uses: &'static [&'static str],
+}
+
+const LIMIT: &str = "tollgate-limit";
+const CONTRACT: &str = "tollgate-contract";
+const TABLE: &str = "tollgate-table";
+const NODE: &str = "tollgate-node";
+const CLIENT: &str = "tollgate-client";
+const ORACLE: &str = "tollgate-oracle";
+const TOLLGATE: &str = "tollgate";
+
+/// Every crate of the workspace, each after what it uses.
+pub(crate) const ROOMS: &[Room] = &[
+    Room {
+        package: LIMIT,
+        pure: true,
+        uses: &[],
+    },
+    Room {
+        package: CONTRACT,
+        pure: true,
+        uses: &[LIMIT],
+    },
+    Room {
+        package: TABLE,
+        pure: true,
+        uses: &[LIMIT],
+    },
+    Room {
+        package: NODE,
+        pure: true,
+        uses: &[LIMIT, CONTRACT, TABLE],
+    },
+    Room {
+        package: CLIENT,
+        pure: false,
+        uses: &[LIMIT, CONTRACT, TABLE, NODE],
+    },
+    Room {
+        package: TOLLGATE,
+        pure: false,
+        uses: &[LIMIT, CONTRACT, TABLE, NODE, CLIENT],
+    },
+    // Judges the others, so it shares no code with them.
+    Room {
+        package: ORACLE,
+        pure: false,
+        uses: &[],
+    },
+    Room {
+        package: "tollgate-bench",
+        pure: false,
+        uses: &[LIMIT, CONTRACT, TABLE, NODE, CLIENT, ORACLE, TOLLGATE],
+    },
+    Room {
+        package: "xtask",
+        pure: false,
+        uses: &[],
+    },
+];
+
+/// External dependencies a pure crate may name.
+pub(crate) const PURE_DEPENDENCIES_MAX: usize = 3;
+
+/// Crates that read a clock, ask the system for randomness, or wait; never below a pure crate.
+pub(crate) const IMPURE: &[&str] = &[
+    "async-std",
+    "chrono",
+    "coarsetime",
+    "getrandom",
+    "iana-time-zone",
+    "mio",
+    "quanta",
+    "smol",
+    "socket2",
+    "time",
+    "tokio",
+];
+
+/// Features that give `rand` the system's randomness.
+pub(crate) const RAND_IMPURE_FEATURES: &[&str] = &[
+    "default",
+    "getrandom",
+    "os_rng",
+    "std_rng",
+    "sys_rng",
+    "thread_rng",
+];

@@ -1,0 +1,76 @@
+//! The workspace as cargo sees it: packages and the dependencies their manifests name.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// A package of the workspace with its production dependencies.
+pub(crate) struct Package {
+    /// The package name.
+    pub(crate) name: String,
+    /// Its manifest, from the root.
+    pub(crate) manifest: String,
+    /// What its production code names.
+    pub(crate) dependencies: Vec<Dependency>,
+}
+
+/// One entry of `[dependencies]`.
+pub(crate) struct Dependency {
+    /// The package name.
+    pub(crate) name: String,
+    /// Whether it belongs to this workspace.
+    pub(crate) ours: bool,
+    /// Its features, `default` among them when they are on.
+    pub(crate) features: Vec<String>,
+}
+
+/// Every package of the workspace.
+pub(crate) fn packages(root: &Path) -> Result<Vec<Package>> {
+    let output = Command::new("cargo")
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root)
+        .output()
+        .context("running cargo metadata")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cargo metadata: {errors}");
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let listed = metadata["packages"]
+        .as_array()
+        .context("cargo metadata lists packages")?;
+    Ok(listed
+        .iter()
+        .map(|package| read_package(root, package))
+        .collect())
+}
+
+fn read_package(root: &Path, package: &Value) -> Package {
+    let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
+    let manifest = manifest.strip_prefix(root).unwrap_or(manifest);
+    let listed = package["dependencies"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    // A production dependency has no kind; the others are "dev" and "build".
+    let production = listed
+        .iter()
+        .filter(|dependency| dependency["kind"].is_null());
+    Package {
+        name: package["name"].as_str().unwrap_or_default().to_owned(),
+        manifest: manifest.display().to_string(),
+        dependencies: production.map(read_dependency).collect(),
+    }
+}
+
+fn read_dependency(dependency: &Value) -> Dependency {
+    let named = dependency["features"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    let named = named.iter().filter_map(Value::as_str).map(str::to_owned);
+    let default = dependency["uses_default_features"] == true;
+    Dependency {
+        name: dependency["name"].as_str().unwrap_or_default().to_owned(),
+        ours: dependency["path"].is_string(),
+        features: named.chain(default.then(|| "default".to_owned())).collect(),
+    }
+}
