@@ -113,6 +113,8 @@ pub struct Outcome {
     pub decision: Decision,
     /// What was charged, for `settle`.
     pub receipt: Receipt,
+    /// Whole tokens left, in the policy with the least left, before anything is charged.
+    pub remaining_before: u64,
     /// Bit `i` is set where policy `i` would have refused but is not enforced for this key.
     pub shadowed: u64,
 }

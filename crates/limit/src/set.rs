@@ -80,6 +80,9 @@ impl PolicySet {
         }
         let mut outcome = self.probe(cell, cost, now, lot);
         self.commit(cell, &outcome);
+        if !outcome.decision.verdict.is_allowed() && outcome.receipt.charged != 0 {
+            outcome.decision = self.left_behind(cell, cost, lot, &outcome.decision);
+        }
         outcome.decision.reset_after = self.reset_after(cell, outcome.receipt.at);
         outcome
     }
@@ -98,6 +101,7 @@ impl PolicySet {
         });
         let verdict = tally.verdict();
         let charged = match verdict {
+            _ if cost == Cost::PEEK => 0,
             Verdict::Allow | Verdict::Delay { .. } => tally.all & !tally.shadowed,
             Verdict::Deny { .. } | Verdict::Never => self.penalised(),
         };
@@ -106,7 +110,8 @@ impl PolicySet {
 
     /// The outcome of a request that somebody else refused: only policies that count refusals are charged.
     pub fn refuse<const N: usize>(&self, cell: &Cell<N>, cost: Cost, now: Instant) -> Receipt {
-        Receipt { at: now.max(cell.at()), cost: cost.tokens(), charged: self.penalised() }
+        let charged = if cost == Cost::PEEK { 0 } else { self.penalised() };
+        Receipt { at: now.max(cell.at()), cost: cost.tokens(), charged }
     }
 
     /// Charges what a probe of this cell said.
@@ -130,7 +135,8 @@ impl PolicySet {
         if (0..self.policies.len()).all(|index| due(index) == 0) {
             return;
         }
-        self.write(cell, now, |index, policy, state, now| {
+        // A receipt outlives a reset, and still proves that its time has been.
+        self.write(cell, now.max(receipt.at), |index, policy, state, now| {
             if actual > charged_to(receipt, index) {
                 policy.surcharge(state, receipt, now, due(index));
             } else {
@@ -206,6 +212,18 @@ impl PolicySet {
         new
     }
 
+    /// What a refusal says once the refused request itself has been counted.
+    fn left_behind<const N: usize>(
+        &self,
+        cell: &Cell<N>,
+        cost: Cost,
+        lot: Lot,
+        refusal: &Decision,
+    ) -> Decision {
+        let after = self.probe(cell, cost, cell.at(), lot);
+        Decision { refused_by: refusal.refused_by, ..after.decision }
+    }
+
     /// Until the cell is as good as fresh.
     pub fn reset_after<const N: usize>(&self, cell: &Cell<N>, now: Instant) -> Span {
         span(self.fresh_at(cell).nanos_since(now))
@@ -241,8 +259,8 @@ impl PolicySet {
             remaining: probe.remaining.saturating_sub(taken),
             reset_after: Span::from_nanos(bucket.nanos_to_refill(after)),
         };
-        let receipt = Receipt { at: now, cost: tokens, charged: u64::from(admitted) };
-        Some(Outcome { decision, receipt, shadowed: 0 })
+        let receipt = Receipt { at: now, cost: tokens, charged: u64::from(taken > 0) };
+        Some(Outcome { decision, receipt, remaining_before: probe.remaining, shadowed: 0 })
     }
 
     /// Books a receipt on the policies it names.
@@ -252,7 +270,7 @@ impl PolicySet {
         receipt: &Receipt,
         take: impl Fn(&Policy, &mut State, Instant, u64),
     ) {
-        if receipt.cost == 0 || receipt.charged == 0 {
+        if receipt.charged == 0 {
             return;
         }
         self.write(cell, receipt.at, |index, policy, state, now| {
@@ -357,7 +375,7 @@ impl Tally {
             remaining: least.remaining.saturating_sub(taken),
             reset_after: Span::ZERO,
         };
-        Outcome { decision, receipt, shadowed: self.shadowed }
+        Outcome { decision, receipt, remaining_before: least.remaining, shadowed: self.shadowed }
     }
 }
 
