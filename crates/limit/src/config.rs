@@ -69,6 +69,13 @@ pub enum Period {
 }
 
 impl Period {
+    /// One second.
+    pub const SECOND: Self = Self::Fixed(1_000_000_000);
+    /// One minute.
+    pub const MINUTE: Self = Self::Fixed(60 * 1_000_000_000);
+    /// One hour.
+    pub const HOUR: Self = Self::Fixed(3_600 * 1_000_000_000);
+
     /// A period of a fixed length.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self::Fixed(nanos)

@@ -50,38 +50,31 @@ impl<V: Clone> Ledger<V> {
         Self { entries: BTreeMap::new(), expiries: BTreeSet::new(), entries_max }
     }
 
-    /// Writes `value` down under `id` until `expires`.
-    pub fn insert(
+    /// Writes down what `make` returns under `id` until `expires`, and returns it too.
+    pub fn insert_with(
         &mut self,
-        id: OperationId,
-        value: V,
+        id: &OperationId,
         expires: Instant,
         now: Instant,
-    ) -> Result<(), LedgerError<V>> {
+        make: impl FnOnce() -> V,
+    ) -> Result<V, LedgerError<V>> {
         self.expire(now);
-        if let Some((_, present)) = self.entries.get(&id) {
+        if let Some((_, present)) = self.entries.get(id) {
             return Err(LedgerError::Present(present.clone()));
         }
         if self.entries.len() >= self.entries_max {
             return Err(LedgerError::Full);
         }
+        let value = make();
         self.expiries.insert((expires, id.clone()));
-        self.entries.insert(id, (expires, value));
-        Ok(())
+        self.entries.insert(id.clone(), (expires, value.clone()));
+        Ok(value)
     }
 
     /// The value under `id`, where it has not expired.
-    pub fn get(&mut self, id: &OperationId, now: Instant) -> Option<V> {
+    pub fn get_mut(&mut self, id: &OperationId, now: Instant) -> Option<&mut V> {
         self.expire(now);
-        self.entries.get(id).map(|(_, value)| value.clone())
-    }
-
-    /// Takes the value under `id` out, where it has not expired.
-    pub fn remove(&mut self, id: &OperationId, now: Instant) -> Option<V> {
-        self.expire(now);
-        let (expires, value) = self.entries.remove(id)?;
-        self.expiries.remove(&(expires, id.clone()));
-        Some(value)
+        self.entries.get_mut(id).map(|(_, value)| value)
     }
 
     /// How many ids are written down, expired ones perhaps included.
@@ -122,19 +115,20 @@ mod tests {
     #[test]
     fn an_id_is_taken_once_and_free_again_when_it_expires() {
         let mut ledger = Ledger::new(2);
-        assert_eq!(ledger.insert(id("a"), 1, at(10), at(0)), Ok(()));
-        assert_eq!(ledger.insert(id("a"), 2, at(10), at(9)), Err(LedgerError::Present(1)));
-        assert_eq!(ledger.insert(id("a"), 3, at(20), at(10)), Ok(()));
-        assert_eq!(ledger.remove(&id("a"), at(11)), Some(3));
-        assert_eq!(ledger.remove(&id("a"), at(11)), None);
+        assert_eq!(ledger.insert_with(&id("a"), at(10), at(0), || 1), Ok(1));
+        let again = ledger.insert_with(&id("a"), at(10), at(9), || unreachable!("already there"));
+        assert_eq!(again, Err(LedgerError::Present(1)));
+        assert_eq!(ledger.insert_with(&id("a"), at(20), at(10), || 3), Ok(3));
+        assert_eq!(ledger.get_mut(&id("a"), at(19)), Some(&mut 3));
+        assert_eq!(ledger.get_mut(&id("a"), at(20)), None);
     }
 
     #[test]
     fn a_full_ledger_refuses_until_something_expires() {
         let mut ledger = Ledger::new(1);
-        assert_eq!(ledger.insert(id("a"), 1, at(10), at(0)), Ok(()));
-        assert_eq!(ledger.insert(id("b"), 1, at(10), at(0)), Err(LedgerError::Full));
-        assert_eq!(ledger.insert(id("b"), 1, at(20), at(10)), Ok(()));
+        assert_eq!(ledger.insert_with(&id("a"), at(10), at(0), || 1), Ok(1));
+        assert_eq!(ledger.insert_with(&id("b"), at(10), at(0), || 1), Err(LedgerError::Full));
+        assert_eq!(ledger.insert_with(&id("b"), at(20), at(10), || 1), Ok(1));
     }
 
     #[test]

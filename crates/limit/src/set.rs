@@ -20,6 +20,7 @@ pub struct PolicySet {
     policies: Box<[Policy]>,
     /// Set where the whole set is one enforced bucket, the case worth a short way.
     lone_bucket: Option<Bucket>,
+    is_staged: bool,
 }
 
 /// How one policy stands for one key.
@@ -48,7 +49,9 @@ impl PolicySet {
             [Policy { rule: Rule::Bucket(bucket), .. }] if is_plain(&policies[0]) => Some(bucket.clone()),
             _ => None,
         };
-        Ok(Self { policies: policies.into(), lone_bucket })
+        let staged = |policy: &Policy| !matches!(policy.config().enforce_percent, 0 | 100);
+        let is_staged = policies.iter().any(staged);
+        Ok(Self { policies: policies.into(), lone_bucket, is_staged })
     }
 
     /// The policies, in order.
@@ -62,8 +65,9 @@ impl PolicySet {
     }
 
     /// Whether some policy binds only part of the keys, so that a [`Lot`] matters.
-    pub fn is_staged(&self) -> bool {
-        self.policies.iter().any(|policy| !matches!(policy.config().enforce_percent, 0 | 100))
+    #[inline]
+    pub const fn is_staged(&self) -> bool {
+        self.is_staged
     }
 
     /// Decides one request and charges it.

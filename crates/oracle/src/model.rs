@@ -1,0 +1,274 @@
+//! Several policies over many keys: who passes, who is charged, what the answer says.
+
+use std::collections::BTreeMap;
+
+use crate::history::History;
+use crate::policy::Policy;
+
+/// What the model answers to one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether every policy admits the request.
+    pub allowed: bool,
+    /// The first policy that refuses, in order.
+    pub policy: Option<usize>,
+    /// The tightest remaining of all policies, in the state this request leaves behind.
+    pub remaining: u64,
+    /// How long until the same request passes if nothing else comes, in the state this request leaves
+    /// behind. Absent where it passed and where it never will.
+    pub retry_after: Option<u128>,
+    /// Whether some policy can never hold this cost.
+    pub never: bool,
+    /// The longest wait of all policies; zero for a refused request.
+    pub wait: u128,
+    /// What each policy alone says, in order.
+    pub per_policy: Vec<PolicyAnswer>,
+    /// What to settle later; only an admitted request that cost anything has one.
+    pub receipt: Option<Receipt>,
+}
+
+/// What one policy says to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyAnswer {
+    /// Whether this policy admits the request.
+    pub allowed: bool,
+    /// What is left in the state the request leaves behind.
+    pub remaining: u64,
+    /// How long until this policy admits the same request; absent where it does and where it never will.
+    pub retry_after: Option<u128>,
+    /// Whether this policy can never hold the cost.
+    pub never: bool,
+    /// The wait this policy gives a request that it admits.
+    pub wait: u128,
+}
+
+/// Proof of a charge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Who was charged.
+    pub key: String,
+    /// When, after clamping.
+    pub time_ns: u64,
+    /// How much.
+    pub cost: u64,
+    /// By which policies.
+    pub charged: Vec<usize>,
+}
+
+/// Everything known of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyState {
+    /// The newest time anything was charged or taken back at; earlier times are treated as this one.
+    pub newest_ns: Option<u64>,
+    /// One history for each policy, in order.
+    pub histories: Vec<History>,
+}
+
+impl KeyState {
+    fn clamp(&self, now_ns: u64) -> u64 {
+        self.newest_ns.map_or(now_ns, |newest| newest.max(now_ns))
+    }
+}
+
+/// One contract and every key it ever saw.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The policies, in the order of the contract.
+    pub policies: Vec<Policy>,
+    /// The keys that were ever charged.
+    pub keys: BTreeMap<String, KeyState>,
+}
+
+impl Model {
+    /// A model of one contract that has seen nobody.
+    pub fn new(policies: Vec<Policy>) -> Self {
+        Model {
+            policies,
+            keys: BTreeMap::new(),
+        }
+    }
+
+    /// Asks whether a request passes and charges it if so. A cost of zero is a peek.
+    pub fn check(&mut self, key: &str, cost: u64, now_ns: u64) -> Answer {
+        let before = self.state(key);
+        let now_ns = before.clamp(now_ns);
+        let now = i128::from(now_ns);
+        let asked = cost.max(1);
+        let admitted: Vec<bool> = each(&self.policies, &before)
+            .map(|(policy, history)| history.admits(policy, now, asked))
+            .collect();
+        let allowed = admitted.iter().all(|admits| *admits);
+
+        let mut after = before.clone();
+        let mut charged = Vec::new();
+        for (index, policy) in self.policies.iter().enumerate() {
+            let history = &mut after.histories[index];
+            if cost > 0 && allowed {
+                history.admit(policy, now, cost);
+                charged.push(index);
+            } else if cost > 0 && policy.count_refused {
+                history.charge(policy, now, cost);
+                charged.push(index);
+            }
+        }
+        let receipt = Receipt {
+            key: key.to_owned(),
+            time_ns: now_ns,
+            cost,
+            charged,
+        };
+        if !receipt.charged.is_empty() {
+            after.newest_ns = Some(now_ns);
+            self.keys.insert(key.to_owned(), after.clone());
+        }
+        let receipt = (allowed && cost > 0).then_some(receipt);
+        self.answer(
+            &before,
+            &after,
+            Asked {
+                now,
+                cost: asked,
+                admitted,
+                receipt,
+            },
+        )
+    }
+
+    /// Charges every policy without asking, within its bound on debt.
+    pub fn charge(&mut self, key: &str, amount: u64, now_ns: u64) {
+        self.change(key, amount, now_ns, History::charge);
+    }
+
+    /// Gives back to every policy.
+    pub fn refund(&mut self, key: &str, amount: u64, now_ns: u64) {
+        self.change(key, amount, now_ns, History::refund);
+    }
+
+    /// Corrects the charge of a receipt to what the request really cost.
+    pub fn settle(&mut self, receipt: &Receipt, actual: u64, now_ns: u64) {
+        if actual == receipt.cost {
+            return;
+        }
+        let mut state = self.state(&receipt.key);
+        // A receipt outlives a reset, and still proves that its time has been.
+        let now_ns = state.clamp(now_ns).max(receipt.time_ns);
+        let (now, charged_at) = (i128::from(now_ns), i128::from(receipt.time_ns));
+        for index in &receipt.charged {
+            let (policy, history) = (&self.policies[*index], &mut state.histories[*index]);
+            if actual > receipt.cost {
+                history.settle_more(policy, now, charged_at, actual - receipt.cost);
+            } else {
+                history.settle_less(policy, now, charged_at, receipt.cost - actual);
+            }
+        }
+        state.newest_ns = Some(now_ns);
+        self.keys.insert(receipt.key.clone(), state);
+    }
+
+    /// Forgets a key.
+    pub fn reset(&mut self, key: &str) {
+        self.keys.remove(key);
+    }
+
+    /// How long until each policy cannot tell the key from one it never saw, in order.
+    pub fn reset_after(&self, key: &str, now_ns: u64) -> Vec<u128> {
+        let state = self.state(key);
+        let now = i128::from(state.clamp(now_ns));
+        each(&self.policies, &state)
+            .map(|(policy, history)| history.reset_after(policy, now))
+            .collect()
+    }
+
+    fn state(&self, key: &str) -> KeyState {
+        self.keys.get(key).cloned().unwrap_or_else(|| KeyState {
+            newest_ns: None,
+            histories: self.policies.iter().map(History::fresh).collect(),
+        })
+    }
+
+    fn change(&mut self, key: &str, amount: u64, now_ns: u64, apply: Change) {
+        if amount == 0 {
+            return;
+        }
+        let mut state = self.state(key);
+        let now_ns = state.clamp(now_ns);
+        for (policy, history) in self.policies.iter().zip(&mut state.histories) {
+            apply(history, policy, i128::from(now_ns), amount);
+        }
+        state.newest_ns = Some(now_ns);
+        self.keys.insert(key.to_owned(), state);
+    }
+
+    /// Waits are those of the state the request found; what is left, and when to come back, are those of the
+    /// state it leaves behind, which differs for a refused request only where refused requests count.
+    fn answer(&self, before: &KeyState, after: &KeyState, asked: Asked) -> Answer {
+        let Asked {
+            now,
+            cost,
+            admitted,
+            receipt,
+        } = asked;
+        let allowed = admitted.iter().all(|admits| *admits);
+        let mut retries = Vec::new();
+        let mut per_policy = Vec::new();
+        for (index, (policy, left)) in each(&self.policies, after).enumerate() {
+            let retry = if allowed {
+                Some(0)
+            } else {
+                left.retry_after(policy, now, cost)
+            };
+            let found = &before.histories[index];
+            per_policy.push(PolicyAnswer {
+                allowed: admitted[index],
+                remaining: left.remaining(policy, now),
+                retry_after: retry.filter(|_| !admitted[index]),
+                never: retry.is_none(),
+                wait: if admitted[index] {
+                    found.wait(policy, now, cost)
+                } else {
+                    0
+                },
+            });
+            retries.push(retry);
+        }
+        let longest: Option<u128> = retries
+            .into_iter()
+            .try_fold(0, |longest, retry| Some(longest.max(retry?)));
+        let wait = per_policy
+            .iter()
+            .map(|answer| answer.wait)
+            .max()
+            .unwrap_or(0);
+        Answer {
+            allowed,
+            policy: admitted.iter().position(|admits| !admits),
+            remaining: per_policy
+                .iter()
+                .map(|answer| answer.remaining)
+                .min()
+                .unwrap_or(u64::MAX),
+            retry_after: longest.filter(|_| !allowed),
+            never: longest.is_none(),
+            wait: if allowed { wait } else { 0 },
+            per_policy,
+            receipt,
+        }
+    }
+}
+
+/// A question already put to every policy.
+struct Asked {
+    now: i128,
+    cost: u64,
+    admitted: Vec<bool>,
+    receipt: Option<Receipt>,
+}
+
+type Change = fn(&mut History, &Policy, i128, u64);
+
+fn each<'a>(
+    policies: &'a [Policy],
+    state: &'a KeyState,
+) -> impl Iterator<Item = (&'a Policy, &'a History)> {
+    policies.iter().zip(&state.histories)
+}
