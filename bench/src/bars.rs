@@ -1,0 +1,171 @@
+//! Holds our figures against what was promised, and says so either way.
+
+use serde::Serialize;
+
+use crate::memory::Kind;
+use crate::report::Report;
+use crate::subjects::{GOVERNOR, OURS, REFERENCE};
+use crate::threads::CLEAN_MIN;
+
+/// How a bar ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    /// The figure is as good as promised, or better.
+    Met,
+    /// It is not.
+    Missed,
+    /// This run has no such figure.
+    NotMeasured,
+    /// Other processes had the cores, so the figure says nothing.
+    TooBusy,
+}
+
+/// One promise.
+#[derive(Debug, Serialize)]
+pub(crate) struct Bar {
+    /// What is compared.
+    pub(crate) what: &'static str,
+    /// The promise, in words.
+    pub(crate) target: String,
+    /// The figure of this run.
+    pub(crate) measured: Option<f64>,
+    /// How it ended.
+    pub(crate) verdict: Verdict,
+}
+
+/// Judges every promise by the figures of a run.
+pub(crate) fn judge(report: &Report) -> Vec<Bar> {
+    let governor = |row| time_ratio(report, row, GOVERNOR);
+    let memory = |kinds: &[Kind]| bytes_per_key(report, kinds);
+    let one = [Kind::Number, Kind::Text21, Kind::Text64];
+    vec![
+        at_most("hot key, time over governor", 0.5, governor("hot")),
+        at_most(
+            "hot key, instructions over governor",
+            0.5,
+            instruction_ratio(report),
+        ),
+        at_most("1 M u64 keys, time over governor", 0.5, governor("u64-1m")),
+        at_most(
+            "10 M u64 keys, time over governor",
+            0.5,
+            governor("u64-10m"),
+        ),
+        at_most(
+            "1 M strings of 21 bytes, time over governor",
+            0.5,
+            governor("text-1m"),
+        ),
+        at_most(
+            "1 M u64 keys by 32, time over hashbrown",
+            1.5,
+            time_ratio(report, "batch-1m", REFERENCE),
+        ),
+        at_most(
+            "bytes per key, one limit, worst key kind",
+            32.0,
+            memory(&one),
+        ),
+        at_most("bytes per key, two limits", 64.0, memory(&[Kind::Two])),
+        scaling(
+            "2 threads over one, distinct keys",
+            1.8,
+            report,
+            "threads-distinct",
+        ),
+        scaling(
+            "2 threads over one, one hot key",
+            0.6,
+            report,
+            "threads-hot",
+        ),
+    ]
+}
+
+fn at_most(what: &'static str, bound: f64, measured: Option<f64>) -> Bar {
+    let verdict = verdict(measured.map(|figure| figure <= bound));
+    Bar {
+        what,
+        target: format!("<= {bound}"),
+        measured,
+        verdict,
+    }
+}
+
+fn at_least(what: &'static str, bound: f64, measured: Option<f64>) -> Bar {
+    let verdict = verdict(measured.map(|figure| figure >= bound));
+    Bar {
+        what,
+        target: format!(">= {bound}"),
+        measured,
+        verdict,
+    }
+}
+
+fn verdict(kept: Option<bool>) -> Verdict {
+    match kept {
+        Some(true) => Verdict::Met,
+        Some(false) => Verdict::Missed,
+        None => Verdict::NotMeasured,
+    }
+}
+
+fn time_ratio(report: &Report, row: &str, other: &str) -> Option<f64> {
+    let row = report.rows.iter().find(|report| report.row == row)?;
+    Some(row.cpu_ns(OURS)? / row.cpu_ns(other)?)
+}
+
+fn instruction_ratio(report: &Report) -> Option<f64> {
+    let hot = |name: &str| {
+        report
+            .instructions
+            .iter()
+            .find(|line| line.subject == name)?
+            .hot
+    };
+    Some(hot(OURS)? / hot(GOVERNOR)?)
+}
+
+/// The worst of the kinds that were measured.
+fn bytes_per_key(report: &Report, kinds: &[Kind]) -> Option<f64> {
+    let ours = report.memory.iter().filter(|line| line.subject == OURS);
+    let figures = ours
+        .filter(|line| kinds.contains(&line.kind))
+        .map(|line| line.bytes_per_key);
+    figures.max_by(f64::total_cmp)
+}
+
+fn scaling(what: &'static str, bound: f64, report: &Report, row: &str) -> Bar {
+    let row = report.threads.iter().find(|report| report.row == row);
+    let line = row.and_then(|row| row.line(OURS));
+    let measured = line
+        .and_then(|line| line.scaling)
+        .map(|scaling| scaling.median);
+    let bar = at_least(what, bound, measured);
+    match line {
+        Some(line) if measured.is_some() && line.clean < CLEAN_MIN => Bar {
+            verdict: Verdict::TooBusy,
+            ..bar
+        },
+        _ => bar,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_our_figures_judges_nothing() {
+        let bars = judge(&Report::default());
+        assert!(bars.iter().all(|bar| bar.verdict == Verdict::NotMeasured));
+    }
+
+    #[test]
+    fn a_bar_is_met_at_its_bound() {
+        assert_eq!(at_most("", 0.5, Some(0.5)).verdict, Verdict::Met);
+        assert_eq!(at_most("", 0.5, Some(0.51)).verdict, Verdict::Missed);
+        assert_eq!(at_least("", 1.8, Some(1.79)).verdict, Verdict::Missed);
+    }
+}

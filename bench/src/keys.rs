@@ -1,0 +1,82 @@
+//! Keys, made before any clock is read, so that every subject pays the same for drawing one.
+//!
+//! The order of drawing is the order of the vector; tables are filled in another order, so that
+//! what a limiter allocated in sequence is not also visited in sequence.
+
+use std::ops::Range;
+
+/// The integer key of the hot rows.
+pub(crate) const HOT: u64 = 0x5EED_0000_0000_0007;
+
+/// Length in bytes of the usual string key.
+pub(crate) const TEXT_LENGTH: usize = 21;
+
+/// A kind of key that can be made from a small number.
+pub(crate) trait Key: Send + Sync + 'static {
+    /// Makes the key with this number; different numbers give different keys.
+    fn numbered(number: u64) -> Self;
+}
+
+impl Key for u64 {
+    fn numbered(number: u64) -> Self {
+        scramble(number)
+    }
+}
+
+impl Key for String {
+    fn numbered(number: u64) -> Self {
+        text(number, TEXT_LENGTH)
+    }
+}
+
+/// Makes a string key such as `user:0000000000001234`, padded to `length` bytes.
+pub(crate) fn text(number: u64, length: usize) -> String {
+    let digits = length.saturating_sub("user:".len());
+    format!("user:{number:0digits$}")
+}
+
+/// Makes keys for a range of numbers, in random order.
+pub(crate) fn shuffled<K: Key>(numbers: Range<u64>) -> Vec<K> {
+    order(numbers, 1).into_iter().map(K::numbered).collect()
+}
+
+/// Lists a range of numbers in an order that depends on `seed` only.
+pub(crate) fn order(numbers: Range<u64>, seed: u64) -> Vec<u64> {
+    let mut numbers: Vec<u64> = numbers.collect();
+    let mut state = scramble(seed);
+    for last in (1..numbers.len()).rev() {
+        state = scramble(state);
+        // Both casts are between usize and u64 on a 64-bit machine, and the rest is below `last`.
+        #[expect(clippy::cast_possible_truncation, reason = "the remainder is an index")]
+        let other = (state % (last as u64 + 1)) as usize;
+        numbers.swap(last, other);
+    }
+    numbers
+}
+
+/// Maps numbers to numbers, one to one, with no visible pattern (the finaliser of `SplitMix64`).
+pub(crate) fn scramble(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn string_keys_have_the_promised_length() {
+        assert_eq!(text(1234, TEXT_LENGTH), "user:0000000000001234");
+        assert_eq!(text(1234, 64).len(), 64);
+    }
+
+    #[test]
+    fn shuffling_keeps_every_number() {
+        let mut numbers = order(0..1000, 3);
+        assert_ne!(numbers, order(0..1000, 4));
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..1000));
+    }
+}
