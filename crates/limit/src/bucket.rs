@@ -66,6 +66,11 @@ impl Bucket {
         self.burst
     }
 
+    /// Grains in one token, and grains that come back each nanosecond.
+    pub(crate) const fn rate(&self) -> (u64, u64) {
+        (self.token_grains, self.refill_grains)
+    }
+
     /// What is still spent after `elapsed_ns` of refill.
     #[inline]
     pub(crate) fn refilled(&self, spent: u128, elapsed_ns: u64) -> u128 {

@@ -29,6 +29,7 @@ mod config;
 mod decision;
 mod ledger;
 mod log;
+mod plain;
 mod policy;
 mod set;
 mod slices;

@@ -3,11 +3,11 @@
 //! A request passes when every policy admits it, and then every policy is charged; if one refuses, none is. Policies
 //! that are not enforced for a key (shadow mode) never refuse, and are charged only for what they would admit.
 
-use crate::bucket::Bucket;
-use crate::cell::{Cell, stored};
+use crate::cell::Cell;
 use crate::config::PolicyError;
 use crate::decision::{Cost, Decision, Lot, Outcome, Receipt, Verdict};
-use crate::policy::{Policy, Rule};
+use crate::plain::Plain;
+use crate::policy::Policy;
 use crate::state::{Fit, State};
 use crate::time::{Instant, Span};
 
@@ -18,8 +18,8 @@ pub const POLICIES_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub struct PolicySet {
     policies: Box<[Policy]>,
-    /// Set where the whole set is one enforced bucket, the case worth a short way.
-    lone_bucket: Option<Bucket>,
+    /// Set where there is a short way.
+    plain: Option<Plain>,
     is_staged: bool,
 }
 
@@ -45,13 +45,10 @@ impl PolicySet {
         if policies.len() > POLICIES_MAX {
             return Err(PolicyError::TooManyPolicies(policies.len()));
         }
-        let lone_bucket = match policies.as_slice() {
-            [Policy { rule: Rule::Bucket(bucket), .. }] if is_plain(&policies[0]) => Some(bucket.clone()),
-            _ => None,
-        };
+        let plain = Plain::of(&policies);
         let staged = |policy: &Policy| !matches!(policy.config().enforce_percent, 0 | 100);
         let is_staged = policies.iter().any(staged);
-        Ok(Self { policies: policies.into(), lone_bucket, is_staged })
+        Ok(Self { policies: policies.into(), plain, is_staged })
     }
 
     /// The policies, in order.
@@ -79,9 +76,24 @@ impl PolicySet {
         now: Instant,
         lot: Lot,
     ) -> Outcome {
-        if let Some(outcome) = self.check_lone_bucket(cell, cost, now) {
+        if let Some(plain) = &self.plain
+            && let Some((at, word)) = cell.single()
+            && let Some(outcome) = plain.check(at, word, cost.tokens(), now)
+        {
             return outcome;
         }
+        self.check_any(cell, cost, now, lot)
+    }
+
+    /// The long way, for any policies.
+    #[inline(never)]
+    fn check_any<const N: usize>(
+        &self,
+        cell: &mut Cell<N>,
+        cost: Cost,
+        now: Instant,
+        lot: Lot,
+    ) -> Outcome {
         let mut outcome = self.probe(cell, cost, now, lot);
         self.commit(cell, &outcome);
         if !outcome.decision.verdict.is_allowed() && outcome.receipt.charged != 0 {
@@ -233,40 +245,6 @@ impl PolicySet {
         span(self.fresh_at(cell).nanos_since(now))
     }
 
-    /// The short way for a set that is one enforced bucket with its state in a word.
-    #[inline]
-    fn check_lone_bucket<const N: usize>(
-        &self,
-        cell: &mut Cell<N>,
-        cost: Cost,
-        now: Instant,
-    ) -> Option<Outcome> {
-        let bucket = self.lone_bucket.as_ref()?;
-        let (at, word) = cell.single()?;
-        let before = Instant::from_nanos(at.get() - 1);
-        let now = now.max(before);
-        let tokens = cost.tokens();
-        let spent = bucket.refilled(u128::from(*word), now.nanos_since(before));
-        let probe = bucket.probe(spent, tokens.max(1));
-        let admitted = probe.fit.admits();
-        let taken = if admitted { tokens } else { 0 };
-        let after = bucket.take(spent, taken);
-        let packed = u64::try_from(after).ok()?;
-        if taken > 0 {
-            *at = stored(now);
-            *word = packed;
-        }
-        let decision = Decision {
-            verdict: verdict_of(probe.fit),
-            refused_by: if admitted { None } else { Some(0) },
-            limit: self.policies.first().map_or(0, |policy| policy.config().limit),
-            remaining: probe.remaining.saturating_sub(taken),
-            reset_after: Span::from_nanos(bucket.nanos_to_refill(after)),
-        };
-        let receipt = Receipt { at: now, cost: tokens, charged: u64::from(taken > 0) };
-        Some(Outcome { decision, receipt, remaining_before: probe.remaining, shadowed: 0 })
-    }
-
     /// Books a receipt on the policies it names.
     fn book<const N: usize>(
         &self,
@@ -380,19 +358,6 @@ impl Tally {
             reset_after: Span::ZERO,
         };
         Outcome { decision, receipt, remaining_before: least.remaining, shadowed: self.shadowed }
-    }
-}
-
-fn is_plain(policy: &Policy) -> bool {
-    policy.config().enforce_percent == 100 && !policy.config().count_refused
-}
-
-const fn verdict_of(fit: Fit) -> Verdict {
-    match fit {
-        Fit::Now => Verdict::Allow,
-        Fit::After(wait) => Verdict::Delay { wait },
-        Fit::Retry(retry_after) => Verdict::Deny { retry_after },
-        Fit::Never => Verdict::Never,
     }
 }
 

@@ -1,2 +1,43 @@
-//! To be written.
-fn main() {}
+//! The `tollgate` command: reads the arguments, runs one command, turns errors into exit codes.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use tollgate::cli::{Cli, Command, ConfigCommand};
+use tollgate::failure::{Failure, USAGE};
+use tollgate::{config, replay};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { USAGE } else { 0 };
+            // Nobody is left to tell when the terminal is gone.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(std::io::stderr(), "{failure}");
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
+        Some(Command::Replay(options)) => replay::run(&options),
+        Some(Command::Config(ConfigCommand::Check(options))) => config::check(&options),
+        Some(Command::Config(ConfigCommand::Schema)) => config::schema(),
+        None => help(),
+    }
+}
+
+/// Without a command: what Tollgate is, and what to try.
+fn help() -> Result<(), Failure> {
+    let text = Cli::command().render_long_help();
+    write!(std::io::stdout(), "{text}").map_err(Failure::output)
+}

@@ -1,0 +1,79 @@
+//! A checked contract: which requests it binds, by what it counts them, and its policies.
+
+use tollgate_limit::{Policy, PolicySet};
+
+use crate::coordination::{Coordination, OnFailure};
+use crate::entries::{Identity, has_key};
+
+/// The policies that bind one kind of key; all must admit, all or nothing.
+#[derive(Clone, Debug)]
+pub struct Contract {
+    /// Names the contract; no two of a file share it.
+    pub id: String,
+    /// Entries that must be present with these values, sorted; the value `*` is any value.
+    pub matches: Vec<(String, String)>,
+    /// Entries whose values identify the counter, in order.
+    pub key: Vec<String>,
+    /// The policies, in the order they are asked.
+    pub policies: Vec<NamedPolicy>,
+    pub(crate) set: PolicySet,
+}
+
+/// A policy as a contract has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedPolicy {
+    /// Names the policy; no two of a contract share it.
+    pub name: String,
+    /// How many in what time, counted how.
+    pub policy: Policy,
+    /// How nodes agree about it.
+    pub coordination: Coordination,
+    /// What it answers when whoever it must ask does not.
+    pub on_failure: OnFailure,
+    /// Whether its counts survive a restart.
+    pub durable: bool,
+}
+
+impl Contract {
+    /// All policies as the set that decides.
+    pub const fn policy_set(&self) -> &PolicySet {
+        &self.set
+    }
+
+    /// Whether the contract binds a request with these entries.
+    ///
+    /// Of a contract that was imported this is necessary but not sufficient: which rule of a domain counts depends on
+    /// the others, so ask [`crate::Contracts::bind`].
+    pub fn applies(&self, entries: &[(&str, &str)]) -> bool {
+        let present = |(key, value): &(String, String)| {
+            entries
+                .iter()
+                .any(|(name, is)| name == key && (value == ANY || is == value))
+        };
+        self.matches.iter().all(present) && self.key.iter().all(|key| has_key(entries, key))
+    }
+
+    /// The values that identify the counter, in the order of `key`.
+    pub fn identity<'a>(&'a self, entries: &'a [(&'a str, &'a str)]) -> Identity<'a> {
+        Identity::by_key(&self.key, entries)
+    }
+}
+
+impl PartialEq for Contract {
+    fn eq(&self, other: &Self) -> bool {
+        // The set is made of the policies.
+        let Self {
+            id,
+            matches,
+            key,
+            policies,
+            set: _,
+        } = self;
+        (id, matches, key, policies) == (&other.id, &other.matches, &other.key, &other.policies)
+    }
+}
+
+impl Eq for Contract {}
+
+/// The value in `match` that stands for any.
+pub(crate) const ANY: &str = "*";

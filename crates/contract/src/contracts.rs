@@ -1,0 +1,186 @@
+//! All contracts of a file, and which of them bind a request.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::check;
+use crate::contract::Contract;
+use crate::entries::{Descriptor, Identity};
+use crate::envoy::{self, EnvoyDomains};
+use crate::error::ContractErrors;
+use crate::index::Index;
+use crate::raw::RawFile;
+use crate::yaml;
+
+/// The contracts of a file, in its order. A contract is known by its position.
+#[derive(Clone, Debug, Default)]
+pub struct Contracts {
+    contracts: Vec<Contract>,
+    rules: Rules,
+}
+
+/// How the contracts that bind a request are found.
+#[derive(Clone, Debug)]
+enum Rules {
+    /// Every contract that applies.
+    Each(Index),
+    /// At most one of each domain, found by walking its tree.
+    Envoy(EnvoyDomains),
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self::Each(Index::default())
+    }
+}
+
+impl Contracts {
+    /// Reads a contract file: YAML or JSON.
+    pub fn parse(text: &str) -> Result<Self, ContractErrors> {
+        let raw: RawFile = yaml::read(text)?;
+        Ok(Self::of(check::check(&raw, text)?))
+    }
+
+    /// Checked contracts, every one of which binds the requests it applies to.
+    pub(crate) fn of(contracts: Vec<Contract>) -> Self {
+        let index = Index::of(&contracts);
+        Self {
+            contracts,
+            rules: Rules::Each(index),
+        }
+    }
+
+    /// Reads a contract file from bytes that should be UTF-8.
+    pub fn parse_bytes(bytes: &[u8]) -> Result<Self, ContractErrors> {
+        Self::parse(yaml::decode(bytes)?)
+    }
+
+    /// Reads a contract file or a descriptor file of envoyproxy/ratelimit, whichever the text is.
+    pub fn parse_any(text: &str) -> Result<Self, ContractErrors> {
+        Self::parse(text).or_else(|errors| {
+            // A text that is neither is refused as a contract file.
+            if is_envoy(text) {
+                envoy::parse(text).map(Self::from)
+            } else {
+                Err(errors)
+            }
+        })
+    }
+
+    /// Like [`Self::parse_any`], from bytes that should be UTF-8.
+    pub fn parse_any_bytes(bytes: &[u8]) -> Result<Self, ContractErrors> {
+        Self::parse_any(yaml::decode(bytes)?)
+    }
+
+    /// How many contracts there are; their positions are below this.
+    pub fn len(&self) -> usize {
+        self.contracts.len()
+    }
+
+    /// Whether there is no contract, so that nothing is limited.
+    pub fn is_empty(&self) -> bool {
+        self.contracts.is_empty()
+    }
+
+    /// The contracts, by position.
+    pub fn as_slice(&self) -> &[Contract] {
+        &self.contracts
+    }
+
+    /// The contract at a position.
+    pub fn get(&self, index: usize) -> Option<&Contract> {
+        self.contracts.get(index)
+    }
+
+    /// The position of the contract with that id; looks at each.
+    pub fn position(&self, id: &str) -> Option<usize> {
+        self.contracts.iter().position(|contract| contract.id == id)
+    }
+
+    /// Where the contracts were imported, what more their file says: names, replacements, unlimited rules.
+    pub const fn envoy(&self) -> Option<&EnvoyDomains> {
+        match &self.rules {
+            Rules::Each(_) => None,
+            Rules::Envoy(domains) => Some(domains),
+        }
+    }
+
+    /// Calls `visit` with the position of every contract that binds the request and the values that identify its
+    /// counter there, in the order of the file.
+    pub fn bind<'a>(
+        &'a self,
+        request: &Descriptor<'a>,
+        mut visit: impl FnMut(usize, Identity<'a>),
+    ) {
+        match &self.rules {
+            Rules::Each(index) => {
+                for (position, _, identity) in index.matching(&self.contracts, request.entries) {
+                    visit(position, identity);
+                }
+            }
+            Rules::Envoy(domains) => {
+                for rule in domains.rules_for(request) {
+                    if let Some(position) = rule.contract() {
+                        visit(position, rule.identity());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The contracts that bind the request with their positions, in the order of the file.
+    pub fn matching<'a>(
+        &'a self,
+        request: &Descriptor<'a>,
+    ) -> impl Iterator<Item = (usize, &'a Contract)> + 'a {
+        let (each, imported) = match &self.rules {
+            Rules::Each(index) => (Some(index.matching(&self.contracts, request.entries)), None),
+            Rules::Envoy(domains) => (None, Some(domains.rules_for(request))),
+        };
+        let imported = imported.into_iter().flatten().filter_map(|rule| {
+            let position = rule.contract()?;
+            Some((position, self.contracts.get(position)?))
+        });
+        let each = each
+            .into_iter()
+            .flatten()
+            .map(|(position, contract, _)| (position, contract));
+        each.chain(imported)
+    }
+}
+
+impl From<EnvoyDomains> for Contracts {
+    fn from(domains: EnvoyDomains) -> Self {
+        let contracts = domains.contracts();
+        Self {
+            contracts,
+            rules: Rules::Envoy(domains),
+        }
+    }
+}
+
+/// Whether a text is a descriptor file, or would be one if it were readable.
+fn is_envoy(text: &str) -> bool {
+    if let Ok(documents) = yaml::read_all::<Probe>(text) {
+        return documents.iter().any(Probe::is_envoy);
+    }
+    let has = |field: &str| text.lines().any(|line| line.starts_with(field));
+    !has("contracts:") && (has("domain:") || has("descriptors:"))
+}
+
+/// Just enough of a document to tell the kinds of file apart.
+#[derive(Deserialize)]
+struct Probe {
+    #[serde(default)]
+    domain: Option<IgnoredAny>,
+    #[serde(default)]
+    descriptors: Option<IgnoredAny>,
+    #[serde(default)]
+    contracts: Option<IgnoredAny>,
+}
+
+impl Probe {
+    fn is_envoy(&self) -> bool {
+        self.contracts.is_none() && (self.domain.is_some() || self.descriptors.is_some())
+    }
+}

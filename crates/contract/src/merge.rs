@@ -1,0 +1,98 @@
+//! The fields given for a policy, and a plan's policies overridden by a contract's.
+
+use crate::error::ErrorKind;
+use crate::fields::Field;
+use crate::nearest::hint;
+use crate::problems::{Problem, Problems};
+use crate::raw::RawPolicy;
+use crate::snippet::{Place, quote};
+use crate::text::{Node, Text};
+
+/// The fields given for one policy, by whoever gave them.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    /// Where the policy begins.
+    pub(crate) place: Place,
+    fields: Vec<(Field, Text)>,
+    /// Whether something was given that is no field, so that what is missing may be what was meant.
+    pub(crate) has_unknown: bool,
+}
+
+impl Given {
+    /// Sorts out fields that do not exist.
+    pub(crate) fn of(raw: &Node<RawPolicy>, problems: &mut Problems) -> Self {
+        let mut fields = Vec::new();
+        let mut has_unknown = false;
+        for (name, value) in &raw.value.0.0 {
+            if let Some(field) = Field::from_name(&name.value) {
+                fields.push((field, value.clone()));
+                continue;
+            }
+            has_unknown = true;
+            if problems.is_hopeless() {
+                break;
+            }
+            let hint = hint(&name.value, &Field::names());
+            let what = format!("unknown field {}{hint}", quote(&name.value));
+            problems.add(Problem::new(ErrorKind::UnknownField, name.place, what));
+        }
+        Self {
+            place: raw.place,
+            fields,
+            has_unknown,
+        }
+    }
+
+    pub(crate) fn get(&self, field: Field) -> Option<&Text> {
+        self.fields
+            .iter()
+            .find(|(given, _)| *given == field)
+            .map(|(_, text)| text)
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.get(Field::Name).map(|text| &*text.value)
+    }
+
+    /// Takes over the fields the other gives.
+    fn override_with(&mut self, other: &Self) {
+        self.place = other.place;
+        self.has_unknown |= other.has_unknown;
+        for (field, text) in &other.fields {
+            self.fields.retain(|(given, _)| given != field);
+            self.fields.push((*field, text.clone()));
+        }
+    }
+}
+
+/// Says which policies have the name of one before them.
+pub(crate) fn check_names(policies: &[Given], problems: &mut Problems) {
+    for (index, policy) in policies.iter().enumerate() {
+        let name = policy.name();
+        if name.is_some() && policies[..index].iter().any(|before| before.name() == name) {
+            let place = policy
+                .get(Field::Name)
+                .map_or(policy.place, |text| text.place);
+            let what = format!(
+                "there is already a policy named {}",
+                quote(name.unwrap_or_default())
+            );
+            problems.add(Problem::new(ErrorKind::Duplicate, place, what));
+        }
+    }
+}
+
+/// The plan's policies in their order with the contract's laid over them, then what the contract adds.
+pub(crate) fn overlaid(plan: &[Given], own: &[Given]) -> Vec<Given> {
+    let mut merged = plan.to_vec();
+    for policy in own {
+        let of_plan = merged[..plan.len()]
+            .iter_mut()
+            .find(|base| base.name() == policy.name());
+        match of_plan {
+            Some(base) if policy.name().is_some() => base.override_with(policy),
+            _ => merged.push(policy.clone()),
+        }
+    }
+    merged
+}

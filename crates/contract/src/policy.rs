@@ -1,0 +1,312 @@
+//! From the fields given for a policy to a checked one.
+
+use tollgate_limit::{
+    Algorithm, Calendar, Inherit, OnLimit, Period, Policy, PolicyConfig, PolicyError, SLICES_MAX,
+};
+
+use crate::contract::NamedPolicy;
+use crate::coordination::{self, Coordination, OnFailure};
+use crate::duration;
+use crate::error::ErrorKind;
+use crate::fields::{ALGORITHMS, Field, INHERIT, MODES, ON_LIMIT, Shape};
+use crate::merge::Given;
+use crate::nearest::nearest;
+use crate::problems::{Problem, Problems};
+use crate::scalar;
+use crate::snippet::{Place, quote};
+use crate::text::Text;
+
+/// The contract's coordination, with its place where it was typed.
+pub(crate) type Inherited = (Coordination, Option<Place>);
+
+/// Checks one policy; `None` when something is wrong with it.
+pub(crate) fn check(
+    given: &Given,
+    default: Inherited,
+    problems: &mut Problems,
+) -> Option<NamedPolicy> {
+    let mut reader = Reader {
+        given,
+        problems,
+        failed: false,
+    };
+    let name = reader
+        .required(Field::Name)
+        .and_then(|text| reader.keep(scalar::name(text, "the name")));
+    let limit = reader
+        .required(Field::Limit)
+        .and_then(|text| reader.whole(text, Field::Limit));
+    let per = reader
+        .required(Field::Per)
+        .and_then(|text| reader.period(text));
+    let algorithm = reader
+        .choice(Field::Algorithm, &ALGORITHMS)
+        .map_or(Algorithm::TokenBucket, algorithm_at);
+    let mut config = PolicyConfig::new(algorithm, limit?, per?);
+    reader.shape(&mut config);
+    reader.limits(&mut config);
+    let coordination = reader.coordination(algorithm, default);
+    let on_failure = reader.choice(Field::OnFailure, &coordination::ON_FAILURE);
+    let durable = reader.switch(Field::Durable);
+    if reader.failed {
+        return None;
+    }
+    let policy = Policy::new(config.clone());
+    let policy = policy
+        .map_err(|error| reader.wrong(place_of(error), &explain(error, given, &config)))
+        .ok()?;
+    let on_failure = on_failure.map_or(OnFailure::default(), |index| OnFailure::ALL[index]);
+    Some(NamedPolicy {
+        name: name?,
+        policy,
+        coordination,
+        on_failure,
+        durable,
+    })
+}
+
+struct Reader<'a> {
+    given: &'a Given,
+    problems: &'a mut Problems,
+    failed: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn keep<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+        self.failed |= result.is_err();
+        self.problems.keep(result)
+    }
+
+    /// Says what is wrong with a field, or with the policy where the field was not given.
+    fn wrong(&mut self, field: Field, what: &str) {
+        let place = self
+            .given
+            .get(field)
+            .map_or(self.given.place, |text| text.place);
+        self.failed = true;
+        self.problems
+            .add(Problem::new(ErrorKind::Conflict, place, what));
+    }
+
+    fn required(&mut self, field: Field) -> Option<&'a Text> {
+        let text = self.given.get(field);
+        if text.is_none() && !self.given.has_unknown {
+            let what = format!("a policy needs `{}`", field.row().name);
+            self.problems
+                .add(Problem::new(ErrorKind::Missing, self.given.place, what));
+        }
+        self.failed |= text.is_none();
+        text
+    }
+
+    fn whole(&mut self, text: &Text, field: Field) -> Option<u64> {
+        let row = field.row();
+        let Shape::Whole(least, most) = row.shape else {
+            return None;
+        };
+        self.keep(scalar::whole(
+            text,
+            &format!("`{}`", row.name),
+            (least, most),
+        ))
+    }
+
+    fn number(&mut self, field: Field) -> Option<u64> {
+        self.given
+            .get(field)
+            .and_then(|text| self.whole(text, field))
+    }
+
+    fn choice(&mut self, field: Field, valid: &[&str]) -> Option<usize> {
+        let text = self.given.get(field)?;
+        let name = field.row().name;
+        let unknown = match field {
+            Field::Algorithm | Field::Coordination => format!("unknown {name}"),
+            _ => format!("`{name}` cannot be"),
+        };
+        self.keep(scalar::choice(text, &unknown, valid))
+    }
+
+    fn switch(&mut self, field: Field) -> bool {
+        let text = self.given.get(field);
+        let result = text
+            .and_then(|text| self.keep(scalar::switch(text, &format!("`{}`", field.row().name))));
+        result.unwrap_or(false)
+    }
+
+    fn nanos(&mut self, field: Field) -> Option<u64> {
+        let text = self.given.get(field)?;
+        self.keep(scalar::nanos(text))
+    }
+
+    fn period(&mut self, text: &Text) -> Option<Period> {
+        let result = duration::parse(&text.value);
+        self.keep(result.map_err(|why| Problem::new(ErrorKind::BadValue, text.place, why)))
+    }
+
+    /// The fields that only some algorithms have.
+    fn shape(&mut self, config: &mut PolicyConfig) {
+        config.burst = self.number(Field::Burst);
+        config.offset_ns = self.nanos(Field::Offset).unwrap_or(0);
+        if let Some(slices) = self.number(Field::Slices) {
+            config.slices = u32::try_from(slices).unwrap_or(SLICES_MAX);
+            if config.algorithm != Algorithm::SlidingCounters {
+                self.wrong(Field::Slices, "only sliding-counters has slices");
+            }
+        }
+        if let Some(text) = self.given.get(Field::TimeZone) {
+            self.time_zone(text, config);
+        }
+        let delays = self.choice(Field::OnLimit, &ON_LIMIT) == Some(1);
+        let max_wait_ns = self.nanos(Field::MaxWait);
+        if delays {
+            config.on_limit = OnLimit::Delay { max_wait_ns };
+        } else if max_wait_ns.is_some() {
+            self.wrong(
+                Field::MaxWait,
+                "`max_wait` bounds the delay of `on_limit: delay`, which is not given",
+            );
+        }
+    }
+
+    fn time_zone(&mut self, text: &Text, config: &mut PolicyConfig) {
+        let Period::Calendar(calendar) = &config.period else {
+            return self.wrong(Field::TimeZone, &PolicyError::CalendarUnused.to_string());
+        };
+        if config.algorithm != Algorithm::FixedWindow {
+            return self.wrong(Field::TimeZone, &PolicyError::CalendarUnused.to_string());
+        }
+        if let Some(calendar) = calendar.in_zone(&text.value) {
+            config.period = Period::Calendar(calendar);
+            return;
+        }
+        let (name, hint) = (quote(&text.value), zone_hint(&text.value));
+        let what = format!("unknown time zone {name}{hint}");
+        self.failed = true;
+        self.problems
+            .add(Problem::new(ErrorKind::UnknownName, text.place, what));
+    }
+
+    /// The fields that every algorithm has.
+    fn limits(&mut self, config: &mut PolicyConfig) {
+        config.max_debt = self.number(Field::MaxDebt);
+        config.count_refused = self.switch(Field::CountRefused);
+        config.inherit = match self.choice(Field::Inherit, &INHERIT) {
+            Some(1) => Inherit::Proportional,
+            Some(2) => Inherit::Reset,
+            _ => Inherit::AsIs,
+        };
+        let percent = self
+            .number(Field::EnforcePercent)
+            .and_then(|percent| u8::try_from(percent).ok());
+        let mode = self.choice(Field::Mode, &MODES);
+        config.enforce_percent = match (mode, percent) {
+            (Some(1), Some(1..)) => {
+                self.wrong(
+                    Field::EnforcePercent,
+                    "`mode: shadow` enforces for nobody; remove one of the two",
+                );
+                0
+            }
+            (Some(0), Some(0)) => {
+                self.wrong(
+                    Field::EnforcePercent,
+                    "0 percent is `mode: shadow`; remove one of the two",
+                );
+                0
+            }
+            (Some(1), _) => 0,
+            (_, percent) => percent.unwrap_or(100),
+        };
+    }
+
+    fn coordination(&mut self, algorithm: Algorithm, default: Inherited) -> Coordination {
+        let own = self.given.get(Field::Coordination).map(|text| text.place);
+        let chosen = self.choice(Field::Coordination, &coordination::NAMES);
+        let chosen = chosen.map_or(default.0, |index| Coordination::ALL[index]);
+        if !chosen.allows(algorithm) {
+            let (instead, with) = chosen.nearest_for(algorithm);
+            let (own_name, name) = (chosen.name(), algorithm.name());
+            let what = format!(
+                "{name} does not work under {own_name}; use `coordination: {}`, or `algorithm: {}`",
+                instead.name(),
+                with.name()
+            );
+            let place = own.or(default.1).unwrap_or(self.given.place);
+            self.failed = true;
+            self.problems
+                .add(Problem::new(ErrorKind::Conflict, place, what));
+        }
+        chosen
+    }
+}
+
+/// The algorithm at a position of [`ALGORITHMS`]; those past the last are aliases of the first.
+fn algorithm_at(index: usize) -> Algorithm {
+    Algorithm::ALL
+        .get(index)
+        .copied()
+        .unwrap_or(Algorithm::TokenBucket)
+}
+
+/// The nearest zone, by its whole name or by its place alone.
+fn zone_hint(name: &str) -> String {
+    let zones = Calendar::zone_names();
+    let near = nearest(name, zones.iter().map(String::as_str)).or_else(|| {
+        let cities = zones.iter().filter_map(|zone| zone.rsplit('/').next());
+        let city = nearest(name.rsplit('/').next().unwrap_or(name), cities)?;
+        zones
+            .iter()
+            .map(String::as_str)
+            .find(|zone| zone.rsplit('/').next() == Some(city))
+    });
+    near.map_or(
+        "; use a name of the IANA database, as `Europe/Ljubljana`".into(),
+        |near| format!(", did you mean `{near}`?"),
+    )
+}
+
+/// The field a complaint of the limit crate is about.
+fn place_of(error: PolicyError) -> Field {
+    match error {
+        PolicyError::LimitZero | PolicyError::LimitTooLarge(_) => Field::Limit,
+        PolicyError::BurstZero | PolicyError::BurstUnused => Field::Burst,
+        PolicyError::PeriodZero | PolicyError::PeriodTooLong(_) => Field::Per,
+        PolicyError::SlicesOutOfRange(_) | PolicyError::SlicesDoNotDivide { .. } => Field::Slices,
+        PolicyError::DelayUnused => Field::OnLimit,
+        PolicyError::OffsetUnused => Field::Offset,
+        PolicyError::CalendarUnused => Field::TimeZone,
+        PolicyError::PercentTooLarge(_) => Field::EnforcePercent,
+        PolicyError::NoPolicy | PolicyError::TooManyPolicies(_) => Field::Name,
+    }
+}
+
+/// The complaint in the words of the file.
+fn explain(error: PolicyError, given: &Given, config: &PolicyConfig) -> String {
+    let period_ns = config.period.nanos();
+    match error {
+        PolicyError::SlicesDoNotDivide { slices, .. } => {
+            let fits = |slices: &u32| period_ns.is_multiple_of(u64::from(*slices));
+            let below = (1..slices).rev().find(fits);
+            let above = (slices..=SLICES_MAX).find(fits);
+            let near: Vec<String> = below
+                .into_iter()
+                .chain(above)
+                .map(|near| near.to_string())
+                .collect();
+            let period = duration::format(period_ns);
+            format!(
+                "{period} does not divide into {slices} slices of whole nanoseconds; write `slices: {}`",
+                near.join("` or `slices: ")
+            )
+        }
+        PolicyError::PeriodTooLong(_) => {
+            let typed = given.get(Field::Per).map_or("it", |text| &*text.value);
+            format!(
+                "{} is longer than any length of time here, 100 years",
+                quote(typed)
+            )
+        }
+        other => other.to_string(),
+    }
+}

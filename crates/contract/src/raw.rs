@@ -1,0 +1,157 @@
+//! The contract file as typed: what serde reads, and what the JSON schema describes.
+//!
+//! Not here: whether it makes sense (`check`).
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use tollgate_limit::POLICIES_MAX;
+
+use crate::text::{Few, Node, Pairs, TOO_MANY, Text, given};
+use crate::{CONTRACTS_MAX, ENTRIES_MAX, PLANS_MAX};
+
+/// Contracts of Tollgate: which limits bind which requests.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ContractFile", extend("required" = ["contracts"]))]
+pub(crate) struct RawFile {
+    /// The contracts. Every one that applies to a request binds it.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Vec<RawContract>", length(min = 1, max = 100_000))]
+    pub(crate) contracts: Option<Node<Few<Node<RawContract>, CONTRACTS_MAX>>>,
+    /// Named sets of policies that contracts follow.
+    #[serde(default)]
+    #[schemars(with = "PlansSchema")]
+    pub(crate) plans: RawPlans,
+}
+
+/// The policies that bind one kind of key; all must admit.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Contract")]
+pub(crate) struct RawContract {
+    /// Names the contract.
+    #[schemars(with = "String", length(min = 1, max = 256))]
+    pub(crate) id: Text,
+    /// Entries that must be present with these values; `*` is any value.
+    #[serde(default, rename = "match")]
+    #[schemars(with = "BTreeMap<String, EntryValue>", extend("maxProperties" = 64))]
+    pub(crate) matches: Pairs<Text>,
+    /// Entries whose values identify the counter, in this order. Without any there is one counter for everybody.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>", length(max = 64))]
+    pub(crate) key: Few<Text, ENTRIES_MAX>,
+    /// How nodes agree about policies that do not say so themselves.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "CoordinationSchema")]
+    pub(crate) coordination: Option<Text>,
+    /// The plan whose policies the contract has; its own policies override and add to them.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
+    pub(crate) plan: Option<Text>,
+    /// The contract's own policies. One with the name of a policy of the plan overrides the fields it gives.
+    #[serde(default)]
+    #[schemars(with = "Vec<RawPolicy>", length(max = 64))]
+    pub(crate) policies: RawPolicies,
+}
+
+/// The policies of a contract or a plan.
+pub(crate) type RawPolicies = Few<Node<RawPolicy>, POLICIES_MAX>;
+
+/// A policy: names with values. Which names there are is in `fields`.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct RawPolicy(pub(crate) Pairs<Text>);
+
+/// A named set of policies.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Plan")]
+pub(crate) struct RawPlan {
+    /// Names the plan.
+    #[schemars(with = "String", length(min = 1, max = 256))]
+    pub(crate) id: Text,
+    /// The policies of the plan.
+    #[schemars(with = "Vec<RawPolicy>", length(min = 1, max = 64))]
+    pub(crate) policies: RawPolicies,
+}
+
+/// A plan whose name stands before it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PlanBody")]
+struct RawPlanBody {
+    /// The policies of the plan.
+    #[schemars(with = "Vec<RawPolicy>", length(min = 1, max = 64))]
+    policies: RawPolicies,
+}
+
+/// Plans as a list with ids, or as fields named after them.
+#[derive(Debug, Default)]
+pub(crate) struct RawPlans(pub(crate) Vec<RawPlan>);
+
+impl<'de> Deserialize<'de> for RawPlans {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PlansVisitor)
+    }
+}
+
+struct PlansVisitor;
+
+impl<'de> Visitor<'de> for PlansVisitor {
+    type Value = RawPlans;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of plans, each with `id` and `policies`")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut plans = Vec::new();
+        while let Some(plan) = list.next_element()? {
+            if plans.len() == PLANS_MAX {
+                return Err(A::Error::custom(format_args!("{TOO_MANY}{PLANS_MAX}")));
+            }
+            plans.push(plan);
+        }
+        Ok(RawPlans(plans))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut plans = Vec::new();
+        while let Some((id, RawPlanBody { policies })) = map.next_entry()? {
+            if plans.len() == PLANS_MAX {
+                return Err(A::Error::custom(format_args!("{TOO_MANY}{PLANS_MAX}")));
+            }
+            plans.push(RawPlan { id, policies });
+        }
+        Ok(RawPlans(plans))
+    }
+}
+
+/// A list of plans with ids, or plans under their names.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Plans")]
+#[expect(dead_code, reason = "only describes what `RawPlans` reads")]
+enum PlansSchema {
+    /// A list of plans with ids.
+    List(Vec<RawPlan>),
+    /// Plans under their names.
+    Named(BTreeMap<String, RawPlanBody>),
+}
+
+/// The value of an entry; numbers and switches count as what was typed.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only describes what `Text` reads")]
+enum EntryValue {
+    Text(String),
+    Number(f64),
+    Switch(bool),
+}
+
+/// How nodes agree about a policy.
+pub(crate) struct CoordinationSchema;

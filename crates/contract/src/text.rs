@@ -1,0 +1,151 @@
+//! What was typed, with the place it was typed at: the leaves of every raw type.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Location, Spanned};
+
+use crate::snippet::Place;
+
+/// A scalar exactly as typed, whatever type YAML would give it.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    pub(crate) value: Box<str>,
+    pub(crate) place: Place,
+    /// Typed without quotes, so that it may be a number.
+    pub(crate) plain: bool,
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Spanned {
+            value,
+            referenced,
+            defined,
+        } = Spanned::<String>::deserialize(deserializer)?;
+        let typed = defined.span().byte_len();
+        let plain = typed == u64::try_from(value.len()).ok();
+        Ok(Self {
+            value: value.into(),
+            place: place_of(referenced),
+            plain,
+        })
+    }
+}
+
+/// Fields or a list, with the place they begin at.
+#[derive(Clone, Debug)]
+pub(crate) struct Node<T> {
+    pub(crate) value: T,
+    pub(crate) place: Place,
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Node<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Spanned {
+            value, referenced, ..
+        } = Spanned::<T>::deserialize(deserializer)?;
+        Ok(Self {
+            value,
+            place: place_of(referenced),
+        })
+    }
+}
+
+/// A list that is refused as soon as it has more than `MAX` items.
+#[derive(Clone, Debug)]
+pub(crate) struct Few<T, const MAX: usize>(pub(crate) Vec<T>);
+
+impl<T, const MAX: usize> Default for Few<T, MAX> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Few<T, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(FewVisitor(PhantomData))
+    }
+}
+
+struct FewVisitor<T, const MAX: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for FewVisitor<T, MAX> {
+    type Value = Few<T, MAX>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of at most {MAX}")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut few = Vec::new();
+        while let Some(item) = items.next_element()? {
+            if few.len() == MAX {
+                return Err(A::Error::custom(format_args!("{TOO_MANY}{MAX}")));
+            }
+            few.push(item);
+        }
+        Ok(Few(few))
+    }
+}
+
+/// Names with values, in the order typed. Which names there are is checked later, so that every mistake has its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Pairs<T>(pub(crate) Vec<(Text, T)>);
+
+impl<T> Default for Pairs<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(PairsVisitor(PhantomData))
+    }
+}
+
+struct PairsVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for PairsVisitor<T> {
+    type Value = Pairs<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("names with values")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = map.next_entry()? {
+            if pairs.len() == PAIRS_MAX {
+                return Err(A::Error::custom(format_args!("{TOO_MANY}{PAIRS_MAX}")));
+            }
+            pairs.push(pair);
+        }
+        Ok(Pairs(pairs))
+    }
+}
+
+/// A field that, where it is given, has a value: `burst:` with nothing behind it is a mistake, not a default.
+pub(crate) fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
+pub(crate) fn place_of(location: Location) -> Place {
+    let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    Place {
+        line: narrow(location.line()),
+        column: narrow(location.column()),
+        width: narrow(location.span().len()),
+    }
+}
+
+/// How the message about a list that is too long begins; its bound follows.
+pub(crate) const TOO_MANY: &str = "more than the most allowed here, ";
+/// More than any map of names can rightly have; plans have the largest.
+const PAIRS_MAX: usize = crate::PLANS_MAX;

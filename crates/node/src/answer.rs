@@ -1,0 +1,123 @@
+//! What a node answers, and the receipt by which an answer can be settled.
+
+use tollgate_limit::{Decision, Span, Verdict};
+use tollgate_table::Print;
+
+/// The answer to one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Answer {
+    /// May it pass?
+    pub verdict: Verdict,
+    /// Who refused.
+    pub refused_by: Option<RefusedBy>,
+    /// The contract whose policy has the least left; `None` where no contract binds the request.
+    pub contract: Option<usize>,
+    /// Limit of the policy with the least left.
+    pub limit: u64,
+    /// Whole tokens left in the policy with the least left.
+    pub remaining: u64,
+    /// Until every policy is as if the key had never been seen.
+    pub reset_after: Span,
+    /// Whether a policy that is not enforced would have refused.
+    pub shadowed: bool,
+    /// What was charged.
+    pub receipt: Receipt,
+}
+
+impl Answer {
+    /// The answer to a request that no contract binds.
+    pub(crate) const fn unbound() -> Self {
+        Self {
+            verdict: Verdict::Allow,
+            refused_by: None,
+            contract: None,
+            limit: 0,
+            remaining: 0,
+            reset_after: Span::ZERO,
+            shadowed: false,
+            receipt: Receipt::Nothing,
+        }
+    }
+
+    /// The answer to a key for which the table has no room.
+    pub(crate) fn full() -> Self {
+        Self {
+            verdict: Verdict::Deny { retry_after: RETRY_WHEN_FULL },
+            refused_by: Some(RefusedBy::FullTable),
+            ..Self::unbound()
+        }
+    }
+
+    /// The answer of the one contract that binds a request.
+    #[inline]
+    pub(crate) fn of(booking: Booking, decision: &Decision, shadowed: u64) -> Self {
+        let contract = booking.contract;
+        Self {
+            verdict: decision.verdict,
+            refused_by: decision.refused_by.map(|policy| RefusedBy::Policy { contract, policy }),
+            contract: Some(contract),
+            limit: decision.limit,
+            remaining: decision.remaining,
+            reset_after: decision.reset_after,
+            shadowed: shadowed != 0,
+            receipt: Receipt::One(booking),
+        }
+    }
+
+    /// Whether the request passes, at once or after a wait.
+    pub const fn is_allowed(&self) -> bool {
+        self.verdict.is_allowed()
+    }
+}
+
+/// Who refused a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusedBy {
+    /// A policy: the place of its contract, and its place in it.
+    Policy {
+        /// Place of the contract.
+        contract: usize,
+        /// Place of the policy in the contract.
+        policy: usize,
+    },
+    /// No policy: the table is full and told to refuse keys it does not know.
+    FullTable,
+}
+
+/// What was charged, and to which cells. Settling it is valid once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Receipt {
+    /// No cell.
+    #[default]
+    Nothing,
+    /// One cell.
+    One(Booking),
+    /// One cell in each of several contracts.
+    Several(Box<[Booking]>),
+}
+
+impl Receipt {
+    /// The bookings, in the order of the contracts.
+    pub fn bookings(&self) -> &[Booking] {
+        match self {
+            Self::Nothing => &[],
+            Self::One(booking) => core::slice::from_ref(booking),
+            Self::Several(bookings) => bookings,
+        }
+    }
+}
+
+/// What was charged to one cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Booking {
+    /// Place of the contract.
+    pub contract: usize,
+    /// The print of the key in it.
+    pub print: Print,
+    /// What its policies took.
+    pub receipt: tollgate_limit::Receipt,
+}
+
+/// What a key hears that finds no room: nobody knows when there will be some.
+const RETRY_WHEN_FULL: Span = Span::from_nanos(1_000_000_000);

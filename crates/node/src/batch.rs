@@ -1,0 +1,52 @@
+//! Many requests for one contract at one time, with the waits for memory overlapped.
+
+use tollgate_limit::{Cell, Cost, Instant};
+use tollgate_table::{Print, Table};
+
+use crate::answer::Answer;
+use crate::cells::{Worth, check_cell, on_table};
+use crate::decide::{Bound, answer_one};
+
+/// Requests whose cells are fetched together.
+pub(crate) const CHUNK: usize = 32;
+
+/// A request for a key whose print is known.
+#[derive(Clone, Copy)]
+pub(crate) struct Printed {
+    pub(crate) print: Print,
+    pub(crate) cost: Cost,
+}
+
+/// Decides up to [`CHUNK`] requests in order and hands over the answers. `bound` is the contract; its print is not used.
+pub(crate) fn check_chunk(
+    bound: Bound<'_>,
+    requests: &[Printed],
+    now: Instant,
+    answer: impl FnMut(Answer),
+) {
+    on_table!(bound.cells, table => check_table(table, bound, requests, now, answer));
+}
+
+fn check_table<const N: usize>(
+    table: &Table<Cell<N>, Worth>,
+    bound: Bound<'_>,
+    requests: &[Printed],
+    now: Instant,
+    mut answer: impl FnMut(Answer),
+) {
+    let mut prints = [Print(0); CHUNK];
+    for (print, request) in prints.iter_mut().zip(requests) {
+        *print = request.print;
+    }
+    let prints = prints.get(..requests.len()).unwrap_or(&prints);
+    table.update_many(prints, now.as_nanos(), |index, cell| {
+        let (Ok(cell), Some(request)) = (cell, requests.get(index)) else {
+            answer(Answer::full());
+            return None;
+        };
+        let (outcome, made) = check_cell(&bound.cells.set, cell, request.cost, now, bound.lot);
+        answer(answer_one(&Bound { print: request.print, ..bound }, &outcome));
+        made
+    });
+}
+

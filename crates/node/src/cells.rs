@@ -1,0 +1,181 @@
+//! The cells of one contract, in a table of cells as wide as its policies need.
+//!
+//! Not here: which contract a request is for.
+
+use std::sync::Arc;
+
+use tollgate_limit::{Cell, Cost, Instant, Lot, Outcome, PolicySet, Receipt, Status};
+use tollgate_table::{Budget, Counters, Full, Print, Rules, Table, TableConfig};
+
+/// Tells the table what a cell of these policies is worth.
+#[derive(Debug)]
+pub(crate) struct Worth(Arc<PolicySet>);
+
+impl<const N: usize> Rules<Cell<N>> for Worth {
+    fn fresh_at(&self, cell: &Cell<N>) -> u64 {
+        self.0.fresh_at(cell).as_nanos()
+    }
+
+    #[inline]
+    fn heap_bytes(&self, cell: &Cell<N>) -> usize {
+        cell.heap_bytes()
+    }
+}
+
+/// The cells of one contract.
+#[derive(Debug)]
+pub(crate) struct Cells {
+    pub(crate) set: Arc<PolicySet>,
+    pub(crate) width: Width,
+}
+
+/// A table by the number of policies its cells hold without a box.
+#[derive(Debug)]
+pub(crate) enum Width {
+    One(Table<Cell<1>, Worth>),
+    Two(Table<Cell<2>, Worth>),
+    Three(Table<Cell<3>, Worth>),
+    /// Cells behind a box.
+    Any(Table<Cell<0>, Worth>),
+}
+
+/// Runs the same expression on the table, whatever its width.
+macro_rules! on_table {
+    ($cells:expr, $table:ident => $run:expr) => {
+        match &$cells.width {
+            $crate::cells::Width::One($table) => $run,
+            $crate::cells::Width::Two($table) => $run,
+            $crate::cells::Width::Three($table) => $run,
+            $crate::cells::Width::Any($table) => $run,
+        }
+    };
+}
+pub(crate) use on_table;
+
+impl Cells {
+    pub(crate) fn new(set: Arc<PolicySet>, config: TableConfig, budget: Arc<Budget>) -> Self {
+        let worth = Worth(Arc::clone(&set));
+        let width = match set.policies().len() {
+            1 if set.is_compact() => Width::One(Table::new(worth, config, budget)),
+            2 if set.is_compact() => Width::Two(Table::new(worth, config, budget)),
+            3 if set.is_compact() => Width::Three(Table::new(worth, config, budget)),
+            _ => Width::Any(Table::new(worth, config, budget)),
+        };
+        Self { set, width }
+    }
+
+    /// Decides one request for one cell and charges it.
+    #[inline]
+    pub(crate) fn check(&self, print: Print, cost: Cost, now: Instant, lot: Lot) -> Result<Outcome, Full> {
+        on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
+            check_cell(&self.set, cell, cost, now, lot)
+        }))
+    }
+
+    /// Lets `edit` at the cell of a key; a cell is made where there is none.
+    pub(crate) fn charge(&self, print: Print, cost: Cost, now: Instant) -> Result<(), Full> {
+        on_table!(self, table => edit(&self.set, table, print, now, |cell| self.set.charge(cell, cost, now)))
+    }
+
+    /// Gives tokens back; a key never seen has none to get.
+    pub(crate) fn refund(&self, print: Print, cost: Cost, now: Instant) {
+        on_table!(self, table => touch(table, print, now, |cell| self.set.refund(cell, cost, now)));
+    }
+
+    /// Settles a receipt; a surcharge makes a cell where there is none.
+    pub(crate) fn settle(
+        &self,
+        print: Print,
+        receipt: &Receipt,
+        actual: Cost,
+        now: Instant,
+    ) -> Result<(), Full> {
+        let less = receipt.charged != 0 && actual.tokens() <= receipt.cost;
+        on_table!(self, table => if less {
+            touch(table, print, now, |cell| self.set.settle(cell, receipt, actual, now));
+            Ok(())
+        } else {
+            edit(&self.set, table, print, now, |cell| self.set.settle(cell, receipt, actual, now))
+        })
+    }
+
+    /// Forgets a key.
+    pub(crate) fn reset(&self, print: Print) {
+        on_table!(self, table => drop(table.remove(print)));
+    }
+
+    /// How each policy stands for a key.
+    pub(crate) fn status(&self, print: Print, now: Instant) -> Vec<Status> {
+        on_table!(self, table => table
+            .get(print, |cell| self.set.status(cell, now))
+            .unwrap_or_else(|| self.set.status(&fresh(table, &self.set), now)))
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        on_table!(self, table => table.counters())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        on_table!(self, table => table.len())
+    }
+
+    /// Drops fresh cells from the next few pages.
+    pub(crate) fn drop_fresh(&self, now: Instant, pages: usize) -> usize {
+        on_table!(self, table => table.drop_fresh(now.as_nanos(), pages))
+    }
+}
+
+/// Decides for a cell that may not be there; returns the cell to write where it was not.
+#[inline]
+pub(crate) fn check_cell<const N: usize>(
+    set: &PolicySet,
+    cell: Option<&mut Cell<N>>,
+    cost: Cost,
+    now: Instant,
+    lot: Lot,
+) -> (Outcome, Option<Cell<N>>) {
+    match cell {
+        Some(cell) => (set.check(cell, cost, now, lot), None),
+        None => {
+            let mut cell = Cell::fresh(set);
+            let outcome = set.check(&mut cell, cost, now, lot);
+            let written = outcome.receipt.charged != 0;
+            (outcome, written.then_some(cell))
+        }
+    }
+}
+
+/// Changes the cell of a key, making one where there is none.
+fn edit<const N: usize>(
+    set: &PolicySet,
+    table: &Table<Cell<N>, Worth>,
+    print: Print,
+    now: Instant,
+    change: impl Fn(&mut Cell<N>),
+) -> Result<(), Full> {
+    table.update(print, now.as_nanos(), |cell| match cell {
+        Some(cell) => (change(cell), None),
+        None => {
+            let mut cell = Cell::fresh(set);
+            change(&mut cell);
+            ((), Some(cell))
+        }
+    })
+}
+
+/// Changes the cell of a key where there is one.
+fn touch<const N: usize>(
+    table: &Table<Cell<N>, Worth>,
+    print: Print,
+    now: Instant,
+    change: impl Fn(&mut Cell<N>),
+) {
+    let change = |cell: Option<&mut Cell<N>>| (cell.map_or((), change), None);
+    // A key that is not there needs no room, so a full table has nothing to refuse.
+    let _ = table.update(print, now.as_nanos(), change);
+}
+
+/// A fresh cell of the table's width.
+fn fresh<const N: usize>(_: &Table<Cell<N>, Worth>, set: &PolicySet) -> Cell<N> {
+    Cell::fresh(set)
+}

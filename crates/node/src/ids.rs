@@ -1,0 +1,208 @@
+//! Operations by a caller's id: reservations, and writes that must happen once.
+//!
+//! Ids are remembered for a bounded time and in bounded number; past the number an operation is refused rather than
+//! done twice. Not here: ids themselves, which callers choose.
+
+use core::fmt;
+
+use parking_lot::Mutex;
+use tollgate_limit::{Cost, Instant, Ledger, LedgerError, OperationId, Span};
+
+use crate::answer::{Answer, Receipt};
+use crate::key::Key;
+use crate::node::Node;
+
+/// Why an operation by id was not done. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdError {
+    /// No reservation has this id: there never was one, it was refused, or it expired and so was settled as charged.
+    Unknown,
+    /// The reservation was settled before, at another cost.
+    SettledOtherwise {
+        /// The cost it was settled at.
+        actual: u64,
+    },
+    /// The id belongs to an operation of another kind.
+    OtherKind,
+    /// Too many ids are remembered; the same call may work once some expire.
+    TooManyIds,
+}
+
+impl fmt::Display for IdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("no open reservation has this id; it may have expired"),
+            Self::SettledOtherwise { actual } => write!(f, "the reservation was settled at {actual} before"),
+            Self::OtherKind => f.write_str("the id was used for another kind of operation"),
+            Self::TooManyIds => f.write_str("too many ids are remembered; try again later"),
+        }
+    }
+}
+
+impl core::error::Error for IdError {}
+
+/// What an id stands for.
+#[derive(Clone, Debug)]
+enum Entry {
+    /// A reservation: the answer it got, and what it was settled at.
+    Reservation { answer: Answer, settled: Option<u64> },
+    /// A check or a write that was done, with the answer where it had one.
+    Done(Option<Answer>),
+}
+
+/// The ids a node remembers.
+#[derive(Debug)]
+pub(crate) struct Ids(Mutex<Ledger<Entry>>);
+
+impl Ids {
+    pub(crate) const fn new(ids_max: usize) -> Self {
+        Self(Mutex::new(Ledger::new(ids_max)))
+    }
+}
+
+impl Node {
+    /// Decides one request and charges it, to be settled within `ttl` by [`Self::commit`] or [`Self::cancel`].
+    ///
+    /// A reservation that is neither keeps its full charge. Asking again with the same id gives the same answer.
+    pub fn reserve(
+        &self,
+        id: &OperationId,
+        (key, cost): (Key<'_>, Cost),
+        ttl: Span,
+        now: Instant,
+    ) -> Result<Answer, IdError> {
+        let entry = self.once(id, now.saturating_add(ttl), now, || Entry::Reservation {
+            answer: self.check(key, cost, now),
+            settled: None,
+        })?;
+        match entry {
+            Entry::Reservation { answer, .. } => Ok(answer),
+            Entry::Done(_) => Err(IdError::OtherKind),
+        }
+    }
+
+    /// Settles a reservation at its actual cost. Settling it again at the same cost does nothing.
+    pub fn commit(&self, id: &OperationId, actual: Cost, now: Instant) -> Result<(), IdError> {
+        let mut ledger = self.ids().0.lock();
+        let tokens = actual.tokens();
+        match ledger.get_mut(id, now) {
+            None => Err(IdError::Unknown),
+            Some(Entry::Done(_)) => Err(IdError::OtherKind),
+            Some(Entry::Reservation { answer, .. }) if !answer.is_allowed() => Err(IdError::Unknown),
+            Some(Entry::Reservation { settled: Some(before), .. }) if *before == tokens => Ok(()),
+            Some(Entry::Reservation { settled: Some(before), .. }) => {
+                Err(IdError::SettledOtherwise { actual: *before })
+            }
+            Some(Entry::Reservation { answer, settled }) => {
+                *settled = Some(tokens);
+                self.settle(&answer.receipt, actual, now);
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives a reservation back in full.
+    pub fn cancel(&self, id: &OperationId, now: Instant) -> Result<(), IdError> {
+        self.commit(id, Cost::PEEK, now)
+    }
+
+    /// Checks once: the same id gets the same answer while it is remembered.
+    pub fn check_once(
+        &self,
+        id: &OperationId,
+        (key, cost): (Key<'_>, Cost),
+        now: Instant,
+    ) -> Result<Answer, IdError> {
+        let done = self.once_remembered(id, now, || Some(self.check(key, cost, now)))?;
+        done.ok_or(IdError::OtherKind)
+    }
+
+    /// Charges once, however often it is called with the same id.
+    pub fn charge_once(
+        &self,
+        id: &OperationId,
+        (key, cost): (Key<'_>, Cost),
+        now: Instant,
+    ) -> Result<(), IdError> {
+        self.write_once(id, now, || {
+            self.charge(key, cost, now);
+        })
+    }
+
+    /// Refunds once, however often it is called with the same id.
+    pub fn refund_once(
+        &self,
+        id: &OperationId,
+        (key, cost): (Key<'_>, Cost),
+        now: Instant,
+    ) -> Result<(), IdError> {
+        self.write_once(id, now, || self.refund(key, cost, now))
+    }
+
+    /// Settles a receipt once, however often it is called with the same id.
+    pub fn settle_once(
+        &self,
+        id: &OperationId,
+        (receipt, actual): (&Receipt, Cost),
+        now: Instant,
+    ) -> Result<(), IdError> {
+        self.write_once(id, now, || self.settle(receipt, actual, now))
+    }
+
+    /// Resets a key once, however often it is called with the same id.
+    pub fn reset_once(&self, id: &OperationId, key: Key<'_>, now: Instant) -> Result<(), IdError> {
+        self.write_once(id, now, || self.reset(key))
+    }
+
+    /// How many ids are remembered.
+    pub fn ids_count(&self) -> usize {
+        self.ids().0.lock().len()
+    }
+
+    fn write_once(
+        &self,
+        id: &OperationId,
+        now: Instant,
+        write: impl FnOnce(),
+    ) -> Result<(), IdError> {
+        let done = self.once_remembered(id, now, || {
+            write();
+            None
+        })?;
+        done.map_or(Ok(()), |_| Err(IdError::OtherKind))
+    }
+
+    fn once_remembered(
+        &self,
+        id: &OperationId,
+        now: Instant,
+        run: impl FnOnce() -> Option<Answer>,
+    ) -> Result<Option<Answer>, IdError> {
+        match self.once(id, now.saturating_add(REMEMBERED), now, || Entry::Done(run()))? {
+            Entry::Done(answer) => Ok(answer),
+            Entry::Reservation { .. } => Err(IdError::OtherKind),
+        }
+    }
+
+    /// Runs `run` unless the id is known, and returns what the id stands for.
+    ///
+    /// Ids are locked meanwhile, so that two callers with one id cannot both run; cells are locked after ids, never
+    /// the other way round.
+    fn once(
+        &self,
+        id: &OperationId,
+        expires: Instant,
+        now: Instant,
+        run: impl FnOnce() -> Entry,
+    ) -> Result<Entry, IdError> {
+        let mut ledger = self.ids().0.lock();
+        let entered = ledger.insert_with(id, expires, now, run);
+        entered.or_else(|refusal| match refusal {
+            LedgerError::Present(entry) => Ok(entry),
+            LedgerError::Full => Err(IdError::TooManyIds),
+        })
+    }
+}
+
+/// How long an id of anything but a reservation is remembered: ten minutes.
+const REMEMBERED: Span = Span::from_nanos(600 * 1_000_000_000);

@@ -1,0 +1,17 @@
+//! One node's whole brain: contracts and the cells of every contract, behind one type.
+//!
+//! [`Node`] takes keys, costs and the time, and answers at once. The library, the daemon and the lab drive this same
+//! type. Deliberately absent: clocks, sockets, threads, randomness, and agreement with other nodes.
+
+mod answer;
+mod batch;
+mod cells;
+mod decide;
+mod ids;
+mod key;
+mod node;
+
+pub use answer::{Answer, Booking, Receipt, RefusedBy};
+pub use ids::IdError;
+pub use key::Key;
+pub use node::{Node, NodeConfig};

@@ -1,0 +1,236 @@
+//! The node: contracts and the cells of every contract.
+//!
+//! Every method takes the time and answers at once; nothing here waits, reads a clock or draws a random number.
+//! Any number of threads may call it. Not here: coordination with other nodes, listeners, reservations by id (`ids`).
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tollgate_contract::{Contracts, Descriptor};
+use tollgate_limit::{Cost, Instant, Lot, Status};
+use tollgate_table::{Budget, Counters, Print, Seed, Sweep, TableConfig, WhenFull};
+
+use crate::answer::{Answer, Receipt};
+use crate::batch::{self, Printed};
+use crate::cells::Cells;
+use crate::decide::{Ask, Bound, decide, decide_one};
+use crate::ids::Ids;
+use crate::key::Key;
+
+/// How much a node may hold, and what it does when that is not enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// The most bytes all cells together may take.
+    pub bytes_max: u64,
+    /// What happens to a new key when they are taken.
+    pub when_full: WhenFull,
+    /// When cells that equal a fresh one are dropped.
+    pub sweep: Sweep,
+    /// The most operation ids remembered at once.
+    pub ids_max: usize,
+}
+
+impl Default for NodeConfig {
+    /// One gibibyte; the key closest to fresh makes room.
+    fn default() -> Self {
+        Self {
+            bytes_max: 1 << 30,
+            when_full: WhenFull::Evict,
+            sweep: Sweep::BeforeGrowth,
+            ids_max: 1 << 20,
+        }
+    }
+}
+
+/// Contracts and the cells of every contract.
+#[derive(Debug)]
+pub struct Node {
+    contracts: Contracts,
+    cells: Box<[Cells]>,
+    /// Contracts that a bare key binds: their place, and whether they count by it.
+    bare: Box<[(usize, bool)]>,
+    seed: Seed,
+    budget: Arc<Budget>,
+    ids: Ids,
+}
+
+impl Node {
+    /// A node that decides by these contracts. The seed must be one that clients cannot guess.
+    pub fn new(contracts: Contracts, config: NodeConfig, seed: Seed) -> Self {
+        let budget = Arc::new(Budget::new(config.bytes_max));
+        let shards = shards_each(contracts.len(), config.bytes_max);
+        let cells = contracts.as_slice().iter().map(|contract| {
+            let shards = if contract.key.is_empty() { 1 } else { shards };
+            let NodeConfig { when_full, sweep, .. } = config;
+            let table = TableConfig { shards: Some(shards), when_full, sweep };
+            Cells::new(Arc::new(contract.policy_set().clone()), table, Arc::clone(&budget))
+        });
+        let cells = cells.collect();
+        let bare = contracts.as_slice().iter().enumerate().filter(|(_, contract)| contract.binds_bare_keys());
+        let bare = bare.map(|(place, contract)| (place, !contract.key.is_empty())).collect();
+        let ids = Ids::new(config.ids_max);
+        Self { contracts, cells, bare, seed, budget, ids }
+    }
+
+    /// The contracts, by place.
+    pub fn contracts(&self) -> &Contracts {
+        &self.contracts
+    }
+
+    /// Decides one request and charges it.
+    #[inline]
+    pub fn check(&self, key: Key<'_>, cost: Cost, now: Instant) -> Answer {
+        let ask = Ask { cost, now };
+        if let ([(contract, true)], Key::Word(_) | Key::Text(_)) = (&*self.bare, key)
+            && let Some(bound) = self.bound(*contract, |seed| bare_print(seed, key))
+        {
+            return decide_one(bound, ask);
+        }
+        decide(&self.bind(key), ask)
+    }
+
+    /// Decides many requests at one time, in order, and hands each answer over; faster than one by one.
+    pub fn check_many(
+        &self,
+        requests: &[(Key<'_>, Cost)],
+        now: Instant,
+        mut answer: impl FnMut(Answer),
+    ) {
+        let bare = |request: &(Key<'_>, Cost)| !matches!(request.0, Key::Entries(_));
+        let Some(bound) = self.lone_bare_contract().filter(|_| requests.iter().all(bare)) else {
+            return requests.iter().for_each(|(key, cost)| answer(self.check(*key, *cost, now)));
+        };
+        for chunk in requests.chunks(batch::CHUNK) {
+            let mut printed = [Printed { print: Print(0), cost: Cost::PEEK }; batch::CHUNK];
+            for (to, (key, cost)) in printed.iter_mut().zip(chunk) {
+                *to = Printed { print: bare_print(&self.seed, *key), cost: *cost };
+            }
+            let printed = printed.get(..chunk.len()).unwrap_or(&printed);
+            batch::check_chunk(bound, printed, now, &mut answer);
+        }
+    }
+
+    /// Charges the difference between `actual` and what a receipt says was charged. Valid once per receipt.
+    pub fn settle(&self, receipt: &Receipt, actual: Cost, now: Instant) {
+        for booking in receipt.bookings() {
+            if let Some(cells) = self.cells.get(booking.contract) {
+                // A full table has counted the key it turned away; there is nobody else to tell.
+                let _ = cells.settle(booking.print, &booking.receipt, actual, now);
+            }
+        }
+    }
+
+    /// Charges without asking; the key may go into debt. Says whether every contract had room for the key.
+    pub fn charge(&self, key: Key<'_>, cost: Cost, now: Instant) -> bool {
+        let bound = self.bind(key);
+        let charged = bound.iter().filter(|b| b.cells.charge(b.print, cost, now).is_ok()).count();
+        charged == bound.len()
+    }
+
+    /// Gives tokens back, the last taken first.
+    pub fn refund(&self, key: Key<'_>, cost: Cost, now: Instant) {
+        for bound in self.bind(key) {
+            bound.cells.refund(bound.print, cost, now);
+        }
+    }
+
+    /// Forgets everything about a key.
+    pub fn reset(&self, key: Key<'_>) {
+        for bound in self.bind(key) {
+            bound.cells.reset(bound.print);
+        }
+    }
+
+    /// How each policy of each contract that binds the key stands.
+    pub fn status(&self, key: Key<'_>, now: Instant) -> Vec<(usize, Vec<Status>)> {
+        let bound = self.bind(key);
+        bound.iter().map(|b| (b.contract, b.cells.status(b.print, now))).collect()
+    }
+
+    /// What happened at the limits of the table so far.
+    pub fn counters(&self) -> Counters {
+        self.cells.iter().map(Cells::counters).fold(Counters::default(), Counters::plus)
+    }
+
+    /// How many cells there are.
+    pub fn cells_count(&self) -> usize {
+        self.cells.iter().map(Cells::len).sum()
+    }
+
+    /// How many bytes the cells take.
+    pub fn bytes(&self) -> u64 {
+        self.budget.used()
+    }
+
+    /// Drops fresh cells from the next few pages of every table; for whoever has a moment to spare.
+    pub fn drop_fresh(&self, now: Instant, pages: usize) -> usize {
+        self.cells.iter().map(|cells| cells.drop_fresh(now, pages)).sum()
+    }
+
+    pub(crate) const fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
+    /// The contracts that bind a key, in order.
+    fn bind(&self, key: Key<'_>) -> SmallVec<[Bound<'_>; 4]> {
+        let mut bound = SmallVec::new();
+        let Key::Entries(entries) = key else {
+            for (contract, counts_by_it) in &*self.bare {
+                let counted = if *counts_by_it { key } else { Key::Entries(&[]) };
+                let print = |seed: &Seed| bare_print(seed, counted);
+                bound.extend(self.bound(*contract, print));
+            }
+            return bound;
+        };
+        self.contracts.bind(&Descriptor::of(entries), |contract, identity| {
+            let print = |seed: &Seed| {
+                let mut hasher = seed.hasher();
+                identity.clone().for_each(|value| hasher.bytes(value.as_bytes()));
+                hasher.finish()
+            };
+            bound.extend(self.bound(contract, print));
+        });
+        bound
+    }
+
+    /// A contract together with a key's place in it.
+    #[inline]
+    fn bound(&self, contract: usize, print: impl Fn(&Seed) -> Print) -> Option<Bound<'_>> {
+        let cells = self.cells.get(contract)?;
+        let lot = if cells.set.is_staged() {
+            Lot::from_hash(print(&Seed::new(LOT_SEED)).0)
+        } else {
+            Lot::ALWAYS
+        };
+        Some(Bound { contract, cells, print: print(&self.seed), lot })
+    }
+
+    /// The contract that every bare key binds and no other does, where keys need no lot.
+    fn lone_bare_contract(&self) -> Option<Bound<'_>> {
+        let [(contract, true)] = *self.bare else { return None };
+        let cells = self.cells.get(contract).filter(|cells| !cells.set.is_staged())?;
+        Some(Bound { contract, cells, print: Print(0), lot: Lot::ALWAYS })
+    }
+}
+
+#[inline]
+fn bare_print(seed: &Seed, key: Key<'_>) -> Print {
+    match key {
+        Key::Word(word) => seed.word(word),
+        Key::Text(text) => seed.bytes(text),
+        Key::Entries(_) => seed.hasher().finish(),
+    }
+}
+
+/// Shards of one contract's table: few where there are many contracts, as each shard has a price.
+fn shards_each(contracts: usize, bytes_max: u64) -> usize {
+    let all = usize::try_from(bytes_max / SHARD_BYTES).unwrap_or(SHARDS_MAX).clamp(SHARDS_MIN, SHARDS_MAX);
+    (all / contracts.max(1)).max(1)
+}
+
+const SHARD_BYTES: u64 = 1 << 20;
+const SHARDS_MIN: usize = 64;
+const SHARDS_MAX: usize = 4096;
+
+/// A key's lot must be the same on every node and after every start, so its seed is fixed and no secret.
+const LOT_SEED: [u64; 2] = [0, 0];

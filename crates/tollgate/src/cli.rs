@@ -1,0 +1,135 @@
+//! The command line: its words, its help, its examples.
+//!
+//! Not here: what the commands do.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Decides, for any key, whether a request may pass, must wait, or is refused.
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, about, after_help = EXAMPLES, after_long_help = EXAMPLES)]
+pub struct Cli {
+    /// What to do; without one, this help.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run contracts over recorded traffic: what would have been refused, for whom, and when
+    Replay(ReplayOptions),
+    /// Check contract files
+    #[command(subcommand)]
+    Config(ConfigCommand),
+}
+
+/// Commands about contract files.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Validate a contract file and exit: 0 when it is good, 64 when it is not
+    Check(CheckOptions),
+    /// Print the JSON Schema of contract files, for editors
+    Schema,
+}
+
+/// Options of `replay`.
+#[derive(Args, Debug)]
+#[command(after_help = REPLAY_EXAMPLES, after_long_help = REPLAY_EXAMPLES)]
+pub struct ReplayOptions {
+    /// Contract file, or an envoyproxy/ratelimit descriptor file
+    #[arg(long, value_name = "FILE")]
+    pub contracts: PathBuf,
+
+    /// Recorded traffic: JSON lines, a JSON array, CSV with a header row, or an access log; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub trace: PathBuf,
+
+    /// Format of the trace; judged by its name and first bytes unless given
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub input_format: Option<InputFormat>,
+
+    /// Count bad lines and skip them
+    #[arg(long)]
+    pub lenient: bool,
+
+    /// What to print: a summary for people, a summary as JSON, or one JSON object per request
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: OutputFormat,
+
+    /// Also write a report with plots to this file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Memory for the state of all keys; beyond it the keys closest to fresh are forgotten, and the summary says so
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub memory: u64,
+}
+
+/// Options of `config check`.
+#[derive(Args, Debug)]
+#[command(after_help = CHECK_EXAMPLES, after_long_help = CHECK_EXAMPLES)]
+pub struct CheckOptions {
+    /// Contract file, or an envoyproxy/ratelimit descriptor file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// What to print about a good file
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: CheckFormat,
+}
+
+/// Formats a trace may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InputFormat {
+    /// One JSON object per line
+    Jsonl,
+    /// A JSON array of objects
+    Json,
+    /// Comma-separated values with a header row
+    Csv,
+    /// Common or combined access log
+    Clf,
+}
+
+/// What `replay` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// A summary for people
+    Human,
+    /// The summary as one JSON object
+    Json,
+    /// One JSON object per request
+    Jsonl,
+}
+
+/// What `config check` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// A table for people
+    Human,
+    /// One JSON object
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Try:
+  tollgate config check examples/contracts.yaml
+  tollgate replay --contracts examples/contracts.yaml --trace examples/traffic.csv
+  tollgate replay --contracts examples/contracts.yaml --trace examples/traffic.csv --html report.html
+
+Exit codes: 0 done, 64 bad usage or contract file, 65 bad trace, 66 no such file, 74 input or output failed.";
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  tollgate replay --contracts contracts.yaml --trace traffic.csv
+  tollgate replay --contracts contracts.yaml --trace traffic.jsonl --format jsonl > decisions.jsonl
+  zcat access.log.gz | tollgate replay --contracts contracts.yaml --trace - --input-format clf --html report.html
+
+A trace line is {\"time\": unix ms, \"user\": \"…\", \"cost\": 1}; any other string field is a descriptor entry.";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  tollgate config check contracts.yaml
+  tollgate config check ratelimit.yaml --format json";

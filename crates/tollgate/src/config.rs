@@ -1,0 +1,172 @@
+//! `tollgate config`: contract files, checked and shown.
+
+use std::io::{Write, stdout};
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX};
+use tollgate_limit::{OnLimit, Period};
+
+use crate::cli::{CheckFormat, CheckOptions};
+use crate::failure::Failure;
+
+/// Reads a contract file, or a descriptor file of envoyproxy/ratelimit.
+pub fn read(path: &Path) -> Result<Contracts, Failure> {
+    let name = path.display().to_string();
+    let bytes = read_bounded(path).map_err(|error| Failure::unreadable(path, &error))?;
+    Contracts::parse_any_bytes(&bytes).map_err(|errors| Failure::config(errors.render(&name)))
+}
+
+/// A file's bytes, but no more than one beyond what a contract file may have.
+fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path)?;
+    file.take(TEXT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Validates a contract file and says what it means.
+pub fn check(options: &CheckOptions) -> Result<(), Failure> {
+    let contracts = read(&options.file)?;
+    let text = match options.format {
+        CheckFormat::Human => human(&contracts, &options.file),
+        CheckFormat::Json => json(&contracts),
+    };
+    stdout().write_all(text.as_bytes()).map_err(Failure::output)
+}
+
+/// Prints the JSON Schema of contract files.
+pub fn schema() -> Result<(), Failure> {
+    writeln!(stdout(), "{}", tollgate_contract::json_schema().trim_end()).map_err(Failure::output)
+}
+
+/// One block per contract, one line per policy.
+fn human(contracts: &Contracts, file: &Path) -> String {
+    let policies: usize = contracts.as_slice().iter().map(|contract| contract.policies.len()).sum();
+    let mut out = format!(
+        "{}: {} and {}, all good\n",
+        file.display(),
+        plural(contracts.len(), "contract"),
+        plural(policies, "policy")
+    );
+    for contract in contracts.as_slice().iter().take(SHOWN_MAX) {
+        out.push_str(&format!("\n{}  {}\n", contract.id, who(contract)));
+        for policy in &contract.policies {
+            out.push_str(&format!("  {:<12} {}\n", policy.name, sentence(policy)));
+        }
+    }
+    if contracts.len() > SHOWN_MAX {
+        out.push_str(&format!("\nand {} more\n", contracts.len() - SHOWN_MAX));
+    }
+    out
+}
+
+/// Whom a contract binds, and by what it counts them.
+fn who(contract: &Contract) -> String {
+    let matches: Vec<_> = contract.matches.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let whom = if matches.is_empty() { "everybody".to_owned() } else { matches.join(", ") };
+    match contract.key.as_slice() {
+        [] => format!("{whom}, one counter for all"),
+        key => format!("{whom}, a counter for each {}", key.join(" + ")),
+    }
+}
+
+/// A policy as one line.
+fn sentence(policy: &NamedPolicy) -> String {
+    let config = policy.policy.config();
+    let mut parts = vec![
+        format!("{} per {}", config.limit, period(&config.period)),
+        config.algorithm.name().to_owned(),
+    ];
+    parts.extend(config.burst.map(|burst| format!("burst {burst}")));
+    if let OnLimit::Delay { max_wait_ns } = config.on_limit {
+        let bound = max_wait_ns.map_or_else(String::new, |ns| format!(" up to {}", length(ns)));
+        parts.push(format!("delay{bound}"));
+    }
+    match config.enforce_percent {
+        100 => {}
+        0 => parts.push("shadow".to_owned()),
+        percent => parts.push(format!("enforced for {percent} % of keys")),
+    }
+    parts.push(policy.coordination.name().to_owned());
+    parts.join(" · ")
+}
+
+fn period(period: &Period) -> String {
+    match period {
+        Period::Fixed(nanos) => length(*nanos),
+        Period::Calendar(calendar) => calendar.name().to_owned(),
+    }
+}
+
+/// A length of time in the largest unit that divides it.
+fn length(nanos: u64) -> String {
+    const UNITS: [(u64, &str); 7] = [
+        (86_400_000_000_000, "d"),
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+        (1, "ns"),
+    ];
+    let unit = UNITS.iter().find(|(unit, _)| nanos >= *unit && nanos % unit == 0);
+    unit.map_or_else(|| "0s".to_owned(), |(unit, name)| format!("{}{name}", nanos / unit))
+}
+
+fn plural(count: usize, word: &str) -> String {
+    match (count, word.strip_suffix('y')) {
+        (1, _) => format!("1 {word}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) => format!("{count} {word}s"),
+    }
+}
+
+/// The same for programs.
+fn json(contracts: &Contracts) -> String {
+    let contract = |contract: &Contract| {
+        let policies: Vec<_> = contract.policies.iter().map(policy_json).collect();
+        let matches: Map<_, _> =
+            contract.matches.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
+        json!({ "id": contract.id, "match": matches, "key": contract.key, "policies": policies })
+    };
+    let all: Vec<_> = contracts.as_slice().iter().map(contract).collect();
+    format!("{}\n", json!({ "valid": true, "contracts": all }))
+}
+
+fn policy_json(policy: &NamedPolicy) -> Value {
+    let config = policy.policy.config();
+    json!({
+        "name": policy.name,
+        "limit": config.limit,
+        "per": period(&config.period),
+        "algorithm": config.algorithm.name(),
+        "burst": config.burst,
+        "enforce_percent": config.enforce_percent,
+        "coordination": policy.coordination.name(),
+        "durable": policy.durable,
+    })
+}
+
+/// Contracts shown to a person.
+const SHOWN_MAX: usize = 50;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_in_the_largest_unit_that_divides_them() {
+        assert_eq!(length(90_000_000_000), "90s");
+        assert_eq!(length(86_400_000_000_000 * 30), "30d");
+        assert_eq!(length(1_500_000), "1500us");
+    }
+
+    #[test]
+    fn words_have_plurals() {
+        assert_eq!(plural(1, "policy"), "1 policy");
+        assert_eq!(plural(2, "policy"), "2 policies");
+        assert_eq!(plural(0, "contract"), "0 contracts");
+    }
+}

@@ -1,0 +1,12 @@
+//! The parts of the `tollgate` binary that its own tests and benchmarks also drive.
+//!
+//! Nothing here is a library for applications; those link the client crate.
+
+pub mod civil;
+pub mod cli;
+pub mod config;
+pub mod failure;
+pub mod progress;
+pub mod replay;
+pub mod report;
+pub mod trace;

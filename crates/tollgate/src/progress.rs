@@ -1,0 +1,163 @@
+//! How far a long run is, on standard error, when a person looks at it.
+//!
+//! Nothing is shown for runs that end at once, and nothing at all when standard error is not a terminal.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use crate::report::units;
+
+/// Between two looks at the clock a loop may do this many records.
+pub const RECORDS_PER_TICK: u64 = 1 << 16;
+
+const QUIET: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_millis(100);
+const BAR: usize = 20;
+
+/// A progress bar. Tell it how far the run is with [`tick`](Self::tick); dropping it wipes the line.
+pub struct Progress {
+    total_bytes: Option<u64>,
+    start: Instant,
+    /// When to draw next; `None` when nothing is ever drawn.
+    next: Option<Instant>,
+    drawn: bool,
+}
+
+impl Progress {
+    /// A bar for so many bytes, or a counter when nobody knows; shown only on a terminal, and only when wanted.
+    pub fn new(total_bytes: Option<u64>, wanted: bool) -> Self {
+        let start = Instant::now();
+        let shown = wanted && std::io::stderr().is_terminal();
+        Self {
+            total_bytes,
+            start,
+            next: shown.then(|| start + QUIET),
+            drawn: false,
+        }
+    }
+
+    /// Notes how far the run is. Cheap enough for every block; draws at most ten times a second.
+    pub fn tick(&mut self, bytes: u64, records: u64) {
+        let Some(next) = self.next else { return };
+        let now = Instant::now();
+        if now >= next {
+            self.next = Some(now + PAUSE);
+            self.drawn = true;
+            let line = line(
+                Done {
+                    bytes,
+                    records,
+                    elapsed: now - self.start,
+                },
+                self.total_bytes,
+            );
+            // Who cannot be shown a bar is not to be stopped for it.
+            let _ = write!(std::io::stderr(), "\r{line}\x1b[K");
+        }
+    }
+
+    /// Time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.drawn {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Done {
+    bytes: u64,
+    records: u64,
+    elapsed: Duration,
+}
+
+/// The line to show: share, bar, bytes, rate and time left.
+fn line(done: Done, total_bytes: Option<u64>) -> String {
+    let elapsed_ms = u64::try_from(done.elapsed.as_millis())
+        .unwrap_or(u64::MAX)
+        .max(1);
+    let rate = units::rate(done.records, elapsed_ms).replace("/s", " req/s");
+    let Some(total) = total_bytes.filter(|total| *total > 0) else {
+        return format!(
+            "{} requests · {} · {rate}",
+            units::count(done.records),
+            units::bytes(done.bytes)
+        );
+    };
+    let bytes = done.bytes.min(total);
+    let part = |whole: u64| {
+        u64::try_from(u128::from(bytes) * u128::from(whole) / u128::from(total)).unwrap_or(whole)
+    };
+    let full = usize::try_from(part(BAR as u64)).unwrap_or(BAR).min(BAR);
+    let left_ms = u128::from(elapsed_ms) * u128::from(total - bytes) / u128::from(bytes.max(1));
+    let left = units::span(
+        u64::try_from(left_ms)
+            .unwrap_or(u64::MAX)
+            .div_ceil(1000)
+            .saturating_mul(1000),
+    );
+    format!(
+        "{:>3} % {}{} {} of {} · {rate} · {left} left",
+        part(100),
+        "█".repeat(full),
+        "░".repeat(BAR - full),
+        units::bytes(bytes),
+        units::bytes(total)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_shows_share_rate_and_time_left() {
+        let done = Done {
+            bytes: 1 << 28,
+            records: 12_000_000,
+            elapsed: Duration::from_secs(4),
+        };
+        assert_eq!(
+            line(done, Some(1 << 30)),
+            " 25 % █████░░░░░░░░░░░░░░░ 256 MiB of 1 GiB · 3 M req/s · 12 s left"
+        );
+    }
+
+    #[test]
+    fn a_pipe_shows_counts() {
+        let done = Done {
+            bytes: 5000,
+            records: 1500,
+            elapsed: Duration::from_millis(500),
+        };
+        assert_eq!(line(done, None), "1.5 k requests · 4.9 KiB · 3 k req/s");
+    }
+
+    #[test]
+    fn odd_numbers_do_not_upset_the_line() {
+        for (bytes, total) in [(0, 0), (0, u64::MAX), (9, 5), (u64::MAX, 1)] {
+            let line = line(
+                Done {
+                    bytes,
+                    records: u64::MAX,
+                    elapsed: Duration::ZERO,
+                },
+                Some(total),
+            );
+            assert!(line.chars().count() < 100, "{line}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_drawn_unless_wanted() {
+        let mut progress = Progress::new(Some(10), false);
+        progress.tick(5, 5);
+        assert!(!progress.drawn);
+    }
+}

@@ -1,0 +1,238 @@
+//! `tollgate replay`: contracts over recorded traffic, offline.
+//!
+//! One node decides every request at the time the trace says, so that the answers are those of a single exact node,
+//! whatever coordination the contracts ask for. Memory does not depend on the length of the trace.
+
+use std::fmt;
+use std::io::{Write, stdout};
+use std::path::Path;
+
+use tollgate_contract::{Contract, Contracts};
+use tollgate_limit::{Cost, Instant};
+use tollgate_node::{Answer, Key, Node, NodeConfig, RefusedBy};
+use tollgate_table::{Seed, Sweep, WhenFull};
+
+use crate::cli::{InputFormat, OutputFormat, ReplayOptions};
+use crate::config;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::report::lines::Lines;
+use crate::report::{
+    Caption, Look, Outcome, PolicyLabel, Summary, Verdict, html, human, json, write_whole,
+};
+use crate::trace::{Format, Reader, Record};
+
+/// Runs the command.
+pub fn run(options: &ReplayOptions) -> Result<(), Failure> {
+    let contracts = config::read(&options.contracts)?;
+    let trace = name_of(&options.trace);
+    let reader = Reader::open(&options.trace, options.input_format.map(format_of))
+        .map_err(|error| Failure::trace(&trace, &error))?;
+    let replay = Replay::new(contracts, options);
+    let summary = replay.run(reader, &trace, options)?;
+    replay.show(&summary, &trace, options)
+}
+
+/// A node, and where in the list of all policies those of each contract begin.
+struct Replay {
+    node: Node,
+    labels: Vec<PolicyLabel>,
+    first_label: Vec<usize>,
+}
+
+impl Replay {
+    fn new(contracts: Contracts, options: &ReplayOptions) -> Self {
+        let mut labels = Vec::new();
+        let mut first_label = Vec::new();
+        for contract in contracts.as_slice() {
+            first_label.push(labels.len());
+            labels.extend(contract.policies.iter().map(|policy| PolicyLabel {
+                contract: contract.id.clone(),
+                name: policy.name.clone(),
+            }));
+        }
+        let config = NodeConfig {
+            bytes_max: options.memory.saturating_mul(1 << 20),
+            when_full: WhenFull::Evict,
+            // Time may run backwards in a trace, so a cell that looks fresh may be needed again.
+            sweep: Sweep::AtBudget,
+            ..NodeConfig::default()
+        };
+        Self { node: Node::new(contracts, config, Seed::new(SEED)), labels, first_label }
+    }
+
+    /// Decides every record of the trace.
+    fn run(&self, mut reader: Reader, trace: &str, options: &ReplayOptions) -> Result<Summary, Failure> {
+        let mut summary = Summary::new(self.labels.clone());
+        let per_request = options.format == OutputFormat::Jsonl;
+        let mut lines = per_request.then(|| Lines::new(stdout().lock(), &self.labels));
+        let mut progress = Progress::new(reader.size(), true);
+        let failed = |error| Failure::trace(trace, &error);
+        while let Some(mut block) = reader.block().map_err(failed)? {
+            while let Some(record) = block.next() {
+                let record = match record {
+                    Ok(record) => record,
+                    Err(error) if options.lenient && error.can_skip() => {
+                        summary.skip();
+                        continue;
+                    }
+                    Err(error) => {
+                        finish(lines)?;
+                        return Err(failed(error));
+                    }
+                };
+                self.decide(&record, &mut summary, lines.as_mut()).map_err(Failure::output)?;
+            }
+            progress.tick(reader.bytes_read(), summary.total().requests);
+        }
+        finish(lines)?;
+        Ok(summary)
+    }
+
+    #[inline]
+    fn decide<W: Write>(
+        &self,
+        record: &Record<'_>,
+        summary: &mut Summary,
+        lines: Option<&mut Lines<W>>,
+    ) -> std::io::Result<()> {
+        // The reader refuses costs and times beyond these bounds.
+        let cost = Cost::new(record.cost).unwrap_or(Cost::MAX);
+        let now = Instant::from_millis(record.time_ms).unwrap_or_default();
+        let answer = self.node.check(Key::Entries(record.entries), cost, now);
+        let key = KeyText { contract: self.contract_of(&answer), entries: record.entries };
+        let outcome = Outcome {
+            time_ms: record.time_ms,
+            cost: record.cost,
+            verdict: verdict_of(&answer),
+            policy: self.policy_of(&answer),
+            remaining: answer.contract.map(|_| answer.remaining),
+            key: &key,
+        };
+        summary.add(&outcome);
+        lines.map_or(Ok(()), |lines| lines.add(&outcome))
+    }
+
+    /// The contract an answer is about: the one that refused, or the one with the least left.
+    fn contract_of(&self, answer: &Answer) -> Option<&Contract> {
+        let place = match answer.refused_by {
+            Some(RefusedBy::Policy { contract, .. }) => Some(contract),
+            Some(RefusedBy::FullTable) | None => answer.contract,
+        };
+        self.node.contracts().get(place?)
+    }
+
+    /// The policy that refused or, where there is only one it could be, delayed.
+    fn policy_of(&self, answer: &Answer) -> Option<usize> {
+        match answer.refused_by {
+            Some(RefusedBy::Policy { contract, policy }) => Some(self.first_label.get(contract)? + policy),
+            Some(RefusedBy::FullTable) => None,
+            None if self.labels.len() == 1 => Some(0),
+            None => None,
+        }
+    }
+
+    /// Prints what was asked for.
+    fn show(&self, summary: &Summary, trace: &str, options: &ReplayOptions) -> Result<(), Failure> {
+        let contracts = name_of(&options.contracts);
+        let caption = Caption { trace, contracts: &contracts };
+        if let Some(path) = &options.html {
+            let page = html::page(summary, caption);
+            write_whole(path, page.as_bytes()).map_err(|error| Failure::file(path, &error))?;
+        }
+        let text = match options.format {
+            OutputFormat::Human => human::report(summary, caption, Look::of_stdout()).into_bytes(),
+            OutputFormat::Json => json::report(summary),
+            OutputFormat::Jsonl => Vec::new(),
+        };
+        stdout().write_all(&text).map_err(Failure::output)?;
+        self.warn(summary, options)
+    }
+
+    /// Says on standard error what the figures do not.
+    fn warn(&self, summary: &Summary, options: &ReplayOptions) -> Result<(), Failure> {
+        let mut notes = Vec::new();
+        let evicted = self.node.counters().evicted_live;
+        if evicted > 0 {
+            notes.push(format!(
+                "{evicted} keys were forgotten before they were fresh, as --memory {} was not enough: answers are \
+                 too generous; give it more",
+                options.memory
+            ));
+        }
+        if summary.skipped() > 0 {
+            notes.push(format!("{} bad records were skipped", summary.skipped()));
+        }
+        if let Some(policy) = self.coordinated() {
+            notes.push(format!("{policy} is decided here as on a single node"));
+        }
+        let text: String = notes.iter().map(|note| format!("note: {note}\n")).collect();
+        std::io::stderr().write_all(text.as_bytes()).map_err(Failure::output)
+    }
+
+    /// Some policy that asks for coordination, and for which.
+    fn coordinated(&self) -> Option<String> {
+        let each = self.node.contracts().as_slice().iter().flat_map(|contract| {
+            contract.policies.iter().map(move |policy| (&contract.id, policy))
+        });
+        let mut asking = each.filter(|(_, policy)| policy.coordination.name() != "local");
+        asking.next().map(|(contract, policy)| {
+            format!("coordination `{}` of {contract}/{}", policy.coordination.name(), policy.name)
+        })
+    }
+}
+
+/// The key as people read it: the entries a contract counts by.
+struct KeyText<'a> {
+    contract: Option<&'a Contract>,
+    entries: &'a [(&'a str, &'a str)],
+}
+
+impl fmt::Display for KeyText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = |name: &str| self.contract.is_none_or(|c| c.key.iter().any(|key| key == name));
+        let mut separator = "";
+        for (name, value) in self.entries.iter().filter(|(name, _)| counted(name)) {
+            write!(f, "{separator}{name}={value}")?;
+            separator = ",";
+        }
+        if separator.is_empty() { f.write_str("*") } else { Ok(()) }
+    }
+}
+
+fn verdict_of(answer: &Answer) -> Verdict {
+    use tollgate_limit::Verdict as Decided;
+    match answer.verdict {
+        Decided::Allow if answer.contract.is_none() => Verdict::Unmatched,
+        Decided::Allow => Verdict::Allowed,
+        Decided::Delay { wait } => Verdict::Delayed { wait_ns: wait.as_nanos() },
+        Decided::Deny { retry_after } => {
+            Verdict::Denied { retry_after_ns: Some(retry_after.as_nanos()) }
+        }
+        Decided::Never => Verdict::Denied { retry_after_ns: None },
+    }
+}
+
+fn format_of(format: InputFormat) -> Format {
+    match format {
+        InputFormat::Jsonl => Format::JsonLines,
+        InputFormat::Json => Format::JsonArray,
+        InputFormat::Csv => Format::Csv,
+        InputFormat::Clf => Format::Clf,
+    }
+}
+
+fn finish<W: Write>(lines: Option<Lines<W>>) -> Result<(), Failure> {
+    match lines {
+        None => Ok(()),
+        Some(lines) => lines.finish().and_then(|mut out| out.flush()).map_err(Failure::output),
+    }
+}
+
+/// A file's name as messages show it.
+fn name_of(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Traces are not sent by an enemy who watches, and the same trace should take the same course every time.
+const SEED: [u64; 2] = [0x746f_6c6c, 0x6761_7465];

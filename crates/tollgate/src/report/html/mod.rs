@@ -1,0 +1,176 @@
+//! The report as one page that needs nothing else: no script, font, image or request.
+
+mod chart;
+mod tables;
+
+use super::text::{html as safe, put};
+use super::{Caption, Meaning, Summary, story, units};
+use crate::civil::Civil;
+
+/// The report as a page.
+pub fn page(summary: &Summary, caption: Caption<'_>) -> String {
+    let title = story::title(summary);
+    let mut page = String::with_capacity(128 * 1024);
+    page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    page.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n");
+    put(
+        &mut page,
+        format_args!(
+            "<title>{title} · tollgate replay</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
+        ),
+    );
+    page.push_str(&head(summary, caption, &title));
+    page.push_str("<main>\n");
+    if summary.total().requests > 0 {
+        page.push_str(&tiles(summary));
+        page.push_str(&chart::section(summary));
+        page.push_str(&tables::policies(summary));
+        page.push_str(&tables::pair(summary));
+    }
+    let end = safe(&story::conclusion(summary));
+    put(
+        &mut page,
+        format_args!("<p class=\"end\">{end}</p>\n</main>\n</body>\n</html>\n"),
+    );
+    page
+}
+
+const STYLE: &str = include_str!("page.css");
+
+fn head(summary: &Summary, caption: Caption<'_>, title: &str) -> String {
+    let mut facts = format!(
+        "<code>{}</code> against <code>{}</code>",
+        safe(caption.trace),
+        safe(caption.contracts)
+    );
+    if let Some((first, last)) = summary.span() {
+        let (from, to) = (Civil::from_unix_ms(first), Civil::from_unix_ms(last));
+        let (from, to) = (
+            format!("{} {}", from.date(), from.seconds()),
+            format!("{} {}", to.date(), to.seconds()),
+        );
+        put(&mut facts, format_args!(" · {from} to {to} UTC"));
+    }
+    let skipped = match summary.skipped() {
+        0 => String::new(),
+        count => format!(
+            "<p class=\"warn\">{} bad records were skipped</p>",
+            units::exact(count)
+        ),
+    };
+    let theme = |id: &str, name: &str, checked: &str| {
+        format!("<label><input type=\"radio\" name=\"theme\" id=\"{id}\"{checked}>{name}</label>")
+    };
+    format!(
+        "<header><div><h1>{title}</h1><p class=\"soft\">{facts}</p>{skipped}</div>\
+         <fieldset aria-label=\"Colours\">{}{}{}</fieldset></header>\n",
+        theme("auto", "Auto", " checked"),
+        theme("light", "Light", ""),
+        theme("dark", "Dark", "")
+    )
+}
+
+/// The totals, large.
+fn tiles(summary: &Summary) -> String {
+    let total = summary.total();
+    let (first, last) = summary.span().unwrap_or((0, 0));
+    let mut text = format!(
+        "<div class=\"tiles\"><div class=\"tile\"><span>requests</span><b>{}</b>{} on average<br>cost {}</div>",
+        units::exact(total.requests),
+        units::rate(total.requests, (last - first).max(1)),
+        units::exact(total.cost)
+    );
+    for meaning in Meaning::ALL.into_iter().rev() {
+        let count = summary.count(meaning);
+        if meaning == Meaning::Unmatched && count.requests == 0 {
+            continue;
+        }
+        put(
+            &mut text,
+            format_args!(
+                "<div class=\"tile {word}\"><span>{shape} {word}</span><b>{}</b>{} requests<br>cost {}</div>",
+                units::share(count.requests, total.requests),
+                units::exact(count.requests),
+                units::exact(count.cost),
+                word = meaning.word(),
+                shape = shape(meaning),
+            ),
+        );
+    }
+    text.push_str("</div>\n");
+    text
+}
+
+/// A shape that tells a meaning without its colour.
+fn shape(meaning: Meaning) -> char {
+    match meaning {
+        Meaning::Unmatched => '○',
+        Meaning::Allowed => '●',
+        Meaning::Delayed => '◆',
+        Meaning::Denied => '▲',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample;
+    use super::*;
+
+    #[test]
+    fn the_page_is_whole_and_asks_for_nothing() {
+        let page = page(
+            &sample(),
+            Caption {
+                trace: "<script>",
+                contracts: "a&b",
+            },
+        );
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+        for part in [
+            "http:", "https:", "<script", "<link", "@import", "url(//", "<img",
+        ] {
+            assert!(!page.contains(part), "{part}");
+        }
+        assert!(page.contains("&lt;script&gt;") && page.contains("a&amp;b"));
+        assert!(page.contains("user=&lt;u") && page.contains("&lt;quiet&gt;"));
+    }
+
+    #[test]
+    fn every_element_that_opens_closes() {
+        let page = page(
+            &sample(),
+            Caption {
+                trace: "t",
+                contracts: "c",
+            },
+        );
+        for name in [
+            "section", "table", "tr", "td", "th", "svg", "div", "figure", "details", "p", "g",
+            "time",
+        ] {
+            let (open, bare) = (
+                page.matches(&format!("<{name} ")).count(),
+                page.matches(&format!("<{name}>")).count(),
+            );
+            assert_eq!(
+                open + bare,
+                page.matches(&format!("</{name}>")).count(),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_empty_trace_still_makes_a_page() {
+        let page = page(
+            &Summary::new(vec![]),
+            Caption {
+                trace: "t",
+                contracts: "c",
+            },
+        );
+        assert!(page.contains("No requests in the trace") && page.contains("check that"));
+    }
+}

@@ -1,0 +1,121 @@
+//! How text looks on a terminal: colours with fixed meanings, and how wide it may be.
+
+use std::io::IsTerminal;
+
+use super::Meaning;
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Whether to use colours.
+    pub colour: bool,
+    /// Columns to fill at most.
+    pub width: usize,
+}
+
+/// A reason to set text apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ink {
+    Plain,
+    Bold,
+    Dim,
+    Meaning(Meaning),
+}
+
+/// The width of pages and files, and of terminals that do not tell theirs.
+const WIDTH_DEFAULT: usize = 96;
+const WIDTH_MIN: usize = 60;
+const WIDTH_MAX: usize = 140;
+
+impl Look {
+    /// Plain text of the usual width, as for a file.
+    pub const PLAIN: Self = Self {
+        colour: false,
+        width: WIDTH_DEFAULT,
+    };
+
+    /// The look of standard output: coloured on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
+    pub fn of_stdout() -> Self {
+        Self::judge(std::io::stdout().is_terminal(), |name| {
+            std::env::var(name).ok()
+        })
+    }
+
+    /// The look that an environment asks for.
+    fn judge(terminal: bool, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let no_color = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = variable("TERM").is_some_and(|value| value == "dumb");
+        let width = variable("COLUMNS").and_then(|value| value.parse().ok());
+        Self {
+            colour: terminal && !no_color && !dumb,
+            width: WIDTH_DEFAULT,
+        }
+        .with_width(width.filter(|_| terminal).unwrap_or(WIDTH_DEFAULT))
+    }
+
+    /// The same look in a terminal of that width.
+    #[must_use]
+    pub fn with_width(self, columns: usize) -> Self {
+        Self {
+            width: columns.clamp(WIDTH_MIN, WIDTH_MAX),
+            ..self
+        }
+    }
+
+    /// The text in its ink.
+    pub(super) fn paint(self, ink: Ink, text: &str) -> String {
+        let code = match ink {
+            _ if !self.colour || text.is_empty() => return text.to_owned(),
+            Ink::Plain => return text.to_owned(),
+            Ink::Bold => "1",
+            Ink::Dim | Ink::Meaning(Meaning::Unmatched) => "38;5;245",
+            Ink::Meaning(Meaning::Allowed) => "38;5;37",
+            Ink::Meaning(Meaning::Delayed) => "38;5;135",
+            Ink::Meaning(Meaning::Denied) => "38;5;202",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+impl Meaning {
+    /// The glyph a meaning is drawn with, so that it can be told without colours.
+    pub(super) fn glyph(self) -> char {
+        match self {
+            Self::Unmatched => '·',
+            Self::Allowed => '░',
+            Self::Delayed => '▒',
+            Self::Denied => '█',
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(terminal: bool, variables: &[(&str, &str)]) -> Look {
+        Look::judge(terminal, |name| {
+            variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn colours_need_a_terminal_that_wants_them() {
+        assert!(judge(true, &[("NO_COLOR", ""), ("TERM", "xterm")]).colour);
+        assert!(!judge(true, &[("NO_COLOR", "1")]).colour);
+        assert!(!judge(true, &[("TERM", "dumb")]).colour);
+        assert!(!judge(false, &[]).colour);
+        assert_eq!(Look::PLAIN.paint(Ink::Bold, "x"), "x");
+    }
+
+    #[test]
+    fn the_width_stays_within_reason() {
+        assert_eq!(judge(true, &[("COLUMNS", "100")]).width, 100);
+        assert_eq!(judge(true, &[("COLUMNS", "7")]).width, WIDTH_MIN);
+        assert_eq!(judge(true, &[("COLUMNS", "4000")]).width, WIDTH_MAX);
+        assert_eq!(judge(false, &[("COLUMNS", "100")]).width, WIDTH_DEFAULT);
+    }
+}

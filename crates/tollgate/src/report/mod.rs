@@ -1,0 +1,173 @@
+//! What a replay says: a [`Summary`] in constant memory, and the ways to show it.
+//!
+//! The loop tells every decision as an [`Outcome`]. [`human`] is for a terminal, [`json`] and [`lines`] are for
+//! programs, [`html`] is one page that needs nothing else. Nothing here reads a clock, decides, or touches the trace.
+
+mod atomic;
+pub mod html;
+pub mod human;
+mod index;
+pub mod json;
+pub mod lines;
+mod look;
+mod sketch;
+mod story;
+mod summary;
+mod table;
+mod text;
+mod timeline;
+pub mod units;
+mod waits;
+
+use std::fmt;
+
+pub use atomic::write_whole;
+pub use look::Look;
+pub use sketch::{TopKey, TopKeys};
+pub use summary::{Count, PolicyCount, Summary};
+pub use timeline::{Timeline, View};
+pub use waits::Waits;
+
+/// What became of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It passed at once.
+    Allowed,
+    /// It passed after a wait.
+    Delayed {
+        /// How long it had to wait.
+        wait_ns: u128,
+    },
+    /// It was refused.
+    Denied {
+        /// After how long the same request could pass; `None` when waiting does not help.
+        retry_after_ns: Option<u128>,
+    },
+    /// No contract applies to it, so it passed uncounted.
+    Unmatched,
+}
+
+/// One request and its decision.
+#[derive(Clone, Copy)]
+pub struct Outcome<'a> {
+    /// When the request was made, in unix milliseconds.
+    pub time_ms: u64,
+    /// The tokens it asked for.
+    pub cost: u64,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// The policy that refused or delayed it, as an index into the labels.
+    pub policy: Option<usize>,
+    /// The tokens left to the key; `None` when nothing counts them.
+    pub remaining: Option<u64>,
+    /// Who is counted; written out only when it is needed.
+    pub key: &'a dyn fmt::Display,
+}
+
+/// A policy's name and the contract it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyLabel {
+    /// The contract's id.
+    pub contract: String,
+    /// The policy's name.
+    pub name: String,
+}
+
+impl fmt::Display for PolicyLabel {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}", self.contract, self.name)
+    }
+}
+
+/// The four things that can become of a request, in the order they are stacked and listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// Let through because no contract applies.
+    Unmatched,
+    /// Let through at once.
+    Allowed,
+    /// Let through after a wait.
+    Delayed,
+    /// Refused.
+    Denied,
+}
+
+impl Meaning {
+    /// All of them, from the bottom of a stack to its top.
+    pub const ALL: [Self; 4] = [Self::Unmatched, Self::Allowed, Self::Delayed, Self::Denied];
+
+    /// The word for it, everywhere.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unmatched => "unmatched",
+            Self::Allowed => "allowed",
+            Self::Delayed => "delayed",
+            Self::Denied => "denied",
+        }
+    }
+}
+
+impl Verdict {
+    /// What the verdict means for the request.
+    pub fn meaning(self) -> Meaning {
+        match self {
+            Self::Allowed => Meaning::Allowed,
+            Self::Delayed { .. } => Meaning::Delayed,
+            Self::Denied { .. } => Meaning::Denied,
+            Self::Unmatched => Meaning::Unmatched,
+        }
+    }
+}
+
+/// What was replayed, for the head of a report.
+#[derive(Clone, Copy, Debug)]
+pub struct Caption<'a> {
+    /// The trace's name.
+    pub trace: &'a str,
+    /// The contract file's name.
+    pub contracts: &'a str,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A summary with every kind of outcome: three hours in which a burst is refused in the second one.
+    pub(crate) fn sample() -> Summary {
+        let label = |name: &str| PolicyLabel {
+            contract: "free-users".into(),
+            name: name.into(),
+        };
+        let mut summary = Summary::new(vec![label("burst"), label("hourly"), label("<quiet>")]);
+        for n in 0..10_800u64 {
+            let second_hour = (3600..7200).contains(&n);
+            let key = format!("user=<u{}>", n * n % 40);
+            let (verdict, policy) = match n % 10 {
+                0 | 1 if second_hour => (
+                    Verdict::Denied {
+                        retry_after_ns: Some(u128::from(n) * 1000),
+                    },
+                    Some(0),
+                ),
+                2 if second_hour => (Verdict::Delayed { wait_ns: 3_100_000 }, Some(1)),
+                3 if n % 500 == 3 => (
+                    Verdict::Denied {
+                        retry_after_ns: None,
+                    },
+                    Some(1),
+                ),
+                4 => (Verdict::Unmatched, None),
+                _ => (Verdict::Allowed, None),
+            };
+            summary.add(&Outcome {
+                time_ms: 1_700_000_000_000 + n * 1000,
+                cost: 1 + n % 2,
+                verdict,
+                policy,
+                remaining: Some(5),
+                key: &key,
+            });
+        }
+        summary
+    }
+}

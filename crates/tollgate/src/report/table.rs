@@ -1,0 +1,137 @@
+//! Aligned tables with light rules.
+
+use super::look::{Ink, Look};
+
+/// A cell: its text, and the ink it is written in.
+pub(super) struct Cell {
+    text: String,
+    ink: Ink,
+}
+
+pub(super) fn cell(text: impl Into<String>) -> Cell {
+    Cell {
+        text: text.into(),
+        ink: Ink::Plain,
+    }
+}
+
+impl Cell {
+    pub(super) fn ink(self, ink: Ink) -> Self {
+        Self { ink, ..self }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Align {
+    Left,
+    Right,
+}
+
+/// Rows under a header; every row has as many cells as the header.
+pub(super) struct Table<'a> {
+    pub(super) header: &'a [(&'a str, Align)],
+    pub(super) rows: Vec<Vec<Cell>>,
+}
+
+const GAP: &str = "  ";
+
+impl Table<'_> {
+    pub(super) fn write(&self, look: Look, out: &mut String) {
+        let widths: Vec<usize> = (0..self.header.len())
+            .map(|column| self.width(column))
+            .collect();
+        let names: Vec<Cell> = self
+            .header
+            .iter()
+            .map(|(name, _)| cell(*name).ink(Ink::Dim))
+            .collect();
+        self.line(&names, &widths, (look, out));
+        let rule: Vec<Cell> = widths
+            .iter()
+            .map(|width| cell("─".repeat(*width)).ink(Ink::Dim))
+            .collect();
+        self.line(&rule, &widths, (look, out));
+        for row in &self.rows {
+            self.line(row, &widths, (look, out));
+        }
+    }
+
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        let widest = cells
+            .map(|cell| cell.text.chars().count())
+            .max()
+            .unwrap_or(0);
+        widest.max(self.header[column].0.chars().count())
+    }
+
+    fn line(&self, cells: &[Cell], widths: &[usize], (look, out): (Look, &mut String)) {
+        let mut line = String::new();
+        for ((cell, width), (_, align)) in cells.iter().zip(widths).zip(self.header) {
+            let pad = " ".repeat(width.saturating_sub(cell.text.chars().count()));
+            let text = look.paint(cell.ink, &cell.text);
+            line.push_str(GAP);
+            line.push_str(&match align {
+                Align::Left => text + &pad,
+                Align::Right => pad + &text,
+            });
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+}
+
+/// Text from a trace, safe on a terminal: without control characters, and at most so long.
+pub(super) fn tame(text: &str, len_max: usize) -> String {
+    let mut tame = String::new();
+    let mut len = 0;
+    for letter in text.chars() {
+        let piece = if is_wild(letter) {
+            letter.escape_unicode().to_string()
+        } else {
+            letter.to_string()
+        };
+        len += piece.chars().count();
+        if len > len_max {
+            let keep = tame.chars().count().min(len_max.saturating_sub(1));
+            return tame.chars().take(keep).chain(['…']).collect();
+        }
+        tame.push_str(&piece);
+    }
+    tame
+}
+
+/// Whether a character could move the cursor or turn the direction of text.
+fn is_wild(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_by_their_widest_cell() {
+        let table = Table {
+            header: &[("key", Align::Left), ("denied", Align::Right)],
+            rows: vec![
+                vec![cell("användare"), cell("1")],
+                vec![cell("b"), cell("12345678")],
+            ],
+        };
+        let mut text = String::new();
+        table.write(Look::PLAIN, &mut text);
+        assert_eq!(
+            text,
+            "  key          denied\n  ─────────  ────────\n  användare         1\n  b          12345678\n"
+        );
+    }
+
+    #[test]
+    fn text_from_a_trace_cannot_move_the_cursor() {
+        assert_eq!(tame("a\u{1b}[2J\u{202e}b", 40), "a\\u{1b}[2J\\u{202e}b");
+        assert_eq!(tame("abcdef", 4), "abc…");
+        assert_eq!(tame("abcd", 4), "abcd");
+    }
+}

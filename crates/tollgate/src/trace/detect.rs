@@ -1,0 +1,140 @@
+//! Which format a trace has, by its name and its first bytes.
+
+use super::clf;
+use super::error::{Class, TraceError};
+
+/// The format of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON object on each line.
+    JsonLines,
+    /// One JSON array of objects.
+    JsonArray,
+    /// Comma-separated values with a header row.
+    Csv,
+    /// Common or combined access log.
+    Clf,
+}
+
+impl Format {
+    /// Every format, with the name the command line knows it by.
+    pub const NAMES: [(&'static str, Self); 4] = [
+        ("jsonl", Self::JsonLines),
+        ("json", Self::JsonArray),
+        ("csv", Self::Csv),
+        ("clf", Self::Clf),
+    ];
+
+    /// The format of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, format)| *format)
+    }
+
+    /// The name the command line knows the format by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::JsonLines => "jsonl",
+            Self::JsonArray => "json",
+            Self::Csv => "csv",
+            Self::Clf => "clf",
+        }
+    }
+
+    /// Judges by the name's extension and the first bytes.
+    ///
+    /// JSON is recognised by its bracket whatever the file is called, except `.csv`, where a first field may well
+    /// start with one. An access log is recognised by its first line under any other name.
+    pub(super) fn detect(extension: Option<&str>, head: &[u8]) -> Self {
+        let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
+        let extension = extension.map(str::to_ascii_lowercase);
+        match (extension.as_deref(), first) {
+            (Some("csv"), _) => Self::Csv,
+            (_, Some(b'[')) => Self::JsonArray,
+            (_, Some(b'{')) => Self::JsonLines,
+            (Some("log"), _) => Self::Clf,
+            (Some("jsonl" | "ndjson" | "json"), _) | (_, None) => Self::JsonLines,
+            (_, Some(_)) if starts_like_log(head) => Self::Clf,
+            (_, Some(_)) => Self::Csv,
+        }
+    }
+}
+
+fn starts_like_log(head: &[u8]) -> bool {
+    let line = head
+        .trim_ascii_start()
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or(&[]);
+    std::str::from_utf8(line).is_ok_and(clf::is_likely)
+}
+
+/// Refuses files that are no text at all, and says what they are.
+pub(super) fn refuse_binary(head: &[u8]) -> Result<(), TraceError> {
+    let (what, hint) = match head {
+        [0x1f, 0x8b, ..] => (
+            "the trace is compressed with gzip",
+            "pipe it: zcat FILE | tollgate replay --trace - …",
+        ),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => (
+            "the trace is compressed with zstd",
+            "pipe it: zstdcat FILE | tollgate replay --trace - …",
+        ),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => (
+            "the trace is UTF-16",
+            "convert it to UTF-8, for example with iconv",
+        ),
+        _ => return Ok(()),
+    };
+    Err(TraceError {
+        class: Class::File,
+        line: 1,
+        column: None,
+        what: what.to_owned(),
+        hint: Some(hint),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bytes_and_the_extension_decide() {
+        let log = b"h - - [01/Jan/1970:00:00:00 +0000] \"GET / H\" 200 1\n";
+        for (extension, head, format) in [
+            (None, &b" \n[{"[..], Format::JsonArray),
+            (None, b"{", Format::JsonLines),
+            (None, b"time,user\n", Format::Csv),
+            (None, log, Format::Clf),
+            (None, b"", Format::JsonLines),
+            (Some("log"), b"{\"time\":1}", Format::JsonLines),
+            (Some("LOG"), b"whatever", Format::Clf),
+            (Some("1"), log, Format::Clf),
+            (Some("csv"), b"[a],time\n", Format::Csv),
+            (Some("csv"), b"", Format::Csv),
+            (Some("json"), b"[", Format::JsonArray),
+            (Some("json"), b"{", Format::JsonLines),
+        ] {
+            assert_eq!(Format::detect(extension, head), format, "{extension:?}");
+        }
+    }
+
+    #[test]
+    fn names_lead_to_their_formats_and_back() {
+        for (name, format) in Format::NAMES {
+            assert_eq!(Format::named(name), Some(format));
+            assert_eq!(format.name(), name);
+        }
+        assert_eq!(Format::named("xml"), None);
+    }
+
+    #[test]
+    fn compressed_and_wide_files_are_named() {
+        assert!(refuse_binary(&[0x1f, 0x8b, 8]).is_err());
+        assert!(refuse_binary(&[0xff, 0xfe, b'{', 0]).is_err());
+        assert!(refuse_binary(b"{").is_ok());
+    }
+}
