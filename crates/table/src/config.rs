@@ -1,0 +1,84 @@
+//! What a table is told and what it tells: rules of cells, configuration, counters, the one error.
+//!
+//! Not here: the byte budget, which several tables may share (`budget.rs`).
+
+use std::fmt;
+
+/// What the table must know of its cells; everything else about them is opaque to it.
+pub trait Rules<C> {
+    /// The time (nanoseconds since the epoch) from which the cell equals a fresh one, so that
+    /// dropping it changes no answer.
+    fn fresh_at(&self, cell: &C) -> u64;
+
+    /// The bytes the cell owns outside of itself.
+    fn heap_bytes(&self, cell: &C) -> usize;
+}
+
+/// How a table is laid out and what it does at its limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableConfig {
+    /// The number of shards, rounded up to a power of two of at most 65 536; by default one per
+    /// mebibyte of the budget, at least 64 and at most 4096.
+    pub shards: Option<usize>,
+    /// What happens to a key that finds no room.
+    pub when_full: WhenFull,
+    /// When cells that equal a fresh one are dropped.
+    pub sweep: Sweep,
+}
+
+/// What happens to an absent key when the budget is spent and nothing fresh can be dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// The cell nearby that is closest to fresh makes room.
+    #[default]
+    Evict,
+    /// The key is turned away with [`Full`].
+    Refuse,
+}
+
+/// When cells that equal a fresh one are dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sweep {
+    /// Before a page grows: the table stays as small as its live cells.
+    #[default]
+    BeforeGrowth,
+    /// Only when the budget would be exceeded: for clocks that may run backwards, where a cell that
+    /// looks fresh may be needed again.
+    AtBudget,
+}
+
+/// The budget is spent and the key has no cell: nothing was changed, and the caller decides without
+/// the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no room for another key within the byte budget")
+    }
+}
+
+impl std::error::Error for Full {}
+
+/// What happened at the limits since the table was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Cells dropped because they equalled a fresh one; no answer changed.
+    pub dropped_fresh: u64,
+    /// Cells dropped although they were still of use; their keys start afresh.
+    pub evicted_live: u64,
+    /// Keys turned away for want of room.
+    pub refused_new: u64,
+}
+
+impl Counters {
+    /// The sum of both, field by field.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            dropped_fresh: self.dropped_fresh.wrapping_add(other.dropped_fresh),
+            evicted_live: self.evicted_live.wrapping_add(other.evicted_live),
+            refused_new: self.refused_new.wrapping_add(other.refused_new),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Cells and tables that the tests share.
+#![allow(dead_code, unreachable_pub)] // Each test program uses a part.
+
+use std::sync::Arc;
+use tollgate_table::{Budget, Print, Rules, Sweep, Table, TableConfig, WhenFull};
+
+/// A cell that says itself when it is fresh, and may own memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    pub fresh_at: u64,
+    pub value: u64,
+    pub heap: Vec<u8>,
+}
+
+impl Cell {
+    pub fn new(fresh_at: u64, value: u64) -> Self {
+        Self {
+            fresh_at,
+            value,
+            heap: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Plain;
+
+impl Rules<Cell> for Plain {
+    fn fresh_at(&self, cell: &Cell) -> u64 {
+        cell.fresh_at
+    }
+    fn heap_bytes(&self, cell: &Cell) -> usize {
+        cell.heap.capacity()
+    }
+}
+
+pub type Cells = Table<Cell, Plain>;
+
+pub fn table(shards: usize, limit: u64, when_full: WhenFull, sweep: Sweep) -> (Cells, Arc<Budget>) {
+    let budget = Arc::new(Budget::new(limit));
+    let config = TableConfig {
+        shards: Some(shards),
+        when_full,
+        sweep,
+    };
+    (Table::new(Plain, config, Arc::clone(&budget)), budget)
+}
+
+pub fn endless(shards: usize) -> Cells {
+    table(shards, u64::MAX, WhenFull::Evict, Sweep::BeforeGrowth).0
+}
+
+/// A well-mixed print for a small number (splitmix64).
+pub fn print(number: u64) -> Print {
+    let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    Print(z ^ z >> 31)
+}
+
+pub fn contents(table: &Cells) -> Vec<(Print, Cell)> {
+    let mut all = Vec::new();
+    table.for_each(|print, cell| all.push((print, cell.clone())));
+    all
+}
