@@ -7,9 +7,6 @@ use std::time::{Duration, Instant};
 
 use crate::report::units;
 
-/// Between two looks at the clock a loop may do this many records.
-pub const RECORDS_PER_TICK: u64 = 1 << 16;
-
 const QUIET: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(100);
 const BAR: usize = 20;

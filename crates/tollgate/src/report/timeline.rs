@@ -173,18 +173,18 @@ impl Timeline {
             let lead = usize::try_from(self.base % group as u64).unwrap_or(0);
             Grouping { used, lead, group }
         };
-        // One bucket per column is what there is; two columns can need three buckets each when they start in between.
-        let groups = (1..=BUCKETS)
+        let mut fits = (1..=BUCKETS)
             .map(fit)
-            .filter(|fit| (used + fit.lead).div_ceil(fit.group) <= columns_max);
-        let mut fits = groups
-            .clone()
-            .filter(|fit| is_round(width_ms.saturating_mul(fit.group as u64)));
-        let first = groups.clone().next().map_or(1, |fit| fit.group);
-        fits.next()
-            .filter(|fit| fit.group <= 4 * first)
-            .or(groups.clone().next())
-            .unwrap_or(fit(used.max(1)))
+            .filter(|fit| (used + fit.lead).div_ceil(fit.group) <= columns_max)
+            .peekable();
+        let Some(finest) = fits.peek().map(|fit| fit.group) else {
+            return fit(used.max(1));
+        };
+        // A round width is worth some resolution, but not most of it.
+        let round = fits
+            .take_while(|fit| fit.group <= 4 * finest)
+            .find(|fit| is_round(width_ms.saturating_mul(fit.group as u64)));
+        round.unwrap_or(fit(finest))
     }
 
     /// The bucket of a time, after making room for it.

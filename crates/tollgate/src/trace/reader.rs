@@ -34,13 +34,7 @@ impl Reader {
         if path == Path::new("-") {
             return Ok(Self::new(Box::new(std::io::stdin()), format));
         }
-        let refused = |error| {
-            TraceError::io(
-                0,
-                &format!("cannot open the trace {}", path.display()),
-                &error,
-            )
-        };
+        let refused = |error| TraceError::io(0, "cannot open the trace", &error);
         let file = File::open(path).map_err(refused)?;
         let metadata = file.metadata().map_err(refused)?;
         if metadata.is_dir() {

@@ -29,7 +29,9 @@ pub(super) fn section(summary: &Summary) -> String {
     let peak = units::rate(view.peak(), view.width_ms);
     let legend: String = shown.iter().rev().map(|meaning| key(*meaning)).collect();
     format!(
-        "<section><h2>{}</h2>\n<figure><figcaption>{legend}<span>requests per second, mean of {width}</span></figcaption>\n{}</figure>\n{}</section>\n",
+        "<section><h2>{}</h2>\n<figure><figcaption>\
+         {legend}<span>requests per second, mean of {width}</span>\
+         </figcaption>\n{}</figure>\n{}</section>\n",
         heading(summary, &view, &peak),
         Plot::new(&view).draw(&shown),
         share(&view) + &table(&view, &shown),
@@ -57,9 +59,11 @@ fn share(view: &View) -> String {
     }
     let percent = units::number(full * 100.0);
     format!(
-        "<figure><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Share of requests denied over time\">\
+        "<figure><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Share of \
+         requests denied over time\">\
          <line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{TOP}\" y2=\"{TOP}\"/>\
-         <path class=\"fill denied\" d=\"{path}V{FLOOR}Z\"/><path fill=\"url(#hatch)\" d=\"{path}V{FLOOR}Z\"/>\
+         <path class=\"fill denied\" d=\"{path}V{FLOOR}Z\"/>\
+         <path fill=\"url(#hatch)\" d=\"{path}V{FLOOR}Z\"/>\
          <line class=\"axis\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{FLOOR}\" y2=\"{FLOOR}\"/>\
          <text x=\"{label}\" y=\"{}\" text-anchor=\"end\">{percent} %</text>\
          <text x=\"{label}\" y=\"{}\" text-anchor=\"end\">denied</text>\
@@ -74,7 +78,9 @@ fn share(view: &View) -> String {
 /// The fact that the chart shows.
 fn heading(summary: &Summary, view: &View, peak: &str) -> String {
     let denied = |stack: &[u64; 4]| stack[Meaning::Denied as usize];
-    let worst = (0..view.stacks.len()).max_by_key(|column| denied(&view.stacks[*column]));
+    let worst = (0..view.stacks.len())
+        .rev()
+        .max_by_key(|column| denied(&view.stacks[*column]));
     match worst.filter(|column| denied(&view.stacks[*column]) > 0) {
         Some(column) => {
             let stack = &view.stacks[column];
@@ -102,7 +108,8 @@ fn key(meaning: Meaning) -> String {
         None => String::new(),
     };
     format!(
-        "<span><svg viewBox=\"0 0 14 14\" aria-hidden=\"true\"><rect class=\"fill {word}\" width=\"14\" height=\"14\"/>{pattern}</svg>{word}</span>"
+        "<span><svg viewBox=\"0 0 14 14\" aria-hidden=\"true\">\
+         <rect class=\"fill {word}\" width=\"14\" height=\"14\"/>{pattern}</svg>{word}</span>"
     )
 }
 
@@ -115,8 +122,10 @@ fn pattern(meaning: Meaning) -> Option<&'static str> {
 }
 
 const PATTERNS: &str = "<defs>\
-    <pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><path class=\"hatch\" d=\"M-1 1l2-2M0 6l6-6M5 7l2-2\"/></pattern>\
-    <pattern id=\"dots\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\"><circle class=\"dots\" cx=\"2\" cy=\"2\" r=\"1\"/></pattern>\
+    <pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">\
+    <path class=\"hatch\" d=\"M-1 1l2-2M0 6l6-6M5 7l2-2\"/></pattern>\
+    <pattern id=\"dots\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">\
+    <circle class=\"dots\" cx=\"2\" cy=\"2\" r=\"1\"/></pattern>\
     </defs>\n";
 
 struct Plot<'a> {
@@ -151,7 +160,8 @@ impl<'a> Plot<'a> {
 
     fn draw(&self, shown: &[Meaning]) -> String {
         let mut svg = format!(
-            "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Requests per second over time; the table below has the numbers\">\n{PATTERNS}"
+            "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Requests per \
+             second over time; the table below has the numbers\">\n{PATTERNS}"
         );
         self.draw_levels(&mut svg);
         for meaning in shown {
@@ -171,7 +181,8 @@ impl<'a> Plot<'a> {
             put(
                 svg,
                 format_args!(
-                    "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
+                    "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" \
+                     y2=\"{y:.1}\"/>\
                  <text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{label}{}</text>\n",
                     LEFT - 8.0,
                     y + 4.0,
@@ -258,7 +269,8 @@ impl<'a> Plot<'a> {
             put(
                 svg,
                 format_args!(
-                    "<rect class=\"hover\" x=\"{:.1}\" y=\"{TOP}\" width=\"{width:.1}\" height=\"{:.0}\"><title>{} UTC{counts}</title></rect>\n",
+                    "<rect class=\"hover\" x=\"{:.1}\" y=\"{TOP}\" width=\"{width:.1}\" \
+                     height=\"{:.0}\"><title>{} UTC{counts}</title></rect>\n",
                     self.x(column),
                     HEIGHT - TOP - BOTTOM,
                     Civil::from_unix_ms(self.view.time_ms(column)),
@@ -277,7 +289,9 @@ fn table(view: &View, shown: &[Meaning]) -> String {
         );
     }
     let mut text = format!(
-        "<details><summary>The same as a table</summary><div class=\"scroll\"><table><thead><tr><th>from (UTC)</th><th class=\"n\">requests</th>{names}<th class=\"n\">denied share</th></tr></thead><tbody>\n"
+        "<details><summary>The same as a table</summary><div class=\"scroll\"><table><thead><tr>\
+         <th>from (UTC)</th><th class=\"n\">requests</th>\
+         {names}<th class=\"n\">denied share</th></tr></thead><tbody>\n"
     );
     for (column, stack) in view.stacks.iter().enumerate() {
         let total: u64 = stack.iter().sum();

@@ -14,7 +14,10 @@ pub fn page(summary: &Summary, caption: Caption<'_>) -> String {
     page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
-    page.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n");
+    page.push_str(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+     style-src 'unsafe-inline'\">\n",
+    );
     put(
         &mut page,
         format_args!(
@@ -77,7 +80,8 @@ fn tiles(summary: &Summary) -> String {
     let total = summary.total();
     let (first, last) = summary.span().unwrap_or((0, 0));
     let mut text = format!(
-        "<div class=\"tiles\"><div class=\"tile\"><span>requests</span><b>{}</b>{} on average<br>cost {}</div>",
+        "<div class=\"tiles\"><div class=\"tile\"><span>requests</span><b>{}</b>\
+         {} on average<br>cost {}</div>",
         units::exact(total.requests),
         units::rate(total.requests, (last - first).max(1)),
         units::exact(total.cost)
@@ -90,7 +94,8 @@ fn tiles(summary: &Summary) -> String {
         put(
             &mut text,
             format_args!(
-                "<div class=\"tile {word}\"><span>{shape} {word}</span><b>{}</b>{} requests<br>cost {}</div>",
+                "<div class=\"tile {word}\"><span>{shape} {word}</span><b>{}</b>\
+                 {} requests<br>cost {}</div>",
                 units::share(count.requests, total.requests),
                 units::exact(count.requests),
                 units::exact(count.cost),

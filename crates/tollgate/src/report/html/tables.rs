@@ -23,14 +23,17 @@ pub(super) fn policies(summary: &Summary) -> String {
         (all, quiet) => format!("{} of {all} policies bit", all - quiet),
     };
     let mut text = format!(
-        "<section><h2>{title}</h2>\n<div class=\"wide\"><table><thead><tr><th>contract</th><th>policy</th>\
-         <th class=\"n\">denied</th><th class=\"n\">delayed</th><th class=\"n\">first</th><th class=\"n\">last</th><th class=\"spread\">over time</th></tr></thead><tbody>\n"
+        "<section><h2>{title}</h2>\n<div class=\"wide\"><table><thead><tr><th>contract</th>\
+         <th>policy</th>\
+         <th class=\"n\">denied</th><th class=\"n\">delayed</th><th class=\"n\">first</th>\
+         <th class=\"n\">last</th><th class=\"spread\">over time</th></tr></thead><tbody>\n"
     );
     for (index, (label, count)) in rows {
         put(
             &mut text,
             format_args!(
-                "<tr><td><code>{}</code></td><td><code>{}</code></td>{}{}<td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
+                "<tr><td><code>{}</code></td><td><code>{}</code></td>{}{}<td class=\"n\">{}</td>\
+                 <td class=\"n\">{}</td><td>{}</td></tr>\n",
                 safe(&label.contract),
                 safe(&label.name),
                 number(count.denied, Meaning::Denied),
@@ -67,8 +70,10 @@ fn top(summary: &Summary) -> String {
         return String::new();
     };
     let mut text = format!(
-        "<section><h2>The first of {}{} denied keys takes {} of the denials</h2>\n<div class=\"wide\"><table><thead><tr><th>key</th>\
-         <th class=\"n\">denied</th><th class=\"n\">of all denials</th><th>last refused by</th></tr></thead><tbody>\n",
+        "<section><h2>The first of {}{} denied keys takes {} of the denials</h2>\n<div \
+         class=\"wide\"><table><thead><tr><th>key</th>\
+         <th class=\"n\">denied</th><th class=\"n\">of all denials</th><th>last refused by</th>\
+         </tr></thead><tbody>\n",
         if summary.top().is_exact() {
             ""
         } else {
@@ -82,7 +87,8 @@ fn top(summary: &Summary) -> String {
         put(
             &mut text,
             format_args!(
-                "<tr><td class=\"key\">{}</td><td class=\"n hit denied\">{about}{}</td><td class=\"n\">{}</td><td><code>{}</code></td></tr>\n",
+                "<tr><td class=\"key\">{}</td><td class=\"n hit denied\">{about}{}</td>\
+                 <td class=\"n\">{}</td><td><code>{}</code></td></tr>\n",
                 safe(&short(&key.key)),
                 units::exact(key.count),
                 units::share(key.count, denied),
@@ -113,7 +119,8 @@ fn waits(summary: &Summary) -> String {
     let never = match summary.never() {
         0 => String::new(),
         count => format!(
-            "<p class=\"soft\">{} denied requests could never pass: they cost more than a policy holds.</p>",
+            "<p class=\"soft\">{} denied requests could never pass: they cost more than a \
+             policy holds.</p>",
             units::exact(count)
         ),
     };
@@ -135,7 +142,9 @@ fn waits(summary: &Summary) -> String {
         String::new()
     } else {
         format!(
-            "<div class=\"wide\"><table><thead><tr><th></th><th class=\"n\">p50</th><th class=\"n\">p99</th><th class=\"n\">longest</th></tr></thead><tbody>{rows}</tbody></table></div>"
+            "<div class=\"wide\"><table><thead><tr><th></th><th class=\"n\">p50</th>\
+             <th class=\"n\">p99</th><th class=\"n\">longest</th></tr></thead><tbody>\
+             {rows}</tbody></table></div>"
         )
     };
     format!("<section><h2>{title}</h2>\n{table}{never}</section>\n")
@@ -208,8 +217,10 @@ fn spark(counts: &[u64], meaning: Meaning) -> String {
         );
     }
     format!(
-        "<svg class=\"spark\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"refusals and delays over time, at most {peak} at once\">\
-         <line x1=\"0\" x2=\"{WIDTH}\" y1=\"{HEIGHT}\" y2=\"{HEIGHT}\" stroke-width=\"20\"/><path class=\"fill {}\" d=\"{path}\"/></svg>",
+        "<svg class=\"spark\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" \
+         role=\"img\" aria-label=\"refusals and delays over time, at most {peak} at once\">\
+         <line x1=\"0\" x2=\"{WIDTH}\" y1=\"{HEIGHT}\" y2=\"{HEIGHT}\" stroke-width=\"20\"/>\
+         <path class=\"fill {}\" d=\"{path}\"/></svg>",
         meaning.word()
     )
 }
