@@ -12,6 +12,7 @@ mod pingora;
 mod quota;
 mod ratelimit;
 mod throttlecrab;
+mod tollgate;
 
 use crate::subject::Build;
 
@@ -32,7 +33,6 @@ pub(crate) enum Role {
     /// Another project's limiter.
     Peer,
     /// Tollgate.
-    #[allow(dead_code)] // Constructed by `tollgate.rs`, once the library is linked.
     Ours,
 }
 
@@ -102,6 +102,7 @@ const USUAL: Entry = Entry {
 /// Lists every entry, in the order of the tables.
 pub(crate) fn all() -> Vec<Entry> {
     let mut entries = vec![floor::entry(), hashbrown::entry()];
+    entries.extend(tollgate::entries());
     entries.extend(governor::entries());
     entries.extend([
         quota::entry(),

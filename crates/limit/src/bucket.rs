@@ -5,6 +5,7 @@
 //! nothing is ever rounded except the answers.
 
 use crate::config::{OnLimit, PolicyConfig};
+use crate::ratio::Ratio;
 use crate::state::{Fit, Probe};
 use crate::time::{Instant, Span};
 
@@ -91,7 +92,10 @@ impl Bucket {
         } else {
             self.over(after - self.depth)
         };
-        Probe { fit, remaining: self.remaining(spent) }
+        Probe {
+            fit,
+            remaining: self.remaining(spent),
+        }
     }
 
     /// The answer to a request that finds `missing` grains too few.
@@ -101,7 +105,9 @@ impl Bucket {
         match self.shape {
             Shape::Deny | Shape::Leak => Fit::Retry(Span::from_nanos(wait)),
             Shape::Delay { max_wait_ns: None } => Fit::after(wait),
-            Shape::Delay { max_wait_ns: Some(max) } => match wait.checked_sub(u128::from(max)) {
+            Shape::Delay {
+                max_wait_ns: Some(max),
+            } => match wait.checked_sub(u128::from(max)) {
                 None | Some(0) => Fit::after(wait),
                 Some(excess) => Fit::Retry(Span::from_nanos(excess)),
             },
@@ -121,9 +127,9 @@ impl Bucket {
         div_ceil(grains, self.refill_grains)
     }
 
-    /// The instant from which a level last written at `at` is full.
-    pub(crate) fn fresh_at(&self, spent: u128, at: Instant) -> Instant {
-        at.saturating_add(Span::from_nanos(self.nanos_to_refill(spent)))
+    /// The nanosecond from which a level last written at `at` is full.
+    pub(crate) fn fresh_at_ns(&self, spent: u128, at: Instant) -> u128 {
+        u128::from(at.as_nanos()).saturating_add(self.nanos_to_refill(spent))
     }
 
     /// Takes tokens that were admitted.
@@ -146,14 +152,20 @@ impl Bucket {
         spent.saturating_sub(self.grains(tokens))
     }
 
-    /// The same spent tokens as a bucket `old` had, rounded up.
-    pub(crate) fn carry_as_is(&self, spent: u128, old: &Self) -> u128 {
-        mul_div_ceil(spent, u128::from(self.token_grains), u128::from(old.token_grains))
+    /// The ratio that keeps the spent tokens of a bucket `old`.
+    pub(crate) fn tokens_ratio(&self, old: &Self) -> Ratio {
+        Ratio {
+            numerator: u128::from(self.token_grains),
+            denominator: u128::from(old.token_grains),
+        }
     }
 
-    /// The same spent fraction as a bucket `old` had, rounded up.
-    pub(crate) fn carry_proportional(&self, spent: u128, old: &Self) -> u128 {
-        mul_div_ceil(spent, self.depth, old.depth)
+    /// The ratio that keeps the spent fraction of a bucket `old`.
+    pub(crate) const fn fraction_ratio(&self, old: &Self) -> Ratio {
+        Ratio {
+            numerator: self.depth,
+            denominator: old.depth,
+        }
     }
 
     #[inline]
@@ -173,24 +185,8 @@ fn div_ceil(a: u128, b: u64) -> u128 {
     }
 }
 
-/// `a * b / c` rounded up, exact where the product fits and otherwise by parts, saturating.
-fn mul_div_ceil(a: u128, b: u128, c: u128) -> u128 {
-    let common = gcd128(b, c).max(1);
-    let (b, c) = (b / common, (c / common).max(1));
-    if let Some(product) = a.checked_mul(b) {
-        return product.div_ceil(c);
-    }
-    let whole = (a / c).saturating_mul(b);
-    let rest = (a % c).checked_mul(b).map_or(u128::MAX, |product| product.div_ceil(c));
-    whole.saturating_add(rest)
-}
-
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
-}
-
-fn gcd128(a: u128, b: u128) -> u128 {
-    if b == 0 { a } else { gcd128(b, a % b) }
 }
 
 #[cfg(test)]
@@ -220,13 +216,9 @@ mod tests {
         let bucket = seven_per_second();
         let indebted = bucket.charge(0, 100, Some(3));
         assert_eq!(indebted, bucket.take(0, 5));
-        assert_eq!(bucket.charge(bucket.take(0, 9), 1, Some(3)), bucket.take(0, 9));
-    }
-
-    #[test]
-    fn carrying_a_huge_level_saturates() {
-        assert_eq!(mul_div_ceil(u128::MAX, 3, 2), u128::MAX);
-        assert_eq!(mul_div_ceil(u128::MAX - 1, 2, 4), (u128::MAX - 1).div_ceil(2));
-        assert_eq!(mul_div_ceil(7, 3, 2), 11);
+        assert_eq!(
+            bucket.charge(bucket.take(0, 9), 1, Some(3)),
+            bucket.take(0, 9)
+        );
     }
 }

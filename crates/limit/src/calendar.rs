@@ -37,13 +37,19 @@ impl Calendar {
     pub const YEAR: Self = Self::utc(Unit::Year);
 
     const fn utc(unit: Unit) -> Self {
-        Self { unit, zone: TimeZone::UTC }
+        Self {
+            unit,
+            zone: TimeZone::UTC,
+        }
     }
 
     /// The same unit in the named zone of the IANA database; `None` where there is no such zone.
     pub fn in_zone(&self, name: &str) -> Option<Self> {
         let zone = TimeZoneDatabase::bundled().get(name).ok()?;
-        Some(Self { unit: self.unit, zone })
+        Some(Self {
+            unit: self.unit,
+            zone,
+        })
     }
 
     /// Whether the zone is UTC, as it is unless another was asked for.
@@ -53,7 +59,10 @@ impl Calendar {
 
     /// Every zone name, for suggestions.
     pub fn zone_names() -> Vec<String> {
-        TimeZoneDatabase::bundled().available().map(|name| name.as_str().to_owned()).collect()
+        TimeZoneDatabase::bundled()
+            .available()
+            .map(|name| name.as_str().to_owned())
+            .collect()
     }
 
     /// The name used in contract files.
@@ -76,24 +85,26 @@ impl Calendar {
         }
     }
 
-    /// First nanosecond of the window that holds `now`, and first nanosecond after it.
+    /// First nanosecond of the window that holds `now`, and first nanosecond after it, perhaps beyond the last instant.
     ///
     /// A window begins at the first instant of its first civil day, also where the clocks change at midnight.
-    pub(crate) fn window(&self, now: Instant) -> (u64, u64) {
+    pub(crate) fn window(&self, now: Instant) -> (u64, u128) {
+        let nanos = u128::from(now.as_nanos());
         let Ok(timestamp) = Timestamp::from_nanosecond(i128::from(now.as_nanos())) else {
-            return (0, u64::MAX);
+            return (0, u128::MAX);
         };
         let mut first = self.first_day(self.zone.to_datetime(timestamp).date());
         let mut start = self.start_of(first);
+        let mut end = u128::MAX;
         // Where clocks go back over midnight a civil day is entered twice; the boundary is the first entry.
-        while let Some(next) = first.checked_add(self.step()).ok() {
-            let end = self.start_of(next);
-            if now.as_nanos() < end {
-                return (start, end);
+        while let Ok(next) = first.checked_add(self.step()) {
+            end = self.start_of(next);
+            if nanos < end {
+                break;
             }
             (first, start) = (next, end);
         }
-        (start, u64::MAX)
+        (u64::try_from(start).unwrap_or(now.as_nanos()), end)
     }
 
     fn first_day(&self, day: Date) -> Date {
@@ -101,7 +112,8 @@ impl Calendar {
             Unit::Day => day,
             Unit::Week => {
                 let since_monday = day.weekday().to_monday_zero_offset();
-                day.checked_sub(i32::from(since_monday).days()).unwrap_or(day)
+                day.checked_sub(i32::from(since_monday).days())
+                    .unwrap_or(day)
             }
             Unit::Month => day.first_of_month(),
             Unit::Year => day.first_of_year(),
@@ -118,11 +130,11 @@ impl Calendar {
     }
 
     /// First nanosecond of a civil day; days before the epoch begin at it.
-    fn start_of(&self, day: Date) -> u64 {
+    fn start_of(&self, day: Date) -> u128 {
         let midnight = day.at(0, 0, 0, 0);
         match self.zone.to_ambiguous_timestamp(midnight).compatible() {
-            Ok(timestamp) => u64::try_from(timestamp.as_nanosecond()).unwrap_or(0),
-            Err(_) => u64::MAX,
+            Ok(timestamp) => u128::try_from(timestamp.as_nanosecond()).unwrap_or(0),
+            Err(_) => u128::MAX,
         }
     }
 }
@@ -139,14 +151,25 @@ mod tests {
     #[track_caller]
     fn window_is(calendar: &Calendar, now: &str, start: &str, end: &str) {
         let (from, to) = calendar.window(at(now));
-        assert_eq!((from, to), (at(start).as_nanos(), at(end).as_nanos()));
+        let end = u128::from(at(end).as_nanos());
+        assert_eq!((from, to), (at(start).as_nanos(), end));
     }
 
     #[test]
     fn a_day_with_a_clock_change_has_23_or_25_hours() {
         let day = Calendar::DAY.in_zone("Europe/Ljubljana").expect("zone");
-        window_is(&day, "2026-03-29T12:00:00Z", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z");
-        window_is(&day, "2026-10-25T12:00:00Z", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z");
+        window_is(
+            &day,
+            "2026-03-29T12:00:00Z",
+            "2026-03-28T23:00:00Z",
+            "2026-03-29T22:00:00Z",
+        );
+        window_is(
+            &day,
+            "2026-10-25T12:00:00Z",
+            "2026-10-24T22:00:00Z",
+            "2026-10-25T23:00:00Z",
+        );
     }
 
     #[test]
@@ -178,24 +201,44 @@ mod tests {
     #[test]
     fn a_day_without_midnight_begins_when_the_clock_jumps() {
         let day = Calendar::DAY.in_zone("America/Sao_Paulo").expect("zone");
-        window_is(&day, "2018-11-04T12:00:00Z", "2018-11-04T03:00:00Z", "2018-11-05T02:00:00Z");
+        window_is(
+            &day,
+            "2018-11-04T12:00:00Z",
+            "2018-11-04T03:00:00Z",
+            "2018-11-05T02:00:00Z",
+        );
     }
 
     #[test]
     fn every_window_of_every_zone_holds_its_instant() {
         for name in Calendar::zone_names() {
-            let Some(day) = Calendar::DAY.in_zone(&name) else { panic!("{name} is listed but unknown") };
+            let Some(day) = Calendar::DAY.in_zone(&name) else {
+                panic!("{name} is listed but unknown")
+            };
             for hour in (0..400_000_u64).step_by(997) {
                 let now = Instant::from_nanos(hour * 3_600_000_000_000);
                 let (start, end) = day.window(now);
-                assert!(start <= now.as_nanos() && now.as_nanos() < end, "{name} at hour {hour}");
+                assert!(
+                    start <= now.as_nanos() && u128::from(now.as_nanos()) < end,
+                    "{name} at hour {hour}"
+                );
             }
         }
     }
 
     #[test]
-    fn the_last_instant_there_is_has_a_window() {
-        let (start, end) = Calendar::YEAR.window(Instant::from_nanos(u64::MAX));
-        assert!(start < end);
+    fn the_last_window_ends_after_the_last_instant_and_the_first_begins_with_the_epoch() {
+        // 2554-07-21T23:34:33Z, a Wednesday.
+        for (calendar, days) in [
+            (Calendar::DAY, 1),
+            (Calendar::WEEK, 7),
+            (Calendar::MONTH, 31),
+            (Calendar::YEAR, 365),
+        ] {
+            let (start, end) = calendar.window(Instant::LAST);
+            assert!(start < u64::MAX && end > u128::from(u64::MAX));
+            assert_eq!(end - u128::from(start), days * u128::from(DAY_NS));
+            assert_eq!(calendar.window(Instant::default()).0, 0);
+        }
     }
 }

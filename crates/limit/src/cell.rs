@@ -16,7 +16,10 @@ pub struct Cell<const N: usize>(Form<N>);
 #[derive(Clone, Debug)]
 enum Form<const N: usize> {
     /// The newest charge in nanoseconds, plus one so that zero is free, and one packed state per policy.
-    Inline { at: NonZeroU64, words: [u64; N] },
+    Inline {
+        at: NonZeroU64,
+        words: [u64; N],
+    },
     Boxed(Box<Full>),
 }
 
@@ -30,16 +33,22 @@ impl<const N: usize> Cell<N> {
     /// The cell of a key never seen.
     pub fn fresh(set: &PolicySet) -> Self {
         if set.is_compact() && set.policies().len() == N {
-            return Self(Form::Inline { at: NonZeroU64::MIN, words: [0; N] });
+            return Self(Form::Inline {
+                at: NonZeroU64::MIN,
+                words: [0; N],
+            });
         }
         let states = set.policies().iter().map(crate::Policy::fresh).collect();
-        Self(Form::Boxed(Box::new(Full { at: Instant::default(), states })))
+        Self(Form::Boxed(Box::new(Full {
+            at: Instant::default(),
+            states,
+        })))
     }
 
     /// The newest time the key was charged at.
     pub fn at(&self) -> Instant {
         match &self.0 {
-            Form::Inline { at, .. } => Instant::from_nanos(at.get() - 1),
+            Form::Inline { at, .. } => Instant::from_stored(*at),
             Form::Boxed(full) => full.at,
         }
     }
@@ -90,15 +99,13 @@ impl<const N: usize> Cell<N> {
     }
 }
 
-/// Nanoseconds to the stored form.
-#[inline]
-pub(crate) const fn stored(at: Instant) -> NonZeroU64 {
-    NonZeroU64::MIN.saturating_add(at.as_nanos())
-}
-
 fn unpack<const N: usize>(set: &PolicySet, words: &[u64; N]) -> [State; N] {
     let mut policies = set.policies().iter();
-    words.map(|word| policies.next().map_or(State::Count(word), |policy| policy.unpack(word)))
+    words.map(|word| {
+        policies
+            .next()
+            .map_or(State::Count(word), |policy| policy.unpack(word))
+    })
 }
 
 fn pack<const N: usize>(at: Instant, states: [State; N]) -> Form<N> {
@@ -106,10 +113,18 @@ fn pack<const N: usize>(at: Instant, states: [State; N]) -> Form<N> {
     for (word, state) in words.iter_mut().zip(&states) {
         match state.pack() {
             Some(packed) => *word = packed,
-            None => return Form::Boxed(Box::new(Full { at, states: Box::new(states) })),
+            None => {
+                return Form::Boxed(Box::new(Full {
+                    at,
+                    states: Box::new(states),
+                }));
+            }
         }
     }
-    Form::Inline { at: stored(at), words }
+    Form::Inline {
+        at: at.to_stored(),
+        words,
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! What becomes of a state when its policy changes.
 //!
-//! Rounding is always up: a change never creates tokens. Not here: when to carry a state over (`node` does it as
-//! keys are next seen).
+//! Rounding is always up, and once: a change never creates tokens, and loses less than one. Not here: when to carry
+//! a state over (`node` does it as keys are next seen).
 
 use crate::config::Inherit;
 use crate::policy::{Policy, Rule};
+use crate::ratio::Ratio;
 use crate::slices::{SliceRule, Slices};
 use crate::state::State;
 use crate::time::Instant;
@@ -13,47 +14,82 @@ use crate::weighted::{Counts, Weighted};
 impl Policy {
     /// The state this policy starts with, from the state an older version of it left at `now`.
     pub(crate) fn inherit(&self, old: &Self, state: &State, now: Instant) -> State {
-        if self.config().inherit == Inherit::Reset || self.config().algorithm != old.config().algorithm {
+        if self.config().inherit == Inherit::Reset
+            || self.config().algorithm != old.config().algorithm
+        {
             return self.fresh();
         }
-        let (numerator, denominator) = match self.config().inherit {
-            Inherit::Proportional => (self.capacity(), old.capacity()),
-            Inherit::AsIs | Inherit::Reset => (1, 1),
-        };
-        let scale = |count: u64| scaled(count, numerator, denominator);
+        let ratio = self.ratio(old);
         match (&self.rule, &old.rule, state) {
             (Rule::Bucket(new), Rule::Bucket(old), State::Spent(spent)) => {
                 State::Spent(match self.config().inherit {
-                    Inherit::Proportional => new.carry_proportional(*spent, old),
-                    Inherit::AsIs | Inherit::Reset => new.carry_as_is(*spent, old),
+                    Inherit::Proportional => new.fraction_ratio(old).of(*spent),
+                    Inherit::AsIs | Inherit::Reset => new.tokens_ratio(old).of(*spent),
                 })
             }
-            (Rule::Window(_), Rule::Window(_), State::Count(count)) => State::Count(scale(*count)),
+            (Rule::Window(_), Rule::Window(_), State::Count(count)) => {
+                State::Count(ratio.of_count(*count))
+            }
             (Rule::Weighted(new), Rule::Weighted(old), State::Pair { current, previous }) => {
-                let counts = Counts { current: *current, previous: *previous };
-                let Counts { current, previous } = carry_pair(new, old, counts, now);
-                State::Pair { current: scale(current), previous: scale(previous) }
+                let counts = Counts {
+                    current: *current,
+                    previous: *previous,
+                };
+                let Counts { current, previous } = if new.period_ns == old.period_ns {
+                    scale_pair(ratio, counts)
+                } else {
+                    gather_pair(ratio, old, counts, now)
+                };
+                State::Pair { current, previous }
             }
             (Rule::Log(_), Rule::Log(_), State::Log(log)) => {
                 let mut log = log.clone();
-                log.scale(numerator, denominator);
+                log.scale(ratio);
                 State::Log(log)
             }
             (Rule::Slices(new), Rule::Slices(old), State::Slices(slices)) => {
-                let entries = old.entries(slices).map(|(time, count)| (time, scale(count)));
+                let mut share = ratio.of_newest_first();
+                let newest_first = old.entries(slices).rev();
+                let entries = newest_first.map(|(time, count)| (time, share(count)));
                 State::Slices(Box::new(carry_slices(new, entries, now)))
             }
             _ => self.fresh(),
         }
     }
+
+    /// How counts scale when this policy follows on an older version of it.
+    fn ratio(&self, old: &Self) -> Ratio {
+        match self.config().inherit {
+            Inherit::Proportional => Ratio {
+                numerator: u128::from(self.capacity()),
+                denominator: u128::from(old.capacity()),
+            },
+            Inherit::AsIs | Inherit::Reset => Ratio::ONE,
+        }
+    }
 }
 
-/// The same windows keep both counts; other windows take over what is in use.
-fn carry_pair(new: &Weighted, old: &Weighted, counts: Counts, now: Instant) -> Counts {
-    if new.period_ns == old.period_ns {
-        return counts;
+/// The same windows keep both counts.
+fn scale_pair(ratio: Ratio, counts: Counts) -> Counts {
+    let mut share = ratio.of_newest_first();
+    Counts {
+        current: share(counts.current),
+        previous: share(counts.previous),
     }
-    Counts { current: old.used_tokens(counts, now), previous: 0 }
+}
+
+/// Other windows take over what is in use.
+fn gather_pair(ratio: Ratio, old: &Weighted, counts: Counts, now: Instant) -> Counts {
+    let denominator = ratio.denominator * u128::from(old.period_ns);
+    let used = Ratio {
+        denominator,
+        ..ratio
+    }
+    .of(old.used(counts, now));
+    Counts {
+        current: u64::try_from(used).unwrap_or(u64::MAX),
+        previous: 0,
+    }
 }
 
 /// Each old slice counts as if everything in it had come at its last instant.
@@ -71,10 +107,4 @@ fn carry_slices(
         }
     }
     slices
-}
-
-/// `count * numerator / denominator`, rounded up.
-pub(crate) fn scaled(count: u64, numerator: u64, denominator: u64) -> u64 {
-    let product = u128::from(count) * u128::from(numerator);
-    u64::try_from(product.div_ceil(u128::from(denominator.max(1)))).unwrap_or(u64::MAX)
 }

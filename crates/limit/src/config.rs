@@ -208,28 +208,42 @@ impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LimitZero => f.write_str("the limit must be at least 1"),
-            Self::LimitTooLarge(n) => write!(f, "{n} is above the largest limit, {LIMIT_MAX} (2^53)"),
+            Self::LimitTooLarge(n) => {
+                write!(f, "{n} is above the largest limit, {LIMIT_MAX} (2^53)")
+            }
             Self::BurstZero => f.write_str("the burst must be at least 1"),
             Self::BurstUnused => f.write_str("only token-bucket and leaky-bucket have a burst"),
             Self::PeriodZero => f.write_str("the period must be longer than zero"),
             Self::PeriodTooLong(ns) => {
-                write!(f, "a period of {ns} ns is above the longest, {PERIOD_NS_MAX} ns (100 years)")
+                write!(
+                    f,
+                    "a period of {ns} ns is above the longest, {PERIOD_NS_MAX} ns (100 years)"
+                )
             }
             Self::SlicesOutOfRange(n) => write!(f, "{n} slices are not between 1 and {SLICES_MAX}"),
             Self::SlicesDoNotDivide { period_ns, slices } => {
-                write!(f, "{period_ns} ns do not divide into {slices} slices of whole nanoseconds")
+                write!(
+                    f,
+                    "{period_ns} ns do not divide into {slices} slices of whole nanoseconds"
+                )
             }
-            Self::DelayUnused => {
-                f.write_str("only token-bucket delays on the limit; leaky-bucket always makes requests wait")
+            Self::DelayUnused => f.write_str(
+                "only token-bucket delays on the limit; leaky-bucket always makes requests wait",
+            ),
+            Self::OffsetUnused => {
+                f.write_str("only a fixed-window with a fixed period has an offset")
             }
-            Self::OffsetUnused => f.write_str("only a fixed-window with a fixed period has an offset"),
             Self::CalendarUnused => {
                 f.write_str("only a fixed-window of a day, week, month or year has a time zone")
             }
             Self::PercentTooLarge(n) => write!(f, "{n} percent are more than 100"),
             Self::NoPolicy => f.write_str("a contract needs at least one policy"),
             Self::TooManyPolicies(n) => {
-                write!(f, "{n} policies are more than the {} a contract may have", crate::POLICIES_MAX)
+                write!(
+                    f,
+                    "{n} policies are more than the {} a contract may have",
+                    crate::POLICIES_MAX
+                )
             }
         }
     }

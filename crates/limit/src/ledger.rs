@@ -18,7 +18,9 @@ impl OperationId {
 
     /// An id of these bytes; `None` where there are none or too many.
     pub fn new(bytes: &[u8]) -> Option<Self> {
-        (1..=Self::BYTES_MAX).contains(&bytes.len()).then(|| Self(bytes.into()))
+        (1..=Self::BYTES_MAX)
+            .contains(&bytes.len())
+            .then(|| Self(bytes.into()))
     }
 
     /// The bytes.
@@ -47,7 +49,11 @@ pub struct Ledger<V> {
 impl<V: Clone> Ledger<V> {
     /// An empty ledger for at most `entries_max` ids.
     pub const fn new(entries_max: usize) -> Self {
-        Self { entries: BTreeMap::new(), expiries: BTreeSet::new(), entries_max }
+        Self {
+            entries: BTreeMap::new(),
+            expiries: BTreeSet::new(),
+            entries_max,
+        }
     }
 
     /// Writes down what `make` returns under `id` until `expires`, and returns it too.
@@ -127,7 +133,10 @@ mod tests {
     fn a_full_ledger_refuses_until_something_expires() {
         let mut ledger = Ledger::new(1);
         assert_eq!(ledger.insert_with(&id("a"), at(10), at(0), || 1), Ok(1));
-        assert_eq!(ledger.insert_with(&id("b"), at(10), at(0), || 1), Err(LedgerError::Full));
+        assert_eq!(
+            ledger.insert_with(&id("b"), at(10), at(0), || 1),
+            Err(LedgerError::Full)
+        );
         assert_eq!(ledger.insert_with(&id("b"), at(20), at(10), || 1), Ok(1));
     }
 

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use crate::ratio::Ratio;
 use crate::state::{Fit, Probe};
 use crate::time::{Instant, Span};
 
@@ -63,7 +64,9 @@ impl Log {
 
     /// Takes up to `tokens` from one entry and says how many it had.
     fn lower(&mut self, place: usize, tokens: u64) -> u64 {
-        let Some(entry) = self.entries.get_mut(place) else { return tokens };
+        let Some(entry) = self.entries.get_mut(place) else {
+            return tokens;
+        };
         let taken = tokens.min(entry.1);
         entry.1 -= taken;
         if entry.1 == 0 {
@@ -78,11 +81,13 @@ impl Log {
         self.sum
     }
 
-    /// Scales every entry by `numerator / denominator`, rounding up.
-    pub(crate) fn scale(&mut self, numerator: u64, denominator: u64) {
-        for entry in &mut self.entries {
-            entry.1 = crate::change::scaled(entry.1, numerator, denominator);
+    /// Scales the entries so that what is left of them later is always the share of what would have been.
+    pub(crate) fn scale(&mut self, ratio: Ratio) {
+        let mut share = ratio.of_newest_first();
+        for entry in self.entries.iter_mut().rev() {
+            entry.1 = share(entry.1);
         }
+        self.entries.retain(|entry| entry.1 > 0);
         self.sum = self.entries.iter().map(|entry| u128::from(entry.1)).sum();
     }
 }
@@ -115,8 +120,7 @@ impl LogRule {
         for &(time, cost) in &log.entries {
             used = used.saturating_sub(u128::from(cost));
             if used <= allowed {
-                let leaves = u128::from(time.as_nanos()) + u128::from(self.period_ns);
-                return Span::from_nanos(leaves.saturating_sub(u128::from(now.as_nanos())));
+                return Span::between(now, self.leaves_at(time));
             }
         }
         Span::ZERO
@@ -140,7 +144,9 @@ impl LogRule {
         const ENTRIES_MIN: u64 = 256;
         let bound = usize::try_from(self.limit.max(ENTRIES_MIN)).unwrap_or(usize::MAX);
         while log.entries.len() > bound {
-            let Some(&(_, cost)) = log.entries.front() else { return };
+            let Some(&(_, cost)) = log.entries.front() else {
+                return;
+            };
             if log.sum - u128::from(cost) < u128::from(self.limit) {
                 return;
             }
@@ -149,15 +155,24 @@ impl LogRule {
         }
     }
 
-    /// The instant from which the log no longer counts.
-    pub(crate) fn fresh_at(&self, log: &Log, at: Instant) -> Instant {
-        log.entries.back().map_or(at, |entry| {
-            entry.0.saturating_add(Span::from_nanos(u128::from(self.period_ns))).max(at)
-        })
+    /// The nanosecond from which the log no longer counts, when brought to `at`.
+    pub(crate) fn fresh_at_ns(&self, log: &Log, at: Instant) -> u128 {
+        let at = u128::from(at.as_nanos());
+        log.entries
+            .back()
+            .map_or(at, |entry| self.leaves_at(entry.0).max(at))
+    }
+
+    /// The nanosecond at which an entry of time `then` no longer counts.
+    fn leaves_at(&self, then: Instant) -> u128 {
+        u128::from(then.as_nanos()) + u128::from(self.period_ns)
     }
 
     fn expired(&self, log: &Log, now: Instant) -> u128 {
-        let gone = log.entries.iter().take_while(|entry| !self.counts(entry.0, now));
+        let gone = log
+            .entries
+            .iter()
+            .take_while(|entry| !self.counts(entry.0, now));
         gone.map(|entry| u128::from(entry.1)).sum()
     }
 }
@@ -166,7 +181,10 @@ impl LogRule {
 mod tests {
     use super::*;
 
-    const THREE: LogRule = LogRule { limit: 3, period_ns: 100 };
+    const THREE: LogRule = LogRule {
+        limit: 3,
+        period_ns: 100,
+    };
 
     #[test]
     fn an_entry_leaves_exactly_one_period_later() {
@@ -185,6 +203,10 @@ mod tests {
         }
         assert!(log.entries.len() <= 256);
         let probe = THREE.probe(&log, 1, Instant::from_nanos(5_000));
-        assert_eq!(probe.fit, Fit::Retry(Span::from_nanos(97)), "when 4997 leaves, two are left");
+        assert_eq!(
+            probe.fit,
+            Fit::Retry(Span::from_nanos(97)),
+            "when 4997 leaves, two are left"
+        );
     }
 }

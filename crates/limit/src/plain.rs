@@ -2,18 +2,16 @@
 //!
 //! It answers exactly as `bucket` does, or not at all: whatever is out of the ordinary is left to the long way.
 
-use core::num::NonZeroU64;
-
 use crate::bucket::Bucket;
-use crate::cell::stored;
+use crate::cell::Cell;
 use crate::config::{Algorithm, OnLimit};
-use crate::decision::{Decision, Outcome, Receipt, Verdict};
+use crate::decision::{Cost, Decision, Outcome, Receipt, Verdict};
 use crate::policy::{Policy, Rule};
 use crate::time::{Instant, Span};
 
-/// The numbers of a plain bucket; see `bucket` for grains.
+/// A set that is one enforced token bucket that denies, with numbers that fit in 64 bits: the case worth a short way.
 #[derive(Clone, Debug)]
-pub(crate) struct Plain {
+pub struct Plain {
     limit: u64,
     burst: u64,
     token_grains: u64,
@@ -39,56 +37,130 @@ impl Plain {
     fn of_bucket(limit: u64, bucket: &Bucket) -> Option<Self> {
         let (token_grains, refill_grains) = bucket.rate();
         let depth = token_grains.checked_mul(bucket.burst())?;
-        Some(Self { limit, burst: bucket.burst(), token_grains, refill_grains, depth })
+        Some(Self {
+            limit,
+            burst: bucket.burst(),
+            token_grains,
+            refill_grains,
+            depth,
+        })
     }
 
-    /// Decides and charges, given the stored time and spent grains of a cell.
-    #[inline]
-    pub(crate) fn check(
+    /// Decides one request and charges it; `None` leaves everything to the long way.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // The short way is worth it only as one function.
+    pub fn take<const N: usize>(
         &self,
-        at: &mut NonZeroU64,
-        word: &mut u64,
-        tokens: u64,
+        cell: &mut Cell<N>,
+        cost: Cost,
         now: Instant,
-    ) -> Option<Outcome> {
-        let now = now.as_nanos().max(at.get() - 1);
-        let elapsed = now - (at.get() - 1);
+    ) -> Option<Taken> {
+        let tokens = cost.tokens();
+        let (at, word) = cell.single()?;
+        let before = Instant::from_stored(*at);
+        let now = now.max(before);
+        let elapsed = now.as_nanos() - before.as_nanos();
         let gained = elapsed.checked_mul(self.refill_grains);
         let spent = gained.map_or(0, |gained| word.saturating_sub(gained));
         if tokens > self.burst || tokens == 0 {
             return None;
         }
         let after = spent.checked_add(tokens * self.token_grains)?;
-        let receipt = Receipt { at: Instant::from_nanos(now), cost: tokens, charged: 1 };
-        if after > self.depth {
-            return Some(self.refuse(spent, after - self.depth, receipt));
+        if after <= self.depth {
+            *at = now.to_stored();
+            *word = after;
         }
-        *at = stored(receipt.at);
-        *word = after;
-        let remaining = (self.depth - after) / self.token_grains;
+        Some(Taken {
+            now,
+            tokens,
+            spent,
+            after,
+        })
+    }
+
+    /// Whether a request that was decided was admitted, and so charged.
+    #[inline]
+    pub const fn admits(&self, taken: Taken) -> bool {
+        taken.after <= self.depth
+    }
+
+    /// The limit.
+    #[inline]
+    pub const fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Whole tokens left after a request that was admitted.
+    #[inline]
+    pub const fn remaining(&self, taken: Taken) -> u64 {
+        self.depth.saturating_sub(taken.after) / self.token_grains
+    }
+
+    /// Until the bucket is full again, after a request that was admitted.
+    #[inline]
+    pub fn reset_after(&self, taken: Taken) -> Span {
+        self.nanos_to_refill(taken.after)
+    }
+
+    /// What a request that was admitted can be settled by.
+    #[inline]
+    pub const fn receipt(&self, taken: Taken) -> Receipt {
+        Receipt {
+            at: taken.now,
+            cost: taken.tokens,
+            charged: 1,
+        }
+    }
+
+    /// What to say of a request that was decided.
+    pub fn outcome(&self, taken: Taken) -> Outcome {
+        if !self.admits(taken) {
+            return self.refusal(taken);
+        }
+        let remaining = self.remaining(taken);
         let decision = Decision {
             verdict: Verdict::Allow,
             refused_by: None,
             limit: self.limit,
             remaining,
-            reset_after: self.nanos_to_refill(after),
+            reset_after: self.reset_after(taken),
         };
-        Some(Outcome { decision, receipt, remaining_before: remaining + tokens, shadowed: 0 })
+        Outcome {
+            decision,
+            receipt: self.receipt(taken),
+            remaining_before: remaining + taken.tokens,
+            shadowed: 0,
+        }
     }
 
-    /// The refusal of a request that finds `missing` grains too few.
-    #[inline]
-    fn refuse(&self, spent: u64, missing: u64, receipt: Receipt) -> Outcome {
+    fn refusal(&self, taken: Taken) -> Outcome {
+        let Taken {
+            now,
+            tokens,
+            spent,
+            after,
+        } = taken;
         let remaining = self.depth.saturating_sub(spent) / self.token_grains;
         let decision = Decision {
-            verdict: Verdict::Deny { retry_after: self.nanos_to_refill(missing) },
+            verdict: Verdict::Deny {
+                retry_after: self.nanos_to_refill(after - self.depth),
+            },
             refused_by: Some(0),
             limit: self.limit,
             remaining,
             reset_after: self.nanos_to_refill(spent),
         };
-        let receipt = Receipt { charged: 0, ..receipt };
-        Outcome { decision, receipt, remaining_before: remaining, shadowed: 0 }
+        let receipt = Receipt {
+            at: now,
+            cost: tokens,
+            charged: 0,
+        };
+        Outcome {
+            decision,
+            receipt,
+            remaining_before: remaining,
+            shadowed: 0,
+        }
     }
 
     #[inline]
@@ -99,4 +171,16 @@ impl Plain {
         };
         Span::from_nanos(u128::from(nanos))
     }
+}
+
+/// A request that was decided the short way: what [`Plain::outcome`] needs to say so.
+///
+/// Small, so that it leaves the lock of a cell quickly; the divisions come after.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    now: Instant,
+    tokens: u64,
+    /// Grains spent before the request, and after it if it was admitted.
+    spent: u64,
+    after: u64,
 }

@@ -3,7 +3,9 @@
 //! Not here: several policies together (`set`), nor what a change of policy does to a state (`change`).
 
 use crate::bucket::Bucket;
-use crate::config::{Algorithm, LIMIT_MAX, OnLimit, PERIOD_NS_MAX, Period, PolicyConfig, PolicyError, SLICES_MAX};
+use crate::config::{
+    Algorithm, LIMIT_MAX, OnLimit, PERIOD_NS_MAX, Period, PolicyConfig, PolicyError, SLICES_MAX,
+};
 use crate::decision::Receipt;
 use crate::log::LogRule;
 use crate::slices::{SliceRule, Slices};
@@ -43,7 +45,11 @@ impl Policy {
             Algorithm::SlidingWeighted => Rule::Weighted(Weighted { limit, period_ns }),
             Algorithm::SlidingCounters => {
                 let slices = u64::from(config.slices);
-                Rule::Slices(SliceRule { limit, slices, width_ns: period_ns / slices })
+                Rule::Slices(SliceRule {
+                    limit,
+                    slices,
+                    width_ns: period_ns / slices,
+                })
             }
         };
         Ok(Self { config, rule })
@@ -58,7 +64,9 @@ impl Policy {
     pub const fn capacity(&self) -> u64 {
         match &self.rule {
             Rule::Bucket(bucket) => bucket.burst(),
-            Rule::Window(_) | Rule::Weighted(_) | Rule::Log(_) | Rule::Slices(_) => self.config.limit,
+            Rule::Window(_) | Rule::Weighted(_) | Rule::Log(_) | Rule::Slices(_) => {
+                self.config.limit
+            }
         }
     }
 
@@ -75,7 +83,10 @@ impl Policy {
         match &self.rule {
             Rule::Bucket(_) => State::Spent(0),
             Rule::Window(_) => State::Count(0),
-            Rule::Weighted(_) => State::Pair { current: 0, previous: 0 },
+            Rule::Weighted(_) => State::Pair {
+                current: 0,
+                previous: 0,
+            },
             Rule::Log(_) => State::Log(Box::default()),
             Rule::Slices(_) => State::Slices(Box::new(Slices::empty())),
         }
@@ -87,7 +98,10 @@ impl Policy {
         match &self.rule {
             Rule::Bucket(_) => State::Spent(u128::from(word)),
             Rule::Window(_) => State::Count(word),
-            Rule::Weighted(_) => State::Pair { current: word >> 32, previous: word & 0xFFFF_FFFF },
+            Rule::Weighted(_) => State::Pair {
+                current: word >> 32,
+                previous: word & 0xFFFF_FFFF,
+            },
             Rule::Log(_) | Rule::Slices(_) => self.fresh(),
         }
     }
@@ -102,7 +116,10 @@ impl Policy {
                 rule.probe(rule.counted(*count, at, now), tokens, now)
             }
             (Rule::Weighted(rule), State::Pair { current, previous }) => {
-                let counts = Counts { current: *current, previous: *previous };
+                let counts = Counts {
+                    current: *current,
+                    previous: *previous,
+                };
                 rule.probe(rule.moved(counts, at, now), tokens, now)
             }
             (Rule::Log(rule), State::Log(log)) => rule.probe(log, tokens, now),
@@ -120,8 +137,14 @@ impl Policy {
             }
             (Rule::Window(rule), State::Count(count)) => *count = rule.counted(*count, at, now),
             (Rule::Weighted(rule), State::Pair { current, previous }) => {
-                let moved =
-                    rule.moved(Counts { current: *current, previous: *previous }, at, now);
+                let moved = rule.moved(
+                    Counts {
+                        current: *current,
+                        previous: *previous,
+                    },
+                    at,
+                    now,
+                );
                 (*current, *previous) = (moved.current, moved.previous);
             }
             (Rule::Log(rule), State::Log(log)) => rule.expire(log, now),
@@ -158,11 +181,19 @@ impl Policy {
 
     /// The most a charge may add to a window before `max_debt` is reached.
     fn chargeable(&self, state: &State, now: Instant) -> u64 {
-        let Some(debt) = self.config.max_debt else { return u64::MAX };
+        let Some(debt) = self.config.max_debt else {
+            return u64::MAX;
+        };
         let used = match (&self.rule, state) {
-            (Rule::Weighted(rule), State::Pair { current, previous }) => u128::from(
-                rule.used_tokens(Counts { current: *current, previous: *previous }, now),
-            ),
+            (Rule::Weighted(rule), State::Pair { current, previous }) => {
+                u128::from(rule.used_tokens(
+                    Counts {
+                        current: *current,
+                        previous: *previous,
+                    },
+                    now,
+                ))
+            }
             (_, State::Count(count)) => u128::from(*count),
             (_, State::Log(log)) => log.sum(),
             (_, State::Slices(slices)) => slices.sum(),
@@ -173,7 +204,13 @@ impl Policy {
     }
 
     /// Charges more for a receipt, on a state brought to `now`.
-    pub(crate) fn surcharge(&self, state: &mut State, receipt: &Receipt, now: Instant, tokens: u64) {
+    pub(crate) fn surcharge(
+        &self,
+        state: &mut State,
+        receipt: &Receipt,
+        now: Instant,
+        tokens: u64,
+    ) {
         let time = match &self.rule {
             Rule::Log(rule) if rule.counts(receipt.at, now) => receipt.at,
             Rule::Slices(rule) if rule.counts(receipt.at, now) => receipt.at,
@@ -184,7 +221,13 @@ impl Policy {
     }
 
     /// Gives back part of a receipt, on a state brought to `now`.
-    pub(crate) fn refund_receipt(&self, state: &mut State, receipt: &Receipt, now: Instant, tokens: u64) {
+    pub(crate) fn refund_receipt(
+        &self,
+        state: &mut State,
+        receipt: &Receipt,
+        now: Instant,
+        tokens: u64,
+    ) {
         match (&self.rule, state) {
             (Rule::Bucket(rule), State::Spent(spent)) => *spent = rule.refund(*spent, tokens),
             (Rule::Window(rule), State::Count(count)) if rule.is_current(receipt.at, now) => {
@@ -223,17 +266,22 @@ impl Policy {
         }
     }
 
-    /// The instant from which a state written at `at` is indistinguishable from fresh.
-    pub(crate) fn fresh_at(&self, state: &State, at: Instant) -> Instant {
+    /// The nanosecond from which a state written at `at` is indistinguishable from fresh, perhaps beyond the last
+    /// instant.
+    pub(crate) fn fresh_at_ns(&self, state: &State, at: Instant) -> u128 {
         match (&self.rule, state) {
-            (Rule::Bucket(rule), State::Spent(spent)) => rule.fresh_at(*spent, at),
-            (Rule::Window(rule), State::Count(count)) => rule.fresh_at(*count, at),
-            (Rule::Weighted(rule), State::Pair { current, previous }) => {
-                rule.fresh_at(Counts { current: *current, previous: *previous }, at)
-            }
-            (Rule::Log(rule), State::Log(log)) => rule.fresh_at(log, at),
-            (Rule::Slices(rule), State::Slices(slices)) => rule.fresh_at(slices, at),
-            _ => at,
+            (Rule::Bucket(rule), State::Spent(spent)) => rule.fresh_at_ns(*spent, at),
+            (Rule::Window(rule), State::Count(count)) => rule.fresh_at_ns(*count, at),
+            (Rule::Weighted(rule), State::Pair { current, previous }) => rule.fresh_at_ns(
+                Counts {
+                    current: *current,
+                    previous: *previous,
+                },
+                at,
+            ),
+            (Rule::Log(rule), State::Log(log)) => rule.fresh_at_ns(log, at),
+            (Rule::Slices(rule), State::Slices(slices)) => rule.fresh_at_ns(slices, at),
+            _ => u128::from(at.as_nanos()),
         }
     }
 }
@@ -267,7 +315,7 @@ fn check_fields(config: &PolicyConfig) -> Result<(), PolicyError> {
         if slices == 0 || slices > SLICES_MAX {
             return Err(PolicyError::SlicesOutOfRange(slices));
         }
-        if period_ns % u64::from(slices) != 0 {
+        if !period_ns.is_multiple_of(u64::from(slices)) {
             return Err(PolicyError::SlicesDoNotDivide { period_ns, slices });
         }
     }
@@ -289,4 +337,3 @@ fn check_fields(config: &PolicyConfig) -> Result<(), PolicyError> {
     }
     Ok(())
 }
-

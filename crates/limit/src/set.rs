@@ -9,6 +9,7 @@ use crate::decision::{Cost, Decision, Lot, Outcome, Receipt, Verdict};
 use crate::plain::Plain;
 use crate::policy::Policy;
 use crate::state::{Fit, State};
+use crate::tally::{Tally, bit};
 use crate::time::{Instant, Span};
 
 /// The most policies one contract may have.
@@ -48,12 +49,22 @@ impl PolicySet {
         let plain = Plain::of(&policies);
         let staged = |policy: &Policy| !matches!(policy.config().enforce_percent, 0 | 100);
         let is_staged = policies.iter().any(staged);
-        Ok(Self { policies: policies.into(), plain, is_staged })
+        Ok(Self {
+            policies: policies.into(),
+            plain,
+            is_staged,
+        })
     }
 
     /// The policies, in order.
     pub fn policies(&self) -> &[Policy] {
         &self.policies
+    }
+
+    /// The short way, where there is one; [`Self::check`] takes it too.
+    #[inline]
+    pub const fn plain(&self) -> Option<&Plain> {
+        self.plain.as_ref()
     }
 
     /// Whether every state normally fits in a word, so that cells need no box.
@@ -77,10 +88,9 @@ impl PolicySet {
         lot: Lot,
     ) -> Outcome {
         if let Some(plain) = &self.plain
-            && let Some((at, word)) = cell.single()
-            && let Some(outcome) = plain.check(at, word, cost.tokens(), now)
+            && let Some(taken) = plain.take(cell, cost, now)
         {
-            return outcome;
+            return plain.outcome(taken);
         }
         self.check_any(cell, cost, now, lot)
     }
@@ -104,30 +114,46 @@ impl PolicySet {
     }
 
     /// Decides one request and writes nothing; [`Self::commit`] charges what the receipt says.
-    pub fn probe<const N: usize>(&self, cell: &Cell<N>, cost: Cost, now: Instant, lot: Lot) -> Outcome {
+    pub fn probe<const N: usize>(
+        &self,
+        cell: &Cell<N>,
+        cost: Cost,
+        now: Instant,
+        lot: Lot,
+    ) -> Outcome {
         let now = now.max(cell.at());
-        let mut tally = Tally::new(self.policies.len());
+        let mut tally = Tally::new(cost);
         cell.view(self, |at, states| {
             for (index, (policy, state)) in self.policies.iter().zip(states).enumerate() {
                 let probe = policy.probe(state, at, now, cost.tokens().max(1));
                 let enforced = lot.is_within(policy.config().enforce_percent);
-                let left = Left { limit: policy.config().limit, remaining: probe.remaining };
-                tally.add(index, probe.fit, left, enforced);
+                tally.add(index, policy.config().limit, probe, enforced);
             }
         });
-        let verdict = tally.verdict();
-        let charged = match verdict {
+        let charged = match tally.verdict() {
             _ if cost == Cost::PEEK => 0,
-            Verdict::Allow | Verdict::Delay { .. } => tally.all & !tally.shadowed,
+            Verdict::Allow | Verdict::Delay { .. } => tally.admitting(),
             Verdict::Deny { .. } | Verdict::Never => self.penalised(),
         };
-        tally.outcome(verdict, Receipt { at: now, cost: cost.tokens(), charged })
+        tally.outcome(Receipt {
+            at: now,
+            cost: cost.tokens(),
+            charged,
+        })
     }
 
     /// The outcome of a request that somebody else refused: only policies that count refusals are charged.
     pub fn refuse<const N: usize>(&self, cell: &Cell<N>, cost: Cost, now: Instant) -> Receipt {
-        let charged = if cost == Cost::PEEK { 0 } else { self.penalised() };
-        Receipt { at: now.max(cell.at()), cost: cost.tokens(), charged }
+        let charged = if cost == Cost::PEEK {
+            0
+        } else {
+            self.penalised()
+        };
+        Receipt {
+            at: now.max(cell.at()),
+            cost: cost.tokens(),
+            charged,
+        }
     }
 
     /// Charges what a probe of this cell said.
@@ -144,19 +170,27 @@ impl PolicySet {
         self.book(cell, receipt, Policy::charge);
     }
 
-    /// Charges the difference between `actual` and what the receipt says was charged.
-    pub fn settle<const N: usize>(&self, cell: &mut Cell<N>, receipt: &Receipt, actual: Cost, now: Instant) {
-        let actual = actual.tokens();
-        let due = |index: usize| actual.abs_diff(charged_to(receipt, index));
-        if (0..self.policies.len()).all(|index| due(index) == 0) {
+    /// Charges the difference between `actual` and what the receipt says was charged, to the policies that were.
+    pub fn settle<const N: usize>(
+        &self,
+        cell: &mut Cell<N>,
+        receipt: &Receipt,
+        actual: Cost,
+        now: Instant,
+    ) {
+        let due = actual.tokens().abs_diff(receipt.cost);
+        if due == 0 || receipt.charged == 0 {
             return;
         }
         // A receipt outlives a reset, and still proves that its time has been.
         self.write(cell, now.max(receipt.at), |index, policy, state, now| {
-            if actual > charged_to(receipt, index) {
-                policy.surcharge(state, receipt, now, due(index));
+            if receipt.charged & bit(index) == 0 {
+                return;
+            }
+            if actual.tokens() > receipt.cost {
+                policy.surcharge(state, receipt, now, due);
             } else {
-                policy.refund_receipt(state, receipt, now, due(index));
+                policy.refund_receipt(state, receipt, now, due);
             }
         });
     }
@@ -164,23 +198,25 @@ impl PolicySet {
     /// Charges without asking; the key may go into debt.
     pub fn charge<const N: usize>(&self, cell: &mut Cell<N>, cost: Cost, now: Instant) {
         if cost.tokens() > 0 {
-            self.write(cell, now, |_, policy, state, now| policy.charge(state, now, cost.tokens()));
+            self.write(cell, now, |_, policy, state, now| {
+                policy.charge(state, now, cost.tokens());
+            });
         }
     }
 
     /// Gives tokens back, the last taken first.
     pub fn refund<const N: usize>(&self, cell: &mut Cell<N>, cost: Cost, now: Instant) {
         if cost.tokens() > 0 {
-            self.write(cell, now, |_, policy, state, _| policy.refund(state, cost.tokens()));
+            self.write(cell, now, |_, policy, state, _| {
+                policy.refund(state, cost.tokens());
+            });
         }
     }
 
-    /// The instant from which the cell is indistinguishable from a fresh one.
+    /// The instant from which the cell is indistinguishable from a fresh one; the last one there is where that is
+    /// later still.
     pub fn fresh_at<const N: usize>(&self, cell: &Cell<N>) -> Instant {
-        cell.view(self, |at, states| {
-            let each = self.policies.iter().zip(states).map(|(policy, state)| policy.fresh_at(state, at));
-            each.max().unwrap_or(at)
-        })
+        Instant::from_nanos(u64::try_from(self.fresh_at_ns(cell)).unwrap_or(u64::MAX))
     }
 
     /// How each policy stands at `now`, in order.
@@ -192,7 +228,7 @@ impl PolicySet {
                 Status {
                     limit: policy.config().limit,
                     remaining: probe.remaining,
-                    reset_after: span(policy.fresh_at(state, at).nanos_since(now)),
+                    reset_after: Span::between(now, policy.fresh_at_ns(state, at)),
                     next_token_after: match probe.fit {
                         Fit::Now => Span::ZERO,
                         Fit::After(wait) | Fit::Retry(wait) => wait,
@@ -237,12 +273,23 @@ impl PolicySet {
         refusal: &Decision,
     ) -> Decision {
         let after = self.probe(cell, cost, cell.at(), lot);
-        Decision { refused_by: refusal.refused_by, ..after.decision }
+        Decision {
+            refused_by: refusal.refused_by,
+            ..after.decision
+        }
     }
 
     /// Until the cell is as good as fresh.
     pub fn reset_after<const N: usize>(&self, cell: &Cell<N>, now: Instant) -> Span {
-        span(self.fresh_at(cell).nanos_since(now))
+        Span::between(now, self.fresh_at_ns(cell))
+    }
+
+    fn fresh_at_ns<const N: usize>(&self, cell: &Cell<N>) -> u128 {
+        cell.view(self, |at, states| {
+            let policies = self.policies.iter().zip(states);
+            let each = policies.map(|(policy, state)| policy.fresh_at_ns(state, at));
+            each.fold(0, u128::max)
+        })
     }
 
     /// Books a receipt on the policies it names.
@@ -279,96 +326,19 @@ impl PolicySet {
 
     /// Bits of the policies that count refused requests.
     fn penalised(&self) -> u64 {
-        let counting = self.policies.iter().enumerate().filter(|(_, p)| p.config().count_refused);
+        let counting = self
+            .policies
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| p.config().count_refused);
         counting.fold(0, |bits, (index, _)| bits | bit(index))
     }
 }
 
-/// Limit and what is left of it.
-#[derive(Clone, Copy)]
-struct Left {
-    limit: u64,
-    remaining: u64,
-}
-
-/// The answers of the policies so far.
-struct Tally {
-    all: u64,
-    shadowed: u64,
-    refused_by: Option<usize>,
-    never: bool,
-    retry_after: Span,
-    wait: Span,
-    tightest: Option<Left>,
-    tightest_shadow: Option<Left>,
-}
-
-impl Tally {
-    fn new(policies: usize) -> Self {
-        let all = if policies >= 64 { u64::MAX } else { bit(policies) - 1 };
-        Self {
-            all,
-            shadowed: 0,
-            refused_by: None,
-            never: false,
-            retry_after: Span::ZERO,
-            wait: Span::ZERO,
-            tightest: None,
-            tightest_shadow: None,
-        }
-    }
-
-    fn add(&mut self, index: usize, fit: Fit, left: Left, enforced: bool) {
-        let tightest = if enforced { &mut self.tightest } else { &mut self.tightest_shadow };
-        if tightest.is_none_or(|least| left.remaining < least.remaining) {
-            *tightest = Some(left);
-        }
-        if !enforced {
-            self.shadowed |= if fit.admits() { 0 } else { bit(index) };
-            return;
-        }
-        match fit {
-            Fit::Now => {}
-            Fit::After(wait) => self.wait = self.wait.max(wait),
-            Fit::Retry(after) => self.retry_after = self.retry_after.max(after),
-            Fit::Never => self.never = true,
-        }
-        if !fit.admits() {
-            self.refused_by = self.refused_by.or(Some(index));
-        }
-    }
-
-    fn verdict(&self) -> Verdict {
-        match self.refused_by {
-            None if self.wait == Span::ZERO => Verdict::Allow,
-            None => Verdict::Delay { wait: self.wait },
-            Some(_) if self.never => Verdict::Never,
-            Some(_) => Verdict::Deny { retry_after: self.retry_after },
-        }
-    }
-
-    fn outcome(&self, verdict: Verdict, receipt: Receipt) -> Outcome {
-        let least = self.tightest.or(self.tightest_shadow).unwrap_or(Left { limit: 0, remaining: 0 });
-        let taken = if verdict.is_allowed() { receipt.cost } else { 0 };
-        let decision = Decision {
-            verdict,
-            refused_by: self.refused_by,
-            limit: least.limit,
-            remaining: least.remaining.saturating_sub(taken),
-            reset_after: Span::ZERO,
-        };
-        Outcome { decision, receipt, remaining_before: least.remaining, shadowed: self.shadowed }
-    }
-}
-
 fn charged_to(receipt: &Receipt, index: usize) -> u64 {
-    if receipt.charged & bit(index) == 0 { 0 } else { receipt.cost }
-}
-
-fn bit(index: usize) -> u64 {
-    u32::try_from(index).ok().and_then(|index| 1_u64.checked_shl(index)).unwrap_or(0)
-}
-
-fn span(nanos: u64) -> Span {
-    Span::from_nanos(u128::from(nanos))
+    if receipt.charged & bit(index) == 0 {
+        0
+    } else {
+        receipt.cost
+    }
 }

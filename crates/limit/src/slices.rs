@@ -36,7 +36,11 @@ enum Counters {
 impl Slices {
     /// No counts at all.
     pub(crate) const fn empty() -> Self {
-        Self { newest: 0, sum: 0, counters: Counters::Sparse(Vec::new()) }
+        Self {
+            newest: 0,
+            sum: 0,
+            counters: Counters::Sparse(Vec::new()),
+        }
     }
 
     /// Bytes on the heap.
@@ -59,7 +63,10 @@ impl Slices {
             Counters::Dense { .. } => (&[][..], k),
         };
         let oldest = self.newest.saturating_sub(k.saturating_sub(1));
-        let dense = (oldest..oldest.saturating_add(ring).min(self.newest.saturating_add(1)))
+        let dense = (oldest
+            ..oldest
+                .saturating_add(ring)
+                .min(self.newest.saturating_add(1)))
             .map(move |slice| (slice, self.dense_count(slice, k)))
             .filter(|entry| entry.1 > 0);
         list.iter().copied().chain(dense)
@@ -81,9 +88,9 @@ impl Slices {
 
     fn count(&self, slice: u64, k: u64) -> u64 {
         match &self.counters {
-            Counters::Sparse(list) => {
-                list.binary_search_by_key(&slice, |entry| entry.0).map_or(0, |i| list[i].1)
-            }
+            Counters::Sparse(list) => list
+                .binary_search_by_key(&slice, |entry| entry.0)
+                .map_or(0, |i| list[i].1),
             Counters::Dense { .. } => self.dense_count(slice, k),
         }
     }
@@ -111,15 +118,15 @@ impl Slices {
 
     fn set_dense(&mut self, slice: u64, count: u64, rule: &SliceRule) {
         let needed = bytes_of(count);
-        if let Counters::Dense { bytes, width } = &mut self.counters {
-            if needed <= *width {
-                let start = ring_index(slice, rule.slices) * *width;
-                let word = count.to_le_bytes();
-                for (to, from) in bytes.iter_mut().skip(start).take(*width).zip(word) {
-                    *to = from;
-                }
-                return;
+        if let Counters::Dense { bytes, width } = &mut self.counters
+            && needed <= *width
+        {
+            let start = ring_index(slice, rule.slices) * *width;
+            let word = count.to_le_bytes();
+            for (to, from) in bytes.iter_mut().skip(start).take(*width).zip(word) {
+                *to = from;
             }
+            return;
         }
         self.densify(needed, rule);
         self.set_dense(slice, count, rule);
@@ -128,7 +135,10 @@ impl Slices {
     /// Moves every counter into a ring of counters at least `width` bytes wide.
     fn densify(&mut self, width: usize, rule: &SliceRule) {
         let list: Vec<_> = self.in_use(rule.slices).collect();
-        let width = list.iter().map(|entry| bytes_of(entry.1)).fold(width, usize::max);
+        let width = list
+            .iter()
+            .map(|entry| bytes_of(entry.1))
+            .fold(width, usize::max);
         let ring = usize::try_from(rule.slices).unwrap_or(0);
         let bytes = vec![0; ring * width].into_boxed_slice();
         self.counters = Counters::Dense { bytes, width };
@@ -161,8 +171,7 @@ impl SliceRule {
         for (slice, count) in slices.in_use(self.slices) {
             used -= u128::from(count);
             if used <= allowed {
-                let leaves = self.leaves_at(slice);
-                return Span::from_nanos(leaves.saturating_sub(u128::from(now.as_nanos())));
+                return Span::between(now, self.leaves_at(slice));
             }
         }
         Span::ZERO
@@ -175,6 +184,7 @@ impl SliceRule {
             return;
         }
         if let Counters::Sparse(list) = &mut slices.counters {
+            // Where the sum saturates it is after every slice that has an instant, as it should be.
             list.retain(|entry| entry.0.saturating_add(self.slices) > current);
             slices.sum = list.iter().map(|entry| u128::from(entry.1)).sum();
         } else if current - slices.newest >= self.slices {
@@ -220,18 +230,18 @@ impl SliceRule {
         self.slice(now) - self.slice(then).min(self.slice(now)) < self.slices
     }
 
-    /// The instant from which nothing counts.
-    pub(crate) fn fresh_at(&self, slices: &Slices, at: Instant) -> Instant {
-        slices.in_use(self.slices).next_back().map_or(at, |(slice, _)| {
-            Instant::from_nanos(u64::try_from(self.leaves_at(slice)).unwrap_or(u64::MAX)).max(at)
-        })
+    /// The nanosecond from which nothing counts, when brought to `at`.
+    pub(crate) fn fresh_at_ns(&self, slices: &Slices, at: Instant) -> u128 {
+        let at = u128::from(at.as_nanos());
+        let newest = slices.in_use(self.slices).next_back();
+        newest.map_or(at, |(slice, _)| self.leaves_at(slice).max(at))
     }
 
     /// Every count with the last instant of its slice, for carrying over to other slices.
     pub(crate) fn entries<'a>(
         &'a self,
         slices: &'a Slices,
-    ) -> impl Iterator<Item = (Instant, u64)> + 'a {
+    ) -> impl DoubleEndedIterator<Item = (Instant, u64)> + 'a {
         slices.in_use(self.slices).map(|(slice, count)| {
             let end = slice.saturating_add(1).saturating_mul(self.width_ns);
             (Instant::from_nanos(end.saturating_sub(1)), count)
@@ -263,7 +273,9 @@ impl SliceRule {
     }
 
     fn dense_bytes(&self) -> usize {
-        usize::try_from(self.slices).unwrap_or(usize::MAX).saturating_mul(self.dense_width())
+        usize::try_from(self.slices)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(self.dense_width())
     }
 }
 
@@ -294,7 +306,11 @@ mod tests {
     use super::*;
 
     fn rule(limit: u64, slices: u64) -> SliceRule {
-        SliceRule { limit, slices, width_ns: 10 }
+        SliceRule {
+            limit,
+            slices,
+            width_ns: 10,
+        }
     }
 
     fn filled(rule: &SliceRule) -> Slices {
@@ -329,7 +345,11 @@ mod tests {
         let slices = filled(&rule);
         let probe = rule.probe(&slices, 1, Instant::from_nanos(1_639));
         assert_eq!(probe.fit, Fit::Retry(Span::from_nanos(1)));
-        assert!(rule.probe(&slices, 1, Instant::from_nanos(1_640)).fit.admits());
+        assert!(
+            rule.probe(&slices, 1, Instant::from_nanos(1_640))
+                .fit
+                .admits()
+        );
     }
 
     #[test]

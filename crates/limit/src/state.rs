@@ -68,7 +68,11 @@ impl Fit {
     /// Admitted after so many nanoseconds.
     #[inline]
     pub(crate) const fn after(nanos: u128) -> Self {
-        if nanos == 0 { Self::Now } else { Self::After(Span::from_nanos(nanos)) }
+        if nanos == 0 {
+            Self::Now
+        } else {
+            Self::After(Span::from_nanos(nanos))
+        }
     }
 
     /// Whether the policy admits the request.

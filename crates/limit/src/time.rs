@@ -2,13 +2,24 @@
 //!
 //! Not here: any way to read a clock. Whoever asks brings the time along.
 
+use core::num::NonZeroU64;
+
 /// A point in time: nanoseconds since the UNIX epoch (enough until the year 2554).
+///
+/// The last one is a nanosecond short of `u64::MAX`, so that a cell can store it plus one, and every window and
+/// slice that holds an instant ends after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
 impl Instant {
-    /// The instant that many nanoseconds after the epoch.
+    /// The last instant there is.
+    pub const LAST: Self = Self(u64::MAX - 1);
+
+    /// The instant that many nanoseconds after the epoch, or the last one there is.
     pub const fn from_nanos(nanos: u64) -> Self {
+        if nanos > Self::LAST.0 {
+            return Self::LAST;
+        }
         Self(nanos)
     }
 
@@ -31,8 +42,22 @@ impl Instant {
     }
 
     /// The instant `span` later, or the last one there is.
+    #[must_use]
     pub fn saturating_add(self, span: Span) -> Self {
-        Self(u64::try_from(span.0).map_or(u64::MAX, |nanos| self.0.saturating_add(nanos)))
+        let nanos = u64::try_from(span.0).unwrap_or(u64::MAX);
+        Self::from_nanos(self.0.saturating_add(nanos))
+    }
+
+    /// The form cells keep: plus one, so that zero is free. It never saturates, by the choice of the last instant.
+    #[inline]
+    pub(crate) const fn to_stored(self) -> NonZeroU64 {
+        NonZeroU64::MIN.saturating_add(self.0)
+    }
+
+    /// The instant that [`Self::to_stored`] made a number of.
+    #[inline]
+    pub(crate) const fn from_stored(stored: NonZeroU64) -> Self {
+        Self(stored.get() - 1)
     }
 }
 
@@ -47,6 +72,11 @@ impl Span {
     /// A span of that many nanoseconds.
     pub const fn from_nanos(nanos: u128) -> Self {
         Self(nanos)
+    }
+
+    /// From `now` until that many nanoseconds after the epoch, which may be beyond the last instant.
+    pub(crate) fn between(now: Instant, then_ns: u128) -> Self {
+        Self(then_ns.saturating_sub(u128::from(now.0)))
     }
 
     /// The span in nanoseconds.
@@ -87,6 +117,15 @@ mod tests {
     #[test]
     fn adding_a_huge_span_stops_at_the_last_instant() {
         let late = Instant::from_nanos(5).saturating_add(Span::from_nanos(u128::MAX));
-        assert_eq!(late.as_nanos(), u64::MAX);
+        assert_eq!(late, Instant::LAST);
+    }
+
+    #[test]
+    fn every_instant_survives_storing() {
+        for nanos in [0, 1, u64::MAX - 2, u64::MAX - 1, u64::MAX] {
+            let instant = Instant::from_nanos(nanos);
+            assert_eq!(Instant::from_stored(instant.to_stored()), instant);
+            assert_eq!(instant.as_nanos(), nanos.min(u64::MAX - 1));
+        }
     }
 }

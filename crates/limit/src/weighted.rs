@@ -24,14 +24,19 @@ impl Weighted {
     pub(crate) fn moved(&self, counts: Counts, at: Instant, now: Instant) -> Counts {
         match self.index(now) - self.index(at).min(self.index(now)) {
             0 => counts,
-            1 => Counts { current: 0, previous: counts.current },
+            1 => Counts {
+                current: 0,
+                previous: counts.current,
+            },
             _ => Counts::default(),
         }
     }
 
     /// Would `tokens` pass at `now`?
     pub(crate) fn probe(&self, counts: Counts, tokens: u64, now: Instant) -> Probe {
-        let free = self.capacity(self.limit).saturating_sub(self.used(counts, now));
+        let free = self
+            .capacity(self.limit)
+            .saturating_sub(self.used(counts, now));
         let remaining = u64::try_from(free / u128::from(self.period_ns)).unwrap_or(u64::MAX);
         let fit = if tokens > self.limit {
             Fit::Never
@@ -49,15 +54,14 @@ impl Weighted {
         u64::try_from(used).unwrap_or(u64::MAX)
     }
 
-    /// The instant from which counts written at `at` no longer count.
-    pub(crate) fn fresh_at(&self, counts: Counts, at: Instant) -> Instant {
+    /// The nanosecond from which counts written at `at` no longer count.
+    pub(crate) fn fresh_at_ns(&self, counts: Counts, at: Instant) -> u128 {
         let windows = match (counts.current, counts.previous) {
-            (0, 0) => return at,
+            (0, 0) => return u128::from(at.as_nanos()),
             (0, _) => 1,
             _ => 2,
         };
-        let end = self.index(at).saturating_add(windows).saturating_mul(self.period_ns);
-        Instant::from_nanos(end)
+        (u128::from(self.index(at)) + windows) * u128::from(self.period_ns)
     }
 
     /// How many windows lie between `then` and `now`.
@@ -65,7 +69,8 @@ impl Weighted {
         self.index(now).saturating_sub(self.index(then))
     }
 
-    fn used(&self, counts: Counts, now: Instant) -> u128 {
+    /// What is in use, in tokens times the period.
+    pub(crate) fn used(&self, counts: Counts, now: Instant) -> u128 {
         let left = self.period_ns - self.elapsed(now);
         u128::from(counts.previous) * u128::from(left) + self.capacity(counts.current)
     }
@@ -109,11 +114,17 @@ impl Weighted {
 mod tests {
     use super::*;
 
-    const TEN: Weighted = Weighted { limit: 10, period_ns: 100 };
+    const TEN: Weighted = Weighted {
+        limit: 10,
+        period_ns: 100,
+    };
 
     #[test]
     fn the_previous_window_fades_nanosecond_by_nanosecond() {
-        let counts = Counts { current: 0, previous: 10 };
+        let counts = Counts {
+            current: 0,
+            previous: 10,
+        };
         let probe = |ns| TEN.probe(counts, 1, Instant::from_nanos(ns));
         assert_eq!(probe(109).fit, Fit::Retry(Span::from_nanos(1)));
         assert_eq!(probe(110).fit, Fit::Now);
@@ -122,7 +133,10 @@ mod tests {
 
     #[test]
     fn a_full_window_holds_the_whole_limit_back_for_one_more() {
-        let counts = Counts { current: 10, previous: 0 };
+        let counts = Counts {
+            current: 10,
+            previous: 0,
+        };
         let probe = TEN.probe(counts, 10, Instant::from_nanos(140));
         assert_eq!(probe.fit, Fit::Retry(Span::from_nanos(160)));
     }

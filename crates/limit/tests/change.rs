@@ -5,11 +5,13 @@ mod common;
 mod kit;
 
 use common::set_of;
-use kit::{Key, at, config, set, time_of};
+use kit::{DECADE_NS, Key, at, bucket, config, set, time_of};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_limit::{Algorithm, Inherit, Policy, PolicyConfig, PolicySet, Span};
+use tollgate_limit::{
+    Algorithm, Inherit, LIMIT_MAX, PERIOD_NS_MAX, Policy, PolicyConfig, PolicySet, Span,
+};
 use tollgate_oracle::strategy::{Grain, operations, policies};
 
 const PERIOD_NS: u64 = 60_000;
@@ -231,6 +233,67 @@ proptest! {
         prop_assert_eq!(u128::from(changed_to(&key, &new, NOON).left(NOON)[0]), left);
     }
 
+    /// At any later time: what is in use is the share of what would have been, rounded up once.
+    #[test]
+    fn many_requests_carry_over_in_proportion_as_one(
+        algorithm in select(vec![Algorithm::SlidingLog, Algorithm::SlidingCounters]), requests in requests(),
+        new_limit in 1_u64..=200, later in vec(0..=PERIOD_NS / 3, 1..6)
+    ) {
+        let limit = 60;
+        let mut old = Key::<1>::new([config(algorithm, limit, PERIOD_NS)]);
+        let mut now = NOON;
+        for (pause, tokens) in requests {
+            now += pause / 8;
+            let _ = old.ask(tokens, now);
+        }
+        let new = inheriting(config(algorithm, new_limit, PERIOD_NS), Inherit::Proportional);
+        let new = changed_to(&old, &new, now);
+        prop_assert_eq!(new.fresh_at(), old.fresh_at());
+        for pause in later {
+            now += pause;
+            let used = limit - old.left(now)[0];
+            let share = (used * new_limit).div_ceil(limit);
+            prop_assert_eq!(new.left(now), [new_limit - share]);
+        }
+    }
+
+    #[test]
+    fn weighted_windows_lose_less_than_a_token_in_proportion(
+        requests in requests(), times in 1_u64..=5, longer in 1_u64..=2, later in vec(0..=PERIOD_NS / 3, 1..6)
+    ) {
+        let (limit, new_limit) = (60 * times, 60);
+        let mut old = Key::<1>::new([config(Algorithm::SlidingWeighted, limit, PERIOD_NS)]);
+        let mut now = NOON;
+        for (pause, tokens) in requests {
+            now += pause / 4;
+            let _ = old.ask(tokens, now);
+        }
+        let new = config(Algorithm::SlidingWeighted, new_limit, PERIOD_NS * longer);
+        let new = changed_to(&old, &inheriting(new, Inherit::Proportional), now);
+        // Other windows fade otherwise, so that only the time of the change can be compared.
+        let later = if longer == 1 { later } else { Vec::new() };
+        for pause in [0].into_iter().chain(later) {
+            now += pause;
+            let share = old.left(now)[0] / times;
+            prop_assert!((share.saturating_sub(1)..=share).contains(&new.left(now)[0]));
+        }
+    }
+
+    /// A bucket of the largest promised size, and beyond.
+    #[test]
+    fn the_largest_buckets_carry_over_in_proportion(
+        [old_burst, new_burst] in [1_u64..=LIMIT_MAX, 1..=LIMIT_MAX],
+        [old_period, new_period] in [1_u64..=PERIOD_NS_MAX, 1..=PERIOD_NS_MAX], sixteenths in 0_u64..=16
+    ) {
+        let spent = old_burst / 16 * sixteenths;
+        let mut key = Key::<1>::new([bucket(1, old_period, old_burst)]);
+        key.charge(spent, 0);
+        let new = inheriting(bucket(1, new_period, new_burst), Inherit::Proportional);
+        let share = (u128::from(spent) * u128::from(new_burst)).div_ceil(u128::from(old_burst));
+        let left = u128::from(new_burst) - share;
+        prop_assert_eq!(u128::from(changed_to(&key, &new, 0).left(0)[0]), left);
+    }
+
     #[test]
     fn a_reset_or_another_algorithm_starts_fresh(
         from in algorithms(), to in algorithms(), requests in requests()
@@ -246,6 +309,47 @@ proptest! {
         prop_assert_eq!(key.fresh_at(), now);
         prop_assert_eq!(key.status(now), Key::<1>::over(key.set.clone()).status(now));
     }
+}
+
+#[test]
+fn a_tenth_in_a_hundred_entries_is_a_tenth() {
+    let mut key = Key::<1>::new([config(Algorithm::SlidingLog, 1_000, PERIOD_NS)]);
+    for now in 0..100 {
+        let _ = key.ask(1, now);
+    }
+    let new = config(Algorithm::SlidingLog, 10, PERIOD_NS);
+    let key = changed_to(&key, &inheriting(new, Inherit::Proportional), 100);
+    assert_eq!(key.left(100), [9]);
+    assert_eq!(key.fresh_at(), 99 + PERIOD_NS, "it leaves with the newest");
+}
+
+#[test]
+fn a_tenth_in_sixty_slices_is_a_tenth() {
+    let mut key = Key::<1>::new([config(Algorithm::SlidingCounters, 600, PERIOD_NS)]);
+    for slice in 0..60 {
+        let _ = key.ask(1, slice * 1_000);
+    }
+    let new = config(Algorithm::SlidingCounters, 6, PERIOD_NS);
+    let key = changed_to(&key, &inheriting(new, Inherit::Proportional), 59_000);
+    assert_eq!(key.left(59_000), [5]);
+}
+
+#[test]
+fn half_of_a_bucket_of_ten_years_is_half() {
+    let mut key = Key::<1>::new([bucket(1 << 40, DECADE_NS - 1, 1 << 40)]);
+    key.charge(1 << 39, 0);
+    let new = bucket(1 << 40, DECADE_NS - 3, (1 << 40) - 1);
+    let key = changed_to(&key, &inheriting(new, Inherit::Proportional), 0);
+    assert_eq!(key.left(0), [(1 << 39) - 1]);
+}
+
+#[test]
+fn a_bucket_part_of_the_way_through_a_token_carries_over() {
+    let mut key = Key::<1>::new([bucket(1, 999_999_999_989, 1 << 27)]);
+    key.charge((1 << 26) + 1, 0);
+    let new = bucket(1, 999_999_999_961, (1 << 27) - 1);
+    let key = changed_to(&key, &inheriting(new, Inherit::Proportional), 1);
+    assert_eq!(key.left(1), [(1 << 26) - 2]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 mod kit;
 
 use common::set_of;
-use kit::{DECADE_NS, Key, bucket, config, time_of};
+use kit::{DECADE_NS, Key, LAST_NS, bucket, config, time_of};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -91,7 +91,7 @@ fn policies() -> impl Strategy<Value = PolicyConfig> {
                 config.count_refused = count_refused;
                 match (algorithm, delay) {
                     (Algorithm::TokenBucket, Some(max_wait_ns)) => {
-                        config.on_limit = OnLimit::Delay { max_wait_ns }
+                        config.on_limit = OnLimit::Delay { max_wait_ns };
                     }
                     (Algorithm::FixedWindow, _) => config.offset_ns = offset_ns,
                     _ => {}
@@ -182,6 +182,26 @@ fn promised() -> impl Strategy<Value = oracle::Policy> {
     )
 }
 
+fn promised_and_operations() -> impl Strategy<Value = (oracle::Policy, Vec<Operation>)> {
+    promised().prop_flat_map(|policy| {
+        let operations = operations(vec![policy.clone()], Grain::Nanos, 1..=40);
+        (Just(policy), operations)
+    })
+}
+
+/// The same operation so many nanoseconds later, or at the last instant there is.
+fn moved(operation: &Operation, later: u64) -> Operation {
+    let mut operation = operation.clone();
+    match &mut operation {
+        Operation::Check { now_ns, .. }
+        | Operation::Charge { now_ns, .. }
+        | Operation::Refund { now_ns, .. }
+        | Operation::Settle { now_ns, .. } => *now_ns = now_ns.saturating_add(later).min(LAST_NS),
+        Operation::Reset { .. } => {}
+    }
+    operation
+}
+
 #[track_caller]
 fn agrees_with_the_model(policy: &oracle::Policy, operations: &[Operation]) {
     let mut key = Key::<1>::over(set_of(std::slice::from_ref(policy)));
@@ -234,36 +254,50 @@ proptest! {
     fn a_storm_at_the_edges_moves_nothing_the_wrong_way(configs in vec(policies(), 1..=3), storm in storms()) {
         let (mut words, mut boxed) = (Key::<1>::new(configs.clone()), Key::<0>::new(configs));
         for (act, tokens, now) in storm {
-            // The very last nanosecond has no next one; it has a test of its own.
-            let now = now.min(u64::MAX - 1);
             moves_the_right_way(&mut boxed, (act, tokens, now));
             moves_the_right_way(&mut words, (act, tokens, now));
+            prop_assert_eq!(words.status(now), boxed.status(now));
+            prop_assert_eq!(words.would(tokens, now), boxed.would(tokens, now));
+            prop_assert_eq!((words.newest(), words.fresh_at()), (boxed.newest(), boxed.fresh_at()));
         }
     }
 
     #[test]
-    fn a_storm_in_the_last_nanosecond_ends_well(configs in vec(policies(), 1..=3), storm in storms()) {
+    fn a_cell_of_one_word_agrees_with_a_boxed_one_to_the_end_of_time(config in policies(), storm in storms()) {
+        let (mut word, mut boxed) = (Key::<1>::new([config.clone()]), Key::<0>::new([config]));
+        for (act, tokens, now) in storm {
+            moves_the_right_way(&mut word, (act, tokens, now));
+            moves_the_right_way(&mut boxed, (act, tokens, now));
+            prop_assert_eq!(word.status(now), boxed.status(now));
+            prop_assert_eq!(word.would(tokens, now), boxed.would(tokens, now));
+        }
+    }
+
+    #[test]
+    fn a_refusal_in_the_last_nanoseconds_never_says_to_come_back_at_once(
+        configs in vec(policies(), 1..=3), storm in storms(), before in 0_u64..=2
+    ) {
         let mut key = Key::<1>::new(configs);
-        for (act, tokens, _) in storm {
-            let receipt = key.ask(tokens, u64::MAX).receipt;
-            match act {
-                0 => key.charge(tokens, u64::MAX),
-                1 => key.refund(tokens, u64::MAX),
-                _ => key.settle(&receipt, tokens / 2, u64::MAX),
-            }
-            for (policy, left) in key.set.policies().iter().zip(key.left(u64::MAX)) {
-                prop_assert!(left <= policy.capacity());
-            }
+        for (_, tokens, _) in storm {
+            let retry_after = key.ask(tokens, u64::MAX - before).decision.verdict.retry_after();
+            prop_assert_ne!(retry_after, Some(Span::ZERO));
         }
     }
 
     #[test]
     fn policies_of_the_largest_promised_size_agree_with_the_model(
-        (policy, operations) in promised().prop_flat_map(|policy| {
-            let operations = operations(vec![policy.clone()], Grain::Nanos, 1..=40);
-            (Just(policy), operations)
-        })
+        (policy, operations) in promised_and_operations()
     ) {
+        agrees_with_the_model(&policy, &operations);
+    }
+
+    #[test]
+    fn the_last_operations_of_all_time_agree_with_the_model(
+        (policy, operations) in promised_and_operations(), beyond in 0_u64..=100
+    ) {
+        let latest = operations.iter().map(|operation| time_of(operation, 0)).max().unwrap_or(0);
+        let later = (LAST_NS - latest).saturating_add(beyond);
+        let operations: Vec<_> = operations.iter().map(|operation| moved(operation, later)).collect();
         agrees_with_the_model(&policy, &operations);
     }
 }
@@ -329,6 +363,84 @@ fn the_first_and_the_last_instant_have_an_answer() {
         assert!(!key.passes(1, 0));
         assert!(!key.passes(2, u64::MAX), "more than there ever is");
         assert!(key.fresh_at() > 0);
+    }
+}
+
+#[test]
+fn the_last_nanosecond_gives_its_tokens_once() {
+    for (period_ns, now) in [(1, u64::MAX), (PERIOD_NS_MAX, u64::MAX - 5)] {
+        let config = config(Algorithm::TokenBucket, 1, period_ns);
+        let (mut word, mut boxed) = (Key::<1>::new([config.clone()]), Key::<0>::new([config]));
+        for passes in [true, false, false] {
+            let outcome = word.ask(1, now);
+            assert_eq!(outcome.decision.verdict.is_allowed(), passes);
+            assert_eq!(outcome, boxed.ask(1, now));
+        }
+    }
+}
+
+#[test]
+fn a_wait_beyond_the_last_instant_is_still_exact() {
+    for algorithm in Algorithm::ALL {
+        let mut key = Key::<1>::new([config(algorithm, 1, DECADE_NS)]);
+        let now = LAST_NS - LAST_NS % DECADE_NS;
+        let admitted = key.ask(1, now).decision;
+        let whole = if algorithm == Algorithm::SlidingWeighted {
+            2
+        } else {
+            1
+        };
+        let reset_after = whole * u128::from(DECADE_NS);
+        assert_eq!(
+            admitted.reset_after.as_nanos(),
+            reset_after,
+            "{}",
+            algorithm.name()
+        );
+        let elapsed = LAST_NS - now;
+        let refused = key.ask(1, u64::MAX).decision;
+        let left = reset_after - u128::from(elapsed);
+        assert_eq!(refused.reset_after.as_nanos(), left, "{}", algorithm.name());
+        let retry_after = refused.verdict.retry_after().map(Span::as_nanos);
+        assert_eq!(retry_after, Some(left), "{}", algorithm.name());
+    }
+}
+
+#[test]
+fn the_last_calendar_windows_are_as_long_as_any() {
+    let day = 86_400 * kit::SECOND_NS;
+    let zone = |unit: Calendar| unit.in_zone("Pacific/Kiritimati").expect("a zone");
+    let units = [
+        Calendar::DAY,
+        Calendar::WEEK,
+        Calendar::MONTH,
+        Calendar::YEAR,
+    ];
+    for unit in units
+        .into_iter()
+        .flat_map(|unit| [zone(unit.clone()), unit])
+    {
+        let length = unit.nominal_nanos();
+        let config = PolicyConfig::new(Algorithm::FixedWindow, 1, Period::Calendar(unit));
+        let mut key = Key::<1>::new([config]);
+        assert!(
+            key.ask(1, LAST_NS - length - 2 * day)
+                .decision
+                .verdict
+                .is_allowed()
+        );
+        assert!(
+            key.ask(1, u64::MAX).decision.verdict.is_allowed(),
+            "the next window"
+        );
+        let refused = key
+            .ask(1, u64::MAX)
+            .decision
+            .verdict
+            .retry_after()
+            .map(Span::as_nanos);
+        let longest = u128::from(length + 2 * day);
+        assert!(refused.is_some_and(|wait| (1..=longest).contains(&wait)));
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 mod kit;
 
 use common::set_of;
-use kit::{Key, time_of};
+use kit::{Key, LAST_NS, time_of};
 use proptest::prelude::*;
 use tollgate_limit::Span;
 use tollgate_oracle::strategy::{Grain, operations, policies};
@@ -22,6 +22,14 @@ fn lives() -> impl Strategy<Value = (Vec<Policy>, Vec<Operation>, Vec<Operation>
 
 fn span(nanos: u64) -> Span {
     Span::from_nanos(u128::from(nanos))
+}
+
+/// Nanoseconds until every policy says that it is fresh.
+fn longest_reset<const N: usize>(key: &Key<N>, now: u64) -> u128 {
+    let each = key.status(now).into_iter();
+    each.map(|status| status.reset_after.as_nanos())
+        .max()
+        .unwrap_or(0)
 }
 
 /// Whether every policy has its whole capacity at `now`.
@@ -86,10 +94,12 @@ fn a_used_cell_becomes_fresh<const N: usize>(
     let mut key = Key::<N>::over(set_of(&policies));
     key.apply_all(&history);
     let fresh_at = key.fresh_at();
-    assert!(fresh_at >= key.newest());
-    // At the last instant there is, it only says that the key does not recover in time.
-    if fresh_at < u64::MAX {
+    let exactly = u128::from(key.newest()) + longest_reset(&key, key.newest());
+    assert_eq!(u128::from(fresh_at), exactly.min(u128::from(LAST_NS)));
+    if exactly <= u128::from(LAST_NS) {
         is_fresh_exactly_at(&key, fresh_at);
+    } else {
+        assert!(!is_whole(&key, u64::MAX), "it does not recover in time");
     }
     if fresh_at < u64::MAX / 2 {
         lives_on_like_a_fresh_one(key, fresh_at + later, &afterwards);
@@ -132,14 +142,11 @@ proptest! {
             let now = time_of(operation, 0);
             if let Some(outcome) = key.apply(operation, now) {
                 let answered_at = outcome.receipt.at.as_nanos();
-                let fresh_at = key.fresh_at();
-                if fresh_at < u64::MAX {
-                    prop_assert_eq!(outcome.decision.reset_after, span(fresh_at.saturating_sub(answered_at)));
-                }
+                prop_assert_eq!(outcome.decision.reset_after.as_nanos(), longest_reset(&key, answered_at));
             }
             let clamped = now.max(key.newest());
-            let resets = key.status(now).into_iter().map(|status| status.reset_after);
-            prop_assert_eq!(resets.max(), Some(span(key.fresh_at().saturating_sub(clamped))));
+            let exactly = u128::from(key.newest()) + longest_reset(&key, key.newest());
+            prop_assert_eq!(longest_reset(&key, now), exactly.saturating_sub(u128::from(clamped)));
         }
     }
 }

@@ -54,6 +54,7 @@ proptest! {
                 prop_assert_eq!(shadow.status(now)[place], key.status(now)[0], "{}", place);
             }
             prop_assert_eq!(outcome.shadowed, refused);
+            prop_assert_eq!(Some(outcome.decision.remaining), shadow.left(now).into_iter().min());
             let charged = if tokens == 0 { 0 } else { 0b11_1111 & !refused };
             prop_assert_eq!(outcome.receipt.charged, charged);
         }
@@ -187,29 +188,74 @@ fn settling_a_charged_shadow_moves_it_like_any_other() {
 }
 
 #[test]
-fn settling_charges_each_policy_the_difference_to_what_it_was_charged() {
+fn settling_leaves_a_policy_alone_that_was_not_charged() {
+    for algorithm in Algorithm::ALL {
+        let mut key = Key::<2>::new([staged(algorithm, 2, 0), staged(algorithm, 10, 100)]);
+        let receipt = key.ask(4, 0).receipt;
+        assert_eq!(
+            receipt.charged, 0b10,
+            "four are more than the shadow would admit"
+        );
+        for (actual, left) in [(4, 6), (5, 5), (1, 9)] {
+            let mut key = key.clone();
+            key.settle(&receipt, actual, 0);
+            assert_eq!(key.left(0), [2, left], "{}", algorithm.name());
+        }
+    }
+}
+
+#[test]
+fn settling_what_nobody_was_charged_for_does_nothing() {
+    for algorithm in Algorithm::ALL {
+        for percent in [0, 100] {
+            let mut key = Key::<1>::new([staged(algorithm, 5, percent)]);
+            let _ = key.ask(3, 0);
+            let receipt = key.ask(3, 1).receipt;
+            assert_eq!(receipt.charged, 0);
+            for actual in [0, 2, 3, 4] {
+                key.settle(&receipt, actual, 2);
+                assert_eq!(
+                    (key.newest(), key.left(0)),
+                    (0, vec![2]),
+                    "{}",
+                    algorithm.name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn settling_a_refusal_moves_only_the_policies_that_counted_it() {
+    let mut key = Key::<2>::new([
+        penalising(Algorithm::TokenBucket, 9),
+        config(Algorithm::TokenBucket, 2, PERIOD_NS),
+    ]);
+    let receipt = key.ask(3, 0).receipt;
+    assert_eq!((receipt.charged, key.left(0)), (0b01, vec![6, 2]));
+    key.settle(&receipt, 1, 0);
+    assert_eq!(key.left(0), [8, 2]);
+}
+
+#[test]
+fn a_shadow_that_would_refuse_keeps_what_it_has() {
+    let mut key = Key::<1>::new([staged(Algorithm::TokenBucket, 5, 0)]);
+    let _ = key.ask(3, 0);
+    let outcome = key.ask(3, 0);
+    assert_eq!((outcome.shadowed, outcome.remaining_before), (1, 2));
+    assert_eq!(outcome.decision.remaining, 2);
+    assert_eq!(key.left(0), [2]);
+}
+
+#[test]
+fn the_least_left_is_that_of_the_policy_with_the_least_after_the_charge() {
     let mut key = Key::<2>::new([
         staged(Algorithm::TokenBucket, 2, 0),
-        staged(Algorithm::TokenBucket, 10, 100),
+        staged(Algorithm::TokenBucket, 4, 0),
     ]);
-    let receipt = key.ask(4, 0).receipt;
-    assert_eq!(
-        receipt.charged, 0b10,
-        "four are more than the shadow would admit"
-    );
-    key.settle(&receipt, 1, 0);
-    assert_eq!(
-        key.left(0),
-        [1, 9],
-        "one more for the shadow, three less for the other"
-    );
-    let receipt = key.ask(4, 0).receipt;
-    key.settle(&receipt, 0, 0);
-    assert_eq!(
-        key.left(0),
-        [1, 9],
-        "nothing to give back to a policy that took nothing"
-    );
+    let outcome = key.ask(3, 0);
+    assert_eq!((outcome.shadowed, outcome.remaining_before), (0b01, 2));
+    assert_eq!((outcome.decision.limit, outcome.decision.remaining), (4, 1));
 }
 
 #[test]

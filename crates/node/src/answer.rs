@@ -1,6 +1,6 @@
 //! What a node answers, and the receipt by which an answer can be settled.
 
-use tollgate_limit::{Decision, Span, Verdict};
+use tollgate_limit::{Decision, Plain, Span, Taken, Verdict};
 use tollgate_table::Print;
 
 /// The answer to one request.
@@ -49,8 +49,23 @@ impl Answer {
         }
     }
 
+    /// The answer to a request that a plain contract admitted.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // The short way is worth it only as one function.
+    pub(crate) fn admitted(contract: usize, print: Print, plain: &Plain, taken: Taken) -> Self {
+        Self {
+            verdict: Verdict::Allow,
+            refused_by: None,
+            contract: Some(contract),
+            limit: plain.limit(),
+            remaining: plain.remaining(taken),
+            reset_after: plain.reset_after(taken),
+            shadowed: false,
+            receipt: Receipt::One(Booking { contract, print, receipt: plain.receipt(taken) }),
+        }
+    }
+
     /// The answer of the one contract that binds a request.
-    #[inline]
     pub(crate) fn of(booking: Booking, decision: &Decision, shadowed: u64) -> Self {
         let contract = booking.contract;
         Self {

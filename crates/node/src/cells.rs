@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use tollgate_limit::{Cell, Cost, Instant, Lot, Outcome, PolicySet, Receipt, Status};
+use tollgate_limit::{
+    Cell, Cost, Instant, Lot, Outcome, Plain, PolicySet, Receipt, Status, Taken,
+};
 use tollgate_table::{Budget, Counters, Full, Print, Rules, Table, TableConfig};
 
 /// Tells the table what a cell of these policies is worth.
@@ -65,14 +67,25 @@ impl Cells {
     }
 
     /// Decides one request for one cell and charges it.
-    #[inline]
     pub(crate) fn check(&self, print: Print, cost: Cost, now: Instant, lot: Lot) -> Result<Outcome, Full> {
         on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
             check_cell(&self.set, cell, cost, now, lot)
         }))
     }
 
-    /// Lets `edit` at the cell of a key; a cell is made where there is none.
+    /// Decides the short way, where there is one.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // The short way is worth it only as one function.
+    pub(crate) fn take(&self, print: Print, cost: Cost, now: Instant) -> Option<(&Plain, Taken)> {
+        let (Some(plain), Width::One(table)) = (self.set.plain(), &self.width) else { return None };
+        let taken = table.update(print, now.as_nanos(), |cell| match cell {
+            Some(cell) => (plain.take(cell, cost, now), None),
+            None => take_fresh(plain, &self.set, cost, now),
+        });
+        taken.ok().flatten().map(|taken| (plain, taken))
+    }
+
+    /// Charges without asking; a cell is made where there is none.
     pub(crate) fn charge(&self, print: Print, cost: Cost, now: Instant) -> Result<(), Full> {
         on_table!(self, table => edit(&self.set, table, print, now, |cell| self.set.charge(cell, cost, now)))
     }
@@ -123,6 +136,20 @@ impl Cells {
     pub(crate) fn drop_fresh(&self, now: Instant, pages: usize) -> usize {
         on_table!(self, table => table.drop_fresh(now.as_nanos(), pages))
     }
+}
+
+/// Decides the short way for a key never seen; returns the cell to write.
+#[cold]
+fn take_fresh(
+    plain: &Plain,
+    set: &PolicySet,
+    cost: Cost,
+    now: Instant,
+) -> (Option<Taken>, Option<Cell<1>>) {
+    let mut cell = Cell::fresh(set);
+    let taken = plain.take(&mut cell, cost, now);
+    let admitted = taken.is_some_and(|taken| plain.admits(taken));
+    (taken, admitted.then_some(cell))
 }
 
 /// Decides for a cell that may not be there; returns the cell to write where it was not.

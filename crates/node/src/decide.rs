@@ -34,9 +34,20 @@ pub(crate) fn decide(bound: &[Bound<'_>], ask: Ask) -> Answer {
     }
 }
 
-/// The short way for the one contract that binds a request.
+/// One contract and one key, the short way where there is one.
 #[inline]
 pub(crate) fn decide_one(bound: Bound<'_>, ask: Ask) -> Answer {
+    let Bound { contract, cells, print, .. } = bound;
+    match cells.take(print, ask.cost, ask.now) {
+        Some((plain, taken)) if plain.admits(taken) => Answer::admitted(contract, print, plain, taken),
+        Some((plain, taken)) => answer_one(&bound, &plain.outcome(taken)),
+        None => decide_any(bound, ask),
+    }
+}
+
+/// One contract and one key, the long way.
+#[inline(never)]
+fn decide_any(bound: Bound<'_>, ask: Ask) -> Answer {
     match bound.cells.check(bound.print, ask.cost, ask.now, bound.lot) {
         Ok(outcome) => answer_one(&bound, &outcome),
         Err(Full) => Answer::full(),
@@ -44,7 +55,7 @@ pub(crate) fn decide_one(bound: Bound<'_>, ask: Ask) -> Answer {
 }
 
 /// The answer of one contract.
-#[inline]
+#[inline(never)]
 pub(crate) fn answer_one(bound: &Bound<'_>, outcome: &Outcome) -> Answer {
     let Bound { contract, print, .. } = *bound;
     let booking = Booking { contract, print, receipt: outcome.receipt };

@@ -50,6 +50,8 @@ pub struct Node {
     /// Contracts that a bare key binds: their place, and whether they count by it.
     bare: Box<[(usize, bool)]>,
     seed: Seed,
+    /// Gives keys their lots: the same on every node and after every start, so no secret.
+    lots: Seed,
     budget: Arc<Budget>,
     ids: Ids,
 }
@@ -69,7 +71,8 @@ impl Node {
         let bare = contracts.as_slice().iter().enumerate().filter(|(_, contract)| contract.binds_bare_keys());
         let bare = bare.map(|(place, contract)| (place, !contract.key.is_empty())).collect();
         let ids = Ids::new(config.ids_max);
-        Self { contracts, cells, bare, seed, budget, ids }
+        let lots = Seed::new([0, 0]);
+        Self { contracts, cells, bare, seed, lots, budget, ids }
     }
 
     /// The contracts, by place.
@@ -198,7 +201,7 @@ impl Node {
     fn bound(&self, contract: usize, print: impl Fn(&Seed) -> Print) -> Option<Bound<'_>> {
         let cells = self.cells.get(contract)?;
         let lot = if cells.set.is_staged() {
-            Lot::from_hash(print(&Seed::new(LOT_SEED)).0)
+            Lot::from_hash(print(&self.lots).0)
         } else {
             Lot::ALWAYS
         };
@@ -213,7 +216,8 @@ impl Node {
     }
 }
 
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always)] // The short way is worth it only as one function.
 fn bare_print(seed: &Seed, key: Key<'_>) -> Print {
     match key {
         Key::Word(word) => seed.word(word),
@@ -232,5 +236,3 @@ const SHARD_BYTES: u64 = 1 << 20;
 const SHARDS_MIN: usize = 64;
 const SHARDS_MAX: usize = 4096;
 
-/// A key's lot must be the same on every node and after every start, so its seed is fixed and no secret.
-const LOT_SEED: [u64; 2] = [0, 0];

@@ -11,9 +11,11 @@
 //! Not here: fairness, and poisoning. A panic in a caller's closure leaves a cell as the closure
 //! left it, and pages are never touched while a closure runs.
 
-use crate::hints::Hints;
 use std::hint::spin_loop;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::hints::Hints;
 
 /// A mutex on cache lines of its own, so that neighbours do not slow each other down.
 #[derive(Debug)]
@@ -44,15 +46,11 @@ impl<T> Lock<T> {
     /// The value if nobody else holds it.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        match self.mutex.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        self.mutex.try_lock()
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
+        self.mutex.get_mut()
     }
 
     #[cold]
@@ -65,7 +63,7 @@ impl<T> Lock<T> {
                 return guard;
             }
         }
-        self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
+        self.mutex.lock()
     }
 }
 

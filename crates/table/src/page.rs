@@ -60,6 +60,9 @@ impl<C> Page<C> {
     #[inline]
     pub(crate) fn find(&self, print: u64) -> Result<usize, usize> {
         let slots = self.slots.as_slice();
+        if slots.len() < WINDOW {
+            return find_few(slots, print);
+        }
         let start = window(guess(print, slots.len()), slots.len());
         if let Some(near) = slots.get(start..start + WINDOW)
             && let at = start + below(near, print)
@@ -222,6 +225,16 @@ fn find_left<C>(slots: &[Slot<C>], end: usize, print: u64) -> Result<usize, usiz
         Some(step) if steps[step].print == print => Ok(near + step),
         Some(step) => Err(near + step + 1),
         None => find_far(slots, 0, near, print),
+    }
+}
+
+/// Looks at each of a few slots.
+#[inline]
+fn find_few<C>(slots: &[Slot<C>], print: u64) -> Result<usize, usize> {
+    match slots.iter().position(|slot| slot.print >= print) {
+        Some(at) if slots[at].print == print => Ok(at),
+        Some(at) => Err(at),
+        None => Err(slots.len()),
     }
 }
 

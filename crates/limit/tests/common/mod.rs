@@ -7,7 +7,9 @@ use tollgate_oracle as oracle;
 
 /// The product's set of the model's policies.
 pub(crate) fn set_of(policies: &[oracle::Policy]) -> PolicySet {
-    let policies = policies.iter().map(|policy| Policy::new(config_of(policy)).expect("a valid policy"));
+    let policies = policies
+        .iter()
+        .map(|policy| Policy::new(config_of(policy)).expect("a valid policy"));
     PolicySet::new(policies.collect()).expect("a valid set")
 }
 

@@ -11,6 +11,8 @@ use tollgate_oracle::Operation;
 
 /// The end of the time that traces play in: far enough from the last instant to look ahead.
 pub(crate) const LATEST_NS: u64 = 1 << 62;
+/// The last instant there is.
+pub(crate) const LAST_NS: u64 = Instant::LAST.as_nanos();
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 pub(crate) const DECADE_NS: u64 = 3_650 * 86_400 * SECOND_NS;
 
