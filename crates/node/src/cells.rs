@@ -34,6 +34,8 @@ pub(crate) struct Cells {
 /// A table by the number of policies its cells hold without a box.
 #[derive(Debug)]
 pub(crate) enum Width {
+    /// One policy for which there is a short way.
+    Plain(Table<Cell<1>, Worth>, Plain),
     One(Table<Cell<1>, Worth>),
     Two(Table<Cell<2>, Worth>),
     Three(Table<Cell<3>, Worth>),
@@ -45,6 +47,7 @@ pub(crate) enum Width {
 macro_rules! on_table {
     ($cells:expr, $table:ident => $run:expr) => {
         match &$cells.width {
+            $crate::cells::Width::Plain($table, _) => $run,
             $crate::cells::Width::One($table) => $run,
             $crate::cells::Width::Two($table) => $run,
             $crate::cells::Width::Three($table) => $run,
@@ -58,6 +61,9 @@ impl Cells {
     pub(crate) fn new(set: Arc<PolicySet>, config: TableConfig, budget: Arc<Budget>) -> Self {
         let worth = Worth(Arc::clone(&set));
         let width = match set.policies().len() {
+            _ if let Some(plain) = set.plain() => {
+                Width::Plain(Table::new(worth, config, budget), plain.clone())
+            }
             1 if set.is_compact() => Width::One(Table::new(worth, config, budget)),
             2 if set.is_compact() => Width::Two(Table::new(worth, config, budget)),
             3 if set.is_compact() => Width::Three(Table::new(worth, config, budget)),
@@ -73,16 +79,13 @@ impl Cells {
         }))
     }
 
-    /// Decides the short way, where there is one.
+    /// Decides the short way for a key that has a cell, where there is a short way.
     #[inline(always)]
     #[allow(clippy::inline_always)] // The short way is worth it only as one function.
     pub(crate) fn take(&self, print: Print, cost: Cost, now: Instant) -> Option<(&Plain, Taken)> {
-        let (Some(plain), Width::One(table)) = (self.set.plain(), &self.width) else { return None };
-        let taken = table.update(print, now.as_nanos(), |cell| match cell {
-            Some(cell) => (plain.take(cell, cost, now), None),
-            None => take_fresh(plain, &self.set, cost, now),
-        });
-        taken.ok().flatten().map(|taken| (plain, taken))
+        let Width::Plain(table, plain) = &self.width else { return None };
+        let taken = table.in_place(print, |cell| plain.take(cell, cost, now))?;
+        Some((plain, taken?))
     }
 
     /// Charges without asking; a cell is made where there is none.
@@ -136,20 +139,6 @@ impl Cells {
     pub(crate) fn drop_fresh(&self, now: Instant, pages: usize) -> usize {
         on_table!(self, table => table.drop_fresh(now.as_nanos(), pages))
     }
-}
-
-/// Decides the short way for a key never seen; returns the cell to write.
-#[cold]
-fn take_fresh(
-    plain: &Plain,
-    set: &PolicySet,
-    cost: Cost,
-    now: Instant,
-) -> (Option<Taken>, Option<Cell<1>>) {
-    let mut cell = Cell::fresh(set);
-    let taken = plain.take(&mut cell, cost, now);
-    let admitted = taken.is_some_and(|taken| plain.admits(taken));
-    (taken, admitted.then_some(cell))
 }
 
 /// Decides for a cell that may not be there; returns the cell to write where it was not.

@@ -49,6 +49,8 @@ pub struct Node {
     cells: Box<[Cells]>,
     /// Contracts that a bare key binds: their place, and whether they count by it.
     bare: Box<[(usize, bool)]>,
+    /// The contract that every bare key binds and no other does, where keys need no lot.
+    lone: Option<usize>,
     seed: Seed,
     /// Gives keys their lots: the same on every node and after every start, so no secret.
     lots: Seed,
@@ -69,10 +71,15 @@ impl Node {
         });
         let cells = cells.collect();
         let bare = contracts.as_slice().iter().enumerate().filter(|(_, contract)| contract.binds_bare_keys());
-        let bare = bare.map(|(place, contract)| (place, !contract.key.is_empty())).collect();
+        let bare: Box<[_]> = bare.map(|(place, contract)| (place, !contract.key.is_empty())).collect();
+        let staged = |place: usize| contracts.get(place).is_some_and(|c| c.policy_set().is_staged());
+        let lone = match *bare {
+            [(place, true)] if !staged(place) => Some(place),
+            _ => None,
+        };
         let ids = Ids::new(config.ids_max);
         let lots = Seed::new([0, 0]);
-        Self { contracts, cells, bare, seed, lots, budget, ids }
+        Self { contracts, cells, bare, lone, seed, lots, budget, ids }
     }
 
     /// The contracts, by place.
@@ -84,11 +91,17 @@ impl Node {
     #[inline]
     pub fn check(&self, key: Key<'_>, cost: Cost, now: Instant) -> Answer {
         let ask = Ask { cost, now };
-        if let ([(contract, true)], Key::Word(_) | Key::Text(_)) = (&*self.bare, key)
-            && let Some(bound) = self.bound(*contract, |seed| bare_print(seed, key))
-        {
-            return decide_one(bound, ask);
+        match self.lone() {
+            Some(bound) if !matches!(key, Key::Entries(_)) => {
+                decide_one(Bound { print: bare_print(&self.seed, key), ..bound }, ask)
+            }
+            Some(_) | None => self.check_any(key, ask),
         }
+    }
+
+    /// Decides one request, whatever its key and however many contracts bind it.
+    #[inline(never)]
+    fn check_any(&self, key: Key<'_>, ask: Ask) -> Answer {
         decide(&self.bind(key), ask)
     }
 
@@ -100,7 +113,7 @@ impl Node {
         mut answer: impl FnMut(Answer),
     ) {
         let bare = |request: &(Key<'_>, Cost)| !matches!(request.0, Key::Entries(_));
-        let Some(bound) = self.lone_bare_contract().filter(|_| requests.iter().all(bare)) else {
+        let Some(bound) = self.lone().filter(|_| requests.iter().all(bare)) else {
             return requests.iter().for_each(|(key, cost)| answer(self.check(*key, *cost, now)));
         };
         for chunk in requests.chunks(batch::CHUNK) {
@@ -208,10 +221,11 @@ impl Node {
         Some(Bound { contract, cells, print: print(&self.seed), lot })
     }
 
-    /// The contract that every bare key binds and no other does, where keys need no lot.
-    fn lone_bare_contract(&self) -> Option<Bound<'_>> {
-        let [(contract, true)] = *self.bare else { return None };
-        let cells = self.cells.get(contract).filter(|cells| !cells.set.is_staged())?;
+    /// The lone contract, without a print yet.
+    #[inline]
+    fn lone(&self) -> Option<Bound<'_>> {
+        let contract = self.lone?;
+        let cells = self.cells.get(contract)?;
         Some(Bound { contract, cells, print: Print(0), lot: Lot::ALWAYS })
     }
 }

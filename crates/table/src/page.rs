@@ -74,6 +74,13 @@ impl<C> Page<C> {
         find_beyond(slots, start, print)
     }
 
+    /// The cell of the print, if it is here.
+    #[inline]
+    pub(crate) fn present(&mut self, print: u64) -> Option<&mut C> {
+        let at = self.find(print).ok()?;
+        self.cell_mut(at)
+    }
+
     /// Starts fetching the lines in which the print is expected.
     #[inline]
     pub(crate) fn prefetch(&self, print: u64) {

@@ -1,0 +1,195 @@
+//! The address of the client behind trusted proxies.
+//!
+//! Every proxy appends the address it was called from, so a forwarding header is read from its right end and only as
+//! far as its writers are trusted; what stands further left was written by whoever called them, and is never looked
+//! at. Not here: the address of the peer itself, which only the server knows (see `by_address`).
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::{FORWARDED, HeaderMap, HeaderName};
+
+use crate::network::{Network, masked};
+
+/// How a client's address is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientAddress {
+    /// Who is trusted to write the header.
+    pub trust: Trust,
+    /// The header they write.
+    pub header: ForwardingHeader,
+    /// How many first bits of an IPv6 address make a client; more than 128 count as 128.
+    pub ipv6_prefix: u8,
+}
+
+impl Default for ClientAddress {
+    /// Nobody is trusted, and a /64 of IPv6 is one client, as that is what one customer gets at least.
+    fn default() -> Self {
+        let header = ForwardingHeader::XForwardedFor;
+        Self {
+            trust: Trust::Nobody,
+            header,
+            ipv6_prefix: 64,
+        }
+    }
+}
+
+/// Whose word is taken for the address that called them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Nobody's: the client is the peer, whatever a header says.
+    Nobody,
+    /// That many proxies in a row, the nearest of which is the peer. Only for servers that nobody can reach past
+    /// these proxies: a caller that skips one of them writes an entry that is trusted.
+    Hops(usize),
+    /// Proxies in these networks. Safe also for servers that others can reach.
+    Networks(Vec<Network>),
+}
+
+/// The header that proxies append to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForwardingHeader {
+    /// `X-Forwarded-For`, a list of addresses.
+    XForwardedFor,
+    /// `Forwarded` of RFC 7239, whose `for` is taken.
+    Forwarded,
+}
+
+impl ClientAddress {
+    /// The client of a request that came from `peer` with these headers.
+    ///
+    /// An entry that is missing or no address ends the search at the nearest good one, the peer at the latest.
+    ///
+    /// ```
+    /// use http::{HeaderMap, HeaderValue};
+    /// use tollgate_client::{ClientAddress, Trust};
+    ///
+    /// let behind_one_proxy = ClientAddress { trust: Trust::Hops(1), ..ClientAddress::default() };
+    /// let mut headers = HeaderMap::new();
+    /// headers.insert("x-forwarded-for", HeaderValue::from_static("1.1.1.1, 203.0.113.9"));
+    ///
+    /// // The client said it was 1.1.1.1; the proxy saw 203.0.113.9.
+    /// let client = behind_one_proxy.of([10, 0, 0, 1].into(), &headers);
+    /// assert_eq!(client.to_string(), "203.0.113.9");
+    /// ```
+    pub fn of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let mut client = peer.to_canonical();
+        let mut entries = self.header.entries_from_the_right(headers);
+        for hop in 0..HOPS_MAX {
+            if !self.trust.covers(hop, client) {
+                break;
+            }
+            let Some(Some(address)) = entries.next() else {
+                break;
+            };
+            client = address;
+        }
+        self.grouped(client)
+    }
+
+    /// The address that stands for all addresses of its client.
+    fn grouped(&self, client: IpAddr) -> IpAddr {
+        match client {
+            IpAddr::V4(_) => client,
+            IpAddr::V6(_) => masked(client, self.ipv6_prefix),
+        }
+    }
+}
+
+impl Trust {
+    /// Whether the word of the proxy at `address` is taken, which is that many hops from the peer.
+    fn covers(&self, hop: usize, address: IpAddr) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Hops(hops) => hop < *hops,
+            Self::Networks(networks) => networks.iter().any(|network| network.contains(address)),
+        }
+    }
+}
+
+impl ForwardingHeader {
+    /// The addresses from the nearest to the farthest, all header lines together; `None` for what is no address.
+    ///
+    /// Each is told by what stands to its right alone, so nobody further left can change it.
+    fn entries_from_the_right(self, headers: &HeaderMap) -> impl Iterator<Item = Option<IpAddr>> {
+        let (name, split, parse): (_, Split, Parse) = match self {
+            Self::XForwardedFor => (X_FORWARDED_FOR, rsplit_at_comma, address_of),
+            Self::Forwarded => (FORWARDED, rsplit_at_unquoted_comma, forwarded_for),
+        };
+        let lines = headers
+            .get_all(name)
+            .into_iter()
+            .rev()
+            .map(http::HeaderValue::as_bytes);
+        let elements = lines.flat_map(move |line| {
+            let mut rest = Some(line);
+            std::iter::from_fn(move || {
+                let (before, element) = split(rest?);
+                rest = before;
+                Some(element)
+            })
+        });
+        elements.map(move |element| parse(std::str::from_utf8(element).ok()?.trim()))
+    }
+}
+
+/// Takes the last element off a list: what is before it, if there is a comma, and the element.
+type Split = fn(&[u8]) -> (Option<&[u8]>, &[u8]);
+type Parse = fn(&str) -> Option<IpAddr>;
+
+fn rsplit_at_comma(line: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    rsplit_where(line, |byte| byte == b',')
+}
+
+fn rsplit_at_unquoted_comma(line: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    let mut quoted = false;
+    rsplit_where(line, |byte| {
+        quoted ^= byte == b'"';
+        byte == b',' && !quoted
+    })
+}
+
+fn rsplit_where(line: &[u8], mut cut: impl FnMut(u8) -> bool) -> (Option<&[u8]>, &[u8]) {
+    match line.iter().rposition(|byte| cut(*byte)) {
+        Some(comma) => {
+            let (before, after) = line.split_at(comma);
+            (Some(before), after.get(1..).unwrap_or_default())
+        }
+        None => (None, line),
+    }
+}
+
+/// The address of one element, with or without port and brackets.
+fn address_of(text: &str) -> Option<IpAddr> {
+    let bare = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let address = match bare {
+        Some(bare) => bare.parse().ok().map(IpAddr::V6),
+        None => text.parse().ok(),
+    };
+    let address = address.or_else(|| text.parse().ok().map(|socket: SocketAddr| socket.ip()));
+    address.map(|address| address.to_canonical())
+}
+
+/// The address in the `for` of one element of `Forwarded`; names and `unknown` are none.
+fn forwarded_for(element: &str) -> Option<IpAddr> {
+    let pairs = element.split(';').filter_map(|pair| pair.split_once('='));
+    let mut values = pairs.filter(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
+    let (_, value) = values.next()?;
+    // Two of them are against the rules, and nobody knows which one was meant.
+    if values.next().is_some() {
+        return None;
+    }
+    let value = value.trim();
+    let unquoted = value
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    address_of(unquoted.unwrap_or(value))
+}
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// The longest row of proxies that is followed.
+const HOPS_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Refusals as HTTP says them: a status, and a body of type `application/problem+json` (RFC 9457).
+//!
+//! Not here: other body types. Whoever needs one builds it from the answer.
+
+use http::StatusCode;
+
+use crate::headers::quoted;
+use crate::report::{Line, Refusal, Report};
+
+impl Report {
+    /// The status of the refusal, if it is one: 429, or 503 where the limiter has no room for the key.
+    pub const fn status(&self) -> Option<StatusCode> {
+        match self.refusal {
+            Some(Refusal::Later(_) | Refusal::Never) => Some(StatusCode::TOO_MANY_REQUESTS),
+            Some(Refusal::Full(_)) => Some(StatusCode::SERVICE_UNAVAILABLE),
+            None => None,
+        }
+    }
+
+    /// The body of the refusal, if it is one.
+    pub fn problem(&self) -> Option<String> {
+        let status = self.status()?;
+        let violated = self.lines.iter().filter(|line| line.refused);
+        let violated: Vec<String> = violated.map(|line| quoted(&line.label)).collect();
+        let problem = Problem {
+            kind: self.kind(),
+            title: self.title(),
+            status,
+            detail: &self.detail(),
+            more: &format!(",\"violated-policies\":[{}]", violated.join(",")),
+        };
+        Some(problem.to_json())
+    }
+
+    const fn kind(&self) -> &'static str {
+        match self.refusal {
+            Some(Refusal::Full(_)) => {
+                "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+            }
+            Some(Refusal::Later(_) | Refusal::Never) | None => {
+                "https://iana.org/assignments/http-problem-types#quota-exceeded"
+            }
+        }
+    }
+
+    const fn title(&self) -> &'static str {
+        match self.refusal {
+            Some(Refusal::Full(_)) => "Capacity is reduced for the moment",
+            Some(Refusal::Later(_) | Refusal::Never) | None => "Quota exceeded",
+        }
+    }
+
+    fn detail(&self) -> String {
+        let by = self
+            .lines
+            .iter()
+            .find(|line| line.refused)
+            .map(describe)
+            .unwrap_or_default();
+        match self.refusal {
+            Some(Refusal::Later(after)) => {
+                format!("Too little is left{by}. Try again in {after} s.")
+            }
+            Some(Refusal::Full(after)) => {
+                format!("There is no room to count another client. Try again in {after} s.")
+            }
+            Some(Refusal::Never) => format!("The request costs more than can ever be left{by}."),
+            None => String::new(),
+        }
+    }
+}
+
+/// The body for a request that does not say who it is from.
+pub(crate) fn no_key() -> String {
+    let problem = Problem {
+        kind: "about:blank",
+        title: "Bad Request",
+        status: StatusCode::BAD_REQUEST,
+        detail: "The request does not say who it is from, so it cannot be counted.",
+        more: "",
+    };
+    problem.to_json()
+}
+
+fn describe(line: &Line) -> String {
+    match line.window {
+        Some(window) => format!(" of {} ({} in {window} s)", quoted(&line.label), line.quota),
+        None => format!(" of {}", quoted(&line.label)),
+    }
+}
+
+struct Problem<'a> {
+    kind: &'a str,
+    title: &'a str,
+    status: StatusCode,
+    detail: &'a str,
+    /// More members, each after a comma.
+    more: &'a str,
+}
+
+impl Problem<'_> {
+    fn to_json(&self) -> String {
+        let Self {
+            kind,
+            title,
+            status,
+            detail,
+            more,
+        } = self;
+        let (kind, title, detail) = (quoted(kind), quoted(title), quoted(detail));
+        let status = status.as_u16();
+        format!(
+            "{{\"type\":{kind},\"title\":{title},\"status\":{status},\"detail\":{detail}{more}}}"
+        )
+    }
+}

@@ -1,0 +1,121 @@
+//! The future of a counted request: refused, held back, or passed on.
+//!
+//! Not here: the decision (`judge`).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use http::header::HeaderMap;
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tollgate_node::Answer;
+use tower::Service;
+
+use crate::headers;
+use crate::judge::Refused;
+
+/// Ends when a delayed request may pass. Dropped before, it gives the charge back.
+pub(crate) type Delay = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// What waits for the end of a delay.
+pub(crate) struct Delayed<S, ReqBody> {
+    pub(crate) service: S,
+    pub(crate) request: Request<ReqBody>,
+    pub(crate) headers: HeaderMap,
+}
+
+pin_project! {
+    /// The response of a [`RateLimit`](crate::RateLimit) service.
+    pub struct ResponseFuture<S, ReqBody>
+    where
+        S: Service<Request<ReqBody>>,
+    {
+        #[pin]
+        state: State<S, ReqBody>,
+    }
+}
+
+pin_project! {
+    #[project = StateProjection]
+    enum State<S, ReqBody>
+    where
+        S: Service<Request<ReqBody>>,
+    {
+        Refused { refused: Option<Refused> },
+        Delayed { delay: Delay, delayed: Option<Delayed<S, ReqBody>> },
+        Called { #[pin] future: S::Future, headers: HeaderMap },
+    }
+}
+
+impl<S, ReqBody> ResponseFuture<S, ReqBody>
+where
+    S: Service<Request<ReqBody>>,
+{
+    pub(crate) const fn refused(refused: Refused) -> Self {
+        Self {
+            state: State::Refused {
+                refused: Some(refused),
+            },
+        }
+    }
+
+    pub(crate) const fn delayed(delay: Delay, delayed: Delayed<S, ReqBody>) -> Self {
+        Self {
+            state: State::Delayed {
+                delay,
+                delayed: Some(delayed),
+            },
+        }
+    }
+
+    pub(crate) const fn called(future: S::Future, headers: HeaderMap) -> Self {
+        Self {
+            state: State::Called { future, headers },
+        }
+    }
+}
+
+impl<S, ReqBody, ResBody> Future for ResponseFuture<S, ReqBody>
+where
+    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+    ResBody: From<String>,
+{
+    type Output = Result<Response<ResBody>, S::Error>;
+
+    #[allow(
+        clippy::expect_used,
+        reason = "a future polled after its end is a bug of the caller"
+    )]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.project().state;
+        loop {
+            let next = match state.as_mut().project() {
+                StateProjection::Refused { refused } => {
+                    let refused = refused.take().expect("polled after it was ready");
+                    return Poll::Ready(Ok(refused.into_response()));
+                }
+                StateProjection::Called { future, headers } => {
+                    let mut response = ready!(future.poll(context))?;
+                    headers::merge(headers, response.headers_mut());
+                    return Poll::Ready(Ok(response));
+                }
+                StateProjection::Delayed { delay, delayed } => {
+                    let answer = ready!(delay.as_mut().poll(context));
+                    let delayed = delayed.take().expect("the state changes when it is taken");
+                    let Delayed {
+                        mut service,
+                        mut request,
+                        headers,
+                    } = delayed;
+                    request.extensions_mut().insert(answer);
+                    State::Called {
+                        future: service.call(request),
+                        headers,
+                    }
+                }
+            };
+            state.set(next);
+        }
+    }
+}
