@@ -36,9 +36,15 @@ impl AsKey for String {
 
 impl<K: AsKey, C: Clock + Default + 'static, const N: usize> Subject<K> for Tollgate<C, N> {
     fn build(limit: Limit) -> Self {
-        let policies = vec![policy(limit); N].into_iter().map(Policy::new).collect::<Result<_, _>>();
+        let policies = vec![policy(limit); N]
+            .into_iter()
+            .map(Policy::new)
+            .collect::<Result<_, _>>();
         let contracts = policies.and_then(Contracts::for_every_key);
-        let config = LimiterConfig { bytes_max: BYTES_MAX, ..LimiterConfig::default() };
+        let config = LimiterConfig {
+            bytes_max: BYTES_MAX,
+            ..LimiterConfig::default()
+        };
         let limiter = contracts
             .map_err(Into::into)
             .and_then(|contracts| Limiter::with(contracts, config, C::default()));
@@ -60,7 +66,9 @@ impl<K: AsKey, C: Clock + Default + 'static, const N: usize> Subject<K> for Toll
             request.0 = key.key();
         }
         let mut passed = 0;
-        self.0.check_many(&requests, |answer| passed += usize::from(answer.is_allowed()));
+        self.0.check_many(&requests, |answer| {
+            passed += usize::from(answer.is_allowed());
+        });
         Some(passed)
     }
 

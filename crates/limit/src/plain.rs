@@ -2,6 +2,8 @@
 //!
 //! It answers exactly as `bucket` does, or not at all: whatever is out of the ordinary is left to the long way.
 
+use core::num::NonZeroU64;
+
 use crate::bucket::Bucket;
 use crate::cell::Cell;
 use crate::config::{Algorithm, OnLimit};
@@ -14,8 +16,8 @@ use crate::time::{Instant, Span};
 pub struct Plain {
     limit: u64,
     burst: u64,
-    token_grains: u64,
-    refill_grains: u64,
+    token_grains: NonZeroU64,
+    refill_grains: NonZeroU64,
     depth: u64,
 }
 
@@ -40,8 +42,8 @@ impl Plain {
         Some(Self {
             limit,
             burst: bucket.burst(),
-            token_grains,
-            refill_grains,
+            token_grains: NonZeroU64::new(token_grains)?,
+            refill_grains: NonZeroU64::new(refill_grains)?,
             depth,
         })
     }
@@ -60,12 +62,12 @@ impl Plain {
         let before = Instant::from_stored(*at);
         let now = now.max(before);
         let elapsed = now.as_nanos() - before.as_nanos();
-        let gained = elapsed.checked_mul(self.refill_grains);
+        let gained = elapsed.checked_mul(self.refill_grains.get());
         let spent = gained.map_or(0, |gained| word.saturating_sub(gained));
         if tokens > self.burst || tokens == 0 {
             return None;
         }
-        let after = spent.checked_add(tokens * self.token_grains)?;
+        let after = spent.checked_add(tokens * self.token_grains.get())?;
         if after <= self.depth {
             *at = now.to_stored();
             *word = after;
@@ -92,7 +94,7 @@ impl Plain {
 
     /// Whole tokens left after a request that was admitted.
     #[inline]
-    pub const fn remaining(&self, taken: Taken) -> u64 {
+    pub fn remaining(&self, taken: Taken) -> u64 {
         self.depth.saturating_sub(taken.after) / self.token_grains
     }
 
@@ -166,8 +168,8 @@ impl Plain {
     #[inline]
     fn nanos_to_refill(&self, grains: u64) -> Span {
         let nanos = match self.refill_grains {
-            1 => grains,
-            several => grains.div_ceil(several),
+            NonZeroU64::MIN => grains,
+            several => grains.div_ceil(several.get()),
         };
         Span::from_nanos(u128::from(nanos))
     }

@@ -1,6 +1,6 @@
 //! What a node answers, and the receipt by which an answer can be settled.
 
-use tollgate_limit::{Decision, Plain, Span, Taken, Verdict};
+use tollgate_limit::{Outcome, Plain, Span, Taken, Verdict};
 use tollgate_table::Print;
 
 /// The answer to one request.
@@ -43,16 +43,22 @@ impl Answer {
     /// The answer to a key for which the table has no room.
     pub(crate) fn full() -> Self {
         Self {
-            verdict: Verdict::Deny { retry_after: RETRY_WHEN_FULL },
+            verdict: Verdict::Deny {
+                retry_after: RETRY_WHEN_FULL,
+            },
             refused_by: Some(RefusedBy::FullTable),
             ..Self::unbound()
         }
     }
 
-    /// The answer to a request that a plain contract admitted.
+    /// The answer to a request that was decided the short way.
     #[inline(always)]
     #[allow(clippy::inline_always)] // The short way is worth it only as one function.
-    pub(crate) fn admitted(contract: usize, print: Print, plain: &Plain, taken: Taken) -> Self {
+    pub(crate) fn taken(place: Place, plain: &Plain, taken: Taken) -> Self {
+        if !plain.admits(taken) {
+            return Self::of(place, &plain.outcome(taken));
+        }
+        let Place { contract, print } = place;
         Self {
             verdict: Verdict::Allow,
             refused_by: None,
@@ -61,22 +67,33 @@ impl Answer {
             remaining: plain.remaining(taken),
             reset_after: plain.reset_after(taken),
             shadowed: false,
-            receipt: Receipt::One(Booking { contract, print, receipt: plain.receipt(taken) }),
+            receipt: Receipt::One(Booking {
+                contract,
+                print,
+                receipt: plain.receipt(taken),
+            }),
         }
     }
 
     /// The answer of the one contract that binds a request.
-    pub(crate) fn of(booking: Booking, decision: &Decision, shadowed: u64) -> Self {
-        let contract = booking.contract;
+    #[inline(never)]
+    pub(crate) fn of(Place { contract, print }: Place, outcome: &Outcome) -> Self {
+        let decision = &outcome.decision;
         Self {
             verdict: decision.verdict,
-            refused_by: decision.refused_by.map(|policy| RefusedBy::Policy { contract, policy }),
+            refused_by: decision
+                .refused_by
+                .map(|policy| RefusedBy::Policy { contract, policy }),
             contract: Some(contract),
             limit: decision.limit,
             remaining: decision.remaining,
             reset_after: decision.reset_after,
-            shadowed: shadowed != 0,
-            receipt: Receipt::One(booking),
+            shadowed: outcome.shadowed != 0,
+            receipt: Receipt::One(Booking {
+                contract,
+                print,
+                receipt: outcome.receipt,
+            }),
         }
     }
 
@@ -84,6 +101,13 @@ impl Answer {
     pub const fn is_allowed(&self) -> bool {
         self.verdict.is_allowed()
     }
+}
+
+/// A contract, and a key's print in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) contract: usize,
+    pub(crate) print: Print,
 }
 
 /// Who refused a request.

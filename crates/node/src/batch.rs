@@ -3,9 +3,9 @@
 use tollgate_limit::{Cell, Cost, Instant};
 use tollgate_table::{Print, Table};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Place};
 use crate::cells::{Worth, check_cell, on_table};
-use crate::decide::{Bound, answer_one};
+use crate::decide::Bound;
 
 /// Requests whose cells are fetched together.
 pub(crate) const CHUNK: usize = 32;
@@ -39,14 +39,25 @@ fn check_table<const N: usize>(
         *print = request.print;
     }
     let prints = prints.get(..requests.len()).unwrap_or(&prints);
+    let (set, plain) = (&*bound.cells.set, bound.cells.set.plain());
     table.update_many(prints, now.as_nanos(), |index, cell| {
         let (Ok(cell), Some(request)) = (cell, requests.get(index)) else {
             answer(Answer::full());
             return None;
         };
-        let (outcome, made) = check_cell(&bound.cells.set, cell, request.cost, now, bound.lot);
-        answer(answer_one(&Bound { print: request.print, ..bound }, &outcome));
+        let place = Place {
+            contract: bound.contract,
+            print: request.print,
+        };
+        let mut cell = cell;
+        if let (Some(plain), Some(cell)) = (plain, &mut cell)
+            && let Some(taken) = plain.take(cell, request.cost, now)
+        {
+            answer(Answer::taken(place, plain, taken));
+            return None;
+        }
+        let (outcome, made) = check_cell(set, cell, request.cost, now, bound.lot);
+        answer(Answer::of(place, &outcome));
         made
     });
 }
-

@@ -4,9 +4,7 @@
 
 use std::sync::Arc;
 
-use tollgate_limit::{
-    Cell, Cost, Instant, Lot, Outcome, Plain, PolicySet, Receipt, Status, Taken,
-};
+use tollgate_limit::{Cell, Cost, Instant, Lot, Outcome, Plain, PolicySet, Receipt, Status, Taken};
 use tollgate_table::{Budget, Counters, Full, Print, Rules, Table, TableConfig};
 
 /// Tells the table what a cell of these policies is worth.
@@ -73,7 +71,13 @@ impl Cells {
     }
 
     /// Decides one request for one cell and charges it.
-    pub(crate) fn check(&self, print: Print, cost: Cost, now: Instant, lot: Lot) -> Result<Outcome, Full> {
+    pub(crate) fn check(
+        &self,
+        print: Print,
+        cost: Cost,
+        now: Instant,
+        lot: Lot,
+    ) -> Result<Outcome, Full> {
         on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
             check_cell(&self.set, cell, cost, now, lot)
         }))
@@ -82,9 +86,16 @@ impl Cells {
     /// Decides the short way for a key that has a cell, where there is a short way.
     #[inline(always)]
     #[allow(clippy::inline_always)] // The short way is worth it only as one function.
-    pub(crate) fn take(&self, print: Print, cost: Cost, now: Instant) -> Option<(&Plain, Taken)> {
-        let Width::Plain(table, plain) = &self.width else { return None };
-        let taken = table.in_place(print, |cell| plain.take(cell, cost, now))?;
+    pub(crate) fn take(
+        &self,
+        print: Print,
+        cost: Cost,
+        now: impl Fn() -> Instant,
+    ) -> Option<(&Plain, Taken)> {
+        let Width::Plain(table, plain) = &self.width else {
+            return None;
+        };
+        let taken = table.in_place(print, |cell| plain.take(cell, cost, now()))?;
         Some((plain, taken?))
     }
 
@@ -106,7 +117,8 @@ impl Cells {
         actual: Cost,
         now: Instant,
     ) -> Result<(), Full> {
-        let less = receipt.charged != 0 && actual.tokens() <= receipt.cost;
+        // Only what was charged is settled, and giving back needs no cell.
+        let less = receipt.charged == 0 || actual.tokens() <= receipt.cost;
         on_table!(self, table => if less {
             touch(table, print, now, |cell| self.set.settle(cell, receipt, actual, now));
             Ok(())
@@ -150,15 +162,13 @@ pub(crate) fn check_cell<const N: usize>(
     now: Instant,
     lot: Lot,
 ) -> (Outcome, Option<Cell<N>>) {
-    match cell {
-        Some(cell) => (set.check(cell, cost, now, lot), None),
-        None => {
-            let mut cell = Cell::fresh(set);
-            let outcome = set.check(&mut cell, cost, now, lot);
-            let written = outcome.receipt.charged != 0;
-            (outcome, written.then_some(cell))
-        }
+    if let Some(cell) = cell {
+        return (set.check(cell, cost, now, lot), None);
     }
+    let mut cell = Cell::fresh(set);
+    let outcome = set.check(&mut cell, cost, now, lot);
+    let written = outcome.receipt.charged != 0;
+    (outcome, written.then_some(cell))
 }
 
 /// Changes the cell of a key, making one where there is none.
@@ -169,13 +179,13 @@ fn edit<const N: usize>(
     now: Instant,
     change: impl Fn(&mut Cell<N>),
 ) -> Result<(), Full> {
-    table.update(print, now.as_nanos(), |cell| match cell {
-        Some(cell) => (change(cell), None),
-        None => {
-            let mut cell = Cell::fresh(set);
-            change(&mut cell);
-            ((), Some(cell))
+    table.update(print, now.as_nanos(), |cell| {
+        if let Some(cell) = cell {
+            return (change(cell), None);
         }
+        let mut cell = Cell::fresh(set);
+        change(&mut cell);
+        ((), Some(cell))
     })
 }
 

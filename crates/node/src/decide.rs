@@ -3,10 +3,12 @@
 //! The cells are entered one inside the other, in the order of the contracts, and charged on the way out: nobody
 //! sees a request that is half charged, and since every request enters in the same order no two wait for each other.
 
-use tollgate_limit::{Cell, Cost, Decision, Instant, Lot, Outcome, PolicySet, Receipt as Charge, Span, Verdict};
+use tollgate_limit::{
+    Cell, Cost, Decision, Instant, Lot, Outcome, PolicySet, Receipt as Charge, Span, Verdict,
+};
 use tollgate_table::{Full, Print, Table};
 
-use crate::answer::{Answer, Booking, Receipt, RefusedBy};
+use crate::answer::{Answer, Booking, Place, Receipt, RefusedBy};
 use crate::cells::{Cells, Worth, on_table};
 
 /// One contract that binds a request, and the key's print in it.
@@ -34,20 +36,8 @@ pub(crate) fn decide(bound: &[Bound<'_>], ask: Ask) -> Answer {
     }
 }
 
-/// One contract and one key, the short way where there is one.
-#[inline]
-pub(crate) fn decide_one(bound: Bound<'_>, ask: Ask) -> Answer {
-    let Bound { contract, cells, print, .. } = bound;
-    match cells.take(print, ask.cost, ask.now) {
-        Some((plain, taken)) if plain.admits(taken) => Answer::admitted(contract, print, plain, taken),
-        Some((plain, taken)) => answer_one(&bound, &plain.outcome(taken)),
-        None => decide_any(bound, ask),
-    }
-}
-
-/// One contract and one key, the long way.
-#[inline(never)]
-fn decide_any(bound: Bound<'_>, ask: Ask) -> Answer {
+/// One contract and one key.
+fn decide_one(bound: Bound<'_>, ask: Ask) -> Answer {
     match bound.cells.check(bound.print, ask.cost, ask.now, bound.lot) {
         Ok(outcome) => answer_one(&bound, &outcome),
         Err(Full) => Answer::full(),
@@ -55,11 +45,11 @@ fn decide_any(bound: Bound<'_>, ask: Ask) -> Answer {
 }
 
 /// The answer of one contract.
-#[inline(never)]
 pub(crate) fn answer_one(bound: &Bound<'_>, outcome: &Outcome) -> Answer {
-    let Bound { contract, print, .. } = *bound;
-    let booking = Booking { contract, print, receipt: outcome.receipt };
-    Answer::of(booking, &outcome.decision, outcome.shadowed)
+    let Bound {
+        contract, print, ..
+    } = *bound;
+    Answer::of(Place { contract, print }, outcome)
 }
 
 fn decide_several(bound: &[Bound<'_>], ask: Ask) -> Answer {
@@ -72,7 +62,9 @@ fn decide_several(bound: &[Bound<'_>], ask: Ask) -> Answer {
 
 /// Enters the first cell, asks the rest, and charges the first by what all of them said.
 fn enter(bound: &[Bound<'_>], ask: Ask, tally: &mut Tally) -> Result<(), Full> {
-    let Some((first, rest)) = bound.split_first() else { return Ok(()) };
+    let Some((first, rest)) = bound.split_first() else {
+        return Ok(());
+    };
     on_table!(first.cells, table => enter_table(table, first, rest, ask, tally))
 }
 
@@ -93,8 +85,14 @@ fn enter_table<const N: usize>(
             return (Err(full), None);
         }
         let receipt = charge(set, cell, &outcome, ask, tally.verdict);
-        let Bound { contract, print, .. } = *first;
-        tally.bookings.push(Booking { contract, print, receipt });
+        let Bound {
+            contract, print, ..
+        } = *first;
+        tally.bookings.push(Booking {
+            contract,
+            print,
+            receipt,
+        });
         if !tally.verdict.is_allowed() {
             let left = set.probe(cell, ask.cost, ask.now, first.lot);
             tally.add_refused(contract, &left);
@@ -158,8 +156,17 @@ impl Tally {
 
     fn add(&mut self, contract: usize, outcome: &Outcome) {
         let decision = &outcome.decision;
-        let Decision { limit, remaining, .. } = *decision;
-        lower(&mut self.charged, Least { contract, limit, remaining });
+        let Decision {
+            limit, remaining, ..
+        } = *decision;
+        lower(
+            &mut self.charged,
+            Least {
+                contract,
+                limit,
+                remaining,
+            },
+        );
         self.shadowed |= outcome.shadowed != 0;
         if let (None, Some(policy)) = (self.refused_by, decision.refused_by) {
             self.refused_by = Some(RefusedBy::Policy { contract, policy });
@@ -170,12 +177,23 @@ impl Tally {
     /// Adds how a contract stands once the refused request has been counted where refusals count.
     fn add_refused(&mut self, contract: usize, left: &Outcome) {
         let Decision { limit, verdict, .. } = left.decision;
-        lower(&mut self.uncharged, Least { contract, limit, remaining: left.remaining_before });
+        lower(
+            &mut self.uncharged,
+            Least {
+                contract,
+                limit,
+                remaining: left.remaining_before,
+            },
+        );
         self.verdict = graver(self.verdict, verdict);
     }
 
     fn answer(mut self) -> Answer {
-        let least = if self.verdict.is_allowed() { self.charged } else { self.uncharged };
+        let least = if self.verdict.is_allowed() {
+            self.charged
+        } else {
+            self.uncharged
+        };
         self.bookings.reverse();
         Answer {
             verdict: self.verdict,
@@ -201,13 +219,15 @@ fn graver(a: Verdict, b: Verdict) -> Verdict {
     let longer = |a: Span, b: Span| a.max(b);
     match (a, b) {
         (Verdict::Never, _) | (_, Verdict::Never) => Verdict::Never,
-        (Verdict::Deny { retry_after: a }, Verdict::Deny { retry_after: b }) => {
-            Verdict::Deny { retry_after: longer(a, b) }
-        }
+        (Verdict::Deny { retry_after: a }, Verdict::Deny { retry_after: b }) => Verdict::Deny {
+            retry_after: longer(a, b),
+        },
         (Verdict::Deny { retry_after }, _) | (_, Verdict::Deny { retry_after }) => {
             Verdict::Deny { retry_after }
         }
-        (Verdict::Delay { wait: a }, Verdict::Delay { wait: b }) => Verdict::Delay { wait: longer(a, b) },
+        (Verdict::Delay { wait: a }, Verdict::Delay { wait: b }) => {
+            Verdict::Delay { wait: longer(a, b) }
+        }
         (Verdict::Delay { wait }, Verdict::Allow) | (Verdict::Allow, Verdict::Delay { wait }) => {
             Verdict::Delay { wait }
         }

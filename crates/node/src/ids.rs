@@ -32,7 +32,9 @@ impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown => f.write_str("no open reservation has this id; it may have expired"),
-            Self::SettledOtherwise { actual } => write!(f, "the reservation was settled at {actual} before"),
+            Self::SettledOtherwise { actual } => {
+                write!(f, "the reservation was settled at {actual} before")
+            }
             Self::OtherKind => f.write_str("the id was used for another kind of operation"),
             Self::TooManyIds => f.write_str("too many ids are remembered; try again later"),
         }
@@ -45,7 +47,10 @@ impl core::error::Error for IdError {}
 #[derive(Clone, Debug)]
 enum Entry {
     /// A reservation: the answer it got, and what it was settled at.
-    Reservation { answer: Answer, settled: Option<u64> },
+    Reservation {
+        answer: Answer,
+        settled: Option<u64>,
+    },
     /// A check or a write that was done, with the answer where it had one.
     Done(Option<Answer>),
 }
@@ -88,11 +93,17 @@ impl Node {
         match ledger.get_mut(id, now) {
             None => Err(IdError::Unknown),
             Some(Entry::Done(_)) => Err(IdError::OtherKind),
-            Some(Entry::Reservation { answer, .. }) if !answer.is_allowed() => Err(IdError::Unknown),
-            Some(Entry::Reservation { settled: Some(before), .. }) if *before == tokens => Ok(()),
-            Some(Entry::Reservation { settled: Some(before), .. }) => {
-                Err(IdError::SettledOtherwise { actual: *before })
+            Some(Entry::Reservation { answer, .. }) if !answer.is_allowed() => {
+                Err(IdError::Unknown)
             }
+            Some(Entry::Reservation {
+                settled: Some(before),
+                ..
+            }) if *before == tokens => Ok(()),
+            Some(Entry::Reservation {
+                settled: Some(before),
+                ..
+            }) => Err(IdError::SettledOtherwise { actual: *before }),
             Some(Entry::Reservation { answer, settled }) => {
                 *settled = Some(tokens);
                 self.settle(&answer.receipt, actual, now);
@@ -178,7 +189,9 @@ impl Node {
         now: Instant,
         run: impl FnOnce() -> Option<Answer>,
     ) -> Result<Option<Answer>, IdError> {
-        match self.once(id, now.saturating_add(REMEMBERED), now, || Entry::Done(run()))? {
+        match self.once(id, now.saturating_add(REMEMBERED), now, || {
+            Entry::Done(run())
+        })? {
             Entry::Done(answer) => Ok(answer),
             Entry::Reservation { .. } => Err(IdError::OtherKind),
         }

@@ -25,7 +25,11 @@ fn node_of(text: &str) -> Node {
 }
 
 fn node_with(text: &str, config: NodeConfig) -> Node {
-    Node::new(Contracts::parse(text).expect("a good file"), config, Seed::new([1, 2]))
+    Node::new(
+        Contracts::parse(text).expect("a good file"),
+        config,
+        Seed::new([1, 2]),
+    )
 }
 
 fn ask(node: &Node, user: &str, cost: u32, at_ms: u64) -> Answer {
@@ -39,9 +43,16 @@ fn every_contract_that_applies_is_charged() {
     let node = node_of(FREE_AND_CEILING);
     let answer = ask(&node, "ann", 2, 0);
     assert!(answer.is_allowed());
-    assert_eq!((answer.contract, answer.remaining, answer.limit), (Some(0), 1, 3));
+    assert_eq!(
+        (answer.contract, answer.remaining, answer.limit),
+        (Some(0), 1, 3)
+    );
     assert_eq!(answer.receipt.bookings().len(), 2);
-    assert_eq!(ask(&node, "bob", 2, 0).remaining, 1, "the ceiling has one left");
+    assert_eq!(
+        ask(&node, "bob", 2, 0).remaining,
+        1,
+        "the ceiling has one left"
+    );
 }
 
 #[test]
@@ -49,15 +60,32 @@ fn a_refusal_by_one_contract_charges_no_other() {
     let node = node_of(FREE_AND_CEILING);
     assert!(ask(&node, "ann", 3, 0).is_allowed());
     let refused = ask(&node, "bob", 3, 0);
-    assert_eq!(refused.refused_by, Some(RefusedBy::Policy { contract: 1, policy: 0 }));
+    assert_eq!(
+        refused.refused_by,
+        Some(RefusedBy::Policy {
+            contract: 1,
+            policy: 0
+        })
+    );
     assert_eq!(refused.remaining, 2, "of the ceiling");
-    assert_eq!(refused.verdict, Verdict::Deny { retry_after: Span::from_nanos(1_000_000_000) });
-    assert_eq!(ask(&node, "bob", 2, 0).remaining, 0, "bob himself was not charged");
+    assert_eq!(
+        refused.verdict,
+        Verdict::Deny {
+            retry_after: Span::from_nanos(1_000_000_000)
+        }
+    );
+    assert_eq!(
+        ask(&node, "bob", 2, 0).remaining,
+        0,
+        "bob himself was not charged"
+    );
 }
 
 #[test]
 fn a_request_that_no_contract_binds_passes() {
-    let node = node_of("contracts: [{ id: a, match: { plan: pro }, key: [user], policies: [{ name: p, limit: 1, per: 1s }] }]");
+    let node = node_of(
+        "contracts: [{ id: a, match: { plan: pro }, key: [user], policies: [{ name: p, limit: 1, per: 1s }] }]",
+    );
     for _ in 0..3 {
         let answer = ask(&node, "ann", 1, 0);
         assert!(answer.is_allowed());
@@ -67,7 +95,8 @@ fn a_request_that_no_contract_binds_passes() {
 
 #[test]
 fn a_bare_key_is_the_entry_a_contract_counts_by() {
-    let node = node_of("contracts: [{ id: a, key: [user], policies: [{ name: p, limit: 1, per: 1s }] }]");
+    let node =
+        node_of("contracts: [{ id: a, key: [user], policies: [{ name: p, limit: 1, per: 1s }] }]");
     let now = Instant::from_nanos(0);
     assert!(node.check(Key::from("ann"), Cost::ONE, now).is_allowed());
     let entries = [("user", "ann")];
@@ -85,7 +114,9 @@ fn settling_a_receipt_of_several_contracts_settles_each() {
     let status = |user: &str| {
         let entries = [("plan", "free"), ("user", user)];
         let each = node.status(Key::from(&entries), Instant::from_nanos(0));
-        each.into_iter().map(|(_, policies)| policies[0].remaining).collect::<Vec<_>>()
+        each.into_iter()
+            .map(|(_, policies)| policies[0].remaining)
+            .collect::<Vec<_>>()
     };
     assert_eq!(status("ann"), [2, 4]);
     assert_eq!(status("bob"), [3, 4]);
@@ -93,7 +124,11 @@ fn settling_a_receipt_of_several_contracts_settles_each() {
 
 #[test]
 fn a_full_table_told_to_refuse_turns_new_keys_away_and_keeps_old_ones() {
-    let config = NodeConfig { bytes_max: 64 << 10, when_full: WhenFull::Refuse, ..NodeConfig::default() };
+    let config = NodeConfig {
+        bytes_max: 64 << 10,
+        when_full: WhenFull::Refuse,
+        ..NodeConfig::default()
+    };
     let node = node_with(
         "contracts: [{ id: a, key: [user], policies: [{ name: p, limit: 1, per: 1h }] }]",
         config,

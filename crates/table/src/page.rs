@@ -77,6 +77,10 @@ impl<C> Page<C> {
     /// The cell of the print, if it is here.
     #[inline]
     pub(crate) fn present(&mut self, print: u64) -> Option<&mut C> {
+        if self.slots.len() < WINDOW {
+            let slot = self.slots.iter_mut().find(|slot| slot.print == print)?;
+            return Some(&mut slot.cell);
+        }
         let at = self.find(print).ok()?;
         self.cell_mut(at)
     }

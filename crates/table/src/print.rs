@@ -32,6 +32,8 @@ pub struct Seed {
     offset: u128,
     /// Carries the sum of one block into the next.
     chain: Sip,
+    /// The factor of a key that is one number, and all else that is added to it.
+    word: (u128, u128),
 }
 
 impl Seed {
@@ -43,7 +45,14 @@ impl Seed {
         for (place, to) in (1..).zip(factors.iter_mut()) {
             *to = factor(place);
         }
-        Self { factors, offset: factor(0), chain: Sip::new(words) }
+        let offset = factor(0);
+        let word = (factors[1], offset.wrapping_add(factors[0]));
+        Self {
+            factors,
+            offset,
+            chain: Sip::new(words),
+            word,
+        }
     }
 
     /// A seed from sixteen bytes of whatever source of randomness the caller has.
@@ -63,16 +72,21 @@ impl Seed {
 
     /// The print of a key that is one number.
     #[inline]
+    #[allow(clippy::cast_possible_truncation)] // The upper half is what is wanted.
     pub fn word(&self, key: u64) -> Print {
-        let mut hasher = self.hasher();
-        hasher.word(key);
-        hasher.finish()
+        let (factor, rest) = self.word;
+        let sum = factor.wrapping_mul(u128::from(key)).wrapping_add(rest);
+        Print(mixed((sum >> 64) as u64))
     }
 
     /// Starts the print of a key made of several parts.
     #[inline]
     pub fn hasher(&self) -> PrintHasher<'_> {
-        PrintHasher { seed: self, sum: self.offset, place: 0 }
+        PrintHasher {
+            seed: self,
+            sum: self.offset,
+            place: 0,
+        }
     }
 }
 
@@ -138,7 +152,7 @@ impl PrintHasher<'_> {
     #[cold]
     #[allow(clippy::cast_possible_truncation)] // The two halves are what is wanted.
     fn next_block(&mut self) {
-        let mut chain = self.seed.chain.clone();
+        let mut chain = self.seed.chain;
         chain.word(self.sum as u64);
         let before = chain.finish((self.sum >> 64) as u64);
         (self.sum, self.place) = (self.seed.offset, 0);
@@ -241,7 +255,10 @@ mod tests {
             high[usize::from(print.to_le_bytes()[7])] += 1;
         }
         for count in low.into_iter().chain(high) {
-            assert!((160..=352).contains(&count), "{count} is six deviations from 256");
+            assert!(
+                (160..=352).contains(&count),
+                "{count} is six deviations from 256"
+            );
         }
     }
 
@@ -250,10 +267,15 @@ mod tests {
         let seed = Seed::new([1, 2]);
         let [a0, a1, a2, a3, ..] = *seed.factors;
         let upper = |sum: u128| Print(mixed(u64::try_from(sum >> 64).expect("half")));
-        let word = seed.offset.wrapping_add(a0).wrapping_add(a1.wrapping_mul(99));
+        let word = seed
+            .offset
+            .wrapping_add(a0)
+            .wrapping_add(a1.wrapping_mul(99));
         assert_eq!(seed.word(99), upper(word));
         let eight = |at: usize| {
-            let bytes = b"twenty-one bytes long"[at..at + 8].try_into().expect("eight");
+            let bytes = b"twenty-one bytes long"[at..at + 8]
+                .try_into()
+                .expect("eight");
             u128::from(u64::from_le_bytes(bytes))
         };
         let words = [(a0, 44), (a1, eight(0)), (a2, eight(8)), (a3, eight(13))];

@@ -285,4 +285,4 @@ impl<C, R: Rules<C>> Drop for Held<'_, C, R> {
 }
 
 /// Cells per page, on average over the shard, beyond which a page is split.
-const LOAD: usize = 24;
+const LOAD: usize = 32;

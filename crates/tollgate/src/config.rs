@@ -22,7 +22,8 @@ fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path)?;
-    file.take(TEXT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    file.take(TEXT_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -43,29 +44,37 @@ pub fn schema() -> Result<(), Failure> {
 
 /// One block per contract, one line per policy.
 fn human(contracts: &Contracts, file: &Path) -> String {
-    let policies: usize = contracts.as_slice().iter().map(|contract| contract.policies.len()).sum();
-    let mut out = format!(
-        "{}: {} and {}, all good\n",
+    let shown = contracts.as_slice().iter().take(SHOWN_MAX);
+    let policies: usize = contracts.as_slice().iter().map(|c| c.policies.len()).sum();
+    let mut lines = vec![format!(
+        "{}: {} and {}, all good",
         file.display(),
         plural(contracts.len(), "contract"),
         plural(policies, "policy")
-    );
-    for contract in contracts.as_slice().iter().take(SHOWN_MAX) {
-        out.push_str(&format!("\n{}  {}\n", contract.id, who(contract)));
-        for policy in &contract.policies {
-            out.push_str(&format!("  {:<12} {}\n", policy.name, sentence(policy)));
-        }
+    )];
+    for contract in shown {
+        lines.push(format!("\n{}  {}", contract.id, who(contract)));
+        let policy = |policy: &NamedPolicy| format!("  {:<12} {}", policy.name, sentence(policy));
+        lines.extend(contract.policies.iter().map(policy));
     }
     if contracts.len() > SHOWN_MAX {
-        out.push_str(&format!("\nand {} more\n", contracts.len() - SHOWN_MAX));
+        lines.push(format!("\nand {} more", contracts.len() - SHOWN_MAX));
     }
-    out
+    lines.join("\n") + "\n"
 }
 
 /// Whom a contract binds, and by what it counts them.
 fn who(contract: &Contract) -> String {
-    let matches: Vec<_> = contract.matches.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let whom = if matches.is_empty() { "everybody".to_owned() } else { matches.join(", ") };
+    let matches: Vec<_> = contract
+        .matches
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let whom = if matches.is_empty() {
+        "everybody".to_owned()
+    } else {
+        matches.join(", ")
+    };
     match contract.key.as_slice() {
         [] => format!("{whom}, one counter for all"),
         key => format!("{whom}, a counter for each {}", key.join(" + ")),
@@ -111,8 +120,13 @@ fn length(nanos: u64) -> String {
         (1_000, "us"),
         (1, "ns"),
     ];
-    let unit = UNITS.iter().find(|(unit, _)| nanos >= *unit && nanos % unit == 0);
-    unit.map_or_else(|| "0s".to_owned(), |(unit, name)| format!("{}{name}", nanos / unit))
+    let unit = UNITS
+        .iter()
+        .find(|(unit, _)| nanos >= *unit && nanos.is_multiple_of(*unit));
+    unit.map_or_else(
+        || "0s".to_owned(),
+        |(unit, name)| format!("{}{name}", nanos / unit),
+    )
 }
 
 fn plural(count: usize, word: &str) -> String {
@@ -127,8 +141,11 @@ fn plural(count: usize, word: &str) -> String {
 fn json(contracts: &Contracts) -> String {
     let contract = |contract: &Contract| {
         let policies: Vec<_> = contract.policies.iter().map(policy_json).collect();
-        let matches: Map<_, _> =
-            contract.matches.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
+        let matches: Map<_, _> = contract
+            .matches
+            .iter()
+            .map(|(key, value)| (key.clone(), value.clone().into()))
+            .collect();
         json!({ "id": contract.id, "match": matches, "key": contract.key, "policies": policies })
     };
     let all: Vec<_> = contracts.as_slice().iter().map(contract).collect();

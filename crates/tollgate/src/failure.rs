@@ -27,22 +27,34 @@ pub struct Failure {
 impl Failure {
     /// The arguments do not fit together.
     pub fn usage(text: impl Into<String>) -> Self {
-        Self { code: USAGE, text: text.into() }
+        Self {
+            code: USAGE,
+            text: text.into(),
+        }
     }
 
     /// A contract file is wrong; the text shows where.
     pub fn config(text: impl Into<String>) -> Self {
-        Self { code: USAGE, text: text.into() }
+        Self {
+            code: USAGE,
+            text: text.into(),
+        }
     }
 
     /// A file cannot be opened.
     pub fn unreadable(path: &Path, error: &io::Error) -> Self {
-        Self { code: NO_INPUT, text: format!("error: cannot read {}: {error}", path.display()) }
+        Self {
+            code: NO_INPUT,
+            text: format!("error: cannot read {}: {error}", path.display()),
+        }
     }
 
     /// A file cannot be written.
     pub fn file(path: &Path, error: &io::Error) -> Self {
-        Self { code: IO, text: format!("error: cannot write {}: {error}", path.display()) }
+        Self {
+            code: IO,
+            text: format!("error: cannot write {}: {error}", path.display()),
+        }
     }
 
     /// A trace is wrong, or broke off.
@@ -52,14 +64,24 @@ impl Failure {
             Class::Io if error.line == 0 => NO_INPUT,
             Class::Io => IO,
         };
-        Self { code, text: format!("error: {name}: {error}") }
+        Self {
+            code,
+            text: format!("error: {name}: {error}"),
+        }
     }
 
     /// Output cannot be written. A reader that has seen enough is not a failure.
+    #[allow(clippy::needless_pass_by_value)] // Made for `map_err`.
     pub fn output(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self { code: 0, text: String::new() },
-            _ => Self { code: IO, text: format!("error: cannot write the output: {error}") },
+            io::ErrorKind::BrokenPipe => Self {
+                code: 0,
+                text: String::new(),
+            },
+            _ => Self {
+                code: IO,
+                text: format!("error: cannot write the output: {error}"),
+            },
         }
     }
 

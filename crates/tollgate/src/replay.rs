@@ -4,11 +4,11 @@
 //! whatever coordination the contracts ask for. Memory does not depend on the length of the trace.
 
 use std::fmt;
-use std::io::{Write, stdout};
+use std::io::{IsTerminal, Write, stdout};
 use std::path::Path;
 
-use tollgate_contract::{Contract, Contracts};
-use tollgate_limit::{Cost, Instant};
+use tollgate_contract::{Contract, Contracts, NamedPolicy};
+use tollgate_limit::{Algorithm, Cost, Instant, OnLimit};
 use tollgate_node::{Answer, Key, Node, NodeConfig, RefusedBy};
 use tollgate_table::{Seed, Sweep, WhenFull};
 
@@ -38,14 +38,23 @@ struct Replay {
     node: Node,
     labels: Vec<PolicyLabel>,
     first_label: Vec<usize>,
+    /// The policy that delays, where no other does.
+    delayer: Option<usize>,
 }
 
 impl Replay {
     fn new(contracts: Contracts, options: &ReplayOptions) -> Self {
         let mut labels = Vec::new();
         let mut first_label = Vec::new();
+        let mut delayers = Vec::new();
         for contract in contracts.as_slice() {
             first_label.push(labels.len());
+            let places = (labels.len()..).zip(&contract.policies);
+            delayers.extend(
+                places
+                    .filter(|(_, policy)| delays(policy))
+                    .map(|(place, _)| place),
+            );
             labels.extend(contract.policies.iter().map(|policy| PolicyLabel {
                 contract: contract.id.clone(),
                 name: policy.name.clone(),
@@ -58,15 +67,30 @@ impl Replay {
             sweep: Sweep::AtBudget,
             ..NodeConfig::default()
         };
-        Self { node: Node::new(contracts, config, Seed::new(SEED)), labels, first_label }
+        let delayer = match *delayers {
+            [only] => Some(only),
+            _ => None,
+        };
+        let node = Node::new(contracts, config, Seed::new(SEED));
+        Self {
+            node,
+            labels,
+            first_label,
+            delayer,
+        }
     }
 
     /// Decides every record of the trace.
-    fn run(&self, mut reader: Reader, trace: &str, options: &ReplayOptions) -> Result<Summary, Failure> {
+    fn run(
+        &self,
+        mut reader: Reader,
+        trace: &str,
+        options: &ReplayOptions,
+    ) -> Result<Summary, Failure> {
         let mut summary = Summary::new(self.labels.clone());
         let per_request = options.format == OutputFormat::Jsonl;
         let mut lines = per_request.then(|| Lines::new(stdout().lock(), &self.labels));
-        let mut progress = Progress::new(reader.size(), true);
+        let mut progress = Progress::new(reader.size(), !(per_request && stdout().is_terminal()));
         let failed = |error| Failure::trace(trace, &error);
         while let Some(mut block) = reader.block().map_err(failed)? {
             while let Some(record) = block.next() {
@@ -81,7 +105,8 @@ impl Replay {
                         return Err(failed(error));
                     }
                 };
-                self.decide(&record, &mut summary, lines.as_mut()).map_err(Failure::output)?;
+                self.decide(&record, &mut summary, lines.as_mut())
+                    .map_err(Failure::output)?;
             }
             progress.tick(reader.bytes_read(), summary.total().requests);
         }
@@ -100,7 +125,10 @@ impl Replay {
         let cost = Cost::new(record.cost).unwrap_or(Cost::MAX);
         let now = Instant::from_millis(record.time_ms).unwrap_or_default();
         let answer = self.node.check(Key::Entries(record.entries), cost, now);
-        let key = KeyText { contract: self.contract_of(&answer), entries: record.entries };
+        let key = KeyText {
+            contract: self.contract_of(&answer),
+            entries: record.entries,
+        };
         let outcome = Outcome {
             time_ms: record.time_ms,
             cost: record.cost,
@@ -125,17 +153,21 @@ impl Replay {
     /// The policy that refused or, where there is only one it could be, delayed.
     fn policy_of(&self, answer: &Answer) -> Option<usize> {
         match answer.refused_by {
-            Some(RefusedBy::Policy { contract, policy }) => Some(self.first_label.get(contract)? + policy),
+            Some(RefusedBy::Policy { contract, policy }) => {
+                Some(self.first_label.get(contract)? + policy)
+            }
             Some(RefusedBy::FullTable) => None,
-            None if self.labels.len() == 1 => Some(0),
-            None => None,
+            None => self.delayer,
         }
     }
 
     /// Prints what was asked for.
     fn show(&self, summary: &Summary, trace: &str, options: &ReplayOptions) -> Result<(), Failure> {
         let contracts = name_of(&options.contracts);
-        let caption = Caption { trace, contracts: &contracts };
+        let caption = Caption {
+            trace,
+            contracts: &contracts,
+        };
         if let Some(path) = &options.html {
             let page = html::page(summary, caption);
             write_whole(path, page.as_bytes()).map_err(|error| Failure::file(path, &error))?;
@@ -161,23 +193,39 @@ impl Replay {
             ));
         }
         if summary.skipped() > 0 {
-            notes.push(format!("{} bad records were skipped", summary.skipped()));
+            notes.push(match summary.skipped() {
+                1 => "1 bad record was skipped".to_owned(),
+                several => format!("{several} bad records were skipped"),
+            });
         }
         if let Some(policy) = self.coordinated() {
             notes.push(format!("{policy} is decided here as on a single node"));
         }
-        let text: String = notes.iter().map(|note| format!("note: {note}\n")).collect();
-        std::io::stderr().write_all(text.as_bytes()).map_err(Failure::output)
+        let mut out = std::io::stderr().lock();
+        let mut told = notes.iter().map(|note| writeln!(out, "note: {note}"));
+        told.try_for_each(|told| told).map_err(Failure::output)
     }
 
     /// Some policy that asks for coordination, and for which.
     fn coordinated(&self) -> Option<String> {
-        let each = self.node.contracts().as_slice().iter().flat_map(|contract| {
-            contract.policies.iter().map(move |policy| (&contract.id, policy))
-        });
+        let each = self
+            .node
+            .contracts()
+            .as_slice()
+            .iter()
+            .flat_map(|contract| {
+                contract
+                    .policies
+                    .iter()
+                    .map(move |policy| (&contract.id, policy))
+            });
         let mut asking = each.filter(|(_, policy)| policy.coordination.name() != "local");
         asking.next().map(|(contract, policy)| {
-            format!("coordination `{}` of {contract}/{}", policy.coordination.name(), policy.name)
+            format!(
+                "coordination `{}` of {contract}/{}",
+                policy.coordination.name(),
+                policy.name
+            )
         })
     }
 }
@@ -190,14 +238,27 @@ struct KeyText<'a> {
 
 impl fmt::Display for KeyText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counted = |name: &str| self.contract.is_none_or(|c| c.key.iter().any(|key| key == name));
+        let counted = |name: &str| {
+            self.contract
+                .is_none_or(|c| c.key.iter().any(|key| key == name))
+        };
         let mut separator = "";
         for (name, value) in self.entries.iter().filter(|(name, _)| counted(name)) {
             write!(f, "{separator}{name}={value}")?;
             separator = ",";
         }
-        if separator.is_empty() { f.write_str("*") } else { Ok(()) }
+        if separator.is_empty() {
+            f.write_str("*")
+        } else {
+            Ok(())
+        }
     }
+}
+
+/// Whether a policy can make requests wait.
+fn delays(policy: &NamedPolicy) -> bool {
+    let config = policy.policy.config();
+    config.algorithm == Algorithm::LeakyBucket || config.on_limit != OnLimit::Deny
 }
 
 fn verdict_of(answer: &Answer) -> Verdict {
@@ -205,11 +266,15 @@ fn verdict_of(answer: &Answer) -> Verdict {
     match answer.verdict {
         Decided::Allow if answer.contract.is_none() => Verdict::Unmatched,
         Decided::Allow => Verdict::Allowed,
-        Decided::Delay { wait } => Verdict::Delayed { wait_ns: wait.as_nanos() },
-        Decided::Deny { retry_after } => {
-            Verdict::Denied { retry_after_ns: Some(retry_after.as_nanos()) }
-        }
-        Decided::Never => Verdict::Denied { retry_after_ns: None },
+        Decided::Delay { wait } => Verdict::Delayed {
+            wait_ns: wait.as_nanos(),
+        },
+        Decided::Deny { retry_after } => Verdict::Denied {
+            retry_after_ns: Some(retry_after.as_nanos()),
+        },
+        Decided::Never => Verdict::Denied {
+            retry_after_ns: None,
+        },
     }
 }
 
@@ -225,13 +290,20 @@ fn format_of(format: InputFormat) -> Format {
 fn finish<W: Write>(lines: Option<Lines<W>>) -> Result<(), Failure> {
     match lines {
         None => Ok(()),
-        Some(lines) => lines.finish().and_then(|mut out| out.flush()).map_err(Failure::output),
+        Some(lines) => lines
+            .finish()
+            .and_then(|mut out| out.flush())
+            .map_err(Failure::output),
     }
 }
 
 /// A file's name as messages show it.
 fn name_of(path: &Path) -> String {
-    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+    if path == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    }
 }
 
 /// Traces are not sent by an enemy who watches, and the same trace should take the same course every time.

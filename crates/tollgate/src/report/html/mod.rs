@@ -59,7 +59,7 @@ fn head(summary: &Summary, caption: Caption<'_>, title: &str) -> String {
     let skipped = match summary.skipped() {
         0 => String::new(),
         count => format!(
-            "<p class=\"warn\">{} bad records were skipped</p>",
+            "<p class=\"warn\">{} bad records skipped</p>",
             units::exact(count)
         ),
     };
