@@ -36,8 +36,17 @@ pub(crate) fn decide(bound: &[Bound<'_>], ask: Ask) -> Answer {
     }
 }
 
-/// One contract and one key.
+/// One contract and one key, the short way where there is one.
 fn decide_one(bound: Bound<'_>, ask: Ask) -> Answer {
+    let Bound {
+        contract,
+        cells,
+        print,
+        ..
+    } = bound;
+    if let Some((plain, taken)) = cells.take(print, ask.cost, || ask.now) {
+        return Answer::taken(Place { contract, print }, plain, taken);
+    }
     match bound.cells.check(bound.print, ask.cost, ask.now, bound.lot) {
         Ok(outcome) => answer_one(&bound, &outcome),
         Err(Full) => Answer::full(),
