@@ -3,7 +3,7 @@
 //! Every step looks at a bounded number of pages of one shard. Not here: other shards; a shell that
 //! is idle sweeps them with `Table::drop_fresh`.
 
-use crate::config::{Full, Rules, Sweep};
+use crate::config::{Full, Rules, Sweep, WhenFull};
 use crate::page::{Page, roomy};
 use crate::shard::{Shard, Terms};
 
@@ -32,6 +32,26 @@ impl<C> Shard<C> {
         }
         if !self.has_slack(number) && !self.grow(number, terms) {
             self.grow_by_force(number, terms);
+        }
+    }
+
+    /// Frees bytes after a cell of page `number` has grown beyond the budget. Where keys are refused rather than evicted,
+    /// only what is fresh can go.
+    #[cold]
+    pub(crate) fn relieve<R: Rules<C>>(&mut self, number: usize, terms: &Terms<'_, R>) {
+        if !terms.setup.budget.is_over() {
+            return;
+        }
+        self.sweep_page(number, terms);
+        let evictions = match terms.setup.when_full {
+            WhenFull::Evict => EVICTIONS_MAX,
+            WhenFull::Refuse => 0,
+        };
+        for _ in 0..evictions {
+            if !terms.setup.budget.is_over() {
+                return;
+            }
+            self.evict_near(number, terms);
         }
     }
 

@@ -85,13 +85,19 @@ impl<C> Shard<C> {
             && let Ok(at) = page.find(print)
             && let Some(cell) = page.cell_mut(at)
         {
+            let bytes = self.bytes;
             let mut held = Held {
                 before: terms.setup.rules.heap_bytes(cell),
                 cell,
                 bytes: &mut self.bytes,
                 terms,
             };
-            return Ok(held.update(f));
+            let answer = held.update(f);
+            drop(held);
+            if self.bytes > bytes {
+                self.relieve(number, terms);
+            }
+            return Ok(answer);
         }
         self.update_absent(print, number, terms, f)
     }

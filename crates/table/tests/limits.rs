@@ -136,6 +136,30 @@ fn heap_bytes_are_charged_as_cells_change() {
 }
 
 #[test]
+fn cells_that_grow_in_place_stay_within_the_budget() {
+    const LIMIT: u64 = 1 << 20;
+    let (table, budget) = table(4, LIMIT, WhenFull::Evict, Sweep::BeforeGrowth);
+    for round in 0..200 {
+        for number in 0..200 {
+            let grow = |cell: Option<&mut Cell>| {
+                let present = cell.map(|cell| cell.heap.reserve_exact(cell.heap.capacity() + 64));
+                let made = present.is_none().then(|| Cell::new(1_000 + number, 0));
+                ((), made)
+            };
+            let _ = table.update(print(number), round, grow);
+            // A key that may not be refused takes one slot of its page by force.
+            let forced = table.pages_count() * (size_of::<(u64, Cell)>() + 16);
+            assert!(
+                budget.used() <= LIMIT + forced as u64,
+                "{} in round {round}",
+                budget.used()
+            );
+        }
+    }
+    assert!(table.counters().evicted_live > 0);
+}
+
+#[test]
 fn a_panic_in_the_closure_leaves_a_table_that_works() {
     let table = endless(1);
     let _ = table.update(print(1), 0, |_| ((), Some(Cell::new(9, 0))));
