@@ -55,7 +55,7 @@ impl<T> Lock<T> {
     #[cold]
     fn lock_contended(&self) -> SpinMutexGuard<'_, T> {
         for round in 0_u32.. {
-            for _ in 0..1_u32 << round.min(ROUND_LONGEST) {
+            for _ in 0..1_u32 << (ROUND_FIRST + round).min(ROUND_LONGEST) {
                 spin_loop();
             }
             if let Some(guard) = self.try_lock() {
@@ -71,6 +71,8 @@ impl<T> Lock<T> {
 
 /// How often a waiter looks before it gives its processor away.
 const ROUNDS: u32 = 24;
+/// The first pause, as a power of two of spins: long enough for the holder to do some more while it has the line.
+const ROUND_FIRST: u32 = 4;
 /// The longest pause between two looks, as a power of two of spins.
 const ROUND_LONGEST: u32 = 7;
 
