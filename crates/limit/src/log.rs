@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::ratio::Ratio;
-use crate::state::{Fit, Probe};
+use crate::state::Probe;
 use crate::time::{Instant, Span};
 
 /// A compiled sliding log.
@@ -101,16 +101,9 @@ impl LogRule {
     /// Would `tokens` pass at `now`?
     pub(crate) fn probe(&self, log: &Log, tokens: u64, now: Instant) -> Probe {
         let used = log.sum - self.expired(log, now);
-        let remaining =
-            u64::try_from(u128::from(self.limit).saturating_sub(used)).unwrap_or(u64::MAX);
-        let fit = if tokens > self.limit {
-            Fit::Never
-        } else if tokens <= remaining {
-            Fit::Now
-        } else {
-            Fit::Retry(self.retry_after(log, tokens, now))
-        };
-        Probe { fit, remaining }
+        Probe::of_window(self.limit, used, tokens, || {
+            self.retry_after(log, tokens, now)
+        })
     }
 
     /// The shortest wait, for `tokens` within the limit that do not fit at `now`.
@@ -180,6 +173,7 @@ impl LogRule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::Fit;
 
     const THREE: LogRule = LogRule {
         limit: 3,

@@ -3,7 +3,7 @@
 //! The sum covers the current slice and the `k - 1` before it. Counters live in a sorted list while few slices are
 //! in use and in a ring of `k` counters, as narrow as the counts allow, once that is smaller.
 
-use crate::state::{Fit, Probe};
+use crate::state::Probe;
 use crate::time::{Instant, Span};
 
 /// Compiled sliding counters.
@@ -152,16 +152,9 @@ impl SliceRule {
     /// Would `tokens` pass at `now`?
     pub(crate) fn probe(&self, slices: &Slices, tokens: u64, now: Instant) -> Probe {
         let used = slices.sum - self.expired(slices, self.slice(now));
-        let remaining =
-            u64::try_from(u128::from(self.limit).saturating_sub(used)).unwrap_or(u64::MAX);
-        let fit = if tokens > self.limit {
-            Fit::Never
-        } else if tokens <= remaining {
-            Fit::Now
-        } else {
-            Fit::Retry(self.retry_after(slices, tokens, now))
-        };
-        Probe { fit, remaining }
+        Probe::of_window(self.limit, used, tokens, || {
+            self.retry_after(slices, tokens, now)
+        })
     }
 
     /// The shortest wait, for `tokens` within the limit that do not fit at `now`.
@@ -304,6 +297,7 @@ fn ring_index(slice: u64, k: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::Fit;
 
     fn rule(limit: u64, slices: u64) -> SliceRule {
         SliceRule {

@@ -90,3 +90,25 @@ pub(crate) struct Probe {
     /// Whole tokens left before the request.
     pub(crate) remaining: u64,
 }
+
+impl Probe {
+    /// The answer of a window of `limit` tokens with `used` of them taken; `retry_after` is asked only where waiting
+    /// helps.
+    pub(crate) fn of_window(
+        limit: u64,
+        used: u128,
+        tokens: u64,
+        retry_after: impl FnOnce() -> Span,
+    ) -> Self {
+        let free = u128::from(limit).saturating_sub(used);
+        let remaining = u64::try_from(free).unwrap_or(limit);
+        let fit = if tokens > limit {
+            Fit::Never
+        } else if tokens <= remaining {
+            Fit::Now
+        } else {
+            Fit::Retry(retry_after())
+        };
+        Self { fit, remaining }
+    }
+}

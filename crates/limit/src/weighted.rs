@@ -2,7 +2,7 @@
 //!
 //! With `e` nanoseconds gone in the current window, `previous * (P - e) + (current + n) * P <= L * P`, exactly.
 
-use crate::state::{Fit, Probe};
+use crate::state::Probe;
 use crate::time::{Instant, Span};
 
 /// A compiled pair of windows.
@@ -34,18 +34,10 @@ impl Weighted {
 
     /// Would `tokens` pass at `now`?
     pub(crate) fn probe(&self, counts: Counts, tokens: u64, now: Instant) -> Probe {
-        let free = self
-            .capacity(self.limit)
-            .saturating_sub(self.used(counts, now));
-        let remaining = u64::try_from(free / u128::from(self.period_ns)).unwrap_or(u64::MAX);
-        let fit = if tokens > self.limit {
-            Fit::Never
-        } else if tokens <= remaining {
-            Fit::Now
-        } else {
-            Fit::Retry(self.retry_after(counts, tokens, now))
-        };
-        Probe { fit, remaining }
+        let used = self.used(counts, now).div_ceil(u128::from(self.period_ns));
+        Probe::of_window(self.limit, used, tokens, || {
+            self.retry_after(counts, tokens, now)
+        })
     }
 
     /// Whole tokens in use, rounded up.
@@ -113,6 +105,7 @@ impl Weighted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::Fit;
 
     const TEN: Weighted = Weighted {
         limit: 10,

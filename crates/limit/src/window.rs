@@ -4,7 +4,7 @@
 
 use crate::calendar::Calendar;
 use crate::config::{Period, PolicyConfig};
-use crate::state::{Fit, Probe};
+use crate::state::Probe;
 use crate::time::{Instant, Span};
 
 /// A compiled fixed window.
@@ -64,17 +64,9 @@ impl FixedWindow {
 
     /// Would `tokens` pass with `count` in the window of `now`?
     pub(crate) fn probe(&self, count: u64, tokens: u64, now: Instant) -> Probe {
-        let fit = if tokens > self.limit {
-            Fit::Never
-        } else if tokens <= self.limit.saturating_sub(count) {
-            Fit::Now
-        } else {
-            Fit::Retry(Span::between(now, self.window(now).1))
-        };
-        Probe {
-            fit,
-            remaining: self.limit.saturating_sub(count),
-        }
+        Probe::of_window(self.limit, u128::from(count), tokens, || {
+            Span::between(now, self.window(now).1)
+        })
     }
 
     /// The nanosecond from which a count written at `at` no longer counts.
