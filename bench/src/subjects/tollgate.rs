@@ -79,7 +79,7 @@ impl<K: AsKey, C: Clock + Default + 'static, const N: usize> Subject<K> for Toll
 
 fn policy(limit: Limit) -> PolicyConfig {
     let (burst, seconds) = match limit {
-        Limit::Open => (Limit::OPEN_BURST, SLOW_S),
+        Limit::Open => (SLOW_BURST, SLOW_S),
         Limit::Shut => (1, Limit::SHUT_PERIOD_S),
     };
     let period = Period::from_nanos(u64::from(seconds) * 1_000_000_000);
@@ -115,5 +115,7 @@ pub(super) fn entries() -> [Entry; 2] {
 
 /// Room for every key of every row.
 const BYTES_MAX: u64 = 4 << 30;
-/// Seconds in which a key regains one unit of the open limit.
-const SLOW_S: u32 = 9;
+/// Units a key may take at once under the open limit: more than any row takes.
+const SLOW_BURST: u32 = 200_000_000;
+/// Seconds in which a key regains one of them: longer than it takes to fill the largest table.
+const SLOW_S: u32 = 45;
