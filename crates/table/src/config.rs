@@ -32,7 +32,7 @@ pub enum WhenFull {
     /// The cell nearby that is closest to fresh makes room.
     #[default]
     Evict,
-    /// The key is turned away with [`Full`].
+    /// The key is turned away with [`Full`]. Cells that are there stay, and may still grow what they own.
     Refuse,
 }
 

@@ -9,7 +9,7 @@
 //! mixed at the end by a bijection, so that any of their bits may choose a place; that changes no collision.
 //!
 //! The proof covers whoever cannot see prints, so they must not leave the process as they are. A number takes three
-//! multiplications, a string two for every eight bytes; `SipHash` throughout took five times the instructions.
+//! multiplications, a string two for every eight bytes; `SipHash` throughout took three times the instructions.
 //!
 //! Not here: randomness. The caller brings the seed, so a simulation repeats exactly.
 

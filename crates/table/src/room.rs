@@ -35,23 +35,25 @@ impl<C> Shard<C> {
         }
     }
 
-    /// Frees bytes after a cell of page `number` has grown beyond the budget. Where keys are refused rather than evicted,
-    /// only what is fresh can go.
+    /// Frees bytes after a cell of page `number` has grown beyond the budget.
+    ///
+    /// Cells of that page go, the closest to fresh first, until the budget is kept; when the last is gone, so is what
+    /// the one had grown by. Where keys are refused rather than evicted, only what is fresh can go.
     #[cold]
     pub(crate) fn relieve<R: Rules<C>>(&mut self, number: usize, terms: &Terms<'_, R>) {
         if !terms.setup.budget.is_over() {
             return;
         }
         self.sweep_page(number, terms);
-        let evictions = match terms.setup.when_full {
-            WhenFull::Evict => EVICTIONS_MAX,
-            WhenFull::Refuse => 0,
-        };
-        for _ in 0..evictions {
+        if terms.setup.when_full == WhenFull::Refuse {
+            return;
+        }
+        let cells = self.pages.get(number).map_or(0, Page::len);
+        for _ in 0..cells {
             if !terms.setup.budget.is_over() {
                 return;
             }
-            self.evict_near(number, terms);
+            self.evict_from(number, terms);
         }
     }
 
