@@ -36,10 +36,7 @@ impl<const N: usize> Cells<N> {
         let set = &self.set;
         match operation {
             Operation::Check { key, cost, now_ns } => {
-                let cell = self
-                    .by_key
-                    .entry(key.clone())
-                    .or_insert_with(|| Cell::fresh(set));
+                let cell = cell_of(&mut self.by_key, set, key);
                 let outcome = set.check(cell, cost_of(*cost), at(*now_ns), Lot::ALWAYS);
                 return Some(outcome);
             }
@@ -48,10 +45,7 @@ impl<const N: usize> Cells<N> {
                 amount,
                 now_ns,
             } => {
-                let cell = self
-                    .by_key
-                    .entry(key.clone())
-                    .or_insert_with(|| Cell::fresh(set));
+                let cell = cell_of(&mut self.by_key, set, key);
                 set.charge(cell, cost_of(*amount), at(*now_ns));
             }
             Operation::Refund {
@@ -59,10 +53,7 @@ impl<const N: usize> Cells<N> {
                 amount,
                 now_ns,
             } => {
-                let cell = self
-                    .by_key
-                    .entry(key.clone())
-                    .or_insert_with(|| Cell::fresh(set));
+                let cell = cell_of(&mut self.by_key, set, key);
                 set.refund(cell, cost_of(*amount), at(*now_ns));
             }
             Operation::Settle {
@@ -72,7 +63,7 @@ impl<const N: usize> Cells<N> {
             } => {
                 if let Some(index) = Operation::pick(*receipt, self.outstanding.len()) {
                     let (key, receipt) = self.outstanding.remove(index);
-                    let cell = self.by_key.entry(key).or_insert_with(|| Cell::fresh(set));
+                    let cell = cell_of(&mut self.by_key, set, &key);
                     set.settle(cell, &receipt, cost_of(*actual), at(*now_ns));
                 }
             }
@@ -80,6 +71,17 @@ impl<const N: usize> Cells<N> {
         }
         None
     }
+}
+
+/// The cell of a key, made where there is none.
+fn cell_of<'c, const N: usize>(
+    cells: &'c mut BTreeMap<String, Cell<N>>,
+    set: &PolicySet,
+    key: &str,
+) -> &'c mut Cell<N> {
+    cells
+        .entry(key.to_owned())
+        .or_insert_with(|| Cell::fresh(set))
 }
 
 #[track_caller]

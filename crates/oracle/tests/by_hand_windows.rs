@@ -1,5 +1,8 @@
 //! Windows and contracts: examples small enough to work out on paper or to look up in a calendar.
 
+mod by_hand;
+
+use by_hand::{assert_allowed, assert_never, assert_refused};
 use tollgate_oracle::{Algorithm, Model, Period, Policy};
 
 #[test]
@@ -322,33 +325,4 @@ fn assert_window(period: Period, zone: &str, (start, end): (u64, u64)) {
     }
     assert_refused(&mut model, end - 1, 1, 1);
     assert_allowed(&mut model, end, 1, 0);
-}
-
-#[track_caller]
-fn assert_allowed(model: &mut Model, now_ns: u64, cost: u64, remaining: u64) {
-    let answer = model.check("k", cost, now_ns);
-    assert!(answer.allowed, "{answer:?}");
-    assert_eq!(
-        (answer.remaining, answer.retry_after, answer.policy),
-        (remaining, None, None)
-    );
-}
-
-#[track_caller]
-fn assert_refused(model: &mut Model, now_ns: u64, cost: u64, retry_after: u128) {
-    let answer = model.check("k", cost, now_ns);
-    assert!(!answer.allowed && !answer.never, "{answer:?}");
-    assert_eq!(
-        (answer.retry_after, answer.policy),
-        (Some(retry_after), Some(0))
-    );
-}
-
-#[track_caller]
-fn assert_never(model: &mut Model, now_ns: u64, cost: u64) {
-    let answer = model.check("k", cost, now_ns);
-    assert!(
-        !answer.allowed && answer.never && answer.retry_after.is_none(),
-        "{answer:?}"
-    );
 }
