@@ -15,6 +15,8 @@ pub(crate) struct Room {
 const LIMIT: &str = "tollgate-limit";
 const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
+const GOSSIP: &str = "tollgate-gossip";
+const LAB: &str = "tollgate-lab";
 const NODE: &str = "tollgate-node";
 const CLIENT: &str = "tollgate-client";
 const ORACLE: &str = "tollgate-oracle";
@@ -38,6 +40,17 @@ pub(crate) const ROOMS: &[Room] = &[
         uses: &[LIMIT],
     },
     Room {
+        package: GOSSIP,
+        pure: true,
+        uses: &[LIMIT],
+    },
+    // Drives the others, so that it must be as pure as they are.
+    Room {
+        package: LAB,
+        pure: true,
+        uses: &[LIMIT, GOSSIP],
+    },
+    Room {
         package: NODE,
         pure: true,
         uses: &[LIMIT, CONTRACT, TABLE],
@@ -50,7 +63,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: TOLLGATE,
         pure: false,
-        uses: &[LIMIT, CONTRACT, TABLE, NODE, CLIENT],
+        uses: &[LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, CLIENT],
     },
     // Judges the others, so it shares no code with them.
     Room {

@@ -1,0 +1,262 @@
+//! Bytes of frames: fixed integers, varints, and the eight bytes every frame begins with.
+//!
+//! Whatever a stranger sends, reading it ends in a value or in [`Malformed`], never in a panic, and allocates no more than the
+//! frame is long. Not here: what frames contain, which each design says.
+
+use std::fmt;
+
+use crate::ids::{Key, Writer};
+
+/// The version of every encoding in this crate; the upper half of a frame's first byte.
+pub(crate) const VERSION: u8 = 1;
+/// The longest frame that is read.
+pub(crate) const FRAME_BYTES_MAX: usize = 1 << 24;
+/// Frame sequences have 40 bits on the wire.
+pub(crate) const SEQUENCE_MAX: u64 = (1 << 40) - 1;
+
+/// What every frame begins with: version and kind, who wrote it, and how many frames it wrote before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) kind: u8,
+    pub(crate) writer: Writer,
+    pub(crate) sequence: u64,
+}
+
+/// Why a frame was not taken; nothing of it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// It ends before its content does.
+    Truncated,
+    /// It goes on after its content.
+    Trailing,
+    /// It is longer than any frame may be.
+    TooLong,
+    /// It is of another version of the encoding.
+    Version(u8),
+    /// No such kind of frame.
+    Kind(u8),
+    /// A number is out of range, or a list not in order.
+    Value,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated => f.write_str("the frame is cut short"),
+            Self::Trailing => f.write_str("bytes follow the end of the frame"),
+            Self::TooLong => write!(f, "the frame is longer than {FRAME_BYTES_MAX} bytes"),
+            Self::Version(version) => write!(f, "encoding version {version}, expected {VERSION}"),
+            Self::Kind(kind) => write!(f, "no frame is of kind {kind}"),
+            Self::Value => f.write_str("a number is out of range or a list out of order"),
+        }
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// Appends numbers to a frame.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    bytes: Vec<u8>,
+}
+
+impl Encoder {
+    pub(crate) fn new(header: Header) -> Self {
+        let mut encoder = Self {
+            bytes: Vec::with_capacity(64),
+        };
+        encoder.u8(VERSION << 4 | header.kind);
+        encoder.u16(header.writer.0);
+        encoder.sequence(header.sequence);
+        encoder
+    }
+
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    pub(crate) fn u16(&mut self, value: u16) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// The low 40 bits, in five bytes.
+    pub(crate) fn sequence(&mut self, value: u64) {
+        self.bytes.extend_from_slice(&value.to_le_bytes()[..5]);
+    }
+
+    /// Seven bits a byte, the lowest first.
+    pub(crate) fn varint(&mut self, mut value: u128) {
+        while value >= 0x80 {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+
+    pub(crate) fn key(&mut self, key: Key) {
+        self.bytes.extend_from_slice(&key.0.to_le_bytes());
+    }
+
+    pub(crate) fn finish(self) -> std::sync::Arc<[u8]> {
+        self.bytes.into()
+    }
+}
+
+/// Takes numbers off a frame.
+#[derive(Debug)]
+pub(crate) struct Decoder<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Decoder<'a> {
+    /// Begins a frame: its header, and the decoder of what follows.
+    pub(crate) fn new(frame: &'a [u8]) -> Result<(Header, Self), Malformed> {
+        if frame.len() > FRAME_BYTES_MAX {
+            return Err(Malformed::TooLong);
+        }
+        let mut decoder = Self { rest: frame };
+        let first = decoder.u8()?;
+        if first >> 4 != VERSION {
+            return Err(Malformed::Version(first >> 4));
+        }
+        let header = Header {
+            kind: first & 0x0f,
+            writer: Writer(decoder.u16()?),
+            sequence: decoder.sequence()?,
+        };
+        Ok((header, decoder))
+    }
+
+    /// Whether everything was taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Bytes not taken yet; no list in a frame can have more members than that.
+    pub(crate) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Ends a frame.
+    pub(crate) fn finish(self) -> Result<(), Malformed> {
+        if self.is_empty() {
+            Ok(())
+        } else {
+            Err(Malformed::Trailing)
+        }
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    pub(crate) fn u16(&mut self) -> Result<u16, Malformed> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, Malformed> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn sequence(&mut self) -> Result<u64, Malformed> {
+        let [a, b, c, d, e] = self.array::<5>()?;
+        Ok(u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]))
+    }
+
+    pub(crate) fn varint(&mut self) -> Result<u128, Malformed> {
+        let mut value = 0_u128;
+        for shift in (0..126).step_by(7) {
+            let byte = self.u8()?;
+            value |= u128::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(Malformed::Value)
+    }
+
+    /// A varint of at most 64 bits.
+    pub(crate) fn count(&mut self) -> Result<u64, Malformed> {
+        u64::try_from(self.varint()?).map_err(|_| Malformed::Value)
+    }
+
+    /// The length of a list whose members take at least `each` bytes; refused if the frame cannot hold them.
+    pub(crate) fn length(&mut self, each: usize) -> Result<usize, Malformed> {
+        let length = usize::try_from(self.varint()?).map_err(|_| Malformed::Value)?;
+        if length > self.left() / each.max(1) {
+            return Err(Malformed::Truncated);
+        }
+        Ok(length)
+    }
+
+    pub(crate) fn key(&mut self) -> Result<Key, Malformed> {
+        self.array().map(|bytes| Key(u128::from_le_bytes(bytes)))
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (array, rest) = self.rest.split_first_chunk().ok_or(Malformed::Truncated)?;
+        self.rest = rest;
+        Ok(*array)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: Header = Header {
+        kind: 3,
+        writer: Writer(7),
+        sequence: SEQUENCE_MAX,
+    };
+
+    #[test]
+    fn numbers_come_back() {
+        let mut encoder = Encoder::new(HEADER);
+        for value in [0, 1, 127, 128, u128::from(u64::MAX), (1 << 126) - 1] {
+            encoder.varint(value);
+        }
+        encoder.key(Key(42));
+        let frame = encoder.finish();
+        let (header, mut decoder) = Decoder::new(&frame).unwrap();
+        assert_eq!(header, HEADER);
+        for value in [0, 1, 127, 128, u128::from(u64::MAX), (1 << 126) - 1] {
+            assert_eq!(decoder.varint(), Ok(value));
+        }
+        assert_eq!(decoder.key(), Ok(Key(42)));
+        assert_eq!(decoder.finish(), Ok(()));
+    }
+
+    #[test]
+    fn a_header_takes_eight_bytes() {
+        assert_eq!(Encoder::new(HEADER).finish().len(), 8);
+    }
+
+    #[test]
+    fn a_list_longer_than_its_frame_is_refused_before_it_is_built() {
+        let mut encoder = Encoder::new(HEADER);
+        encoder.varint(1 << 40);
+        let frame = encoder.finish();
+        let (_, mut decoder) = Decoder::new(&frame).unwrap();
+        assert_eq!(decoder.length(1), Err(Malformed::Truncated));
+    }
+
+    #[test]
+    fn other_versions_and_cut_frames_are_refused() {
+        assert_eq!(Decoder::new(&[0x20; 8]).err(), Some(Malformed::Version(2)));
+        assert_eq!(Decoder::new(&[0x10; 7]).err(), Some(Malformed::Truncated));
+        assert_eq!(Decoder::new(&[]).err(), Some(Malformed::Truncated));
+    }
+}

@@ -1,0 +1,238 @@
+//! One node's part in one policy: decides, counts, and hands frames to and fro.
+//!
+//! Not here: how nodes agree. That is the [`Design`] inside.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tollgate_limit::{Instant, Span};
+
+use crate::bucket::Bucket;
+use crate::codec::Malformed;
+use crate::ids::{Key, NodeId};
+use crate::kind::Kind;
+use crate::setup::Setup;
+
+/// A frame to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Send {
+    /// The node it is for.
+    pub to: NodeId,
+    /// Its bytes, shared by all who get the same.
+    pub frame: Arc<[u8]>,
+}
+
+/// Bytes of state, by the encoding in the documentation of each design.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// What decisions are made from.
+    pub local: u64,
+    /// What is kept for others: delta states, copies, collected reports.
+    pub extra: u64,
+}
+
+/// A way for nodes to agree about many keys of one bucket. The replica asks for the level and says what was admitted.
+///
+/// After every call, drain [`poll_send`](Self::poll_send). Timeouts may come early or twice; frames may be lost, doubled,
+/// late, out of order or malformed: none of it may cause a panic or an unbounded state.
+pub trait Design: std::fmt::Debug {
+    /// Grains of backlog that this node knows of; above the bucket's capacity it is debt.
+    fn level(&mut self, key: Key, now: Instant) -> u128;
+
+    /// Counts `cost` tokens as admitted here, whatever the level. Called right after [`level`](Self::level) at the same time.
+    fn accept(&mut self, key: Key, cost: u64, now: Instant);
+
+    /// Takes a frame that `from` sent. A malformed one changes nothing.
+    fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed>;
+
+    /// Hears who is believed alive, this node included, in ascending order.
+    fn handle_members(&mut self, alive: &[NodeId], now: Instant);
+
+    /// Does what is due.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) next.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// The next frame to send, oldest first.
+    fn poll_send(&mut self) -> Option<Send>;
+
+    /// Whether nothing waits to be told to anybody: without new requests this node will send nothing but checks.
+    fn is_quiet(&self) -> bool;
+
+    /// Bytes of state held now.
+    fn footprint(&self) -> Footprint;
+
+    /// Until how much later `short` more grains will have drained.
+    fn time_for(&self, short: u128) -> Span;
+}
+
+/// What a replica answers to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// It passes, after `wait`; that much is left.
+    Allow {
+        /// Whole tokens left, as known here.
+        remaining: u64,
+        /// How long the request must be held back first; zero unless the bucket delays.
+        wait: Span,
+    },
+    /// Nothing was taken; the same request could pass after `retry_after`, as known here.
+    Deny {
+        /// How long until then.
+        retry_after: Span,
+    },
+    /// Nothing was taken: the cost exceeds the burst, so waiting will not help.
+    Never,
+}
+
+impl Verdict {
+    /// Whether the request passes.
+    pub const fn is_allowed(self) -> bool {
+        matches!(self, Self::Allow { .. })
+    }
+}
+
+/// One node's part in one policy.
+///
+/// Refunds work alike in every design. What is given back stays with the node that gave it, as *credit*: it
+/// lowers the level this node sees and is spent before anything new is counted. Nothing admitted is ever uncounted
+/// elsewhere, so merging stays a maximum and no refund can be lost or doubled; the price is that other nodes do not
+/// see it. Credit never exceeds the backlog, and goes with it.
+#[derive(Debug)]
+pub struct Replica {
+    bucket: Bucket,
+    wait_max: Span,
+    design: Box<dyn Design>,
+    credit: BTreeMap<Key, u64>,
+}
+
+impl Replica {
+    /// A replica of that kind.
+    pub fn new(kind: Kind, setup: Setup) -> Self {
+        Self {
+            bucket: setup.bucket,
+            wait_max: setup.wait_max,
+            credit: BTreeMap::new(),
+            design: kind.build(setup),
+        }
+    }
+
+    /// Decides one request and counts it if it passes. A cost of zero is a peek: as cost one, and nothing is counted.
+    pub fn handle_request(&mut self, key: Key, cost: u64, now: Instant) -> Verdict {
+        let asked = cost.max(1);
+        if asked > self.bucket.burst() {
+            return Verdict::Never;
+        }
+        let level = self.level(key, now);
+        let wanted = level.saturating_add(self.bucket.grains(asked));
+        let short = wanted.saturating_sub(self.bucket.capacity());
+        let wait = self.design.time_for(short);
+        if wait > self.wait_max {
+            let over = wait.as_nanos() - self.wait_max.as_nanos();
+            return Verdict::Deny {
+                retry_after: Span::from_nanos(over),
+            };
+        }
+        self.count(key, cost, now);
+        let level = level.saturating_add(self.bucket.grains(cost));
+        let remaining = self.bucket.capacity().saturating_sub(level);
+        Verdict::Allow {
+            remaining: self.bucket.tokens(remaining),
+            wait,
+        }
+    }
+
+    /// Counts `cost` without asking, as debt if need be.
+    pub fn charge(&mut self, key: Key, cost: u64, now: Instant) {
+        let _ = self.level(key, now);
+        self.count(key, cost, now);
+    }
+
+    /// Gives `cost` back, as far as there is a backlog to take it from.
+    pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+        let credit = self.credit.entry(key).or_default();
+        *credit = credit.saturating_add(cost);
+        let _ = self.level(key, now);
+    }
+
+    /// Charges the difference between what a request was charged and what it really cost.
+    pub fn settle(&mut self, key: Key, charged: u64, actual: u64, now: Instant) {
+        if actual >= charged {
+            self.charge(key, actual - charged, now);
+        } else {
+            self.refund(key, charged - actual, now);
+        }
+    }
+
+    /// Takes a frame that `from` sent. A malformed one changes nothing.
+    pub fn handle_frame(
+        &mut self,
+        from: NodeId,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), Malformed> {
+        self.design.handle_frame(from, frame, now)
+    }
+
+    /// Hears who is believed alive, this node included, in ascending order.
+    pub fn handle_members(&mut self, alive: &[NodeId], now: Instant) {
+        self.design.handle_members(alive, now);
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.design.handle_timeout(now);
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.design.poll_timeout()
+    }
+
+    /// The next frame to send, oldest first. Drain it after every other call.
+    pub fn poll_send(&mut self) -> Option<Send> {
+        self.design.poll_send()
+    }
+
+    /// Whether nothing waits to be told to anybody.
+    pub fn is_quiet(&self) -> bool {
+        self.design.is_quiet()
+    }
+
+    /// Bytes of state held now.
+    pub fn footprint(&self) -> Footprint {
+        self.design.footprint()
+    }
+
+    /// The level as this node sees it, its credit taken off; credit beyond the backlog is void.
+    fn level(&mut self, key: Key, now: Instant) -> u128 {
+        let level = self.design.level(key, now);
+        let Some(credit) = self.credit.get_mut(&key) else {
+            return level;
+        };
+        *credit = (*credit).min(self.bucket.tokens(level));
+        let left = level - self.bucket.grains(*credit);
+        if *credit == 0 {
+            self.credit.remove(&key);
+        }
+        left
+    }
+
+    /// Counts what credit does not cover.
+    fn count(&mut self, key: Key, cost: u64, now: Instant) {
+        let mut rest = cost;
+        if let Some(credit) = self.credit.get_mut(&key) {
+            let spent = rest.min(*credit);
+            *credit -= spent;
+            rest -= spent;
+            if *credit == 0 {
+                self.credit.remove(&key);
+            }
+        }
+        if rest > 0 {
+            self.design.accept(key, rest, now);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! A deterministic world of many nodes, in which the machines that the daemon runs are put under traffic and faults.
+//!
+//! One seed decides everything: arrivals, phases, loss, delay. The same seed gives the same [`Outcome::hash`] on every
+//! machine. Checkers share no code with what they check.
+//!
+//! Deliberately not here: files, terminals, plots. The `tollgate` command reads traces and draws what is in a [`Report`].
+
+mod catalogue;
+mod report;
+mod run;
+mod world;
+
+pub use catalogue::{Ask, Experiment, experiments};
+pub use report::{Figure, Line, Report, Row, Spread};
+pub use run::{Batch, Job, run_batch};
+pub use world::{Cluster, Contender, Curves, Fault, Outcome, Request, Routing, simulate};
