@@ -4,6 +4,7 @@
 
 mod crates;
 mod metadata;
+mod mutants;
 mod pure;
 mod tidy;
 
@@ -18,6 +19,8 @@ commands:
            cargo xtask tidy
   pure   no pure crate reaches a clock, the system or an async runtime, however indirectly
            cargo xtask pure
+  mutants  plants each known bug in turn and checks that the lab notices; takes minutes
+           cargo xtask mutants
   help   this text
            cargo xtask help
 ";
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
         ["tidy"] => tidy::run(&root()),
+        ["mutants"] => mutants::run(&root()),
         ["pure"] => pure::run(&root()),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
