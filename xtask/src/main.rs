@@ -15,13 +15,13 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND
 
 commands:
-  tidy   sizes, crate arrows, module docs, stray text, links; prints `path:line: what to do`
+  tidy     sizes, crate arrows, module docs, stray text, links; prints `path:line: what to do`
            cargo xtask tidy
-  pure   no pure crate reaches a clock, the system or an async runtime, however indirectly
+  pure     no pure crate reaches a clock, the system or an async runtime, however indirectly
            cargo xtask pure
   mutants  plants each known bug in turn and checks that the lab notices; takes minutes
            cargo xtask mutants
-  help   this text
+  help     this text
            cargo xtask help
 ";
 

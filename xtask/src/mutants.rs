@@ -32,13 +32,12 @@ pub(crate) fn run(root: &Path) -> Result<Vec<Finding>> {
         let begin = Instant::now();
         let failed = failed_with(root, &checkers, name)?;
         let seconds = begin.elapsed().as_secs_f32();
-        match failed {
-            Some(by) => println!("  caught    {name:<28} {seconds:>5.1} s  by {by}"),
-            None => {
-                println!("  SURVIVED  {name:<28} {seconds:>5.1} s");
-                let what = format!("no checker notices `{name}`; add one that does");
-                findings.push(Finding::new(path, *line, what));
-            }
+        if let Some(by) = failed {
+            println!("  caught    {name:<28} {seconds:>5.1} s  by {by}");
+        } else {
+            println!("  SURVIVED  {name:<28} {seconds:>5.1} s");
+            let what = format!("no checker notices `{name}`; add one that does");
+            findings.push(Finding::new(path, *line, what));
         }
     }
     let caught = bugs.len() - findings.len();
