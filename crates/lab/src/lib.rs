@@ -11,6 +11,6 @@ mod run;
 mod world;
 
 pub use catalogue::{Ask, Experiment, experiments};
-pub use report::{Figure, Line, Report, Row, Spread};
+pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};
 pub use world::{Cluster, Contender, Curves, Fault, Outcome, Request, Routing, simulate};

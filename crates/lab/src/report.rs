@@ -2,6 +2,8 @@
 //!
 //! Not here: how it is printed or drawn.
 
+#![allow(clippy::cast_precision_loss, reason = "figures to read, three digits of them")]
+
 use crate::world::Outcome;
 
 /// What one experiment found.
@@ -17,10 +19,25 @@ pub struct Report {
     pub parameters: Vec<(String, String)>,
     /// One row per set and design.
     pub rows: Vec<Row>,
+    /// What must hold, and whether it does; empty for most experiments.
+    pub bars: Vec<Bar>,
     /// What is drawn.
     pub figures: Vec<Figure>,
-    /// What is found, in one or two plain sentences.
+    /// What is found, in a few plain sentences.
     pub conclusion: String,
+}
+
+/// Something that must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bar {
+    /// What is judged.
+    pub name: String,
+    /// What is asked of it.
+    pub bar: String,
+    /// What was found.
+    pub measured: String,
+    /// Whether it holds; `None` if it could not be measured.
+    pub met: Option<bool>,
 }
 
 /// One design on one set, over all seeds.
@@ -30,8 +47,6 @@ pub struct Row {
     pub set: String,
     /// The design.
     pub design: String,
-    /// Runs.
-    pub seeds: u64,
     /// Rejections at the end, in percent of the central bucket's; `None` if that rejects nothing.
     pub total: Option<Spread>,
     /// Cumulative rejections summed over a grid of 0.1 s, in percent of the central bucket's.
@@ -54,10 +69,131 @@ pub struct Row {
     pub busiest_bytes: Spread,
     /// Seconds from the last request until nothing was left to say; `None` for runs that were cut off.
     pub quiet_s: Option<Spread>,
-    /// What the thesis or the reference reports for the same cell, by column name.
-    pub reported: Vec<(&'static str, f64)>,
+    /// What others report for the same row.
+    pub reported: Vec<Reported>,
     /// The single runs.
     pub runs: Vec<Outcome>,
+}
+
+impl Row {
+    /// The spread of some runs; the caller names the set and the design.
+    pub fn of(runs: Vec<Outcome>) -> Self {
+        let spread = |pick: &dyn Fn(&Outcome) -> f64| {
+            let values: Vec<f64> = runs.iter().map(pick).collect();
+            Spread::of(&values).unwrap_or_default()
+        };
+        let known = |pick: &dyn Fn(&Outcome) -> Option<f64>| {
+            let values: Vec<f64> = runs.iter().filter_map(pick).collect();
+            Spread::of(&values)
+        };
+        // One run that never fell quiet makes any mean over the others a lie.
+        let ends = runs.iter().all(|run| run.quiet_s.is_some());
+        Self {
+            total: known(&|run| run.total),
+            area: known(&|run| run.area),
+            over: spread(&|run| run.over as f64),
+            under: spread(&|run| run.under as f64),
+            false_rejections: spread(&|run| run.false_rejections as f64),
+            bytes: spread(&|run| run.bytes as f64),
+            messages: spread(&|run| run.messages as f64),
+            state_bytes: spread(&|run| run.state_bytes),
+            local_bytes: spread(&|run| run.local_bytes),
+            busiest_bytes: spread(&|run| run.busiest_bytes as f64),
+            quiet_s: known(&|run| run.quiet_s.filter(|_| ends)),
+            runs,
+            ..Self::default()
+        }
+    }
+
+    /// How many runs.
+    pub fn seeds(&self) -> u64 {
+        self.runs.len() as u64
+    }
+
+    /// What stands in a column.
+    pub fn column(&self, column: Column) -> Option<Spread> {
+        match column {
+            Column::Total => self.total,
+            Column::Area => self.area,
+            Column::Over => Some(self.over),
+            Column::Under => Some(self.under),
+            Column::False => Some(self.false_rejections),
+            Column::Bytes => Some(self.bytes),
+            Column::Messages => Some(self.messages),
+            Column::State => Some(self.state_bytes),
+            Column::Local => Some(self.local_bytes),
+            Column::Busiest => Some(self.busiest_bytes),
+            Column::Quiet => self.quiet_s,
+        }
+    }
+}
+
+/// A column of a report's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Column {
+    /// [`Row::total`].
+    Total,
+    /// [`Row::area`].
+    Area,
+    /// [`Row::over`].
+    Over,
+    /// [`Row::under`].
+    Under,
+    /// [`Row::false_rejections`].
+    False,
+    /// [`Row::bytes`].
+    Bytes,
+    /// [`Row::messages`].
+    Messages,
+    /// [`Row::state_bytes`].
+    State,
+    /// [`Row::local_bytes`].
+    Local,
+    /// [`Row::busiest_bytes`].
+    Busiest,
+    /// [`Row::quiet_s`].
+    Quiet,
+}
+
+impl Column {
+    /// The column's name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Total => "total",
+            Self::Area => "area",
+            Self::Over => "over",
+            Self::Under => "under",
+            Self::False => "false",
+            Self::Bytes => "bytes",
+            Self::Messages => "messages",
+            Self::State => "state_bytes",
+            Self::Local => "local_bytes",
+            Self::Busiest => "busiest_bytes",
+            Self::Quiet => "quiet_s",
+        }
+    }
+}
+
+/// A figure that others report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reported {
+    /// The column it belongs to.
+    pub column: Column,
+    /// Whether it is a multiple of the counter's on the same set.
+    pub is_ratio: bool,
+    /// The figure.
+    pub value: f64,
+    /// Who reports it.
+    pub source: Source,
+}
+
+/// Who reports a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Henriksson and Bennhage, Trading performance for precision in a CRDT-based rate-limiting system (2021).
+    Thesis,
+    /// An independent simulator of the same designs, written before this one.
+    Reference,
 }
 
 /// A figure over several seeds.
@@ -101,6 +237,10 @@ pub struct Figure {
     pub x_label: String,
     /// What goes up, with its unit.
     pub y_label: String,
+    /// Whether the x axis is logarithmic.
+    pub x_log: bool,
+    /// Whether the y axis is logarithmic.
+    pub y_log: bool,
     /// What is drawn.
     pub lines: Vec<Line>,
 }
