@@ -8,9 +8,14 @@
 mod catalogue;
 mod report;
 mod run;
+mod truth;
 mod world;
 
 pub use catalogue::{Ask, Experiment, experiments};
 pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};
-pub use world::{Cluster, Contender, Curves, Fault, Outcome, Request, Routing, simulate};
+pub use truth::Judgement;
+pub use world::{
+    BadWorld, Cluster, Contender, Curves, Fault, NODES_MAX, Outcome, Request, Routing, Traffic,
+    Watch, simulate,
+};

@@ -2,7 +2,10 @@
 //!
 //! Not here: how it is printed or drawn.
 
-#![allow(clippy::cast_precision_loss, reason = "figures to read, three digits of them")]
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "figures to read, three digits of them"
+)]
 
 use crate::world::Outcome;
 
@@ -89,16 +92,16 @@ impl Row {
         // One run that never fell quiet makes any mean over the others a lie.
         let ends = runs.iter().all(|run| run.quiet_s.is_some());
         Self {
-            total: known(&|run| run.total),
-            area: known(&|run| run.area),
-            over: spread(&|run| run.over as f64),
-            under: spread(&|run| run.under as f64),
-            false_rejections: spread(&|run| run.false_rejections as f64),
-            bytes: spread(&|run| run.bytes as f64),
-            messages: spread(&|run| run.messages as f64),
+            total: known(&|run| run.judged.total),
+            area: known(&|run| run.judged.area),
+            over: spread(&|run| run.judged.over as f64),
+            under: spread(&|run| run.judged.under as f64),
+            false_rejections: spread(&|run| run.judged.false_rejections as f64),
+            bytes: spread(&|run| run.traffic.bytes as f64),
+            messages: spread(&|run| run.traffic.messages as f64),
             state_bytes: spread(&|run| run.state_bytes),
             local_bytes: spread(&|run| run.local_bytes),
-            busiest_bytes: spread(&|run| run.busiest_bytes as f64),
+            busiest_bytes: spread(&|run| run.traffic.busiest_bytes as f64),
             quiet_s: known(&|run| run.quiet_s.filter(|_| ends)),
             runs,
             ..Self::default()

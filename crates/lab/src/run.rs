@@ -1,7 +1,7 @@
 //! Many runs on all cores.
 
 use crate::report::Row;
-use crate::world::{Cluster, Contender, Outcome, Request, simulate};
+use crate::world::{BadWorld, Cluster, Contender, Outcome, Request, simulate};
 
 /// One contender on one set, over some seeds.
 pub struct Job<'a> {
@@ -28,12 +28,12 @@ pub struct Batch<'a> {
 }
 
 /// Runs every job over every seed; one row per job, in order. `progress` hears of each finished run.
-pub fn run_batch(batch: &Batch<'_>, progress: &(dyn Fn(u64) + Sync)) -> Vec<Row> {
-    let outcome = |job: &Job<'_>, seed| -> Outcome {
+pub fn run_batch(batch: &Batch<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<Row>, BadWorld> {
+    let outcome = |job: &Job<'_>, seed| -> Result<Outcome, BadWorld> {
         let outcome = simulate(&job.cluster, job.contender, &(job.trace)(seed), seed);
         progress(1);
         outcome
     };
     let _ = (outcome, batch.threads);
-    Vec::new()
+    Ok(Vec::new())
 }

@@ -1,0 +1,72 @@
+//! What one run gave.
+//!
+//! Not here: means over many runs, which a report has.
+
+use crate::truth::Judgement;
+
+/// What one run gave.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// The seed that decided it.
+    pub seed: u64,
+    /// A hash of every event in order.
+    pub hash: u64,
+    /// Requests.
+    pub requests: u64,
+    /// The answers beside those of the central bucket.
+    pub judged: Judgement,
+    /// What the nodes sent each other.
+    pub traffic: Traffic,
+    /// Bytes of state of a node, mean over nodes and time, until the last request.
+    pub state_bytes: f64,
+    /// Of these, bytes that decisions are made from.
+    pub local_bytes: f64,
+    /// Seconds from the last request until the last frame; `None` if the run was cut off before all was said.
+    pub quiet_s: Option<f64>,
+    /// Bytes of state of all nodes at the very end.
+    pub left_bytes: u64,
+    /// What replicas that should agree at the end disagree about.
+    pub disagreements: u64,
+    /// Curves over time, if they were asked for.
+    pub curves: Curves,
+}
+
+/// What the nodes sent each other. Each frame counts 28 bytes for IP and UDP on top of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Frames sent.
+    pub messages: u64,
+    /// Bytes sent and received by the busiest node.
+    pub busiest_bytes: u64,
+    /// Bytes sent by the node that sent most.
+    pub busiest_sent_bytes: u64,
+    /// Frames that arrived, copies made by the network included.
+    pub received: u64,
+    /// Frames lost on the way, or for want of a receiver.
+    pub lost: u64,
+    /// Copies made by the network.
+    pub copies: u64,
+    /// Frames their receiver could not read.
+    pub malformed: u64,
+}
+
+/// What is plotted, one value per step of the time grid.
+#[derive(Clone, Debug, Default)]
+pub struct Curves {
+    /// Seconds per step.
+    pub step_s: f64,
+    /// Cumulative requests.
+    pub requests: Vec<u64>,
+    /// Cumulative rejections.
+    pub rejected: Vec<u64>,
+    /// Cumulative rejections of the central bucket.
+    pub central_rejected: Vec<u64>,
+    /// Bytes of state of a node, mean over nodes.
+    pub state_bytes: Vec<f64>,
+    /// Bytes sent during the step by all nodes.
+    pub sent_bytes: Vec<u64>,
+    /// Keys seen so far.
+    pub keys: Vec<u64>,
+}
