@@ -6,15 +6,18 @@
 //! Deliberately not here: files, terminals, plots. The `tollgate` command reads traces and draws what is in a [`Report`].
 
 mod catalogue;
+mod dice;
 mod report;
 mod run;
+mod sets;
 mod truth;
 mod world;
 
 pub use catalogue::{Ask, Experiment, experiments};
 pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};
-pub use truth::Judgement;
+pub use sets::{Set, set, sets};
+pub use truth::{Judgement, central, judge};
 pub use world::{
     BadWorld, Cluster, Contender, Curves, Fault, NODES_MAX, Outcome, Request, Routing, Traffic,
     Watch, simulate,

@@ -1,7 +1,15 @@
 //! Many runs on all cores.
+//!
+//! Rows are the same whatever the number of threads. Not here: which runs make an experiment.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::report::Row;
-use crate::world::{BadWorld, Cluster, Contender, Outcome, Request, simulate};
+use crate::world::{BadWorld, Cluster, Contender, Curves, Outcome, Request, simulate};
+
+/// Curves are kept of that many seeds per job; memory would grow with the seeds otherwise.
+const CURVES_KEPT: u64 = 20;
 
 /// One contender on one set, over some seeds.
 pub struct Job<'a> {
@@ -28,12 +36,66 @@ pub struct Batch<'a> {
 }
 
 /// Runs every job over every seed; one row per job, in order. `progress` hears of each finished run.
+///
+/// The first bad world, in order of jobs and seeds, is the error.
 pub fn run_batch(batch: &Batch<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<Row>, BadWorld> {
-    let outcome = |job: &Job<'_>, seed| -> Result<Outcome, BadWorld> {
-        let outcome = simulate(&job.cluster, job.contender, &(job.trace)(seed), seed);
-        progress(1);
-        outcome
+    let mut done = run_all(batch, progress).into_iter();
+    let mut rows = Vec::with_capacity(batch.jobs.len());
+    for job in &batch.jobs {
+        let mine = done
+            .by_ref()
+            .take(usize::try_from(batch.seeds).unwrap_or(usize::MAX));
+        let outcomes: Result<Vec<Outcome>, BadWorld> = mine.flatten().collect();
+        rows.push(Row {
+            set: job.set.clone(),
+            design: job.contender.to_string(),
+            ..Row::of(outcomes?)
+        });
+    }
+    Ok(rows)
+}
+
+/// Every outcome: all seeds of the first job, then of the second, and so on.
+fn run_all(
+    batch: &Batch<'_>,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Vec<Option<Result<Outcome, BadWorld>>> {
+    let tasks: Vec<(&Job<'_>, u64)> = batch
+        .jobs
+        .iter()
+        .flat_map(|job| (0..batch.seeds).map(move |seed| (job, seed)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let done: Vec<Mutex<Option<Result<Outcome, BadWorld>>>> =
+        tasks.iter().map(|_| Mutex::new(None)).collect();
+    let work = || {
+        while let Some((&(job, number), slot)) = {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            tasks.get(index).zip(done.get(index))
+        } {
+            let outcome = run_one(job, batch.first, number);
+            if let Ok(mut slot) = slot.lock() {
+                *slot = Some(outcome);
+            }
+            progress(1);
+        }
     };
-    let _ = (outcome, batch.threads);
-    Ok(Vec::new())
+    std::thread::scope(|scope| {
+        for _ in 1..batch.threads.clamp(1, tasks.len().max(1)) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    done.into_iter()
+        .map(|slot| slot.into_inner().ok().flatten())
+        .collect()
+}
+
+fn run_one(job: &Job<'_>, first: u64, number: u64) -> Result<Outcome, BadWorld> {
+    let seed = first.wrapping_add(number);
+    let mut outcome = simulate(&job.cluster, job.contender, &(job.trace)(seed), seed)?;
+    if number >= CURVES_KEPT {
+        outcome.curves = Curves::default();
+    }
+    Ok(outcome)
 }

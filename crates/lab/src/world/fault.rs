@@ -66,3 +66,32 @@ pub enum Fault {
         at: Span,
     },
 }
+
+impl Fault {
+    /// When it happens, if it happens once and changes a node.
+    pub(crate) fn begins(&self) -> Option<Span> {
+        match self {
+            Self::Jump { at, .. }
+            | Self::Crash { at, .. }
+            | Self::Join { at, .. }
+            | Self::Leave { at, .. } => Some(*at),
+            Self::Delay { .. }
+            | Self::Loss(_)
+            | Self::Duplication(_)
+            | Self::Skew(_)
+            | Self::Cut { .. } => None,
+        }
+    }
+
+    /// The nodes it names.
+    pub(crate) fn nodes(&self) -> Vec<u16> {
+        match self {
+            Self::Jump { node, .. }
+            | Self::Crash { node, .. }
+            | Self::Join { node, .. }
+            | Self::Leave { node, .. } => vec![*node],
+            Self::Cut { from, to, .. } => [from.as_slice(), to].concat(),
+            Self::Delay { .. } | Self::Loss(_) | Self::Duplication(_) | Self::Skew(_) => Vec::new(),
+        }
+    }
+}

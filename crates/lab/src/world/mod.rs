@@ -7,11 +7,21 @@ use std::fmt;
 use tollgate_gossip::{Bucket, Key, Kind, Knobs};
 use tollgate_limit::{Instant, Span};
 
+use crate::truth;
+
+mod agenda;
+mod drive;
 mod fault;
+mod hash;
+mod links;
+mod meter;
+mod node;
 mod outcome;
+mod sim;
 
 pub use fault::Fault;
 pub use outcome::{Curves, Outcome, Traffic};
+use sim::World;
 
 /// One request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +57,15 @@ pub enum Contender {
     Central,
     /// Nodes that agree in that way.
     Design(Kind),
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Central => f.write_str("central"),
+            Self::Design(kind) => kind.fmt(f),
+        }
+    }
 }
 
 /// The nodes and what is between them.
@@ -134,9 +153,53 @@ pub fn simulate(
     trace: &[Request],
     seed: u64,
 ) -> Result<Outcome, BadWorld> {
-    let _ = (cluster, contender, trace);
-    Ok(Outcome {
-        seed,
-        ..Outcome::default()
+    cluster.check(trace)?;
+    Ok(match contender {
+        Contender::Central => run(&cluster.alone(), Kind::Local, trace, seed),
+        Contender::Design(kind) => run(cluster, kind, trace, seed),
     })
+}
+
+fn run(cluster: &Cluster, kind: Kind, trace: &[Request], seed: u64) -> Outcome {
+    let mut world = World::new(cluster, kind, trace, seed);
+    let admitted: Vec<bool> = trace.iter().map(|request| world.request(request)).collect();
+    let quiet_s = world.settle();
+    let mut outcome = world.finish(quiet_s);
+    outcome.requests = trace.len() as u64;
+    outcome.judged = truth::judge(cluster.bucket, trace, &admitted);
+    if cluster.watch.curves {
+        outcome.curves.follow(cluster.bucket, trace, &admitted);
+    }
+    outcome
+}
+
+impl Cluster {
+    /// Whether such a world can be built, and lived in by that trace.
+    fn check(&self, trace: &[Request]) -> Result<(), BadWorld> {
+        if self.nodes == 0 || self.nodes > NODES_MAX {
+            return Err(BadWorld::Nodes(self.nodes));
+        }
+        let named = trace.iter().filter_map(|request| request.node);
+        let afflicted = self.faults.iter().flat_map(Fault::nodes);
+        if let Some(node) = named.chain(afflicted).find(|&node| node >= self.nodes) {
+            let nodes = self.nodes;
+            return Err(BadWorld::NoSuchNode { node, nodes });
+        }
+        let falls = trace.windows(2).position(|pair| match pair {
+            [a, b] => b.at < a.at,
+            _ => false,
+        });
+        falls.map_or(Ok(()), |index| {
+            Err(BadWorld::OutOfOrder { index: index + 1 })
+        })
+    }
+
+    /// The same with one node, whom nothing befalls.
+    fn alone(&self) -> Self {
+        Self {
+            nodes: 1,
+            faults: Vec::new(),
+            ..self.clone()
+        }
+    }
 }

@@ -2,7 +2,12 @@
 //!
 //! Not here: means over many runs, which a report has.
 
-use crate::truth::Judgement;
+use std::collections::BTreeSet;
+
+use tollgate_gossip::{Bucket, Key};
+
+use crate::truth::{self, Judgement};
+use crate::world::Request;
 
 /// What one run gave.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +30,6 @@ pub struct Outcome {
     pub quiet_s: Option<f64>,
     /// Bytes of state of all nodes at the very end.
     pub left_bytes: u64,
-    /// What replicas that should agree at the end disagree about.
-    pub disagreements: u64,
     /// Curves over time, if they were asked for.
     pub curves: Curves,
 }
@@ -55,6 +58,8 @@ pub struct Traffic {
 /// What is plotted, one value per step of the time grid.
 #[derive(Clone, Debug, Default)]
 pub struct Curves {
+    /// The time of the first entry; a later one is that many steps after it.
+    pub start_ns: u64,
     /// Seconds per step.
     pub step_s: f64,
     /// Cumulative requests.
@@ -69,4 +74,30 @@ pub struct Curves {
     pub sent_bytes: Vec<u64>,
     /// Keys seen so far.
     pub keys: Vec<u64>,
+}
+
+impl Curves {
+    /// Adds what follows from the answers alone.
+    pub(crate) fn follow(&mut self, bucket: Bucket, trace: &[Request], admitted: &[bool]) {
+        let central = truth::central(bucket, trace);
+        let step = (self.step_s * 1e9) as u64;
+        let mut seen: BTreeSet<Key> = BTreeSet::new();
+        let (mut requests, mut rejected, mut central_rejected) = (0, 0, 0);
+        let mut answers = trace.iter().zip(admitted).zip(&central).peekable();
+        for index in 0..self.state_bytes.len() as u64 {
+            let now = self.start_ns.saturating_add(step.saturating_mul(index));
+            while let Some(((request, did), should)) =
+                answers.next_if(|((request, _), _)| request.at.as_nanos() <= now)
+            {
+                seen.insert(request.key);
+                requests += 1;
+                rejected += u64::from(!did);
+                central_rejected += u64::from(!should);
+            }
+            self.requests.push(requests);
+            self.rejected.push(rejected);
+            self.central_rejected.push(central_rejected);
+            self.keys.push(seen.len() as u64);
+        }
+    }
 }

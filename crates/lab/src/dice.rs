@@ -1,0 +1,60 @@
+//! Random choices that a seed decides, the same on every machine.
+//!
+//! Each purpose has its own stream, so that losing a message changes no arrival. Not here: the designs' own dice, which they
+//! get a seed for.
+
+/// What a stream of numbers is for.
+#[derive(Clone, Copy, Debug)]
+#[repr(u64)]
+pub(crate) enum Purpose {
+    Arrivals = 1,
+    Keys = 2,
+    Routing = 3,
+    Boots = 4,
+    Loss = 5,
+    Copies = 6,
+    Delays = 7,
+    Clocks = 8,
+    Detector = 9,
+}
+
+/// A stream of numbers: xoshiro256++ by Blackman and Vigna, in the public domain.
+#[derive(Clone, Debug)]
+pub(crate) struct Dice {
+    state: [u64; 4],
+}
+
+impl Dice {
+    pub(crate) fn new(seed: u64, purpose: Purpose) -> Self {
+        let base = scramble(seed ^ scramble(purpose as u64));
+        Self {
+            state: [1, 2, 3, 4].map(|word| scramble(base.wrapping_add(word))),
+        }
+    }
+
+    /// The next number.
+    pub(crate) fn roll(&mut self) -> u64 {
+        let [a, b, c, d] = self.state;
+        let (c1, d1) = (c ^ a, d ^ b);
+        self.state = [a ^ d1, b ^ c1, c1 ^ (b << 17), d1.rotate_left(45)];
+        a.wrapping_add(d).rotate_left(23).wrapping_add(a)
+    }
+
+    /// A number below `bound`; zero when the bound is.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.roll()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Whether something happens that does so `odds` times in a million. No number is drawn for what never happens.
+    pub(crate) fn millionth(&mut self, odds: u32) -> bool {
+        odds > 0 && self.below(1_000_000) < u64::from(odds)
+    }
+}
+
+/// Scrambles a number so that close ones end far apart.
+pub(crate) fn scramble(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x ^ (x >> 32)
+}

@@ -1,0 +1,169 @@
+//! Sets of one user.
+//!
+//! Not here: sets of many.
+
+use super::draw::{Draw, Period};
+
+const SECOND: u64 = 1_000;
+const MINUTE: u64 = 60 * SECOND;
+
+pub(super) fn extreme(draw: &mut Draw) {
+    minute(draw, 2_150);
+}
+
+pub(super) fn substantial(draw: &mut Draw) {
+    minute(draw, 320);
+}
+
+pub(super) fn barely(draw: &mut Draw) {
+    minute(draw, 110);
+}
+
+/// That many hundredths of the burst within a minute.
+fn minute(draw: &mut Draw, hundredths: u64) {
+    let key = draw.user();
+    let count = draw.hundredths(hundredths);
+    draw.scatter(
+        key,
+        count,
+        Period {
+            from_ms: 0,
+            for_ms: MINUTE,
+        },
+    );
+}
+
+/// Three in a hundred slower than the refill.
+pub(super) fn calm(draw: &mut Draw) {
+    let key = draw.user();
+    let every = draw.regain_ms(103).max(1);
+    regular(
+        draw,
+        key,
+        Regular {
+            every,
+            for_ms: 2 * MINUTE,
+        },
+    );
+}
+
+/// One request every 0.9 s where one token a second comes back.
+pub(super) fn above(draw: &mut Draw) {
+    let key = draw.user();
+    let every = draw.regain_ms(90).max(1);
+    regular(
+        draw,
+        key,
+        Regular {
+            every,
+            for_ms: 100 * SECOND,
+        },
+    );
+}
+
+/// A fixed rate in hundredths of the refill, until well after the bucket ran out.
+pub(super) fn drip(draw: &mut Draw, hundredths: u64) {
+    let key = draw.user();
+    let every = draw.regain_ms(100 * 100 / hundredths).max(1);
+    let full = draw.regain_ms(draw.hundredths(100).saturating_mul(100));
+    let for_ms = full.saturating_mul(160) / hundredths.saturating_sub(100).max(1);
+    regular(draw, key, Regular { every, for_ms });
+}
+
+/// Ten times the refill for five minutes, at random.
+pub(super) fn steady(draw: &mut Draw) {
+    let key = draw.user();
+    let count = 5 * MINUTE / draw.regain_ms(10).max(1);
+    draw.scatter(
+        key,
+        count,
+        Period {
+            from_ms: 0,
+            for_ms: 5 * MINUTE,
+        },
+    );
+}
+
+/// Three lone requests let a bucket that adds up its refills grow without end; the burst then shows it.
+pub(super) fn idle(draw: &mut Draw) {
+    let key = draw.user();
+    for turn in 0..3 {
+        draw.one(key, turn * 1_000 * SECOND);
+    }
+    let count = draw.hundredths(500);
+    draw.scatter(
+        key,
+        count,
+        Period {
+            from_ms: 3_000 * SECOND,
+            for_ms: 10 * SECOND,
+        },
+    );
+}
+
+/// Forty quiet seconds, ten in which a crowd gathers, eighteen at its height.
+pub(super) fn mob(draw: &mut Draw) {
+    let key = draw.user();
+    let (calm, rise, height) = (40 * SECOND, 10 * SECOND, 18 * SECOND);
+    let quiet = draw.hundredths(13);
+    draw.scatter(
+        key,
+        quiet,
+        Period {
+            from_ms: 0,
+            for_ms: calm,
+        },
+    );
+    for _ in 0..draw.hundredths(133) {
+        // The later of two instants is drawn as often as a rate that rises in a straight line says.
+        let at = draw.dice.below(rise).max(draw.dice.below(rise));
+        draw.one(key, calm + at);
+    }
+    let count = draw.hundredths(480);
+    draw.scatter(
+        key,
+        count,
+        Period {
+            from_ms: calm + rise,
+            for_ms: height,
+        },
+    );
+}
+
+/// Half of the nodes see their share of the refill, which tells them nothing is wrong, and the others twice that.
+pub(super) fn split(draw: &mut Draw) {
+    let key = draw.user();
+    let quiet = 1_000 * SECOND;
+    for node in 0..draw.nodes {
+        let shares = if node < draw.nodes / 2 { 1 } else { 2 };
+        let every = (draw.regain_ms(100) * u64::from(draw.nodes) / shares).max(1);
+        let mut at = draw.dice.below(every);
+        while at < quiet {
+            draw.one_at(key, at, node);
+            at += every;
+        }
+    }
+    let count = draw.hundredths(300);
+    draw.scatter(
+        key,
+        count,
+        Period {
+            from_ms: quiet,
+            for_ms: 20 * SECOND,
+        },
+    );
+}
+
+/// A request, and the next after a fixed time.
+struct Regular {
+    every: u64,
+    for_ms: u64,
+}
+
+fn regular(draw: &mut Draw, key: tollgate_gossip::Key, beat: Regular) {
+    let mut at = 0;
+    while at < beat.for_ms {
+        draw.one(key, at);
+        at += beat.every;
+    }
+}

@@ -1,0 +1,277 @@
+//! The world at work: brings requests, frames, timeouts and faults to the nodes in order of time.
+//!
+//! Everything due at or before a request happens first, so that an instant message arrives before the next request even of the
+//! same millisecond. Not here: single events, which `drive` carries out.
+
+use tollgate_gossip::{Kind, NodeId};
+use tollgate_limit::Span;
+
+use crate::dice::{Dice, Purpose, scramble};
+use crate::world::agenda::{Agenda, Event};
+use crate::world::fault::Fault;
+use crate::world::hash::EventHash;
+use crate::world::links::{Links, nanos};
+use crate::world::meter::{Grid, Sum};
+use crate::world::node::Node;
+use crate::world::outcome::{Curves, Outcome, Traffic};
+use crate::world::{Cluster, Request, Routing};
+
+/// How long after the last request a world that does not fall quiet is cut off.
+const QUIET_NS_MAX: u64 = 300_000_000_000;
+/// Samples of the state over a run.
+const STATE_SAMPLES: u64 = 600;
+/// Points of a curve over a run.
+const CURVE_POINTS: u64 = 6_000;
+/// More events than that at one instant are a storm that would never end.
+const STORM_EVENTS_MAX: u64 = 50_000_000;
+
+/// A world under way.
+pub(crate) struct World<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) kind: Kind,
+    pub(crate) seed: u64,
+    pub(crate) now: u64,
+    pub(crate) agenda: Agenda,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) links: Links,
+    pub(crate) hash: EventHash,
+    pub(crate) traffic: Traffic,
+    /// Boots so far; each gets a writer of its own.
+    pub(crate) boots: u16,
+    pub(crate) detector: Dice,
+    pub(crate) last_sent_at: u64,
+    /// Counted only once no more requests come.
+    pub(crate) loud: Option<usize>,
+    routing: Dice,
+    record: Record,
+}
+
+/// What is sampled.
+struct Record {
+    state_grid: Grid,
+    state: Sum,
+    curve_grid: Option<Grid>,
+    curves: Curves,
+    sent_before: u64,
+    /// The mean state is taken up to here.
+    end: u64,
+}
+
+impl<'a> World<'a> {
+    /// A world whose nodes have just started, at the time of the first request.
+    pub(crate) fn new(cluster: &'a Cluster, kind: Kind, trace: &[Request], seed: u64) -> Self {
+        let start = trace.first().map_or(0, |request| request.at.as_nanos());
+        let end = trace.last().map_or(0, |request| request.at.as_nanos());
+        let mut world = Self {
+            cluster,
+            kind,
+            seed,
+            now: start,
+            agenda: Agenda::default(),
+            nodes: clocks(cluster, seed).into_iter().map(Node::new).collect(),
+            links: Links::new(&cluster.faults, seed, start),
+            hash: EventHash::new(),
+            traffic: Traffic::default(),
+            boots: 0,
+            detector: Dice::new(seed, Purpose::Detector),
+            last_sent_at: 0,
+            loud: None,
+            routing: Dice::new(seed, Purpose::Routing),
+            record: Record::new(cluster, start, end),
+        };
+        world.plan_faults(start);
+        world.boot_all();
+        world
+    }
+
+    fn plan_faults(&mut self, start: u64) {
+        for (number, fault) in (0_u32..).zip(&self.cluster.faults) {
+            if let Some(at) = fault.begins() {
+                let at = start.saturating_add(nanos(at));
+                self.agenda.add(at, Event::Begin { fault: number });
+            }
+        }
+    }
+
+    fn boot_all(&mut self) {
+        let late = |node: u16| {
+            let joins =
+                |fault: &Fault| matches!(fault, Fault::Join { node: who, .. } if *who == node);
+            self.cluster.faults.iter().any(joins)
+        };
+        let first: Vec<u16> = (0..self.cluster.nodes)
+            .filter(|&node| !late(node))
+            .collect();
+        let members: Vec<NodeId> = first.iter().copied().map(NodeId).collect();
+        for node in first {
+            self.boot(node, members.clone());
+        }
+    }
+
+    /// Answers one request, after everything that is due by then.
+    pub(crate) fn request(&mut self, request: &Request) -> bool {
+        let at = request.at.as_nanos();
+        self.run_until(at);
+        self.advance(at);
+        let Some(node) = self.route(request) else {
+            return false;
+        };
+        self.decide(node, request)
+    }
+
+    /// The node that gets a request; `None` when all are down.
+    fn route(&mut self, request: &Request) -> Option<u16> {
+        let nodes = u64::from(self.cluster.nodes);
+        let key = request.key.0;
+        let hashed = scramble((key as u64) ^ scramble((key >> 64) as u64));
+        let wish = match (request.node, self.cluster.routing) {
+            (Some(node), _) => u64::from(node),
+            (None, Routing::Hash) => scramble(hashed ^ (request.at.as_nanos() / 1_000_000)) % nodes,
+            (None, Routing::Uniform) => self.routing.below(nodes),
+            (None, Routing::Sticky) => hashed % nodes,
+            (None, Routing::HotNode) => {
+                let hot = self.routing.below(2) == 0;
+                let any = self.routing.below(nodes);
+                if hot { 0 } else { any }
+            }
+        };
+        (0..nodes)
+            .map(|step| ((wish + step) % nodes) as u16)
+            .find(|&node| {
+                self.nodes
+                    .get(usize::from(node))
+                    .is_some_and(|node| node.is_up)
+            })
+    }
+
+    /// Does everything due at `until` or before.
+    pub(crate) fn run_until(&mut self, until: u64) {
+        let mut here = 0_u64;
+        while let Some((at, event)) = self.agenda.next_until(until) {
+            here = if at > self.now { 0 } else { here + 1 };
+            self.advance(at);
+            if here > STORM_EVENTS_MAX {
+                self.agenda = Agenda::default();
+                return;
+            }
+            self.happen(event);
+        }
+    }
+
+    /// Lets time pass up to `at`, sampling on the way.
+    fn advance(&mut self, at: u64) {
+        while self.record.state_grid.take_before(at.min(self.record.end)) {
+            self.record.state.add(&self.nodes);
+        }
+        while self.record.curve_is_due(at) {
+            self.record.sample(&self.nodes, self.traffic.bytes);
+        }
+        self.now = self.now.max(at);
+    }
+
+    /// Runs on until nothing is left to say; when that was, or `None` if it was cut off.
+    pub(crate) fn settle(&mut self) -> Option<f64> {
+        let last = self.now;
+        self.run_until(last);
+        self.count_loud();
+        let limit = last.saturating_add(QUIET_NS_MAX);
+        while self.loud != Some(0) || self.agenda.frames() > 0 {
+            let next = self.agenda.next_at().filter(|&at| at <= limit)?;
+            let (at, event) = self.agenda.next_until(next)?;
+            self.advance(at);
+            self.happen(event);
+        }
+        let late = self.last_sent_at.saturating_sub(last);
+        Some(Span::from_nanos(u128::from(late)).as_nanos() as f64 / 1e9)
+    }
+
+    fn count_loud(&mut self) {
+        let mut loud = 0;
+        for node in &mut self.nodes {
+            let is_quiet = node.running().is_none_or(|replica| replica.is_quiet());
+            node.is_quiet = is_quiet;
+            loud += usize::from(!is_quiet);
+        }
+        self.loud = Some(loud);
+    }
+
+    /// Runs on for as long as the watch says, and reports.
+    pub(crate) fn finish(mut self, quiet_s: Option<f64>) -> Outcome {
+        let busiest = |pick: &dyn Fn(&Node) -> u64| self.nodes.iter().map(pick).max().unwrap_or(0);
+        let traffic = Traffic {
+            busiest_bytes: busiest(&|node| node.sent_bytes + node.received_bytes),
+            busiest_sent_bytes: busiest(&|node| node.sent_bytes),
+            ..self.traffic
+        };
+        let drain = nanos(self.cluster.watch.drain);
+        if drain > 0 {
+            let end = self.now.saturating_add(drain);
+            self.run_until(end);
+            self.advance(end);
+        }
+        let mut left = Sum::default();
+        left.add(&self.nodes);
+        Outcome {
+            seed: self.seed,
+            hash: self.hash.value(),
+            traffic,
+            state_bytes: self.record.state.all(),
+            local_bytes: self.record.state.local(),
+            quiet_s,
+            left_bytes: left.bytes(),
+            curves: self.record.curves,
+            ..Outcome::default()
+        }
+    }
+}
+
+impl Record {
+    fn new(cluster: &Cluster, start: u64, end: u64) -> Self {
+        let duration = end.saturating_sub(start);
+        let curve_grid = Grid::new(start, duration, CURVE_POINTS);
+        Self {
+            state_grid: Grid::new(start, duration, STATE_SAMPLES),
+            state: Sum::default(),
+            curve_grid: cluster.watch.curves.then_some(curve_grid),
+            curves: Curves {
+                start_ns: start,
+                step_s: curve_grid.step as f64 / 1e9,
+                ..Curves::default()
+            },
+            sent_before: 0,
+            end,
+        }
+    }
+
+    fn curve_is_due(&mut self, now: u64) -> bool {
+        self.curve_grid
+            .as_mut()
+            .is_some_and(|grid| grid.take_before(now))
+    }
+
+    fn sample(&mut self, nodes: &[Node], sent: u64) {
+        let mut now = Sum::default();
+        now.add(nodes);
+        self.curves.state_bytes.push(now.all());
+        self.curves.sent_bytes.push(sent - self.sent_before);
+        self.sent_before = sent;
+    }
+}
+
+/// How far each node's clock is ahead.
+fn clocks(cluster: &Cluster, seed: u64) -> Vec<i64> {
+    let mut dice = Dice::new(seed, Purpose::Clocks);
+    let mut offsets = vec![0_i64; usize::from(cluster.nodes)];
+    for fault in &cluster.faults {
+        let Fault::Skew(most) = fault else {
+            continue;
+        };
+        let most = i64::try_from(most.as_nanos()).unwrap_or(i64::MAX / 4);
+        let most = most.min(i64::MAX / 4);
+        for offset in &mut offsets {
+            let ahead = dice.below(most.unsigned_abs().saturating_mul(2).saturating_add(1));
+            *offset = offset.saturating_add(ahead.cast_signed().saturating_sub(most));
+        }
+    }
+    offsets
+}
