@@ -71,6 +71,11 @@ impl Encoder {
         encoder
     }
 
+    /// Bytes so far.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     pub(crate) fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }

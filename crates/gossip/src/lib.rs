@@ -20,6 +20,7 @@ mod list;
 pub mod plant;
 mod queue;
 mod replica;
+mod rounds;
 mod segments;
 mod setup;
 

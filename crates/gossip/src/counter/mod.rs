@@ -1,10 +1,255 @@
 //! Counters per node, a limit and the instant of the last refill.
+//!
+//! The baseline of Henriksson and Bennhage, Trading performance for precision in a CRDT-based rate-limiting system (2021), in
+//! two readings. Both end a request at its rejection, create a bucket with its instant, keep fractions of
+//! tokens, and compare values before and after a merge; without these the design does not work at all.
+//!
+//! - `counter` is otherwise as printed. A refill is bounded by the capacity, the balance is not: every idle time adds up to a
+//!   capacity. The greater limit wins whatever its instant. A restarted node counts from zero again, and its old
+//!   count hides as many new requests.
+//! - `counter+fixed` bounds the balance by the capacity, compares limits at a common instant, and counts per boot
+//!   of a node. The bound depends on what a node knows, so a node that knows too little throws refill away, or keeps what
+//!   others threw away; no merge repairs that.
+//!
+//! Nothing is forgotten, so the number of keys is bounded: beyond [`KEYS_MAX`] a key admitted here takes the place of
+//! another, and keys that only others know are not taken up. [`wire`] has the encoding. Not here: rounds of gossip.
 
-use crate::replica::Design;
+mod tally;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Bound;
+
+use tollgate_limit::{Instant, Span};
+
+use self::tally::{Heard, Rules, Tally};
+use self::wire::Parsed;
+use crate::codec::{Decoder, Malformed};
+use crate::ids::{Key, NodeId};
+use crate::planted;
+use crate::replica::{Design, Footprint, Send};
+use crate::rounds::{Bits, Outbox, Rounds};
 use crate::setup::Setup;
+
+/// The most keys a node keeps.
+const KEYS_MAX: usize = 1 << 20;
+const KIND_PRINTED: u8 = 1;
+const KIND_FIXED: u8 = 2;
 
 /// A node's part; `fixed` clamps the limit and compares limits at a common instant.
 pub(crate) fn build(setup: Setup, fixed: bool) -> Box<dyn Design> {
-    let _ = fixed;
-    Box::new(crate::alone::Alone::new(setup.bucket))
+    Box::new(Counter::new(&setup, fixed))
+}
+
+/// A node's part.
+#[derive(Debug)]
+struct Counter {
+    rules: Rules,
+    /// Whose entry this node writes.
+    who: u16,
+    tallies: BTreeMap<Key, Tally>,
+    rounds: Rounds,
+    outbox: Outbox,
+    parsed: Parsed,
+    /// The key that was forgotten last, for want of room.
+    hand: Key,
+    footprint: Footprint,
+}
+
+impl Counter {
+    fn new(setup: &Setup, fixed: bool) -> Self {
+        let (kind, who) = if fixed {
+            (KIND_FIXED, setup.writer.0)
+        } else {
+            (KIND_PRINTED, setup.me.0)
+        };
+        Self {
+            rules: Rules {
+                bucket: setup.bucket,
+                fixed,
+            },
+            who,
+            tallies: BTreeMap::new(),
+            rounds: Rounds::new(setup),
+            outbox: Outbox::new(kind, setup.writer),
+            parsed: Parsed::default(),
+            hand: Key(0),
+            footprint: Footprint::default(),
+        }
+    }
+
+    /// Merges what was heard of one key. News waits for the neighbours in `to`.
+    fn merge(&mut self, key: Key, heard: Heard<'_>, to: &Bits) {
+        if let Some(tally) = self.tallies.get_mut(&key) {
+            less(&mut self.footprint, weigh(tally));
+            if tally.merge(heard, self.rules) {
+                raise(tally, key, to, &mut self.rounds);
+            }
+            more(&mut self.footprint, weigh(tally));
+        } else if self.tallies.len() < KEYS_MAX {
+            let mut tally = Tally::copy(heard);
+            raise(&mut tally, key, to, &mut self.rounds);
+            more(&mut self.footprint, weigh(&tally));
+            self.tallies.insert(key, tally);
+        }
+    }
+
+    /// Forgets a key, each in turn, if there is no room for another.
+    fn make_room(&mut self) {
+        if self.tallies.len() < KEYS_MAX {
+            return;
+        }
+        let after = (Bound::Excluded(self.hand), Bound::Unbounded);
+        let next = self.tallies.range(after).next().map(|(key, _)| *key);
+        let Some(key) = next.or_else(|| self.tallies.keys().next().copied()) else {
+            return;
+        };
+        self.hand = key;
+        if let Some(tally) = self.tallies.remove(&key) {
+            less(&mut self.footprint, weigh(&tally));
+        }
+    }
+
+    /// Sends a neighbour all that waits for it.
+    fn tell(&mut self, slot: usize) {
+        let Some(to) = self.rounds.node(slot) else {
+            return;
+        };
+        let mut batch = self.outbox.batch(to);
+        for key in self.rounds.take(slot) {
+            let Some(tally) = self.tallies.get_mut(&key) else {
+                continue;
+            };
+            if tally.waiting.remove(slot) {
+                self.footprint.extra -= tally.bytes();
+                wire::encode(batch.next(), key, tally);
+            }
+        }
+        batch.flush();
+    }
+}
+
+impl Design for Counter {
+    fn level(&mut self, key: Key, now: Instant) -> u128 {
+        let rules = self.rules;
+        self.tallies.get_mut(&key).map_or(0, |tally| {
+            tally.refill(rules, now);
+            tally.level(rules)
+        })
+    }
+
+    fn accept(&mut self, key: Key, cost: u64, now: Instant) {
+        self.rounds.hear(now);
+        if !self.tallies.contains_key(&key) {
+            self.make_room();
+        }
+        let tally = match self.tallies.entry(key) {
+            Entry::Vacant(place) => place.insert(Tally::new(self.rules, now)),
+            Entry::Occupied(place) => {
+                less(&mut self.footprint, weigh(place.get()));
+                place.into_mut()
+            }
+        };
+        tally.consume(self.who, cost);
+        let to = self.rounds.all().clone();
+        raise(tally, key, &to, &mut self.rounds);
+        more(&mut self.footprint, weigh(tally));
+    }
+
+    fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
+        let sender = self.rounds.sender(from)?;
+        let (header, decoder) = Decoder::new(frame)?;
+        if header.kind != self.outbox.kind() {
+            return Err(Malformed::Kind(header.kind));
+        }
+        let mut parsed = std::mem::take(&mut self.parsed);
+        let known = |who| self.rules.fixed || self.rounds.slot(NodeId(who)).is_some();
+        let read = parsed.read(decoder, now, known);
+        if read.is_ok() {
+            self.rounds.hear(now);
+            let mut to = self.rounds.all().clone();
+            planted!("counter-sender", to.remove(sender), false);
+            for (key, heard) in parsed.iter() {
+                self.merge(key, heard, &to);
+            }
+        }
+        self.parsed = parsed;
+        read
+    }
+
+    fn handle_members(&mut self, alive: &[NodeId], _: Instant) {
+        let left = self.rounds.set_members(alive);
+        if left.is_empty() {
+            return;
+        }
+        for tally in self.tallies.values_mut() {
+            for &slot in &left {
+                if tally.waiting.remove(slot) {
+                    self.footprint.extra -= tally.bytes();
+                }
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if !self.rounds.is_due(now) {
+            return;
+        }
+        if let Some(slot) = self.rounds.pick() {
+            self.tell(slot);
+        }
+        let tallies = &self.tallies;
+        self.rounds.trim(tallies.len(), |key, slot| {
+            tallies
+                .get(&key)
+                .is_some_and(|tally| tally.waiting.contains(slot))
+        });
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.rounds.next()
+    }
+
+    fn poll_send(&mut self) -> Option<Send> {
+        self.outbox.poll()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.footprint.extra == 0 && self.outbox.is_empty()
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.footprint
+    }
+
+    fn time_for(&self, short: u128) -> Span {
+        self.rules.bucket.time_for(short)
+    }
+}
+
+/// Makes a key wait for the neighbours in `to`.
+fn raise(tally: &mut Tally, key: Key, to: &Bits, rounds: &mut Rounds) {
+    for slot in to.without(&tally.waiting) {
+        rounds.list(slot, key);
+    }
+    tally.waiting.join(to);
+}
+
+/// Bytes of a key here and in the delta states it waits in.
+fn weigh(tally: &Tally) -> Footprint {
+    Footprint {
+        local: tally.bytes(),
+        extra: tally.bytes() * tally.waiting.count(),
+    }
+}
+
+fn more(sum: &mut Footprint, part: Footprint) {
+    sum.local += part.local;
+    sum.extra += part.extra;
+}
+
+fn less(sum: &mut Footprint, part: Footprint) {
+    sum.local -= part.local;
+    sum.extra -= part.extra;
 }

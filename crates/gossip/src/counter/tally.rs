@@ -1,0 +1,206 @@
+//! What a node knows of one key: who admitted how much, and how much may be admitted.
+//!
+//! Not here: when it is told to whom.
+
+use tollgate_limit::Instant;
+
+use crate::bucket::Bucket;
+use crate::planted;
+use crate::rounds::Bits;
+
+/// The greatest limit: what a varint on the wire can carry.
+pub(crate) const LIMIT_MAX: u128 = 1 << 125;
+
+/// Whether a better allowance alone is news, or only a count that grew.
+const NEWS_LIMIT: bool = true;
+
+/// How a limit grows and is compared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) bucket: Bucket,
+    /// Clamps the balance, not the step, and compares limits at a common instant.
+    pub(crate) fixed: bool,
+}
+
+/// How many grains may be admitted in all, as of an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allowance {
+    pub(crate) limit: u128,
+    pub(crate) instant: Instant,
+}
+
+/// How many tokens one node, or one boot of it, admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) who: u16,
+    pub(crate) count: u64,
+}
+
+/// What a node knows of one key.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    pub(crate) allowance: Allowance,
+    /// The allowance when the key last was news: what is sent. Were the live one sent, every refill would be
+    /// news to somebody and gossip would not end while requests are denied.
+    pub(crate) told: Allowance,
+    /// In ascending order of `who`.
+    pub(crate) entries: Vec<Entry>,
+    consumed: u64,
+    /// The neighbours it waits for.
+    pub(crate) waiting: Bits,
+}
+
+/// What a frame says of one key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard<'a> {
+    pub(crate) allowance: Allowance,
+    pub(crate) entries: &'a [Entry],
+}
+
+impl Rules {
+    /// The allowance after a refill, with `consumed` tokens known to be gone.
+    fn refill(self, from: Allowance, consumed: u64, now: Instant) -> Allowance {
+        let grains = self.bucket.refilled(now.nanos_since(from.instant));
+        let capacity = self.bucket.capacity();
+        let limit = if self.fixed {
+            let full = self.bucket.grains(consumed).saturating_add(capacity);
+            let refilled = from.limit.saturating_add(grains);
+            planted!("counter-clamp", refilled.min(full), refilled).max(from.limit)
+        } else {
+            from.limit.saturating_add(grains.min(capacity))
+        };
+        Allowance {
+            limit: limit.min(LIMIT_MAX),
+            instant: from.instant.max(now),
+        }
+    }
+
+    /// Whether `other` takes the place of `mine`.
+    fn prefers(self, other: Allowance, mine: Allowance) -> bool {
+        if !self.fixed {
+            return other.limit > mine.limit;
+        }
+        let at = |limit: u128, instant: Instant| {
+            limit.saturating_add(self.bucket.refilled(instant.as_nanos()))
+        };
+        let (theirs, ours) = (at(other.limit, mine.instant), at(mine.limit, other.instant));
+        theirs > ours
+            || theirs == ours && planted!("counter-tie", other.instant > mine.instant, false)
+    }
+}
+
+impl Tally {
+    /// A key nobody has spoken of: a full bucket as of now.
+    pub(crate) fn new(rules: Rules, now: Instant) -> Self {
+        let allowance = Allowance {
+            limit: rules.bucket.capacity(),
+            instant: now,
+        };
+        Self {
+            allowance,
+            told: allowance,
+            entries: Vec::new(),
+            consumed: 0,
+            waiting: Bits::default(),
+        }
+    }
+
+    /// A key heard of for the first time.
+    pub(crate) fn copy(heard: Heard<'_>) -> Self {
+        Self {
+            allowance: heard.allowance,
+            told: heard.allowance,
+            entries: heard.entries.to_vec(),
+            consumed: total(heard.entries),
+            waiting: Bits::default(),
+        }
+    }
+
+    pub(crate) fn refill(&mut self, rules: Rules, now: Instant) {
+        self.allowance = rules.refill(self.allowance, self.consumed, now);
+    }
+
+    /// Grains missing from a full bucket; zero if the limit has run ahead.
+    pub(crate) fn level(&self, rules: Rules) -> u128 {
+        let full = rules
+            .bucket
+            .grains(self.consumed)
+            .saturating_add(rules.bucket.capacity());
+        full.saturating_sub(self.allowance.limit)
+    }
+
+    /// Counts tokens as admitted by `who`.
+    pub(crate) fn consume(&mut self, who: u16, cost: u64) {
+        match self.entries.binary_search_by_key(&who, |entry| entry.who) {
+            Ok(at) => {
+                if let Some(entry) = self.entries.get_mut(at) {
+                    entry.count = entry.count.saturating_add(cost);
+                }
+            }
+            Err(at) => self.entries.insert(at, Entry { who, count: cost }),
+        }
+        self.consumed = total(&self.entries);
+        self.told = self.allowance;
+    }
+
+    /// Takes the greater count of everyone and the better allowance; whether anything is news to others.
+    pub(crate) fn merge(&mut self, heard: Heard<'_>, rules: Rules) -> bool {
+        let grew = self.merge_entries(heard.entries);
+        let better = rules.prefers(heard.allowance, self.allowance);
+        if better {
+            self.allowance = heard.allowance;
+        }
+        if grew {
+            self.consumed = total(&self.entries);
+        }
+        let news = grew || NEWS_LIMIT && better;
+        if news {
+            self.told = self.allowance;
+        }
+        news
+    }
+
+    /// Both lists are in ascending order.
+    fn merge_entries(&mut self, heard: &[Entry]) -> bool {
+        let mut grew = false;
+        let mut at = 0;
+        for &other in heard {
+            while self
+                .entries
+                .get(at)
+                .is_some_and(|mine| mine.who < other.who)
+            {
+                at += 1;
+            }
+            match self.entries.get_mut(at) {
+                Some(mine) if mine.who == other.who => {
+                    if planted!(
+                        "counter-max",
+                        other.count > mine.count,
+                        other.count != mine.count
+                    ) {
+                        mine.count = other.count;
+                        grew = true;
+                    }
+                }
+                Some(_) | None => {
+                    self.entries.insert(at, other);
+                    grew = true;
+                }
+            }
+            at += 1;
+        }
+        grew
+    }
+
+    /// Bytes of the key as documented: key, limit, instant, and ten per entry.
+    pub(crate) fn bytes(&self) -> u64 {
+        32 + 10 * self.entries.len() as u64
+    }
+}
+
+fn total(entries: &[Entry]) -> u64 {
+    entries
+        .iter()
+        .fold(0, |sum: u64, entry| sum.saturating_add(entry.count))
+}

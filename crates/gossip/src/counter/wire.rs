@@ -1,0 +1,112 @@
+//! Counters as bytes.
+//!
+//! ```text
+//! frame   header 8 (kind 1; kind 2 when fixed), then one or more keys in ascending order
+//! key     16, limit in grains varint, instant 8 in ns, entries varint,
+//!         entries × (node 2, or writer 2 when fixed; tokens admitted varint), in ascending order
+//! ```
+//!
+//! Not here: what is done with them.
+
+use std::ops::Range;
+
+use tollgate_limit::{Instant, Span};
+
+use super::tally::{Allowance, Entry, Heard, LIMIT_MAX, Tally};
+use crate::codec::{Decoder, Encoder, Malformed};
+use crate::ids::Key;
+use crate::rounds::AHEAD_NS_MAX;
+
+/// Bytes of the smallest entry.
+const ENTRY_BYTES_MIN: usize = 3;
+
+/// A frame that was read whole and found good. Kept between frames, to use its memory again.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed {
+    keys: Vec<(Key, Allowance, Range<usize>)>,
+    entries: Vec<Entry>,
+}
+
+/// Appends a key and what waits of it.
+pub(crate) fn encode(encoder: &mut Encoder, key: Key, tally: &Tally) {
+    encoder.key(key);
+    encoder.varint(tally.told.limit);
+    encoder.u64(tally.told.instant.as_nanos());
+    encoder.varint(tally.entries.len() as u128);
+    for entry in &tally.entries {
+        encoder.u16(entry.who);
+        encoder.varint(u128::from(entry.count));
+    }
+}
+
+impl Parsed {
+    /// Reads what follows the header; `known` says whose entries may appear.
+    pub(crate) fn read(
+        &mut self,
+        mut decoder: Decoder<'_>,
+        now: Instant,
+        known: impl Fn(u16) -> bool,
+    ) -> Result<(), Malformed> {
+        self.keys.clear();
+        self.entries.clear();
+        let latest = now.saturating_add(Span::from_nanos(u128::from(AHEAD_NS_MAX)));
+        loop {
+            let key = decoder.key()?;
+            let allowance = read_allowance(&mut decoder)?;
+            let is_next = self.keys.last().is_none_or(|(last, ..)| *last < key);
+            if !is_next || allowance.instant > latest {
+                return Err(Malformed::Value);
+            }
+            let entries = self.read_entries(&mut decoder, &known)?;
+            self.keys.push((key, allowance, entries));
+            if decoder.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn read_entries(
+        &mut self,
+        decoder: &mut Decoder<'_>,
+        known: impl Fn(u16) -> bool,
+    ) -> Result<Range<usize>, Malformed> {
+        let first = self.entries.len();
+        let mut next = 0;
+        for _ in 0..decoder.length(ENTRY_BYTES_MIN)? {
+            let who = decoder.u16()?;
+            let count = decoder.count()?;
+            if u32::from(who) < next || count == 0 || !known(who) {
+                return Err(Malformed::Value);
+            }
+            next = u32::from(who) + 1;
+            self.entries.push(Entry { who, count });
+        }
+        if first == self.entries.len() {
+            return Err(Malformed::Value);
+        }
+        Ok(first..self.entries.len())
+    }
+
+    /// The keys in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, Heard<'_>)> {
+        self.keys.iter().map(|(key, allowance, range)| {
+            let heard = Heard {
+                allowance: *allowance,
+                entries: self.entries.get(range.clone()).unwrap_or_default(),
+            };
+            (*key, heard)
+        })
+    }
+}
+
+fn read_allowance(decoder: &mut Decoder<'_>) -> Result<Allowance, Malformed> {
+    let limit = decoder.varint()?;
+    let instant = decoder.u64()?;
+    if limit > LIMIT_MAX {
+        return Err(Malformed::Value);
+    }
+    Ok(Allowance {
+        limit,
+        instant: Instant::from_nanos(instant),
+    })
+}
