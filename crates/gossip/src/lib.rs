@@ -23,6 +23,7 @@ mod replica;
 mod rounds;
 mod segments;
 mod setup;
+mod talk;
 
 pub use bucket::{BadBucket, Bucket, Mark};
 pub use codec::Malformed;

@@ -42,8 +42,39 @@ pub(crate) fn backlog(bucket: Bucket, segments: &mut [Segment]) -> Option<Backlo
     best
 }
 
+impl Backlog {
+    /// Adds `more` to the union this is the backlog of. `false`, and nothing changed, when it begins before the busy
+    /// period: only the whole union can tell what becomes of that.
+    ///
+    /// Every candidate at or before its start grows by its count, the one that attains the end among them; so does
+    /// the candidate of its own start, unless that lies beyond the end, where a busy period begins.
+    pub(crate) fn add(&mut self, bucket: Bucket, more: Segment) -> bool {
+        if more.start < self.start {
+            return false;
+        }
+        let begins = bucket.mark(more.start);
+        if begins > self.end {
+            *self = Self::of(bucket, more);
+        } else {
+            self.end = self.end.plus(bucket.grains(more.count));
+        }
+        true
+    }
+
+    /// The backlog of one segment.
+    pub(crate) fn of(bucket: Bucket, segment: Segment) -> Self {
+        let begins = bucket.mark(segment.start);
+        Self {
+            start: segment.start,
+            end: begins.plus(bucket.grains(segment.count)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn at(seconds: u64) -> Instant {
@@ -72,5 +103,26 @@ mod tests {
         let mut segments = [segment(2, 1), segment(0, 2)];
         assert_eq!(backlog(bucket, &mut segments).unwrap().start, at(0));
         assert_eq!(super::backlog(bucket, &mut []), None);
+    }
+
+    proptest! {
+        #[test]
+        fn adding_one_by_one_gives_the_backlog_of_all(
+            times in prop::collection::vec((0_u64..40, 1_u64..5), 1..30),
+        ) {
+            let bucket = Bucket::new(10, 1, 1_500_000_000).unwrap();
+            let mut segments = Vec::new();
+            let mut cached: Option<Backlog> = None;
+            for (seconds, count) in times {
+                let more = segment(seconds, count);
+                segments.push(more);
+                let whole = backlog(bucket, &mut segments).unwrap();
+                match &mut cached {
+                    Some(cached) => if !cached.add(bucket, more) { *cached = whole },
+                    None => cached = Some(Backlog::of(bucket, more)),
+                }
+                prop_assert_eq!(cached, Some(whole));
+            }
+        }
     }
 }

@@ -8,7 +8,16 @@ use std::sync::OnceLock;
 static PLANTED: OnceLock<String> = OnceLock::new();
 
 /// Every bug that can be planted.
-pub const NAMES: &[&str] = &[];
+pub const NAMES: &[&str] = &[
+    "segments-drop-the-first",
+    "segments-fade-while-hot",
+    "segments-fold-too-early",
+    "segments-forget-at-once",
+    "segments-merge-latest-heard",
+    "segments-no-carry",
+    "segments-no-flush",
+    "segments-share-one-more",
+];
 
 /// Plants the bug of that name for the rest of the process; `false` if there is none such or one is planted already.
 pub fn set(name: &str) -> bool {

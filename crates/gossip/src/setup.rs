@@ -102,4 +102,10 @@ impl Ratio {
     pub fn of(self, whole: u128) -> u128 {
         whole.saturating_mul(u128::from(self.over)) / u128::from(self.under)
     }
+
+    /// The least whole of which `part` is that part; `None` if there is none, or none that fits.
+    pub fn whole_of(self, part: u128) -> Option<u128> {
+        let whole = part.checked_mul(u128::from(self.under))?;
+        (self.over > 0).then(|| whole.div_ceil(u128::from(self.over)))
+    }
 }

@@ -1,9 +1,85 @@
 //! Busy-period segments with silent shares.
+//!
+//! A node counts what it admits as segments: a count, and the instant of its first token. The end of the backlog is a pure
+//! function of everybody's segments, equal to that of one bucket that saw everything, and never above it from a
+//! part of them: what the central bucket admits is never rejected. While a node's unpublished tokens are within its share of
+//! the room, it keeps silent; beyond that it sends its whole list to everybody.
+//!
+//! Not here: how lists travel and how loss is repaired, which is in `talk`.
 
-use crate::replica::Design;
+mod cell;
+mod prune;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+use tollgate_limit::{Instant, Span};
+
+use crate::codec::Malformed;
+use crate::ids::{Key, NodeId};
+use crate::replica::{Design, Footprint, Send};
 use crate::setup::Setup;
+use crate::talk::Talk;
+
+use self::rule::Segments;
 
 /// A node's part.
 pub(crate) fn build(setup: Setup) -> Box<dyn Design> {
-    Box::new(crate::alone::Alone::new(setup.bucket))
+    Box::new(Node::new(&setup))
+}
+
+#[derive(Debug)]
+struct Node {
+    talk: Talk<Segments>,
+}
+
+impl Node {
+    fn new(setup: &Setup) -> Self {
+        Self {
+            talk: Talk::new(Segments::new(setup), setup),
+        }
+    }
+}
+
+impl Design for Node {
+    fn level(&mut self, key: Key, now: Instant) -> u128 {
+        let cell = self.talk.cell(key);
+        cell.map_or(0, |cell| self.talk.rule().level(cell, now))
+    }
+
+    fn accept(&mut self, key: Key, cost: u64, now: Instant) {
+        self.talk.accept(key, cost, now);
+    }
+
+    fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
+        self.talk.handle_frame(from, frame, now)
+    }
+
+    fn handle_members(&mut self, alive: &[NodeId], now: Instant) {
+        self.talk.handle_members(alive, now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.talk.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.talk.poll_timeout()
+    }
+
+    fn poll_send(&mut self) -> Option<Send> {
+        self.talk.poll_send()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.talk.is_quiet()
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.talk.footprint()
+    }
+
+    fn time_for(&self, short: u128) -> Span {
+        self.talk.rule().bucket.time_for(short)
+    }
 }

@@ -1,0 +1,91 @@
+//! What a design that publishes lists must say about one key.
+//!
+//! Not here: how lists travel.
+
+use std::fmt;
+
+use tollgate_limit::{Instant, Span};
+
+use crate::list::Segment;
+
+use super::known::Known;
+
+/// How one kind of limit counts: what a node keeps about a key besides what others published, and when it speaks.
+pub(crate) trait Rule: fmt::Debug {
+    /// What a node keeps about a key.
+    type Cell: fmt::Debug;
+
+    /// Hears how many nodes share a key.
+    fn set_nodes(&mut self, nodes: u64);
+
+    /// The cell of a key that was not heard of.
+    fn fresh(&self, now: Instant) -> Self::Cell;
+
+    /// Counts what was admitted here.
+    fn accept(&self, cell: &mut Self::Cell, known: &Known, taken: Taken);
+
+    /// Hears that one list of `known` was replaced. Whether the key was thought idle by all until then.
+    fn learn(&self, cell: &mut Self::Cell, known: &Known, news: News<'_>) -> bool;
+
+    /// Whether what is unpublished here is too much to keep to itself.
+    fn must_speak(&self, cell: &mut Self::Cell, now: Instant) -> bool;
+
+    /// Tokens unpublished here, rounded up.
+    fn secret(&self, cell: &mut Self::Cell, now: Instant) -> u64;
+
+    /// Adds to what is unpublished here, after `known` took back a list of a former boot.
+    fn restore(&self, cell: &mut Self::Cell, known: &Known, taken: Taken);
+
+    /// The whole list, taken as published from now on.
+    fn speak(&self, cell: &mut Self::Cell, now: Instant) -> Vec<Segment>;
+
+    /// The whole list.
+    fn whole(&self, cell: &Self::Cell) -> Vec<Segment>;
+
+    /// The part of it that is published.
+    fn told(&self, cell: &Self::Cell) -> Vec<Segment>;
+
+    /// Drops what no decision needs.
+    fn prune(&self, cell: &mut Self::Cell, known: &mut Known, now: Instant) -> Pruned;
+
+    /// Whether what is published still counts.
+    fn is_hot(&self, cell: &Self::Cell, now: Instant) -> bool;
+
+    /// A number by which others can tell that they lack news.
+    fn check(&self, cell: &Self::Cell, now: Instant) -> u32;
+
+    /// Whether a node with that number knows more.
+    fn is_behind(&self, cell: Option<&Self::Cell>, check: u32, now: Instant) -> bool;
+
+    /// How long a copy of that many unpublished tokens is worth keeping.
+    fn life(&self, secret: u64) -> Span;
+
+    /// Bytes of a cell, its key included.
+    fn bytes(&self, cell: &Self::Cell) -> u64;
+}
+
+/// Tokens admitted, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub(crate) cost: u64,
+    pub(crate) now: Instant,
+}
+
+/// A writer's list was replaced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct News<'a> {
+    pub(crate) old: &'a [Segment],
+    pub(crate) new: &'a [Segment],
+    /// Tokens that were thought untold and are known to others after all.
+    pub(crate) told: u64,
+    pub(crate) now: Instant,
+}
+
+/// What pruning left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pruned {
+    /// When to prune next; `None` if nothing is left.
+    pub(crate) next: Option<Instant>,
+    /// Whether unpublished counts were written in another form, so that copies of them are out of date.
+    pub(crate) is_rewritten: bool,
+}
