@@ -13,7 +13,7 @@ mod sets;
 mod truth;
 mod world;
 
-pub use catalogue::{Ask, Experiment, experiments};
+pub use catalogue::{Arrivals, Ask, Cell, Experiment, Plan, Variant, View, experiments};
 pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};
 pub use sets::{Set, set, sets};

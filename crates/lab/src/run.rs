@@ -2,7 +2,7 @@
 //!
 //! Rows are the same whatever the number of threads. Not here: which runs make an experiment.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::report::Row;
@@ -20,7 +20,7 @@ pub struct Job<'a> {
     /// Where.
     pub cluster: Cluster,
     /// Makes the traffic of a seed.
-    pub trace: &'a (dyn Fn(u64) -> Vec<Request> + Sync),
+    pub trace: &'a (dyn Fn(u64) -> Arc<[Request]> + Sync),
 }
 
 /// Some jobs, each over the same seeds.

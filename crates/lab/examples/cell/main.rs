@@ -41,7 +41,7 @@ fn run(args: &[String]) -> Result<(), String> {
         for contender in words::contenders(designs)? {
             let cluster = settings.cluster(set)?;
             let (bucket, nodes) = (cluster.bucket, cluster.nodes);
-            let trace = move |seed| set.trace(bucket, nodes, seed);
+            let trace = move |seed| set.trace(bucket, nodes, seed).into();
             let batch = Batch {
                 jobs: vec![Job {
                     set: set.name.to_owned(),

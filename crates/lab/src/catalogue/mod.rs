@@ -1,15 +1,44 @@
 //! The experiments by name.
+//!
+//! Not here: the world they run in, and how their reports are shown.
+
+mod bars;
+mod cells;
+mod contender;
+mod faults;
+mod figures;
+mod others;
+mod pictures;
+mod plan;
+mod sweeps;
+mod thesis;
+mod told;
+mod told_faults;
+mod told_sweeps;
+mod words;
+
+pub use figures::View;
+pub use plan::{Arrivals, Cell, Plan, Variant};
 
 use crate::report::Report;
+use crate::world::{BadWorld, Contender};
 
 /// Something to find out.
 pub struct Experiment {
     /// The name it is run by.
     pub name: &'static str,
+    /// What it belongs to.
+    pub group: &'static str,
     /// What it shows, in one line.
     pub about: &'static str,
-    /// Runs it: first seed, number of seeds, threads, and a callback that hears (done, of).
-    pub run: fn(&Ask<'_>) -> Report,
+    /// How many seeds it takes by itself.
+    pub seeds: u64,
+    /// How long that takes on two cores.
+    pub takes: &'static str,
+    /// Whether it is run when all are asked for.
+    pub in_all: bool,
+    /// What it runs.
+    plan: fn() -> Plan,
 }
 
 /// How an experiment is run.
@@ -20,11 +49,341 @@ pub struct Ask<'a> {
     pub seeds: Option<u64>,
     /// Threads to run on.
     pub threads: usize,
+    /// These designs in place of the experiment's own.
+    pub designs: Option<&'a [Contender]>,
+    /// Whether curves over time are wanted.
+    pub curves: bool,
     /// Hears how many runs are done, of how many.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
+impl Experiment {
+    /// Runs it.
+    pub fn run(&self, ask: &Ask<'_>) -> Result<Report, BadWorld> {
+        let plan = (self.plan)();
+        let mut report = plan.run(ask.seeds.unwrap_or(self.seeds), ask)?;
+        self.name.clone_into(&mut report.experiment);
+        if self.name == bars::NAME {
+            bars::judge(&mut report);
+        }
+        Ok(report)
+    }
+}
+
 /// Every experiment, in the order to list.
 pub fn experiments() -> &'static [Experiment] {
-    &[]
+    EXPERIMENTS
+}
+
+const fn usual(
+    (group, name, about): (&'static str, &'static str, &'static str),
+    seeds: u64,
+    takes: &'static str,
+    plan: fn() -> Plan,
+) -> Experiment {
+    Experiment {
+        name,
+        group,
+        about,
+        seeds,
+        takes,
+        in_all: true,
+        plan,
+    }
+}
+
+/// One that takes too long to be run with all others.
+const fn long(experiment: Experiment) -> Experiment {
+    Experiment {
+        in_all: false,
+        ..experiment
+    }
+}
+
+const SETS: &str = "Data sets of the thesis";
+const FIGURES: &str = "Figures of the thesis";
+const SWEEPS: &str = "One parameter turned";
+const FAULTS: &str = "Faults";
+const SHAPES: &str = "Other traffic";
+const OURS: &str = "Our designs";
+
+const EXPERIMENTS: &[Experiment] = &[
+    usual(
+        (SETS, "thesis-a", "ten limited users in five minutes"),
+        10,
+        "2 min",
+        thesis::a,
+    ),
+    usual(
+        (
+            SETS,
+            "thesis-b",
+            "one user: extreme, substantial, barely limited, calm",
+        ),
+        20,
+        "2 min",
+        thesis::b,
+    ),
+    usual(
+        (SETS, "thesis-c", "5000 users in an hour"),
+        4,
+        "3 min",
+        thesis::c,
+    ),
+    usual(
+        (
+            SETS,
+            "thesis-d",
+            "a small bucket and three gossip intervals",
+        ),
+        20,
+        "20 s",
+        thesis::d,
+    ),
+    usual(
+        (
+            FIGURES,
+            "figure-5.1",
+            "set A: the counter beside the central bucket",
+        ),
+        10,
+        "10 s",
+        pictures::f1,
+    ),
+    usual(
+        (
+            FIGURES,
+            "figure-5.2",
+            "set A: counter and queue on one node decide alike",
+        ),
+        10,
+        "5 s",
+        pictures::f2,
+    ),
+    usual(
+        (
+            FIGURES,
+            "figure-5.3",
+            "set A: rejections short of the central bucket",
+        ),
+        10,
+        "1 min",
+        pictures::f3,
+    ),
+    usual(
+        (
+            FIGURES,
+            "figure-5.4",
+            "set A: memory and bandwidth of every extension",
+        ),
+        10,
+        "1 min",
+        pictures::f4,
+    ),
+    usual(
+        (FIGURES, "figure-5.5", "B-extreme: rejections over time"),
+        10,
+        "10 s",
+        pictures::f5,
+    ),
+    usual(
+        (FIGURES, "figure-5.6", "B-extreme: memory and bandwidth"),
+        10,
+        "10 s",
+        pictures::f6,
+    ),
+    usual(
+        (FIGURES, "figure-5.7", "B-substantial: rejections over time"),
+        10,
+        "10 s",
+        pictures::f7,
+    ),
+    usual(
+        (FIGURES, "figure-5.8", "B-substantial: memory and bandwidth"),
+        10,
+        "10 s",
+        pictures::f8,
+    ),
+    usual(
+        (FIGURES, "figure-5.9", "B-barely: rejections over time"),
+        10,
+        "10 s",
+        pictures::f9,
+    ),
+    usual(
+        (FIGURES, "figure-5.10", "B-barely: memory and bandwidth"),
+        10,
+        "10 s",
+        pictures::f10,
+    ),
+    usual(
+        (FIGURES, "figure-5.11", "B-calm: nobody is rejected"),
+        10,
+        "5 s",
+        pictures::f11,
+    ),
+    usual(
+        (FIGURES, "figure-5.12", "B-calm: memory and bandwidth"),
+        10,
+        "5 s",
+        pictures::f12,
+    ),
+    usual(
+        (FIGURES, "figure-5.13", "set C: memory and bandwidth"),
+        1,
+        "1 min",
+        pictures::f13,
+    ),
+    usual(
+        (FIGURES, "figure-5.14", "set C: users over time"),
+        1,
+        "5 s",
+        pictures::f14,
+    ),
+    usual(
+        (
+            FIGURES,
+            "figure-5.15",
+            "set D: the queue under three gossip intervals",
+        ),
+        10,
+        "5 s",
+        pictures::f15,
+    ),
+    usual(
+        (SWEEPS, "growth", "10 to 300 nodes"),
+        2,
+        "5 min",
+        sweeps::growth,
+    ),
+    long(usual(
+        (
+            SWEEPS,
+            "growth-1000",
+            "1000 nodes: home, with and without a tree",
+        ),
+        1,
+        "5 min",
+        sweeps::thousand,
+    )),
+    usual(
+        (SWEEPS, "capacity", "buckets of 3 to 100 tokens per node"),
+        5,
+        "5 min",
+        sweeps::capacity,
+    ),
+    usual(
+        (SWEEPS, "delay", "messages that take up to 200 ms"),
+        10,
+        "1 min",
+        sweeps::delays,
+    ),
+    usual(
+        (SWEEPS, "loss", "up to all messages lost"),
+        10,
+        "1 min",
+        sweeps::losses,
+    ),
+    usual(
+        (SWEEPS, "skew", "clocks that are off by up to a second"),
+        10,
+        "1 min",
+        sweeps::skews,
+    ),
+    usual(
+        (
+            FAULTS,
+            "crash",
+            "nodes that lose their memory, or are gone for a while",
+        ),
+        10,
+        "1 min",
+        faults::crashes,
+    ),
+    usual(
+        (
+            FAULTS,
+            "faults",
+            "loss, duplication, reordering, skew, crashes, and all together",
+        ),
+        5,
+        "4 min",
+        faults::all,
+    ),
+    usual(
+        (
+            SHAPES,
+            "drip",
+            "a user a little above the refill, for hours",
+        ),
+        3,
+        "3 min",
+        others::drip,
+    ),
+    usual(
+        (SHAPES, "idle", "long pauses, then a burst"),
+        10,
+        "20 s",
+        others::idle,
+    ),
+    usual(
+        (SHAPES, "split", "half of the nodes see what looks harmless"),
+        10,
+        "30 s",
+        others::split,
+    ),
+    usual(
+        (SHAPES, "shapes", "a mob, two users in turn, a steady drip"),
+        10,
+        "1 min",
+        others::shapes,
+    ),
+    usual(
+        (OURS, "variants", "home and segments with other knobs"),
+        10,
+        "1 min",
+        others::variants,
+    ),
+    long(usual(
+        (OURS, bars::NAME, "what must hold, met or missed"),
+        10,
+        "10 min",
+        bars::plan,
+    )),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_has_a_name_of_its_own_and_something_to_run() {
+        for (at, experiment) in experiments().iter().enumerate() {
+            let before = &experiments()[..at];
+            assert!(before.iter().all(|other| other.name != experiment.name));
+            let plan = (experiment.plan)();
+            assert!(!plan.cells.is_empty(), "{}", experiment.name);
+            assert!(
+                plan.cells.iter().all(|cell| !cell.variants.is_empty()),
+                "{}",
+                experiment.name
+            );
+            assert!(!plan.title.is_empty() && !plan.about.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_others_report_is_about_designs_that_are_run_somewhere() {
+        let reported = |name: &str| {
+            let experiment = experiments().iter().find(|own| own.name == name).unwrap();
+            let plan = (experiment.plan)();
+            plan.cells.iter().map(|cell| cell.told.len()).sum::<usize>()
+        };
+        for name in [
+            "thesis-a", "thesis-b", "thesis-c", "thesis-d", "growth", "capacity", "delay",
+            "faults", "drip", "shapes",
+        ] {
+            assert!(reported(name) > 0, "{name}");
+        }
+    }
 }

@@ -1,0 +1,175 @@
+//! The figures of the thesis' fifth chapter, each with what it shows there.
+//!
+//! Its "queue" has both extensions, and on B-calm only frequency analysis. Our designs are drawn beside.
+
+use super::cells::Making;
+use super::contender::{BOTH, COUNTER, FIXED, FREQ, HOME, LINF, QUEUE, SEGMENTS};
+use super::figures::View;
+use super::plan::Plan;
+use super::thesis::{intervals, usual};
+use crate::world::Contender;
+
+const EXTENSIONS: [Contender; 5] = [COUNTER, QUEUE, LINF, FREQ, BOTH];
+const PAIR: [Contender; 4] = [COUNTER, BOTH, SEGMENTS, HOME];
+const CALM: [Contender; 4] = [COUNTER, FREQ, SEGMENTS, HOME];
+const COST: [View; 2] = [View::MemoryShare, View::BandwidthShare];
+const SIGHT: [View; 2] = [View::Rejections, View::Difference];
+
+/// What a figure is made of.
+struct Picture<'a> {
+    number: u8,
+    set: (&'a str, &'a str),
+    designs: &'a [Contender],
+    views: &'a [View],
+    about: &'a str,
+}
+
+fn draw(picture: &Picture<'_>) -> Plan {
+    let (name, label) = picture.set;
+    let cells = Making::of(name, label).map(|making| making.plain(picture.designs));
+    Plan {
+        title: format!("Figure 5.{}: {}", picture.number, picture.about),
+        about: format!(
+            "{label} under the parameters of the thesis' figure 5.{}.",
+            picture.number
+        ),
+        ..usual(cells.into_iter().collect(), picture.views)
+    }
+}
+
+pub(super) fn f1() -> Plan {
+    draw(&Picture {
+        number: 1,
+        set: ("a", "A"),
+        designs: &[COUNTER],
+        views: &SIGHT,
+        about: "the counter beside the central bucket",
+    })
+}
+
+pub(super) fn f2() -> Plan {
+    let cell = Making::of("a", "A").map(|making| {
+        let alone = making.labelled("A, one node".to_owned(), "");
+        alone
+            .cluster(|cluster| cluster.nodes = 1)
+            .plain(&[FIXED, QUEUE])
+    });
+    Plan {
+        title: "Figure 5.2: counter and queue on one node".to_owned(),
+        about: "A cluster of one node is a central system: both forms of the bucket should reject the same requests."
+            .to_owned(),
+        ..usual(cell.into_iter().collect(), &[View::Rejections])
+    }
+}
+
+pub(super) fn f3() -> Plan {
+    draw(&Picture {
+        number: 3,
+        set: ("a", "A"),
+        designs: &[COUNTER, QUEUE, LINF, FREQ, BOTH, SEGMENTS, HOME],
+        views: &[View::Difference],
+        about: "rejections short of the central bucket",
+    })
+}
+
+pub(super) fn f4() -> Plan {
+    draw(&Picture {
+        number: 4,
+        set: ("a", "A"),
+        designs: &EXTENSIONS,
+        views: &COST,
+        about: "memory and bandwidth of every extension",
+    })
+}
+
+pub(super) fn f5() -> Plan {
+    precision(5, ("b-extreme", "B-extreme"))
+}
+
+pub(super) fn f6() -> Plan {
+    cost(6, ("b-extreme", "B-extreme"))
+}
+
+pub(super) fn f7() -> Plan {
+    precision(7, ("b-substantial", "B-substantial"))
+}
+
+pub(super) fn f8() -> Plan {
+    cost(8, ("b-substantial", "B-substantial"))
+}
+
+pub(super) fn f9() -> Plan {
+    precision(9, ("b-barely", "B-barely"))
+}
+
+pub(super) fn f10() -> Plan {
+    cost(10, ("b-barely", "B-barely"))
+}
+
+pub(super) fn f11() -> Plan {
+    draw(&Picture {
+        number: 11,
+        set: ("b-calm", "B-calm"),
+        designs: &CALM,
+        views: &[View::Rejections],
+        about: "requests and rejections of a calm user",
+    })
+}
+
+pub(super) fn f12() -> Plan {
+    draw(&Picture {
+        number: 12,
+        set: ("b-calm", "B-calm"),
+        designs: &CALM,
+        views: &COST,
+        about: "memory and bandwidth for a calm user",
+    })
+}
+
+pub(super) fn f13() -> Plan {
+    draw(&Picture {
+        number: 13,
+        set: ("c", "C"),
+        designs: &PAIR,
+        views: &COST,
+        about: "memory and bandwidth for 5000 users",
+    })
+}
+
+pub(super) fn f14() -> Plan {
+    draw(&Picture {
+        number: 14,
+        set: ("c", "C"),
+        designs: &[Contender::Central],
+        views: &[View::Users],
+        about: "users over time",
+    })
+}
+
+pub(super) fn f15() -> Plan {
+    Plan {
+        title: "Figure 5.15: the queue under three gossip intervals".to_owned(),
+        about: "The longer the interval, the later the queue notices a user slightly above the refill, if at all.".to_owned(),
+        ..usual(intervals(&[QUEUE, FREQ, SEGMENTS, HOME]), &[View::Rejections])
+    }
+}
+
+fn precision(number: u8, set: (&str, &str)) -> Plan {
+    draw(&Picture {
+        number,
+        set,
+        designs: &PAIR,
+        views: &SIGHT,
+        about: "rejections of counter and queue over time",
+    })
+}
+
+fn cost(number: u8, set: (&str, &str)) -> Plan {
+    draw(&Picture {
+        number,
+        set,
+        designs: &PAIR,
+        views: &COST,
+        about: "memory and bandwidth of counter and queue",
+    })
+}
