@@ -2,8 +2,8 @@
 //!
 //! Rows are the same whatever the number of threads. Not here: which runs make an experiment.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::report::Row;
 use crate::world::{BadWorld, Cluster, Contender, Curves, Outcome, Request, simulate};

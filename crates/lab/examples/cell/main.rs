@@ -36,7 +36,7 @@ fn run(args: &[String]) -> Result<(), String> {
         return Err("cell SET[,SET] DESIGN[,DESIGN] SEEDS [key=value …]".to_owned());
     };
     let settings = words::settings(settings)?;
-    println!("{}", HEAD);
+    println!("{HEAD}");
     for set in words::sets(sets)? {
         for contender in words::contenders(designs)? {
             let cluster = settings.cluster(set)?;

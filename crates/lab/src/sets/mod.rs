@@ -116,7 +116,7 @@ const SETS: &[Set] = &[
     ),
     usual(
         "mob",
-        "one user: quiet, then a crowd that rises in ten seconds",
+        "one user behind whom a crowd gathers and goes",
         single::mob,
     ),
     usual("two", "two users, one burst after the other", many::two),

@@ -2,6 +2,8 @@
 //!
 //! Not here: sets of many.
 
+use tollgate_gossip::Key;
+
 use super::draw::{Draw, Period};
 
 const SECOND: u64 = 1_000;
@@ -37,28 +39,16 @@ fn minute(draw: &mut Draw, hundredths: u64) {
 pub(super) fn calm(draw: &mut Draw) {
     let key = draw.user();
     let every = draw.regain_ms(103).max(1);
-    regular(
-        draw,
-        key,
-        Regular {
-            every,
-            for_ms: 2 * MINUTE,
-        },
-    );
+    let for_ms = 2 * MINUTE;
+    regular(draw, key, &Regular { every, for_ms });
 }
 
 /// One request every 0.9 s where one token a second comes back.
 pub(super) fn above(draw: &mut Draw) {
     let key = draw.user();
     let every = draw.regain_ms(90).max(1);
-    regular(
-        draw,
-        key,
-        Regular {
-            every,
-            for_ms: 100 * SECOND,
-        },
-    );
+    let for_ms = 100 * SECOND;
+    regular(draw, key, &Regular { every, for_ms });
 }
 
 /// A fixed rate in hundredths of the refill, until well after the bucket ran out.
@@ -67,21 +57,17 @@ pub(super) fn drip(draw: &mut Draw, hundredths: u64) {
     let every = draw.regain_ms(100 * 100 / hundredths).max(1);
     let full = draw.regain_ms(draw.hundredths(100).saturating_mul(100));
     let for_ms = full.saturating_mul(160) / hundredths.saturating_sub(100).max(1);
-    regular(draw, key, Regular { every, for_ms });
+    regular(draw, key, &Regular { every, for_ms });
 }
 
-/// Ten times the refill for five minutes, at random.
+/// Ten times the refill for five minutes.
 pub(super) fn steady(draw: &mut Draw) {
     let key = draw.user();
-    let count = 5 * MINUTE / draw.regain_ms(10).max(1);
-    draw.scatter(
-        key,
-        count,
-        Period {
-            from_ms: 0,
-            for_ms: 5 * MINUTE,
-        },
-    );
+    let beat = Regular {
+        every: draw.regain_ms(10).max(1),
+        for_ms: 5 * MINUTE,
+    };
+    regular(draw, key, &beat);
 }
 
 /// Three lone requests let a bucket that adds up its refills grow without end; the burst then shows it.
@@ -101,33 +87,25 @@ pub(super) fn idle(draw: &mut Draw) {
     );
 }
 
-/// Forty quiet seconds, ten in which a crowd gathers, eighteen at its height.
+/// Twenty quiet seconds, fifteen in which a crowd gathers, twenty-five in which it goes.
 pub(super) fn mob(draw: &mut Draw) {
     let key = draw.user();
-    let (calm, rise, height) = (40 * SECOND, 10 * SECOND, 18 * SECOND);
-    let quiet = draw.hundredths(13);
-    draw.scatter(
-        key,
-        quiet,
-        Period {
-            from_ms: 0,
-            for_ms: calm,
-        },
-    );
-    for _ in 0..draw.hundredths(133) {
-        // The later of two instants is drawn as often as a rate that rises in a straight line says.
+    let (calm, rise, fall) = (20 * SECOND, 15 * SECOND, 25 * SECOND);
+    let quiet = draw.hundredths(3).max(1);
+    let early = Period {
+        from_ms: 0,
+        for_ms: calm,
+    };
+    draw.scatter(key, quiet, early);
+    // The later of two instants is drawn as often as a rate that rises in a straight line says, and the earlier falls.
+    for _ in 0..draw.hundredths(237) {
         let at = draw.dice.below(rise).max(draw.dice.below(rise));
         draw.one(key, calm + at);
     }
-    let count = draw.hundredths(480);
-    draw.scatter(
-        key,
-        count,
-        Period {
-            from_ms: calm + rise,
-            for_ms: height,
-        },
-    );
+    for _ in 0..draw.hundredths(396) {
+        let at = draw.dice.below(fall).min(draw.dice.below(fall));
+        draw.one(key, calm + rise + at);
+    }
 }
 
 /// Half of the nodes see their share of the refill, which tells them nothing is wrong, and the others twice that.
@@ -160,7 +138,7 @@ struct Regular {
     for_ms: u64,
 }
 
-fn regular(draw: &mut Draw, key: tollgate_gossip::Key, beat: Regular) {
+fn regular(draw: &mut Draw, key: Key, beat: &Regular) {
     let mut at = 0;
     while at < beat.for_ms {
         draw.one(key, at);
