@@ -211,26 +211,10 @@ impl Line {
 
     /// Merges elements that the neighbour in slot `from` knows, in ascending order.
     pub(crate) fn absorb(&mut self, heard: &[Heard], from: usize, change: &mut Change<'_>) {
-        if !self.holds(heard) {
-            self.merge(heard, change);
+        if self.holds(heard) {
+            return;
         }
-        let mut at = 0;
-        for told in heard {
-            at += self
-                .elements
-                .get(at..)
-                .unwrap_or_default()
-                .partition_point(|mine| mine.id < told.id);
-            if let Some(mine) = self.elements.get_mut(at)
-                && planted!(
-                    "queue-sender",
-                    (mine.id, mine.death) == (told.id, told.death),
-                    mine.id == told.id
-                )
-            {
-                mine.settle(from, change.counts);
-            }
-        }
+        self.merge(heard, from, change);
     }
 
     /// Whether nothing in `heard` is news.
@@ -244,7 +228,7 @@ impl Line {
         })
     }
 
-    fn merge(&mut self, heard: &[Heard], change: &mut Change<'_>) {
+    fn merge(&mut self, heard: &[Heard], from: usize, change: &mut Change<'_>) {
         let room = self.elements.len() + heard.len();
         let mut mine = std::mem::replace(&mut self.elements, Vec::with_capacity(room))
             .into_iter()
@@ -260,7 +244,14 @@ impl Line {
                 death: told.death,
                 waiting: Bits::default(),
             });
+            let was = element.waiting.contains(from);
             self.append(element, Some((told.death, is_new)), change);
+            if let Some(mine) = self.elements.last_mut()
+                && mine.death == told.death
+                && !was
+            {
+                mine.settle(from, change.counts);
+            }
         }
         for element in mine {
             self.append(element, None, change);
