@@ -18,6 +18,8 @@ use super::{Record, Talk};
 const PATIENCE: Span = Span::from_nanos(100_000_000);
 /// Keys with a check that is waited for; further ones are left to digests.
 const CHECKS_MAX: usize = 1 << 16;
+/// Times a node asks for the same news.
+const PULLS_MAX: u32 = 3;
 /// Times a restarted node asks for its memory.
 const ASKS_MAX: u32 = 5;
 
@@ -29,8 +31,8 @@ pub(crate) struct Repair {
     /// How long a digest mentions a change.
     recent: Span,
     patience: Span,
-    /// The first check of each key that this node falls short of.
-    checks: BTreeMap<Key, Check>,
+    /// Checks that this node falls short of.
+    checks: BTreeMap<Key, Short>,
     /// When what is published of a key changed last.
     changed: BTreeMap<Key, Instant>,
     /// Whom this node waits for, and how often it has asked.
@@ -39,11 +41,20 @@ pub(crate) struct Repair {
 }
 
 /// A number that a publication brought, and who sent it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Check {
     from: NodeId,
     check: u32,
     at: Instant,
+}
+
+/// The oldest check that this node falls short of, and the newest.
+#[derive(Clone, Copy, Debug)]
+struct Short {
+    oldest: Check,
+    newest: Check,
+    /// How often somebody was asked.
+    asked: u32,
 }
 
 impl Repair {
@@ -116,11 +127,19 @@ impl<R: Rule> Talk<R> {
         if self.repair.digests.is_none() || self.repair.checks.len() >= CHECKS_MAX {
             return;
         }
-        let is_behind = self.rule.is_behind(self.cell(key), check, now);
-        if is_behind {
-            let at = now;
-            let first = Check { from, check, at };
-            self.repair.checks.entry(key).or_insert(first);
+        if self.rule.is_behind(self.cell(key), check, now) {
+            let newest = Check {
+                from,
+                check,
+                at: now,
+            };
+            let first = Short {
+                oldest: newest,
+                newest,
+                asked: 0,
+            };
+            let short = self.repair.checks.entry(key).or_insert(first);
+            short.newest = newest;
         }
     }
 
@@ -128,11 +147,34 @@ impl<R: Rule> Talk<R> {
     pub(super) fn repair_at_tick(&mut self, now: Instant) {
         self.repair.ask(&mut self.post);
         let mut pulls: BTreeMap<NodeId, Vec<Key>> = BTreeMap::new();
-        for (key, check) in std::mem::take(&mut self.repair.checks) {
-            if check.at.saturating_add(self.repair.patience) > now {
-                self.repair.checks.insert(key, check);
-            } else if self.rule.is_behind(self.cell(key), check.check, now) {
-                pulls.entry(check.from).or_default().push(key);
+        for (key, short) in std::mem::take(&mut self.repair.checks) {
+            let Short {
+                oldest,
+                newest,
+                asked,
+            } = short;
+            let is_short = |check: Check| self.rule.is_behind(self.cell(key), check.check, now);
+            let left = if oldest.at.saturating_add(self.repair.patience) > now {
+                Some(short)
+            } else if is_short(oldest) {
+                pulls.entry(newest.from).or_default().push(key);
+                let asked = asked + 1;
+                let oldest = Check { at: now, ..oldest };
+                (asked < PULLS_MAX).then_some(Short {
+                    oldest,
+                    newest,
+                    asked,
+                })
+            } else {
+                let oldest = newest;
+                is_short(newest).then_some(Short {
+                    oldest,
+                    newest,
+                    asked: 0,
+                })
+            };
+            if let Some(left) = left {
+                self.repair.checks.insert(key, left);
             }
         }
         for (from, keys) in pulls {
