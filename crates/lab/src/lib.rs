@@ -19,6 +19,6 @@ pub use run::{Batch, Job, run_batch};
 pub use sets::{Set, set, sets};
 pub use truth::{Judgement, central, judge};
 pub use world::{
-    BadWorld, Cluster, Contender, Curves, Fault, NODES_MAX, Outcome, Request, Routing, Traffic,
-    Watch, simulate,
+    BadWorld, Cluster, Contender, Curves, Fault, NODES_MAX, Outcome, Probe, Request, Routing,
+    Traffic, Watch, simulate,
 };

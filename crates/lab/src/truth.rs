@@ -32,7 +32,7 @@ pub struct Judgement {
 
 /// A bucket that leaks: how full it was, and when.
 #[derive(Clone, Copy, Debug, Default)]
-struct Leaky {
+pub(crate) struct Leaky {
     level: u128,
     at: u64,
 }
@@ -54,12 +54,22 @@ impl Leaky {
     fn fill(&mut self, bucket: Bucket, cost: u64) {
         self.level += u128::from(cost) * bucket.grains(1);
     }
+
+    /// Whole tokens left, rounded down; below zero is debt.
+    pub(crate) fn left(mut self, bucket: Bucket, now: u64) -> i64 {
+        self.leak(bucket, now);
+        let capacity = u128::from(bucket.burst()) * bucket.grains(1);
+        let tokens = |grains: u128| i64::try_from(grains).unwrap_or(i64::MAX);
+        match capacity.checked_sub(self.level) {
+            Some(room) => tokens(room / bucket.grains(1)),
+            None => -tokens((self.level - capacity).div_ceil(bucket.grains(1))),
+        }
+    }
 }
 
 /// Both sides of one key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sides {
-    central: Leaky,
     /// What the cluster admitted, all of it, whoever did.
     cluster: Leaky,
     /// Tokens the cluster admitted beyond the central bucket; below zero it admitted less.
@@ -79,6 +89,17 @@ pub fn central(bucket: Bucket, trace: &[Request]) -> Vec<bool> {
         fits
     };
     trace.iter().map(decide).collect()
+}
+
+/// How full each key's bucket is after everything that was admitted.
+pub(crate) fn levels(bucket: Bucket, trace: &[Request], admitted: &[bool]) -> BTreeMap<Key, Leaky> {
+    let mut levels: BTreeMap<Key, Leaky> = BTreeMap::new();
+    for (request, _) in trace.iter().zip(admitted).filter(|(_, did)| **did) {
+        let level = levels.entry(request.key).or_default();
+        level.leak(bucket, request.at.as_nanos());
+        level.fill(bucket, request.cost);
+    }
+    levels
 }
 
 /// Compares what a cluster answered with what the central bucket would have.

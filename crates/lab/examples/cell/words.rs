@@ -68,13 +68,13 @@ impl Settings {
     pub(crate) fn cluster(&self, set: Set) -> Result<Cluster, String> {
         let usual = set.bucket();
         let burst = self.capacity.unwrap_or_else(|| usual.burst());
-        let (tokens, per_ns) =
-            self.refill
-                .unwrap_or(if self.capacity.is_some() && set.name != "d" {
-                    (burst, 1_000_000_000_000)
-                } else {
-                    (usual.refilled(1) as u64, usual.grains(1) as u64)
-                });
+        let token = |grains: u128| u64::try_from(grains).unwrap_or(u64::MAX);
+        let (tokens, per_ns) = match self.refill {
+            Some(refill) => refill,
+            // As in the thesis: a thousandth of the capacity each second.
+            None if self.capacity.is_some() => (burst, 1_000_000_000_000),
+            None => (token(usual.refilled(1)), token(usual.grains(1))),
+        };
         let [base, jitter] = self.delay;
         let mut faults = self.faults.clone();
         faults.push(Fault::Delay { base, jitter });
@@ -86,6 +86,7 @@ impl Settings {
             faults,
             watch: Watch {
                 curves: false,
+                probes: false,
                 drain: self.drain,
             },
         })

@@ -75,9 +75,9 @@ impl Draw {
     }
 
     fn push(&mut self, key: Key, at_ms: u64, node: Option<u16>) {
-        let at_ns = START_MS.saturating_add(at_ms).saturating_mul(1_000_000);
+        let since_epoch = START_MS.saturating_add(at_ms);
         self.requests.push(Request {
-            at: Instant::from_nanos(at_ns),
+            at: Instant::from_nanos(since_epoch.saturating_mul(1_000_000)),
             key,
             cost: 1,
             node,

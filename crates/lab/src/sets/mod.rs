@@ -101,13 +101,13 @@ const SETS: &[Set] = &[
         |draw| single::drip(draw, 111),
     ),
     usual("drip-1.5", "one user at 1.5 times the refill", |draw| {
-        single::drip(draw, 150)
+        single::drip(draw, 150);
     }),
     usual("drip-2.2", "one user at 2.2 times the refill", |draw| {
-        single::drip(draw, 220)
+        single::drip(draw, 220);
     }),
     usual("drip-5", "one user at 5 times the refill", |draw| {
-        single::drip(draw, 500)
+        single::drip(draw, 500);
     }),
     usual(
         "split",

@@ -2,39 +2,112 @@
 //!
 //! Not here: curves that follow from the answers alone.
 
+use crate::world::Request;
 use crate::world::node::Node;
+use crate::world::outcome::Curves;
 
 /// The finest grid.
 const STEP_NS_MIN: u64 = 100_000_000;
 
-/// Equally spaced instants.
+/// Samples of the state over a run.
+const STATE_SAMPLES: u64 = 600;
+/// Points of a curve over a run.
+const CURVE_POINTS: u64 = 6_000;
+
+/// Equally spaced instants from the first request on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
-    pub(crate) start: u64,
-    pub(crate) step: u64,
-    taken: u64,
+    next: u64,
+    step: u64,
 }
 
 impl Grid {
-    /// A grid of about `steps` steps over `duration`, none shorter than 0.1 s.
-    pub(crate) fn new(start: u64, duration: u64, steps: u64) -> Self {
+    /// When the state is sampled for its mean.
+    pub(crate) fn of_state(trace: &[Request]) -> Self {
+        Self::new(trace, STATE_SAMPLES)
+    }
+
+    /// When curves are sampled.
+    pub(crate) fn of_curves(trace: &[Request]) -> Self {
+        Self::new(trace, CURVE_POINTS)
+    }
+
+    /// About `steps` steps from the first request to the last, none shorter than 0.1 s.
+    fn new(trace: &[Request], steps: u64) -> Self {
+        let start = trace.first().map_or(0, |request| request.at.as_nanos());
+        let end = trace.last().map_or(0, |request| request.at.as_nanos());
         Self {
-            start,
-            step: (duration / steps.max(1)).max(STEP_NS_MIN),
-            taken: 0,
+            next: start,
+            step: (end.saturating_sub(start) / steps).max(STEP_NS_MIN),
         }
     }
 
-    /// The next instant of the grid, taken if it is before `now`.
+    /// Seconds between two instants.
+    pub(crate) fn step_s(self) -> f64 {
+        seconds(self.step)
+    }
+
+    /// The next instant of the grid.
+    pub(crate) fn take(&mut self) -> u64 {
+        let taken = self.next;
+        self.next = taken.saturating_add(self.step);
+        taken
+    }
+
+    /// Takes the next instant if it is before `now`.
     pub(crate) fn take_before(&mut self, now: u64) -> bool {
-        let due = self
-            .start
-            .saturating_add(self.step.saturating_mul(self.taken));
-        if due >= now {
-            return false;
+        let is_due = self.next < now;
+        if is_due {
+            self.take();
         }
-        self.taken += 1;
-        true
+        is_due
+    }
+}
+
+/// What is sampled.
+#[derive(Debug)]
+pub(crate) struct Record {
+    state_grid: Grid,
+    /// The mean state is taken up to here.
+    end: u64,
+    pub(crate) state: Sum,
+    curve_grid: Option<Grid>,
+    pub(crate) curves: Curves,
+    sent_before: u64,
+}
+
+impl Record {
+    pub(crate) fn new(trace: &[Request], with_curves: bool) -> Self {
+        let curve_grid = Grid::of_curves(trace);
+        Self {
+            state_grid: Grid::of_state(trace),
+            end: trace.last().map_or(0, |request| request.at.as_nanos()),
+            state: Sum::default(),
+            curve_grid: with_curves.then_some(curve_grid),
+            curves: Curves {
+                step_s: curve_grid.step_s(),
+                ..Curves::default()
+            },
+            sent_before: 0,
+        }
+    }
+
+    /// Samples whatever is due before `now`; nothing happened since the last call.
+    pub(crate) fn pass(&mut self, now: u64, nodes: &[Node], sent_bytes: u64) {
+        while self.state_grid.take_before(now.min(self.end)) {
+            self.state.add(nodes);
+        }
+        let Some(grid) = &mut self.curve_grid else {
+            return;
+        };
+        while grid.take_before(now) {
+            let mut held = Sum::default();
+            held.add(nodes);
+            self.curves.state_bytes.push(held.all());
+            let sent = sent_bytes - self.sent_before;
+            self.curves.sent_bytes.push(sent);
+            self.sent_before = sent_bytes;
+        }
     }
 }
 
@@ -73,6 +146,11 @@ impl Sum {
     pub(crate) fn bytes(self) -> u64 {
         u64::try_from(self.all).unwrap_or(u64::MAX)
     }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a figure to read")]
+pub(crate) fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a figure to read")]

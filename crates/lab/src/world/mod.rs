@@ -20,7 +20,7 @@ mod outcome;
 mod sim;
 
 pub use fault::Fault;
-pub use outcome::{Curves, Outcome, Traffic};
+pub use outcome::{Curves, Outcome, Probe, Traffic};
 use sim::World;
 
 /// One request of a trace.
@@ -90,6 +90,8 @@ pub struct Cluster {
 pub struct Watch {
     /// Curves over time.
     pub curves: bool,
+    /// What every node knows of every key once all is quiet, beside the truth.
+    pub probes: bool,
     /// How long the world goes on after it fell quiet, to see memory freed.
     pub drain: Span,
 }
@@ -164,7 +166,13 @@ fn run(cluster: &Cluster, kind: Kind, trace: &[Request], seed: u64) -> Outcome {
     let mut world = World::new(cluster, kind, trace, seed);
     let admitted: Vec<bool> = trace.iter().map(|request| world.request(request)).collect();
     let quiet_s = world.settle();
+    let probes = if cluster.watch.probes {
+        world.probe(&truth::levels(cluster.bucket, trace, &admitted))
+    } else {
+        Vec::new()
+    };
     let mut outcome = world.finish(quiet_s);
+    outcome.probes = probes;
     outcome.requests = trace.len() as u64;
     outcome.judged = truth::judge(cluster.bucket, trace, &admitted);
     if cluster.watch.curves {

@@ -8,6 +8,7 @@ use tollgate_gossip::{Bucket, Key};
 
 use crate::truth::{self, Judgement};
 use crate::world::Request;
+use crate::world::meter::Grid;
 
 /// What one run gave.
 #[derive(Clone, Debug, Default)]
@@ -30,8 +31,23 @@ pub struct Outcome {
     pub quiet_s: Option<f64>,
     /// Bytes of state of all nodes at the very end.
     pub left_bytes: u64,
+    /// What the nodes know at the end, if that was asked for.
+    pub probes: Vec<Probe>,
     /// Curves over time, if they were asked for.
     pub curves: Curves,
+}
+
+/// What is left of a key's bucket, in whole tokens rounded down; below zero is debt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Whose.
+    pub key: Key,
+    /// In the bucket that saw everything.
+    pub truth: i64,
+    /// To the node that believes least.
+    pub least: i64,
+    /// To the node that believes most.
+    pub most: i64,
 }
 
 /// What the nodes sent each other. Each frame counts 28 bytes for IP and UDP on top of its own.
@@ -58,8 +74,6 @@ pub struct Traffic {
 /// What is plotted, one value per step of the time grid.
 #[derive(Clone, Debug, Default)]
 pub struct Curves {
-    /// The time of the first entry; a later one is that many steps after it.
-    pub start_ns: u64,
     /// Seconds per step.
     pub step_s: f64,
     /// Cumulative requests.
@@ -80,12 +94,12 @@ impl Curves {
     /// Adds what follows from the answers alone.
     pub(crate) fn follow(&mut self, bucket: Bucket, trace: &[Request], admitted: &[bool]) {
         let central = truth::central(bucket, trace);
-        let step = (self.step_s * 1e9) as u64;
+        let mut grid = Grid::of_curves(trace);
         let mut seen: BTreeSet<Key> = BTreeSet::new();
         let (mut requests, mut rejected, mut central_rejected) = (0, 0, 0);
         let mut answers = trace.iter().zip(admitted).zip(&central).peekable();
-        for index in 0..self.state_bytes.len() as u64 {
-            let now = self.start_ns.saturating_add(step.saturating_mul(index));
+        for _ in 0..self.state_bytes.len() {
+            let now = grid.take();
             while let Some(((request, did), should)) =
                 answers.next_if(|((request, _), _)| request.at.as_nanos() <= now)
             {

@@ -3,25 +3,25 @@
 //! Everything due at or before a request happens first, so that an instant message arrives before the next request even of the
 //! same millisecond. Not here: single events, which `drive` carries out.
 
-use tollgate_gossip::{Kind, NodeId};
-use tollgate_limit::Span;
+use std::collections::BTreeMap;
+
+use tollgate_gossip::{Bucket, Key, Kind, NodeId, Verdict};
 
 use crate::dice::{Dice, Purpose, scramble};
+use crate::truth::Leaky;
 use crate::world::agenda::{Agenda, Event};
 use crate::world::fault::Fault;
 use crate::world::hash::EventHash;
 use crate::world::links::{Links, nanos};
-use crate::world::meter::{Grid, Sum};
+use crate::world::meter::{Record, Sum, seconds};
 use crate::world::node::Node;
-use crate::world::outcome::{Curves, Outcome, Traffic};
+use crate::world::outcome::{Outcome, Probe, Traffic};
 use crate::world::{Cluster, Request, Routing};
 
 /// How long after the last request a world that does not fall quiet is cut off.
 const QUIET_NS_MAX: u64 = 300_000_000_000;
-/// Samples of the state over a run.
-const STATE_SAMPLES: u64 = 600;
-/// Points of a curve over a run.
-const CURVE_POINTS: u64 = 6_000;
+/// The most keys that are probed.
+const PROBES_MAX: usize = 256;
 /// More events than that at one instant are a storm that would never end.
 const STORM_EVENTS_MAX: u64 = 50_000_000;
 
@@ -46,22 +46,10 @@ pub(crate) struct World<'a> {
     record: Record,
 }
 
-/// What is sampled.
-struct Record {
-    state_grid: Grid,
-    state: Sum,
-    curve_grid: Option<Grid>,
-    curves: Curves,
-    sent_before: u64,
-    /// The mean state is taken up to here.
-    end: u64,
-}
-
 impl<'a> World<'a> {
     /// A world whose nodes have just started, at the time of the first request.
     pub(crate) fn new(cluster: &'a Cluster, kind: Kind, trace: &[Request], seed: u64) -> Self {
         let start = trace.first().map_or(0, |request| request.at.as_nanos());
-        let end = trace.last().map_or(0, |request| request.at.as_nanos());
         let mut world = Self {
             cluster,
             kind,
@@ -77,7 +65,7 @@ impl<'a> World<'a> {
             last_sent_at: 0,
             loud: None,
             routing: Dice::new(seed, Purpose::Routing),
-            record: Record::new(cluster, start, end),
+            record: Record::new(trace, cluster.watch.curves),
         };
         world.plan_faults(start);
         world.boot_all();
@@ -119,29 +107,26 @@ impl<'a> World<'a> {
         self.decide(node, request)
     }
 
-    /// The node that gets a request; `None` when all are down.
+    /// The node that gets a request: the one it is meant for or the next that is up; `None` when all are down.
     fn route(&mut self, request: &Request) -> Option<u16> {
+        let hashed = hashed(request.key);
+        let millis = request.at.as_nanos() / 1_000_000;
         let nodes = u64::from(self.cluster.nodes);
-        let key = request.key.0;
-        let hashed = scramble((key as u64) ^ scramble((key >> 64) as u64));
         let wish = match (request.node, self.cluster.routing) {
             (Some(node), _) => u64::from(node),
-            (None, Routing::Hash) => scramble(hashed ^ (request.at.as_nanos() / 1_000_000)) % nodes,
-            (None, Routing::Uniform) => self.routing.below(nodes),
+            (None, Routing::Hash) => scramble(hashed ^ millis) % nodes,
             (None, Routing::Sticky) => hashed % nodes,
-            (None, Routing::HotNode) => {
-                let hot = self.routing.below(2) == 0;
-                let any = self.routing.below(nodes);
-                if hot { 0 } else { any }
-            }
+            (None, Routing::HotNode) if self.routing.below(2) == 0 => 0,
+            (None, Routing::HotNode | Routing::Uniform) => self.routing.below(nodes),
         };
-        (0..nodes)
-            .map(|step| ((wish + step) % nodes) as u16)
-            .find(|&node| {
-                self.nodes
-                    .get(usize::from(node))
-                    .is_some_and(|node| node.is_up)
-            })
+        let first = u16::try_from(wish % nodes).unwrap_or(0);
+        let ring = (first..self.cluster.nodes).chain(0..first);
+        let is_up = |node: &u16| {
+            self.nodes
+                .get(usize::from(*node))
+                .is_some_and(|it| it.is_up)
+        };
+        ring.into_iter().find(is_up)
     }
 
     /// Does everything due at `until` or before.
@@ -160,12 +145,7 @@ impl<'a> World<'a> {
 
     /// Lets time pass up to `at`, sampling on the way.
     fn advance(&mut self, at: u64) {
-        while self.record.state_grid.take_before(at.min(self.record.end)) {
-            self.record.state.add(&self.nodes);
-        }
-        while self.record.curve_is_due(at) {
-            self.record.sample(&self.nodes, self.traffic.bytes);
-        }
+        self.record.pass(at, &self.nodes, self.traffic.bytes);
         self.now = self.now.max(at);
     }
 
@@ -181,8 +161,7 @@ impl<'a> World<'a> {
             self.advance(at);
             self.happen(event);
         }
-        let late = self.last_sent_at.saturating_sub(last);
-        Some(Span::from_nanos(u128::from(late)).as_nanos() as f64 / 1e9)
+        Some(seconds(self.last_sent_at.saturating_sub(last)))
     }
 
     fn count_loud(&mut self) {
@@ -193,6 +172,29 @@ impl<'a> World<'a> {
             loud += usize::from(!is_quiet);
         }
         self.loud = Some(loud);
+    }
+
+    /// Asks every running node what is left of each key. `truth` has what everything that was admitted fills.
+    pub(crate) fn probe(&mut self, truth: &BTreeMap<Key, Leaky>) -> Vec<Probe> {
+        let (bucket, now) = (self.cluster.bucket, self.now);
+        let mut probes = Vec::new();
+        for (&key, level) in truth.iter().take(PROBES_MAX) {
+            let mut beliefs = Vec::new();
+            for node in &mut self.nodes {
+                let clock = node.clock(now);
+                if let Some(replica) = node.running() {
+                    let verdict = replica.handle_request(key, 0, clock);
+                    beliefs.push(left(bucket, verdict));
+                }
+            }
+            probes.push(Probe {
+                key,
+                truth: level.left(bucket, now),
+                least: beliefs.iter().copied().min().unwrap_or(0),
+                most: beliefs.iter().copied().max().unwrap_or(0),
+            });
+        }
+        probes
     }
 
     /// Runs on for as long as the watch says, and reports.
@@ -225,39 +227,6 @@ impl<'a> World<'a> {
     }
 }
 
-impl Record {
-    fn new(cluster: &Cluster, start: u64, end: u64) -> Self {
-        let duration = end.saturating_sub(start);
-        let curve_grid = Grid::new(start, duration, CURVE_POINTS);
-        Self {
-            state_grid: Grid::new(start, duration, STATE_SAMPLES),
-            state: Sum::default(),
-            curve_grid: cluster.watch.curves.then_some(curve_grid),
-            curves: Curves {
-                start_ns: start,
-                step_s: curve_grid.step as f64 / 1e9,
-                ..Curves::default()
-            },
-            sent_before: 0,
-            end,
-        }
-    }
-
-    fn curve_is_due(&mut self, now: u64) -> bool {
-        self.curve_grid
-            .as_mut()
-            .is_some_and(|grid| grid.take_before(now))
-    }
-
-    fn sample(&mut self, nodes: &[Node], sent: u64) {
-        let mut now = Sum::default();
-        now.add(nodes);
-        self.curves.state_bytes.push(now.all());
-        self.curves.sent_bytes.push(sent - self.sent_before);
-        self.sent_before = sent;
-    }
-}
-
 /// How far each node's clock is ahead.
 fn clocks(cluster: &Cluster, seed: u64) -> Vec<i64> {
     let mut dice = Dice::new(seed, Purpose::Clocks);
@@ -274,4 +243,23 @@ fn clocks(cluster: &Cluster, seed: u64) -> Vec<i64> {
         }
     }
     offsets
+}
+
+/// Whole tokens left, as far as an answer to a peek tells.
+fn left(bucket: Bucket, verdict: Verdict) -> i64 {
+    match verdict {
+        Verdict::Allow { remaining, .. } => i64::try_from(remaining).unwrap_or(i64::MAX),
+        Verdict::Deny { retry_after } => {
+            let short = retry_after.as_nanos().saturating_mul(bucket.refilled(1));
+            let debt = short.saturating_sub(bucket.grains(1));
+            i64::try_from(debt.div_ceil(bucket.grains(1))).map_or(i64::MIN, |debt| -debt)
+        }
+        Verdict::Never => 0,
+    }
+}
+
+/// A key's own number, the same everywhere.
+#[allow(clippy::cast_possible_truncation, reason = "in halves")]
+fn hashed(key: Key) -> u64 {
+    scramble(key.0 as u64 ^ scramble((key.0 >> 64) as u64))
 }
