@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::lab::options::LabCommand;
+
 /// Decides, for any key, whether a request may pass, must wait, or is refused.
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, about, after_help = EXAMPLES, after_long_help = EXAMPLES)]
@@ -23,6 +25,9 @@ pub enum Command {
     /// Check contract files
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Measure ways for nodes to agree, in a simulated cluster
+    #[command(subcommand, after_help = LAB_EXAMPLES, after_long_help = LAB_EXAMPLES)]
+    Lab(LabCommand),
 }
 
 /// Commands about contract files.
@@ -118,6 +123,7 @@ Try:
   tollgate config check examples/contracts.yaml
   tollgate replay --contracts examples/contracts.yaml --trace examples/traffic.csv
   tollgate replay --contracts examples/contracts.yaml --trace examples/traffic.csv --html report.html
+  tollgate lab run thesis-b
 
 Exit codes: 0 done, 64 bad usage or contract file, 65 bad trace, 66 no such file, 74 input or output failed.";
 
@@ -128,6 +134,12 @@ Examples:
   zcat access.log.gz | tollgate replay --contracts contracts.yaml --trace - --input-format clf --html report.html
 
 A trace line is {\"time\": unix ms, \"user\": \"…\", \"cost\": 1}; any other string field is a descriptor entry.";
+
+const LAB_EXAMPLES: &str = "\
+Examples:
+  tollgate lab list
+  tollgate lab run thesis-b --seeds 20 --html out/
+  tollgate lab trace traffic.jsonl --nodes 30 --capacity 300 --refill 0.3 --designs counter,segments,home";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -6,6 +6,7 @@ pub mod civil;
 pub mod cli;
 pub mod config;
 pub mod failure;
+pub mod lab;
 pub mod progress;
 pub mod replay;
 pub mod report;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use tollgate::cli::{Cli, Command, ConfigCommand};
 use tollgate::failure::{Failure, USAGE};
-use tollgate::{config, replay};
+use tollgate::{config, lab, replay};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -32,6 +32,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Replay(options)) => replay::run(&options),
         Some(Command::Config(ConfigCommand::Check(options))) => config::check(&options),
         Some(Command::Config(ConfigCommand::Schema)) => config::schema(),
+        Some(Command::Lab(command)) => lab::run(&command),
         None => help(),
     }
 }

@@ -53,6 +53,18 @@ impl Progress {
         }
     }
 
+    /// The same for work that comes in runs.
+    pub fn runs(&mut self, name: &str, done: u64, of: u64) {
+        let Some(next) = self.next else { return };
+        let now = Instant::now();
+        if now >= next {
+            self.next = Some(now + PAUSE);
+            self.drawn = true;
+            let line = run_line(name, (done, of), now - self.start);
+            let _ = write!(std::io::stderr(), "\r{line}\x1b[K");
+        }
+    }
+
     /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
@@ -72,6 +84,27 @@ struct Done {
     bytes: u64,
     records: u64,
     elapsed: Duration,
+}
+
+/// The line to show for runs: share, bar, count and time left.
+fn run_line(name: &str, (done, of): (u64, u64), elapsed: Duration) -> String {
+    let of = of.max(1);
+    let done = done.min(of);
+    let full = usize::try_from(done.saturating_mul(BAR as u64) / of).unwrap_or(BAR);
+    let left = match done {
+        0 => String::new(),
+        done => {
+            let left_ms = elapsed.as_millis() * u128::from(of - done) / u128::from(done);
+            let left_s = u64::try_from(left_ms.div_ceil(1000)).unwrap_or(u64::MAX);
+            format!(" · {} left", units::span(left_s.saturating_mul(1000)))
+        }
+    };
+    format!(
+        "{:>3} % {}{} {name} · {done} of {of} runs{left}",
+        done.saturating_mul(100) / of,
+        "█".repeat(full.min(BAR)),
+        "░".repeat(BAR.saturating_sub(full)),
+    )
 }
 
 /// The line to show: share, bar, bytes, rate and time left.
@@ -124,6 +157,19 @@ mod tests {
             line(done, Some(1 << 30)),
             " 25 % █████░░░░░░░░░░░░░░░ 256 MiB of 1 GiB · 3 M req/s · 12 s left"
         );
+    }
+
+    #[test]
+    fn runs_show_how_many_are_done_and_how_long_the_rest_takes() {
+        let shown = run_line("thesis-b", (20, 80), Duration::from_secs(10));
+        assert_eq!(
+            shown,
+            " 25 % █████░░░░░░░░░░░░░░░ thesis-b · 20 of 80 runs · 30 s left"
+        );
+        for (done, of) in [(0, 0), (0, u64::MAX), (9, 5), (u64::MAX, u64::MAX)] {
+            let line = run_line("x", (done, of), Duration::from_secs(1));
+            assert!(line.chars().count() < 100, "{line}");
+        }
     }
 
     #[test]

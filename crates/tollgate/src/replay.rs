@@ -278,7 +278,7 @@ fn verdict_of(answer: &Answer) -> Verdict {
     }
 }
 
-fn format_of(format: InputFormat) -> Format {
+pub(crate) fn format_of(format: InputFormat) -> Format {
     match format {
         InputFormat::Jsonl => Format::JsonLines,
         InputFormat::Json => Format::JsonArray,
@@ -298,7 +298,7 @@ fn finish<W: Write>(lines: Option<Lines<W>>) -> Result<(), Failure> {
 }
 
 /// A file's name as messages show it.
-fn name_of(path: &Path) -> String {
+pub(crate) fn name_of(path: &Path) -> String {
     if path == Path::new("-") {
         "standard input".to_owned()
     } else {

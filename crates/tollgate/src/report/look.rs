@@ -15,7 +15,7 @@ pub struct Look {
 
 /// A reason to set text apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ink {
+pub(crate) enum Ink {
     Plain,
     Bold,
     Dim,
@@ -63,7 +63,7 @@ impl Look {
     }
 
     /// The text in its ink.
-    pub(super) fn paint(self, ink: Ink, text: &str) -> String {
+    pub(crate) fn paint(self, ink: Ink, text: &str) -> String {
         let code = match ink {
             _ if !self.colour || text.is_empty() => return text.to_owned(),
             Ink::Plain => return text.to_owned(),
@@ -79,7 +79,7 @@ impl Look {
 
 impl Meaning {
     /// The glyph a meaning is drawn with, so that it can be told without colours.
-    pub(super) fn glyph(self) -> char {
+    pub(crate) fn glyph(self) -> char {
         match self {
             Self::Unmatched => '·',
             Self::Allowed => '░',

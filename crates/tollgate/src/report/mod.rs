@@ -13,8 +13,8 @@ mod look;
 mod sketch;
 mod story;
 mod summary;
-mod table;
-mod text;
+pub(crate) mod table;
+pub(crate) mod text;
 mod timeline;
 pub mod units;
 mod waits;
@@ -22,6 +22,7 @@ mod waits;
 use std::fmt;
 
 pub use atomic::write_whole;
+pub(crate) use look::Ink;
 pub use look::Look;
 pub use sketch::{TopKey, TopKeys};
 pub use summary::{Count, PolicyCount, Summary};

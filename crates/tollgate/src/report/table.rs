@@ -3,12 +3,12 @@
 use super::look::{Ink, Look};
 
 /// A cell: its text, and the ink it is written in.
-pub(super) struct Cell {
+pub(crate) struct Cell {
     text: String,
     ink: Ink,
 }
 
-pub(super) fn cell(text: impl Into<String>) -> Cell {
+pub(crate) fn cell(text: impl Into<String>) -> Cell {
     Cell {
         text: text.into(),
         ink: Ink::Plain,
@@ -16,27 +16,27 @@ pub(super) fn cell(text: impl Into<String>) -> Cell {
 }
 
 impl Cell {
-    pub(super) fn ink(self, ink: Ink) -> Self {
+    pub(crate) fn ink(self, ink: Ink) -> Self {
         Self { ink, ..self }
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     Left,
     Right,
 }
 
 /// Rows under a header; every row has as many cells as the header.
-pub(super) struct Table<'a> {
-    pub(super) header: &'a [(&'a str, Align)],
-    pub(super) rows: Vec<Vec<Cell>>,
+pub(crate) struct Table<'a> {
+    pub(crate) header: &'a [(&'a str, Align)],
+    pub(crate) rows: Vec<Vec<Cell>>,
 }
 
 const GAP: &str = "  ";
 
 impl Table<'_> {
-    pub(super) fn write(&self, look: Look, out: &mut String) {
+    pub(crate) fn write(&self, look: Look, out: &mut String) {
         let widths: Vec<usize> = (0..self.header.len())
             .map(|column| self.width(column))
             .collect();
@@ -82,7 +82,7 @@ impl Table<'_> {
 }
 
 /// Text from a trace, safe on a terminal: without control characters, and at most so long.
-pub(super) fn tame(text: &str, len_max: usize) -> String {
+pub(crate) fn tame(text: &str, len_max: usize) -> String {
     let mut tame = String::new();
     let mut len = 0;
     for letter in text.chars() {

@@ -3,14 +3,14 @@
 use std::fmt;
 
 /// Appends formatted text.
-pub(super) fn put(out: &mut String, text: fmt::Arguments<'_>) {
+pub(crate) fn put(out: &mut String, text: fmt::Arguments<'_>) {
     // Writing to a string does not fail.
     let _ = fmt::Write::write_fmt(out, text);
 }
 
 /// Appends a whole number in decimal digits.
 #[inline]
-pub(super) fn push_u64(mut value: u64, out: &mut Vec<u8>) {
+pub(crate) fn push_u64(mut value: u64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     while value >= 100 {
@@ -32,7 +32,7 @@ pub(super) fn push_u64(mut value: u64, out: &mut Vec<u8>) {
 
 /// Appends a whole number of any size.
 #[inline]
-pub(super) fn push_u128(value: u128, out: &mut Vec<u8>) {
+pub(crate) fn push_u128(value: u128, out: &mut Vec<u8>) {
     match u64::try_from(value) {
         Ok(small) => push_u64(small, out),
         Err(_) => out.extend_from_slice(value.to_string().as_bytes()),
@@ -52,7 +52,7 @@ const PAIRS: [u8; 200] = {
 };
 
 /// Appends a text as a JSON string, quotes included.
-pub(super) fn push_json(text: &dyn fmt::Display, out: &mut Vec<u8>) {
+pub(crate) fn push_json(text: &dyn fmt::Display, out: &mut Vec<u8>) {
     out.push(b'"');
     // Writing to bytes does not fail; a text that refuses to be written ends where it stopped.
     let _ = fmt::write(&mut Escaped(out), format_args!("{text}"));
@@ -94,7 +94,7 @@ fn push_escape(byte: u8, out: &mut Vec<u8>) {
 }
 
 /// A text with everything escaped that means something in HTML, inside and outside of attributes.
-pub(super) fn html(text: &str) -> String {
+pub(crate) fn html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -10,7 +10,30 @@ use crate::civil::Civil;
 /// The report as a page.
 pub fn page(summary: &Summary, caption: Caption<'_>) -> String {
     let title = story::title(summary);
-    let mut page = String::with_capacity(128 * 1024);
+    let mut body = String::with_capacity(128 * 1024);
+    if summary.total().requests > 0 {
+        body.push_str(&tiles(summary));
+        body.push_str(&chart::section(summary));
+        body.push_str(&tables::policies(summary));
+        body.push_str(&tables::pair(summary));
+    }
+    let end = safe(&story::conclusion(summary));
+    put(&mut body, format_args!("<p class=\"end\">{end}</p>\n"));
+    document(
+        (&title, "tollgate replay"),
+        "",
+        (&facts(summary, caption), &body),
+    )
+}
+
+/// A whole page around a body: its title and the command that made it, more style, and the facts under the title.
+pub(crate) fn document(
+    (title, command): (&str, &str),
+    style: &str,
+    (facts, body): (&str, &str),
+) -> String {
+    let title = safe(title);
+    let mut page = String::with_capacity(body.len() + 16 * 1024);
     page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
@@ -21,28 +44,32 @@ pub fn page(summary: &Summary, caption: Caption<'_>) -> String {
     put(
         &mut page,
         format_args!(
-            "<title>{title} · tollgate replay</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
+            "<title>{title} · {command}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n\
+             <header><div><h1>{title}</h1><div class=\"soft\">{facts}</div></div>{}</header>\n\
+             <main>\n{body}</main>\n</body>\n</html>\n",
+            themes()
         ),
-    );
-    page.push_str(&head(summary, caption, &title));
-    page.push_str("<main>\n");
-    if summary.total().requests > 0 {
-        page.push_str(&tiles(summary));
-        page.push_str(&chart::section(summary));
-        page.push_str(&tables::policies(summary));
-        page.push_str(&tables::pair(summary));
-    }
-    let end = safe(&story::conclusion(summary));
-    put(
-        &mut page,
-        format_args!("<p class=\"end\">{end}</p>\n</main>\n</body>\n</html>\n"),
     );
     page
 }
 
+/// The switch between light and dark.
+fn themes() -> String {
+    let theme = |id: &str, name: &str, checked: &str| {
+        format!("<label><input type=\"radio\" name=\"theme\" id=\"{id}\"{checked}>{name}</label>")
+    };
+    format!(
+        "<fieldset aria-label=\"Colours\">{}{}{}</fieldset>",
+        theme("auto", "Auto", " checked"),
+        theme("light", "Light", ""),
+        theme("dark", "Dark", "")
+    )
+}
+
 const STYLE: &str = include_str!("page.css");
 
-fn head(summary: &Summary, caption: Caption<'_>, title: &str) -> String {
+/// What was replayed, and when it happened.
+fn facts(summary: &Summary, caption: Caption<'_>) -> String {
     let mut facts = format!(
         "<code>{}</code> against <code>{}</code>",
         safe(caption.trace),
@@ -56,23 +83,14 @@ fn head(summary: &Summary, caption: Caption<'_>, title: &str) -> String {
         );
         put(&mut facts, format_args!(" · {from} to {to} UTC"));
     }
-    let skipped = match summary.skipped() {
-        0 => String::new(),
-        count => format!(
-            "<p class=\"warn\">{} bad records skipped</p>",
-            units::exact(count)
-        ),
-    };
-    let theme = |id: &str, name: &str, checked: &str| {
-        format!("<label><input type=\"radio\" name=\"theme\" id=\"{id}\"{checked}>{name}</label>")
-    };
-    format!(
-        "<header><div><h1>{title}</h1><p class=\"soft\">{facts}</p>{skipped}</div>\
-         <fieldset aria-label=\"Colours\">{}{}{}</fieldset></header>\n",
-        theme("auto", "Auto", " checked"),
-        theme("light", "Light", ""),
-        theme("dark", "Dark", "")
-    )
+    if summary.skipped() > 0 {
+        let skipped = units::exact(summary.skipped());
+        put(
+            &mut facts,
+            format_args!("<p class=\"warn\">{skipped} bad records skipped</p>"),
+        );
+    }
+    facts
 }
 
 /// The totals, large.

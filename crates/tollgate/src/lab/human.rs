@@ -1,0 +1,453 @@
+//! Reports for people: aligned tables that fit the terminal, and what was found.
+//!
+//! Not here: plots.
+
+use tollgate_lab::{Bar, Column, Report, Reported, Row, Source, Spread};
+
+use crate::report::table::{Align, Cell, Table, cell, tame};
+use crate::report::{Ink, Look, Meaning};
+
+/// The report as text.
+pub(super) fn report(report: &Report, per_seed: bool, look: Look) -> String {
+    let mut text = format!(
+        "{}  {}\n\n",
+        look.paint(Ink::Bold, &report.experiment),
+        report.title
+    );
+    if !report.rows.is_empty() && report.bars.is_empty() {
+        rows(&report.rows, look, &mut text);
+    }
+    if per_seed {
+        runs(&report.rows, look, &mut text);
+    }
+    if !report.bars.is_empty() {
+        bars(&report.bars, look, &mut text);
+    }
+    text.push('\n');
+    let legend = legend(&report.rows);
+    for paragraph in [report.conclusion.as_str(), &legend, &parameters(report)] {
+        wrap(paragraph, look.width, &mut text);
+    }
+    text
+}
+
+/// A column that may be shown: its name, its cells, and how gladly it is given up when there is no room.
+struct Shown {
+    name: &'static str,
+    align: Align,
+    cells: Vec<Inked>,
+    rank: u8,
+}
+
+type Inked = (String, Ink);
+
+fn rows(rows: &[Row], look: Look, text: &mut String) {
+    let mut columns = columns(rows);
+    while width(&columns) > look.width {
+        let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
+        if last == 0 {
+            break;
+        }
+        columns.retain(|column| column.rank != last);
+    }
+    let header: Vec<(&str, Align)> = columns
+        .iter()
+        .map(|column| (column.name, column.align))
+        .collect();
+    let line = |at: usize| {
+        let one = |column: &Shown| match column.cells.get(at) {
+            Some((text, ink)) => cell(text.clone()).ink(*ink),
+            None => cell(""),
+        };
+        columns.iter().map(one).collect::<Vec<Cell>>()
+    };
+    let rows = (0..rows.len()).map(line).collect();
+    Table {
+        header: &header,
+        rows,
+    }
+    .write(look, text);
+}
+
+fn width(columns: &[Shown]) -> usize {
+    let one = |column: &Shown| {
+        let widest = column
+            .cells
+            .iter()
+            .map(|(text, _)| text.chars().count())
+            .max()
+            .unwrap_or(0);
+        widest.max(column.name.chars().count()) + 2
+    };
+    columns.iter().map(one).sum()
+}
+
+fn columns(rows: &[Row]) -> Vec<Shown> {
+    let mut set = "";
+    let sets = rows.iter().map(|row| {
+        let again = std::mem::replace(&mut set, &row.set) == row.set;
+        (
+            if again {
+                String::new()
+            } else {
+                tame(&row.set, 40)
+            },
+            Ink::Plain,
+        )
+    });
+    let sets = sets.collect();
+    let right = |name, rank, pick: &dyn Fn(&Row) -> Inked| Shown {
+        name,
+        align: Align::Right,
+        cells: rows.iter().map(pick).collect(),
+        rank,
+    };
+    let any = |pick: fn(&Row) -> f64| rows.iter().any(|row| pick(row) > 0.0);
+    let mut columns = vec![
+        Shown {
+            name: "set",
+            align: Align::Left,
+            cells: sets,
+            rank: 0,
+        },
+        Shown {
+            name: "design",
+            align: Align::Left,
+            cells: rows
+                .iter()
+                .map(|row| (tame(&row.design, 30), Ink::Plain))
+                .collect(),
+            rank: 0,
+        },
+        right("total %", 1, &|row| percent(row.total)),
+        right("±", 6, &|row| {
+            plain(row.total.map_or_else(String::new, |total| digits(total.sd)))
+        }),
+        right("area %", 0, &|row| percent(row.area)),
+        right("over", 0, &|row| excess(row.over)),
+    ];
+    if any(|row| row.under.mean) {
+        columns.push(right("under", 4, &|row| excess(row.under)));
+    }
+    if any(|row| row.false_rejections.mean) {
+        columns.push(right("false", 3, &|row| excess(row.false_rejections)));
+    }
+    columns.push(right("sent", 0, &|row| plain(bytes(row.bytes.mean))));
+    if rows.iter().any(|row| row.design == "counter") {
+        columns.push(right("× counter", 2, &|row| {
+            plain(times(rows, row, Column::Bytes))
+        }));
+    }
+    columns.push(right("messages", 5, &|row| plain(count(row.messages.mean))));
+    columns.push(right("state/node", 3, &|row| {
+        plain(bytes(row.state_bytes.mean))
+    }));
+    columns.push(right("quiet", 6, &|row| plain(quiet(row))));
+    if rows.iter().any(|row| !row.reported.is_empty()) {
+        columns.push(Shown {
+            name: "reported",
+            align: Align::Left,
+            cells: rows
+                .iter()
+                .map(|row| (reported(&row.reported), Ink::Dim))
+                .collect(),
+            rank: 1,
+        });
+    }
+    columns
+}
+
+fn plain(text: String) -> Inked {
+    (text, Ink::Plain)
+}
+
+/// A share of the central rejections; what is not all is never shown as all.
+fn percent(spread: Option<Spread>) -> Inked {
+    let Some(spread) = spread else {
+        return ("–".to_owned(), Ink::Dim);
+    };
+    let ink = match spread.mean {
+        mean if mean >= 99.95 => Ink::Meaning(Meaning::Allowed),
+        mean if mean < 90.0 => Ink::Meaning(Meaning::Denied),
+        _ => Ink::Plain,
+    };
+    let text = match spread.mean {
+        mean if mean < 100.0 => format!("{:.2}", mean.min(99.99)),
+        mean => format!("{mean:.2}"),
+    };
+    (text, ink)
+}
+
+fn excess(spread: Spread) -> Inked {
+    let ink = if spread.max > 0.0 {
+        Ink::Plain
+    } else {
+        Ink::Dim
+    };
+    (digits(spread.mean), ink)
+}
+
+fn quiet(row: &Row) -> String {
+    match row.quiet_s {
+        Some(quiet) => format!("{} s", digits(quiet.mean)),
+        None => "never".to_owned(),
+    }
+}
+
+/// What a row costs in multiples of the counter's on the same set.
+pub(super) fn times(rows: &[Row], row: &Row, column: Column) -> String {
+    ratio(rows, row, column).map_or_else(String::new, |ratio| format!("{} ×", digits(ratio)))
+}
+
+/// The same as a number.
+pub(super) fn ratio(rows: &[Row], row: &Row, column: Column) -> Option<f64> {
+    let counter = rows
+        .iter()
+        .find(|own| own.set == row.set && own.design == "counter")?;
+    let (mine, its) = (row.column(column)?.mean, counter.column(column)?.mean);
+    (its > 0.0).then_some(mine / its)
+}
+
+/// What others report, short: a letter says who.
+pub(super) fn reported(told: &[Reported]) -> String {
+    let one = |told: &Reported| {
+        let value = match told.column {
+            _ if told.is_ratio => format!("{} ×", digits(told.value)),
+            Column::Bytes | Column::State | Column::Local | Column::Busiest => bytes(told.value),
+            Column::Total | Column::Area => format!("{} %", digits(told.value)),
+            Column::Messages => count(told.value),
+            Column::Over | Column::Under | Column::False => digits(told.value),
+            Column::Quiet => format!("{} s", digits(told.value)),
+        };
+        let who = match told.source {
+            Source::Thesis => "ᵗ",
+            Source::Reference => "ʳ",
+        };
+        format!("{} {value}{who}", word(told.column))
+    };
+    told.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// A column's name for people.
+pub(super) fn word(column: Column) -> &'static str {
+    match column {
+        Column::Bytes => "sent",
+        Column::State => "state",
+        Column::Local => "local",
+        Column::Busiest => "busiest",
+        Column::Quiet => "quiet",
+        other => other.name(),
+    }
+}
+
+fn legend(rows: &[Row]) -> String {
+    let told = |source| {
+        rows.iter()
+            .flat_map(|row| &row.reported)
+            .any(|told| told.source == source)
+    };
+    let mut parts = Vec::new();
+    if told(Source::Thesis) {
+        parts.push("ᵗ Henriksson and Bennhage (2021)");
+    }
+    if told(Source::Reference) {
+        parts.push("ʳ an independent simulator of the same designs");
+    }
+    parts.join(" · ")
+}
+
+fn parameters(report: &Report) -> String {
+    let one = |(name, value): &(String, String)| format!("{name} {}", tame(value, 60));
+    report
+        .parameters
+        .iter()
+        .map(one)
+        .collect::<Vec<_>>()
+        .join(" · ")
+}
+
+fn runs(rows: &[Row], look: Look, text: &mut String) {
+    let header = [
+        ("set", Align::Left),
+        ("design", Align::Left),
+        ("seed", Align::Right),
+        ("hash", Align::Left),
+        ("total %", Align::Right),
+        ("over", Align::Right),
+        ("under", Align::Right),
+        ("false", Align::Right),
+        ("sent", Align::Right),
+    ];
+    let mut lines = Vec::new();
+    for row in rows {
+        lines.extend(row.runs.iter().map(|run| {
+            vec![
+                cell(tame(&row.set, 30)),
+                cell(tame(&row.design, 30)),
+                cell(run.seed.to_string()),
+                cell(format!("{:016x}", run.hash)).ink(Ink::Dim),
+                cell(run.judged.total.map_or_else(|| "–".to_owned(), digits)),
+                cell(run.judged.over.to_string()),
+                cell(run.judged.under.to_string()),
+                cell(run.judged.false_rejections.to_string()),
+                cell(bytes(run.traffic.bytes as f64)),
+            ]
+        }));
+    }
+    text.push('\n');
+    Table {
+        header: &header,
+        rows: lines,
+    }
+    .write(look, text);
+}
+
+fn bars(bars: &[Bar], look: Look, text: &mut String) {
+    let header = [
+        ("", Align::Left),
+        ("what", Align::Left),
+        ("bar", Align::Left),
+        ("measured", Align::Left),
+    ];
+    let line = |bar: &Bar| {
+        let (mark, ink) = match bar.met {
+            Some(true) => ("met", Ink::Meaning(Meaning::Allowed)),
+            Some(false) => ("missed", Ink::Meaning(Meaning::Denied)),
+            None => ("–", Ink::Dim),
+        };
+        vec![
+            cell(mark).ink(ink),
+            cell(&*bar.name),
+            cell(&*bar.bar),
+            cell(&*bar.measured),
+        ]
+    };
+    Table {
+        header: &header,
+        rows: bars.iter().map(line).collect(),
+    }
+    .write(look, text);
+}
+
+/// Appends a paragraph in lines of at most that width.
+fn wrap(paragraph: &str, width: usize, text: &mut String) {
+    let mut column = 0;
+    for word in paragraph.split_whitespace() {
+        let long = word.chars().count();
+        if column > 0 && column + 1 + long > width {
+            text.push('\n');
+            column = 0;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += long;
+    }
+    if column > 0 {
+        text.push('\n');
+    }
+}
+
+/// `202 kB`, `3.3 MB`: thousands, as the figures others report.
+pub(super) fn bytes(value: f64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut value = value;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    format!(
+        "{} {}",
+        digits(value),
+        UNITS.get(unit).copied().unwrap_or("TB")
+    )
+}
+
+/// A count with three digits that matter.
+pub(super) fn count(value: f64) -> String {
+    match value {
+        value if value < 9999.5 => format!("{value:.0}"),
+        value if value < 999_500.0 => format!("{} k", digits(value / 1e3)),
+        value => format!("{} M", digits(value / 1e6)),
+    }
+}
+
+/// Three digits that matter, no zeros behind the point.
+pub(super) fn digits(value: f64) -> String {
+    let size = value.abs();
+    let places = match size {
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        size if size >= 0.0995 => 2,
+        _ => 4,
+    };
+    // Almost all is not all.
+    let text = if (99.9..100.0).contains(&size) {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.places$}")
+    };
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_keep_three_digits() {
+        let shown = [0.0, 0.002, 0.91, 5.4, 10.0, 19.04, 107.6, 99.97].map(digits);
+        assert_eq!(
+            shown,
+            ["0", "0.002", "0.91", "5.4", "10", "19", "108", "99.97"]
+        );
+        assert_eq!(bytes(223_000.0), "223 kB");
+        assert_eq!(bytes(3_286_000.0), "3.29 MB");
+        assert_eq!(count(86_881.0), "86.9 k");
+    }
+
+    #[test]
+    fn paragraphs_stay_within_their_width() {
+        let mut text = String::new();
+        wrap(&"word ".repeat(50), 60, &mut text);
+        assert!(text.lines().all(|line| line.chars().count() <= 60));
+        assert_eq!(text.split_whitespace().count(), 50);
+    }
+
+    #[test]
+    fn a_narrow_terminal_loses_columns_and_nothing_else() {
+        let row = Row {
+            set: "B-extreme".into(),
+            design: "counter".into(),
+            ..Row::default()
+        };
+        let report_ = Report {
+            rows: vec![row],
+            ..Report::default()
+        };
+        for width in [60, 80, 140] {
+            let text = report(
+                &report_,
+                false,
+                Look {
+                    colour: false,
+                    width,
+                },
+            );
+            assert!(
+                text.contains("B-extreme") && text.contains("over"),
+                "{text}"
+            );
+            assert!(
+                text.lines().all(|line| line.chars().count() <= width),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Reports for programs.
+//!
+//! Not here: anything for people.
+
+#![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
+
+use serde_json::{Map, Value, json};
+use tollgate_lab::{Bar, Column, Outcome, Report, Reported, Row, Source, Spread};
+
+/// A whole report as one object, without a line end.
+pub(super) fn report(report: &Report, per_seed: bool) -> String {
+    let parameters: Map<_, _> = report
+        .parameters
+        .iter()
+        .map(|(name, value)| (name.replace(' ', "_"), plain(value)))
+        .collect();
+    let rows: Vec<_> = report
+        .rows
+        .iter()
+        .map(|one| Value::Object(row(one, per_seed)))
+        .collect();
+    let mut object = Map::new();
+    object.insert("experiment".to_owned(), json!(report.experiment));
+    object.insert("parameters".to_owned(), Value::Object(parameters));
+    object.insert("rows".to_owned(), Value::Array(rows));
+    if !report.bars.is_empty() {
+        object.insert("bars".to_owned(), report.bars.iter().map(bar).collect());
+    }
+    object.insert("conclusion".to_owned(), json!(report.conclusion));
+    Value::Object(object).to_string()
+}
+
+/// One object per row, and per bar, each on its line.
+pub(super) fn lines(report: &Report, per_seed: bool) -> String {
+    let named = |object: Map<String, Value>| {
+        let mut line = Map::new();
+        line.insert("experiment".to_owned(), json!(report.experiment));
+        line.extend(object);
+        format!("{}\n", Value::Object(line))
+    };
+    let rows = report.rows.iter().map(|one| named(row(one, per_seed)));
+    let bars = report.bars.iter().filter_map(|one| match bar(one) {
+        Value::Object(object) => Some(named(object)),
+        _ => None,
+    });
+    rows.chain(bars).collect()
+}
+
+fn bar(bar: &Bar) -> Value {
+    json!({ "name": bar.name, "bar": bar.bar, "measured": bar.measured, "met": bar.met })
+}
+
+/// A number as a number, anything else as text.
+fn plain(value: &str) -> Value {
+    let number = value.parse::<u64>().map(Value::from);
+    number.unwrap_or_else(|_| Value::from(value))
+}
+
+const COLUMNS: [Column; 11] = [
+    Column::Total,
+    Column::Area,
+    Column::Over,
+    Column::Under,
+    Column::False,
+    Column::Bytes,
+    Column::Messages,
+    Column::State,
+    Column::Local,
+    Column::Busiest,
+    Column::Quiet,
+];
+
+fn row(row: &Row, per_seed: bool) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("set".to_owned(), json!(row.set));
+    object.insert("design".to_owned(), json!(row.design));
+    object.insert("seeds".to_owned(), json!(row.seeds()));
+    for column in COLUMNS {
+        let (name, spread) = (column.name(), row.column(column));
+        let mut put = |suffix: &str, pick: fn(&Spread) -> f64| {
+            object.insert(format!("{name}{suffix}"), number(spread.as_ref().map(pick)));
+        };
+        put("", |spread| spread.mean);
+        match column {
+            Column::Total | Column::Area => {
+                put("_sd", |spread| spread.sd);
+                put("_min", |spread| spread.min);
+            }
+            Column::Over | Column::Under => {
+                put("_sd", |spread| spread.sd);
+                put("_max", |spread| spread.max);
+            }
+            _ => {}
+        }
+    }
+    if !row.reported.is_empty() {
+        object.insert(
+            "reported".to_owned(),
+            row.reported.iter().map(reported).collect(),
+        );
+    }
+    if per_seed {
+        object.insert("runs".to_owned(), row.runs.iter().map(outcome).collect());
+    }
+    object
+}
+
+fn reported(told: &Reported) -> Value {
+    let source = match told.source {
+        Source::Thesis => "thesis",
+        Source::Reference => "reference",
+    };
+    json!({
+        "column": told.column.name(),
+        "times_counter": told.is_ratio,
+        "value": told.value,
+        "source": source,
+    })
+}
+
+fn outcome(run: &Outcome) -> Value {
+    json!({
+        "seed": run.seed,
+        "hash": format!("{:016x}", run.hash),
+        "requests": run.requests,
+        "rejected": run.judged.rejected,
+        "central_rejected": run.judged.central_rejected,
+        "total": number(run.judged.total),
+        "area": number(run.judged.area),
+        "over": run.judged.over,
+        "under": run.judged.under,
+        "false": run.judged.false_rejections,
+        "bytes": run.traffic.bytes,
+        "messages": run.traffic.messages,
+        "state_bytes": number(Some(run.state_bytes)),
+        "local_bytes": number(Some(run.local_bytes)),
+        "busiest_bytes": run.traffic.busiest_bytes,
+        "quiet_s": number(run.quiet_s),
+    })
+}
+
+/// A number to a millionth; what is undefined is null.
+fn number(value: Option<f64>) -> Value {
+    let value = value.filter(|value| value.is_finite());
+    value.map_or(Value::Null, |value| {
+        let short = (value * 1e6).round() / 1e6;
+        json!(short)
+    })
+}

@@ -1,0 +1,25 @@
+//! `tollgate lab`: experiments in a simulated cluster, and recorded traffic put through one.
+//!
+//! Not here: the simulation and the experiments, which are the lab's own crate.
+
+mod html;
+mod human;
+mod json;
+mod list;
+pub mod options;
+mod run;
+mod show;
+mod trace;
+pub mod values;
+
+use crate::failure::Failure;
+use options::LabCommand;
+
+/// Runs the command.
+pub fn run(command: &LabCommand) -> Result<(), Failure> {
+    match command {
+        LabCommand::List(options) => list::run(options),
+        LabCommand::Run(options) => run::run(options),
+        LabCommand::Trace(options) => trace::run(options),
+    }
+}

@@ -1,0 +1,69 @@
+//! `tollgate lab run`: experiments by name.
+//!
+//! Not here: what they are, and how their reports are shown.
+
+use tollgate_lab::{Ask, Experiment, experiments};
+
+use super::options::RunOptions;
+use super::show::{Meter, Show, threads};
+use super::values::nearest;
+use crate::failure::Failure;
+
+pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
+    let chosen = chosen(&options.names)?;
+    let mut show = Show::new(&options.output, chosen.len() > 1)?;
+    for experiment in chosen {
+        let meter = Meter::new(experiment.name);
+        let usual = experiment.seeds;
+        let quick = options.quick.then(|| usual.div_ceil(5));
+        let report = experiment.run(&Ask {
+            first: options.output.first,
+            seeds: options.seeds.or(quick),
+            threads: threads(&options.output),
+            designs: options.designs.as_ref().map(|designs| designs.0.as_slice()),
+            curves: options.output.html.is_some(),
+            progress: &|done, of| meter.tick(done, of),
+        });
+        drop(meter);
+        let report = report.map_err(|error| Failure::usage(format!("error: {error}")))?;
+        show.add(report)?;
+    }
+    show.finish()
+}
+
+/// The experiments of those names, each once, in the order given.
+fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
+    let mut chosen: Vec<&Experiment> = Vec::new();
+    for name in names {
+        let named: Vec<&Experiment> = match name.as_str() {
+            "all" => experiments()
+                .iter()
+                .filter(|experiment| experiment.in_all)
+                .collect(),
+            name => vec![experiment(name)?],
+        };
+        for experiment in named {
+            if !chosen.iter().any(|own| own.name == experiment.name) {
+                chosen.push(experiment);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+fn experiment(name: &str) -> Result<&'static Experiment, Failure> {
+    let found = experiments()
+        .iter()
+        .find(|experiment| experiment.name == name);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = experiments()
+            .iter()
+            .map(|experiment| experiment.name)
+            .collect();
+        let hint = match nearest(name, &names) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "`tollgate lab list` names them all".to_owned(),
+        };
+        Failure::usage(format!("error: no experiment is called {name:?}; {hint}"))
+    })
+}
