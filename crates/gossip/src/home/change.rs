@@ -1,0 +1,210 @@
+//! What happens when nodes go, come and come back: lists are handed to whoever collects from then on.
+//!
+//! There are no tombstones: lists carry their start instants and ends only rise, so a list that is handed over twice
+//! or late does no harm. Not here: how anybody notices.
+
+use std::collections::BTreeMap;
+
+use crate::bucket::Mark;
+use crate::home::Home;
+use crate::home::entry::Entry;
+use crate::home::peers::Role;
+use crate::home::rules::Desktop;
+use crate::home::wire::{ASK, HAND, Hand, JOIN};
+use crate::ids::{NodeId, Writer};
+
+/// A frame of lists is closed when it is about that long.
+const HAND_BYTES: usize = 16 * 1024;
+
+/// What is to be handed to whom.
+pub(super) type Parcels = BTreeMap<NodeId, Vec<Hand>>;
+
+impl Home {
+    /// Hears who is alive.
+    pub(super) fn change_members(&mut self, alive: &[NodeId]) {
+        if !self.cx.peers.set(alive) {
+            return;
+        }
+        let mut parcels = Parcels::new();
+        let keys: Vec<_> = self.entries.keys().copied().collect();
+        for key in keys {
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.change_pair(&mut self.cx, &mut parcels);
+            }
+            self.file(key);
+        }
+        send_parcels(&mut self.cx, parcels);
+    }
+
+    /// Asks everybody for what a restarted node should know, and names the boot before.
+    pub(super) fn join(&mut self, was: Writer) {
+        let (mut encoder, _) = self.cx.post.begin(JOIN);
+        encoder.u16(was.0);
+        let frame = encoder.finish();
+        self.cx.post.send(self.cx.peers.others(), &frame);
+    }
+
+    /// Answers a restarted node.
+    pub(super) fn take_join(&mut self, from: NodeId, was: Writer) {
+        let cx = &self.cx;
+        let hands = self.entries.values();
+        let hands = hands.filter_map(|entry| entry.for_joiner(cx, from, was));
+        let parcels = Parcels::from([(from, hands.collect())]);
+        send_parcels(&mut self.cx, parcels);
+    }
+
+    /// Asks the next node to send the copies of the boot before to the homes.
+    pub(super) fn ask_buddy(&mut self, was: Writer) {
+        let (mut encoder, _) = self.cx.post.begin(ASK);
+        encoder.u16(was.0);
+        let frame = encoder.finish();
+        self.cx.post.send(self.cx.peers.buddy(), &frame);
+    }
+
+    /// Sends the copies of a restarted node's boot before to the homes.
+    pub(super) fn take_ask(&mut self, from: NodeId, was: Writer) {
+        let mut parcels = Parcels::new();
+        let me = self.cx.peers.me();
+        for (key, held) in self.copies.take(from, was) {
+            let hand = Hand {
+                key,
+                end: Mark(0),
+                is_told: false,
+                lists: vec![held],
+            };
+            for node in self.cx.peers.pair(key).nodes() {
+                if node == me {
+                    self.take_hand(hand.clone());
+                } else {
+                    parcels.entry(node).or_default().push(hand.clone());
+                }
+            }
+        }
+        send_parcels(&mut self.cx, parcels);
+    }
+
+    /// Takes lists that were handed over.
+    pub(super) fn take_hand(&mut self, hand: Hand) {
+        self.with_heard(hand.key, |entry, cx| entry.take_hand(cx, hand));
+    }
+}
+
+impl Entry {
+    /// Finds the nodes that collect from now on, and hands over what the new ones lack.
+    fn change_pair(&mut self, cx: &mut Desktop, parcels: &mut Parcels) {
+        let before = self.pair;
+        let after = cx.peers.pair(self.key);
+        if before == after {
+            return;
+        }
+        let me = cx.peers.me();
+        let (was, is) = (before.role(me), after.role(me));
+        let hand = self.whole(cx, was);
+        for node in after
+            .nodes()
+            .filter(|&node| !before.has(node) && node != me)
+        {
+            if let Some(hand) = &hand {
+                parcels.entry(node).or_default().push(hand.clone());
+            }
+        }
+        self.pair = after;
+        if is == Role::Writer {
+            self.desk = None;
+        }
+        if was == Role::Home && is != Role::Home && self.own.has_unsent() {
+            // Its own end counted this; from here on it is one writer among others.
+            self.report(cx, false);
+        }
+        if is == Role::Home && was != Role::Home {
+            self.become_home(cx);
+        }
+    }
+
+    /// A new home waits for the lists, then speaks; until then it takes nothing for known to everybody.
+    fn become_home(&mut self, cx: &Desktop) {
+        let is_hot = self.view.public > cx.mark() || self.desk.is_some();
+        if !is_hot {
+            return;
+        }
+        let at = cx.after(cx.rules.gather());
+        let desk = self.desk(cx);
+        desk.told = Mark(0);
+        desk.announced = Mark(0);
+        desk.raises = None;
+        desk.due_at = None;
+        desk.repeat_at = None;
+        desk.gathered_at = Some(at);
+    }
+
+    /// What this node knows of the key, as far as others may know it; from a collector, everybody's lists.
+    fn whole(&self, cx: &Desktop, was: Role) -> Option<Hand> {
+        let mut lists = self.lists(cx);
+        let desk = self.desk.as_ref().filter(|_| was != Role::Writer);
+        lists.extend(desk.into_iter().flat_map(|desk| desk.all()));
+        let told = desk.filter(|_| was == Role::Home).map(|desk| desk.told);
+        let hand = Hand {
+            key: self.key,
+            end: told.unwrap_or(self.view.public),
+            is_told: told.is_some(),
+            lists,
+        };
+        (!hand.lists.is_empty()).then_some(hand)
+    }
+
+    /// What a restarted node should know of the key: its old list, the end, and everything if it collects.
+    fn for_joiner(&self, cx: &Desktop, joiner: NodeId, was: Writer) -> Option<Hand> {
+        let role = self.role(cx);
+        if self.pair.has(joiner) {
+            return self.whole(cx, role);
+        }
+        let desk = self.desk.as_ref().filter(|_| role == Role::Home)?;
+        Some(Hand {
+            key: self.key,
+            end: desk.told,
+            is_told: true,
+            lists: desk.of(was).into_iter().collect(),
+        })
+    }
+
+    fn take_hand(&mut self, cx: &mut Desktop, hand: Hand) {
+        let role = self.role(cx);
+        let is_new = self.desk.is_none();
+        if role == Role::Writer && hand.is_told {
+            self.hear(cx, hand.end);
+            hand.lists.into_iter().for_each(|held| self.keep_old(held));
+            return;
+        }
+        if is_new && role == Role::Home && !hand.lists.is_empty() {
+            self.become_home_with(cx);
+        }
+        self.hear(cx, hand.end);
+        if hand.is_told && role == Role::Standby {
+            let desk = self.desk(cx);
+            desk.told = desk.told.max(hand.end);
+        }
+        self.take_lists(cx, hand.lists);
+    }
+
+    fn become_home_with(&mut self, cx: &Desktop) {
+        self.desk(cx);
+        self.become_home(cx);
+    }
+}
+
+fn send_parcels(cx: &mut Desktop, parcels: Parcels) {
+    for (to, hands) in parcels {
+        let mut hands = hands.into_iter().peekable();
+        while hands.peek().is_some() {
+            let (mut encoder, _) = cx.post.begin(HAND);
+            let mut bytes = 0;
+            while bytes < HAND_BYTES
+                && let Some(hand) = hands.next()
+            {
+                bytes += hand.weight();
+                hand.write(cx.rules.bucket, &mut encoder);
+            }
+            cx.post.send([to], &encoder.finish());
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! A small world for the tests of `home`: a few nodes, one queue of events, and a judge that saw everything.
+//!
+//! Shares no code with what it judges: the judge is the textbook bucket in whole nanoseconds times refill.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tollgate_gossip::{Bucket, Key, Kind, Knobs, NodeId, Replica, Setup, Verdict, Writer};
+use tollgate_limit::{Instant, Span};
+
+/// Numbers from a seed.
+#[derive(Clone)]
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn roll(&mut self) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let x = (self.0 ^ (self.0 >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        x ^ (x >> 29)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.roll() % bound.max(1)
+    }
+}
+
+pub const MS: u64 = 1_000_000;
+
+/// The network between nodes: one-way delay, jitter, and odds of a thousand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Net {
+    pub delay_ms: u64,
+    pub jitter_ms: u64,
+    pub loss: u64,
+    pub doubles: u64,
+}
+
+#[derive(Clone, Debug)]
+pub enum Event {
+    Request { node: u16, key: u128, cost: u64 },
+    Frame { from: u16, to: u16, bytes: Vec<u8> },
+    Crash { node: u16 },
+    Restart { node: u16 },
+    Members { node: u16 },
+}
+
+/// A bucket that sees every admission.
+#[derive(Clone, Copy, Default)]
+pub struct Judge {
+    end: u128,
+}
+
+/// What the bucket is, in the judge's own numbers: `tokens` in `per_ns`.
+#[derive(Clone, Copy, Debug)]
+pub struct Law {
+    pub burst: u64,
+    pub tokens: u64,
+    pub per_ns: u64,
+}
+
+impl Law {
+    fn level(self, judge: Judge, now: u64) -> u128 {
+        judge
+            .end
+            .saturating_sub(u128::from(now) * u128::from(self.tokens))
+    }
+
+    /// Whether the bucket that saw everything has room for that much.
+    pub fn has_room(self, judge: Judge, cost: u64, now: u64) -> bool {
+        let token = u128::from(self.per_ns);
+        self.level(judge, now) + u128::from(cost) * token <= u128::from(self.burst) * token
+    }
+
+    pub fn admit(self, judge: &mut Judge, cost: u64, now: u64) {
+        let now = u128::from(now) * u128::from(self.tokens);
+        judge.end = judge.end.max(now) + u128::from(cost) * u128::from(self.per_ns);
+    }
+}
+
+pub struct World {
+    pub law: Law,
+    pub knobs: Knobs,
+    pub net: Net,
+    pub now: u64,
+    pub nodes: Vec<Option<Replica>>,
+    writers: Vec<u16>,
+    next_writer: u16,
+    queue: BTreeMap<(u64, u64), Event>,
+    count: u64,
+    pub dice: Dice,
+    judges: BTreeMap<u128, Judge>,
+    centrals: BTreeMap<u128, Judge>,
+    pub sent: u64,
+    /// Rejections of requests the bucket that saw everything had room for.
+    pub false_rejections: u64,
+    /// Decisions that one bucket in the place of all nodes would have taken otherwise.
+    pub wrong: u64,
+    pub rejected: u64,
+    /// Every frame ever sent, for tests that replay them.
+    pub keeps_frames: bool,
+    pub frames: Vec<(u16, u16, Vec<u8>)>,
+    /// The least tokens each node has seen left of each key at this instant.
+    pub down: BTreeSet<u16>,
+}
+
+impl World {
+    pub fn new(nodes: u16, law: Law, knobs: Knobs, net: Net, seed: u64) -> Self {
+        let mut world = Self {
+            law,
+            knobs,
+            net,
+            now: 1_000_000_000,
+            nodes: Vec::new(),
+            writers: (0..nodes).collect(),
+            next_writer: nodes,
+            queue: BTreeMap::new(),
+            count: 0,
+            dice: Dice(seed),
+            judges: BTreeMap::new(),
+            centrals: BTreeMap::new(),
+            sent: 0,
+            false_rejections: 0,
+            wrong: 0,
+            rejected: 0,
+            keeps_frames: false,
+            frames: Vec::new(),
+            down: BTreeSet::new(),
+        };
+        for node in 0..nodes {
+            let replica = world.boot(node, nodes, None);
+            world.nodes.push(Some(replica));
+        }
+        world
+    }
+
+    fn boot(&self, node: u16, nodes: u16, was: Option<u16>) -> Replica {
+        let law = self.law;
+        let setup = Setup {
+            bucket: Bucket::new(law.burst, law.tokens, law.per_ns).unwrap(),
+            me: NodeId(node),
+            writer: Writer(self.writers[usize::from(node)]),
+            was: was.map(Writer),
+            members: (0..nodes).map(NodeId).collect(),
+            seed: u64::from(node) * 77,
+            start: Instant::from_nanos(self.now),
+            wait_max: Span::ZERO,
+            knobs: self.knobs.clone(),
+        };
+        Replica::new(Kind::Home, setup)
+    }
+
+    pub fn at(&mut self, time: u64, event: Event) {
+        self.count += 1;
+        self.queue.insert((time, self.count), event);
+    }
+
+    /// Runs until that time.
+    pub fn run(&mut self, until: u64) {
+        loop {
+            let event = self.queue.first_key_value().map(|(&(at, _), _)| at);
+            let timer = self.timer();
+            let next = [event, timer.map(|(at, _)| at)].into_iter().flatten().min();
+            let Some(next) = next.filter(|&at| at <= until) else {
+                break;
+            };
+            self.now = self.now.max(next);
+            if event == Some(next) {
+                let (_, event) = self.queue.pop_first().unwrap();
+                self.carry_out(event);
+            } else if let Some((_, node)) = timer {
+                let now = Instant::from_nanos(self.now);
+                if let Some(replica) = &mut self.nodes[node] {
+                    replica.handle_timeout(now);
+                }
+                self.drain(node);
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn timer(&self) -> Option<(u64, usize)> {
+        let times = self.nodes.iter().enumerate();
+        let times = times.filter_map(|(at, node)| {
+            let time = node.as_ref()?.poll_timeout()?;
+            Some((time.as_nanos().max(self.now), at))
+        });
+        times.min()
+    }
+
+    fn carry_out(&mut self, event: Event) {
+        match event {
+            Event::Request { node, key, cost } => self.request(node, key, cost),
+            Event::Frame { from, to, bytes } => {
+                let now = Instant::from_nanos(self.now);
+                if let Some(replica) = &mut self.nodes[usize::from(to)] {
+                    replica.handle_frame(NodeId(from), &bytes, now).unwrap();
+                    self.drain(usize::from(to));
+                }
+            }
+            Event::Crash { node } => {
+                self.nodes[usize::from(node)] = None;
+                self.down.insert(node);
+                self.spread(500 + 500 * u64::from(node % 2));
+            }
+            Event::Restart { node } => {
+                let was = self.writers[usize::from(node)];
+                self.writers[usize::from(node)] = self.next_writer;
+                self.next_writer += 1;
+                let count = self.nodes.len() as u16;
+                let replica = self.boot(node, count, Some(was));
+                self.nodes[usize::from(node)] = Some(replica);
+                self.down.remove(&node);
+                self.drain(usize::from(node));
+                self.members(node);
+                self.spread(100 + 300 * u64::from(node % 3));
+            }
+            Event::Members { node } => self.members(node),
+        }
+    }
+
+    /// Everybody hears who is alive, each a little later than the one before.
+    fn spread(&mut self, after_ms: u64) {
+        for node in 0..self.nodes.len() as u16 {
+            let at = self.now + (after_ms + 7 * u64::from(node)) * MS;
+            self.at(at, Event::Members { node });
+        }
+    }
+
+    fn members(&mut self, node: u16) {
+        let alive: Vec<_> = (0..self.nodes.len() as u16)
+            .filter(|node| !self.down.contains(node))
+            .map(NodeId)
+            .collect();
+        let now = Instant::from_nanos(self.now);
+        if let Some(replica) = &mut self.nodes[usize::from(node)] {
+            replica.handle_members(&alive, now);
+            self.drain(usize::from(node));
+        }
+    }
+
+    fn request(&mut self, node: u16, key: u128, cost: u64) {
+        let count = self.nodes.len();
+        let place = (0..count)
+            .map(|step| (usize::from(node) + step) % count)
+            .find(|&place| self.nodes[place].is_some());
+        let Some(place) = place else { return };
+        let now = Instant::from_nanos(self.now);
+        let replica = self.nodes[place].as_mut().unwrap();
+        let verdict = replica.handle_request(Key(key), cost, now);
+        self.drain(place);
+        self.judge(key, cost, verdict);
+    }
+
+    fn judge(&mut self, key: u128, cost: u64, verdict: Verdict) {
+        let (law, now) = (self.law, self.now);
+        let central = self.centrals.entry(key).or_default();
+        let is_right = law.has_room(*central, cost, now);
+        if is_right {
+            law.admit(central, cost, now);
+        }
+        self.wrong += u64::from(is_right != verdict.is_allowed());
+        let judge = self.judges.entry(key).or_default();
+        if verdict.is_allowed() {
+            law.admit(judge, cost, now);
+        } else {
+            self.rejected += 1;
+            self.false_rejections += u64::from(law.has_room(*judge, cost, now));
+        }
+    }
+
+    fn drain(&mut self, node: usize) {
+        while let Some(send) = self.nodes[node].as_mut().and_then(Replica::poll_send) {
+            self.sent += 1;
+            let from = node as u16;
+            let bytes = send.frame.to_vec();
+            if self.keeps_frames {
+                self.frames.push((from, send.to.0, bytes.clone()));
+            }
+            self.post(from, send.to.0, bytes);
+        }
+    }
+
+    fn post(&mut self, from: u16, to: u16, bytes: Vec<u8>) {
+        if self.dice.below(1000) < self.net.loss {
+            return;
+        }
+        let copies = if self.dice.below(1000) < self.net.doubles {
+            2
+        } else {
+            1
+        };
+        for _ in 0..copies {
+            let jitter = self.dice.below(self.net.jitter_ms * MS + 1);
+            let at = self.now + self.net.delay_ms * MS + jitter;
+            let bytes = bytes.clone();
+            self.at(at, Event::Frame { from, to, bytes });
+        }
+    }
+}
