@@ -16,6 +16,7 @@ pub(crate) enum Purpose {
     Delays = 7,
     Clocks = 8,
     Detector = 9,
+    Worlds = 10,
 }
 
 /// A stream of numbers: xoshiro256++ by Blackman and Vigna, in the public domain.
@@ -42,7 +43,13 @@ impl Dice {
 
     /// A number below `bound`; zero when the bound is.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.roll()) * u128::from(bound)) >> 64) as u64
+        let product = u128::from(self.roll()) * u128::from(bound);
+        u64::try_from(product >> 64).unwrap_or(u64::MAX)
+    }
+
+    /// A number below a small `bound`.
+    pub(crate) fn small(&mut self, bound: u16) -> u16 {
+        u16::try_from(self.below(u64::from(bound))).unwrap_or(0)
     }
 
     /// Whether something happens that does so `odds` times in a million. No number is drawn for what never happens.

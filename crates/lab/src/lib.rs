@@ -6,6 +6,7 @@
 //! Deliberately not here: files, terminals, plots. The `tollgate` command reads traces and draws what is in a [`Report`].
 
 mod catalogue;
+mod check;
 mod dice;
 mod report;
 mod run;
@@ -14,6 +15,7 @@ mod truth;
 mod world;
 
 pub use catalogue::{Arrivals, Ask, Cell, Experiment, Plan, Variant, View, experiments};
+pub use check::{Finding, Promises, Weather, check, findings, promises, random_world};
 pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};
 pub use sets::{Set, set, sets};

@@ -36,22 +36,17 @@ impl World<'_> {
     }
 
     /// Asks a running node.
-    pub(crate) fn decide(&mut self, node: u16, request: &Request) -> bool {
+    pub(crate) fn decide(&mut self, node: u16, request: &Request) -> Option<bool> {
         let now = self.now;
-        let Some(it) = self.nodes.get_mut(usize::from(node)) else {
-            return false;
-        };
+        let it = self.nodes.get_mut(usize::from(node))?;
         let clock = it.clock(now);
-        let Some(replica) = it.running() else {
-            return false;
-        };
-        let is_allowed = replica
-            .handle_request(request.key, request.cost, clock)
-            .is_allowed();
+        let verdict = it
+            .running()?
+            .handle_request(request.key, request.cost, clock);
         self.note(node, 1);
-        self.hash.word(u64::from(is_allowed));
+        self.hash.word(u64::from(verdict.is_allowed()));
         self.follow_up(node);
-        is_allowed
+        Some(verdict.is_allowed())
     }
 
     fn deliver(&mut self, from: u16, to: u16, frame: &Arc<[u8]>) {
@@ -67,7 +62,9 @@ impl World<'_> {
         let is_read = replica.handle_frame(NodeId(from), frame, clock).is_ok();
         node.received_bytes += OVERHEAD_BYTES + frame.len() as u64;
         self.traffic.received += 1;
-        self.traffic.malformed += u64::from(!is_read);
+        // A frame of a node it was not told of may be refused.
+        let knows_sender = node.told.contains(&NodeId(from));
+        self.traffic.malformed += u64::from(!is_read && knows_sender);
         self.note(to, 2);
         self.hash.bytes(frame);
         self.follow_up(to);

@@ -149,6 +149,8 @@ impl fmt::Display for BadWorld {
 impl std::error::Error for BadWorld {}
 
 /// Runs one contender on one trace, which is in order of time.
+///
+/// A request that comes while every node is down is answered by nobody, and not judged.
 pub fn simulate(
     cluster: &Cluster,
     contender: Contender,
@@ -164,19 +166,26 @@ pub fn simulate(
 
 fn run(cluster: &Cluster, kind: Kind, trace: &[Request], seed: u64) -> Outcome {
     let mut world = World::new(cluster, kind, trace, seed);
-    let admitted: Vec<bool> = trace.iter().map(|request| world.request(request)).collect();
+    let mut answered = Vec::with_capacity(trace.len());
+    let mut admitted = Vec::with_capacity(trace.len());
+    for request in trace {
+        if let Some(is_allowed) = world.request(request) {
+            answered.push(*request);
+            admitted.push(is_allowed);
+        }
+    }
     let quiet_s = world.settle();
     let probes = if cluster.watch.probes {
-        world.probe(&truth::levels(cluster.bucket, trace, &admitted))
+        world.probe(&truth::levels(cluster.bucket, &answered, &admitted))
     } else {
         Vec::new()
     };
     let mut outcome = world.finish(quiet_s);
     outcome.probes = probes;
     outcome.requests = trace.len() as u64;
-    outcome.judged = truth::judge(cluster.bucket, trace, &admitted);
+    outcome.judged = truth::judge(cluster.bucket, &answered, &admitted);
     if cluster.watch.curves {
-        outcome.curves.follow(cluster.bucket, trace, &admitted);
+        outcome.curves.follow(cluster.bucket, &answered, &admitted);
     }
     outcome
 }

@@ -67,7 +67,7 @@ pub struct Traffic {
     pub lost: u64,
     /// Copies made by the network.
     pub copies: u64,
-    /// Frames their receiver could not read.
+    /// Frames their receiver could not read, though it knew the sender.
     pub malformed: u64,
 }
 

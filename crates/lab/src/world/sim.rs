@@ -96,14 +96,12 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Answers one request, after everything that is due by then.
-    pub(crate) fn request(&mut self, request: &Request) -> bool {
+    /// Answers one request, after everything that is due by then; `None` when all nodes are down.
+    pub(crate) fn request(&mut self, request: &Request) -> Option<bool> {
         let at = request.at.as_nanos();
         self.run_until(at);
         self.advance(at);
-        let Some(node) = self.route(request) else {
-            return false;
-        };
+        let node = self.route(request)?;
         self.decide(node, request)
     }
 

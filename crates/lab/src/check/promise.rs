@@ -1,0 +1,90 @@
+//! What a contender promises in a given world.
+//!
+//! Not here: whether it keeps it.
+
+use tollgate_gossip::{Kind, Ratio};
+
+use crate::world::{Cluster, Contender, Fault, Request};
+
+/// What must hold in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is asked alone")]
+pub struct Promises {
+    /// The answers are the central bucket's, every one.
+    pub exact: bool,
+    /// Nothing is rejected for which everything admitted left room.
+    pub no_false_rejection: bool,
+    /// After the last request all is said within minutes.
+    pub quiet: bool,
+    /// Then nodes know what their neighbours must have told.
+    pub agrees: bool,
+    /// Once everything has drained no byte is left.
+    pub frees: bool,
+}
+
+/// What is promised of that run.
+pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> Promises {
+    let has_true_clocks = !cluster
+        .faults
+        .iter()
+        .any(|fault| matches!(fault, Fault::Skew(_) | Fault::Jump { .. }));
+    let is_calm = cluster.faults.iter().all(is_harmless);
+    let is_alone = is_calm && cluster.nodes == 1;
+    let common = Promises {
+        quiet: has_true_clocks,
+        ..Promises::default()
+    };
+    let Contender::Design(kind) = contender else {
+        return Promises {
+            exact: true,
+            no_false_rejection: true,
+            ..common
+        };
+    };
+    match kind {
+        Kind::Local => Promises {
+            exact: is_alone,
+            no_false_rejection: has_true_clocks,
+            frees: false,
+            ..common
+        },
+        // The printed limit grows while a key rests, even on one node.
+        Kind::Counter => common,
+        Kind::CounterFixed | Kind::Queue { .. } => Promises {
+            exact: is_alone,
+            ..common
+        },
+        Kind::Segments | Kind::Home => Promises {
+            exact: is_alone || (is_calm && is_strict(cluster, trace)),
+            no_false_rejection: has_true_clocks,
+            agrees: is_calm,
+            frees: has_true_clocks && cluster.knobs.fade.of(1_000) > 0,
+            ..common
+        },
+    }
+}
+
+/// Nothing is kept back beyond a share, nothing is forgotten, and no request is larger than what a share is counted in.
+fn is_strict(cluster: &Cluster, trace: &[Request]) -> bool {
+    let beta = cluster.knobs.beta;
+    beta.is_some_and(is_at_most_one)
+        && cluster.knobs.fade.of(1_000_000) == 0
+        && trace.iter().all(|request| request.cost <= 1)
+}
+
+fn is_at_most_one(ratio: Ratio) -> bool {
+    ratio.of(1_000_000) <= 1_000_000
+}
+
+/// Whether a fault is none.
+fn is_harmless(fault: &Fault) -> bool {
+    match fault {
+        Fault::Delay { base, jitter } => base.as_nanos() == 0 && jitter.as_nanos() == 0,
+        Fault::Loss(odds) | Fault::Duplication(odds) => *odds == 0,
+        Fault::Skew(most) => most.as_nanos() == 0,
+        Fault::Cut { lasting, .. } => lasting.as_nanos() == 0,
+        Fault::Jump { .. } | Fault::Crash { .. } | Fault::Join { .. } | Fault::Leave { .. } => {
+            false
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Small worlds drawn by seed, to find what nobody thought of.
+//!
+//! Not here: what is wrong with them.
+
+use tollgate_gossip::{Bucket, Key, Knobs, Ratio};
+use tollgate_limit::{Instant, Span};
+
+use crate::dice::{Dice, Purpose};
+use crate::world::{Cluster, Fault, Request, Routing, Watch};
+
+/// Some time in 2020.
+const START_NS: u64 = 1_600_000_000_000_000_000;
+const MILLI: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MILLI;
+
+/// What may happen in a drawn world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weather {
+    /// Messages are instant, nothing fails, shares are strict and never fade: what is exact must be so here.
+    Strict,
+    /// Messages are instant and nothing fails.
+    Calm,
+    /// Delay, reordering, loss, duplication, outages, cuts, joins.
+    Rough,
+}
+
+impl Weather {
+    /// Every weather.
+    pub const ALL: [Self; 3] = [Self::Strict, Self::Calm, Self::Rough];
+
+    /// The name on a command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Calm => "calm",
+            Self::Rough => "rough",
+        }
+    }
+}
+
+/// The world of a seed, and its traffic.
+pub fn random_world(weather: Weather, seed: u64) -> (Cluster, Vec<Request>) {
+    let mut dice = Dice::new(seed, Purpose::Worlds);
+    let nodes = 1 + dice.small(7);
+    let cluster = Cluster {
+        nodes,
+        bucket: bucket(&mut dice),
+        knobs: knobs(&mut dice, weather),
+        routing: pick(
+            &mut dice,
+            [
+                Routing::Hash,
+                Routing::Uniform,
+                Routing::Sticky,
+                Routing::HotNode,
+            ],
+        ),
+        faults: faults(&mut dice, weather, nodes),
+        watch: Watch::default(),
+    };
+    let dearest = if weather == Weather::Strict { 1 } else { 3 };
+    let trace = trace(&mut dice, cluster.bucket.burst(), dearest);
+    (cluster, trace)
+}
+
+/// A burst of 1 to 60 that comes back in 2 to 60 seconds.
+fn bucket(dice: &mut Dice) -> Bucket {
+    let burst = 1 + dice.below(60);
+    let full_ns = (2 + dice.below(59)) * SECOND;
+    match Bucket::new(burst, burst, full_ns) {
+        Ok(bucket) => bucket,
+        Err(error) => unreachable!("within its limits: {error}"),
+    }
+}
+
+fn knobs(dice: &mut Dice, weather: Weather) -> Knobs {
+    let beta = pick(
+        dice,
+        [
+            None,
+            Some(Ratio::new(1, 1)),
+            Some(Ratio::new(1, 2)),
+            Some(Ratio::new(0, 1)),
+        ],
+    );
+    let strict = beta.or(Some(Ratio::new(1, 1)));
+    let is_strict = weather == Weather::Strict;
+    Knobs {
+        interval: pick(dice, [100, 300, 1_000].map(millis)),
+        delay: pick(dice, [0, 5, 50].map(millis)),
+        window: pick(dice, [None, Some(1), Some(3)]),
+        beta: if is_strict { strict } else { beta },
+        fade: if is_strict {
+            Ratio::new(0, 1)
+        } else {
+            Ratio::new(1, 4)
+        },
+        grace: pick(dice, [500, 1_000, 3_000].map(millis)),
+        digest: pick(dice, [0, 1_000, 10_000].map(millis)),
+        buddy: dice.below(2) == 0,
+        standby: dice.below(2) == 0,
+        repeat: dice.below(2) == 0,
+        direct: pick(dice, [None, Some(0), Some(1), Some(5), Some(20)]),
+        tree: pick(dice, [None, None, Some(2)]),
+        ..Knobs::default()
+    }
+}
+
+/// Up to 300 requests of up to four users: bursts, trickles and gaps in up to a minute.
+fn trace(dice: &mut Dice, burst: u64, dearest: u64) -> Vec<Request> {
+    let users = 1 + dice.below(4);
+    let gaps = pick(dice, [1, 20, 200, 1_000]);
+    let mut at_ns = START_NS;
+    let mut requests = Vec::new();
+    for _ in 0..dice.below(300) {
+        let pause = if dice.below(50) == 0 { 20 * gaps } else { gaps };
+        at_ns += dice.below(pause + 1) * MILLI;
+        let is_dear = dice.below(8) == 0;
+        requests.push(Request {
+            at: Instant::from_nanos(at_ns),
+            key: Key(u128::from(7 + dice.below(users)) << 70),
+            cost: if is_dear {
+                1 + dice.below(dearest.min(burst))
+            } else {
+                1
+            },
+            node: None,
+        });
+    }
+    requests
+}
+
+fn faults(dice: &mut Dice, weather: Weather, nodes: u16) -> Vec<Fault> {
+    if weather != Weather::Rough {
+        return Vec::new();
+    }
+    let mut faults = vec![
+        Fault::Delay {
+            base: millis(dice.below(80)),
+            jitter: millis(pick(dice, [0, 5, 100])),
+        },
+        Fault::Loss(percent(pick(dice, [0, 0, 5, 30]))),
+        Fault::Duplication(percent(pick(dice, [0, 0, 20]))),
+    ];
+    for _ in 0..dice.below(3) {
+        faults.push(one_fault(dice, nodes));
+    }
+    faults
+}
+
+fn one_fault(dice: &mut Dice, nodes: u16) -> Fault {
+    let node = dice.small(nodes);
+    let at = millis(dice.below(10_000));
+    match dice.below(5) {
+        0 => Fault::Crash {
+            node,
+            at,
+            outage: Span::ZERO,
+            keeps_state: false,
+        },
+        1 => Fault::Crash {
+            node,
+            at,
+            outage: millis(dice.below(8_000)),
+            keeps_state: dice.below(2) == 0,
+        },
+        2 => Fault::Cut {
+            from: vec![node],
+            to: (0..nodes).filter(|&other| other != node).collect(),
+            at,
+            lasting: millis(dice.below(8_000)),
+        },
+        // The first node stays from beginning to end, so that somebody answers.
+        3 if node > 0 => Fault::Leave { node, at },
+        _ if node > 0 => Fault::Join { node, at },
+        _ => Fault::Loss(0),
+    }
+}
+
+fn millis(count: u64) -> Span {
+    Span::from_nanos(u128::from(count) * u128::from(MILLI))
+}
+
+/// That many in a hundred, in millionths.
+fn percent(count: u32) -> u32 {
+    count * 10_000
+}
+
+fn pick<T: Copy, const N: usize>(dice: &mut Dice, from: [T; N]) -> T {
+    let [first, ..] = from.as_slice() else {
+        unreachable!("nothing to pick from");
+    };
+    let index = usize::try_from(dice.below(N as u64)).unwrap_or(0);
+    *from.get(index).unwrap_or(first)
+}
