@@ -244,7 +244,10 @@ impl fmt::Display for KeyText<'_> {
         };
         let mut separator = "";
         for (name, value) in self.entries.iter().filter(|(name, _)| counted(name)) {
-            write!(f, "{separator}{name}={value}")?;
+            // Piece by piece, without a format string: every denial is written.
+            [separator, name, "=", value]
+                .iter()
+                .try_for_each(|piece| f.write_str(piece))?;
             separator = ",";
         }
         if separator.is_empty() {

@@ -6,13 +6,13 @@
 /// Numbers of items by hash. The items themselves live elsewhere.
 pub(super) struct Index {
     /// Item numbers, or `EMPTY`.
-    slots: Vec<u32>,
+    slots: Vec<u16>,
 }
 
-const EMPTY: u32 = u32::MAX;
+const EMPTY: u16 = u16::MAX;
 
 impl Index {
-    /// Room for so many items, three quarters of it left free so that probes stay short.
+    /// Room for so many items, fewer than 65 535, three quarters of it left free so that probes stay short.
     pub(super) fn for_items(count: usize) -> Self {
         Self {
             slots: vec![EMPTY; (count * 4).next_power_of_two()],
@@ -24,7 +24,7 @@ impl Index {
     pub(super) fn find(&self, hash: u64, same: impl Fn(usize) -> bool) -> Option<usize> {
         let mut slot = self.home(hash);
         while self.slots[slot] != EMPTY {
-            let item = self.slots[slot] as usize;
+            let item = usize::from(self.slots[slot]);
             if same(item) {
                 return Some(item);
             }
@@ -39,13 +39,13 @@ impl Index {
         while self.slots[slot] != EMPTY {
             slot = self.after(slot);
         }
-        self.slots[slot] = u32::try_from(item).unwrap_or(EMPTY);
+        self.slots[slot] = u16::try_from(item).unwrap_or(EMPTY);
     }
 
     /// Removes an item; `hash_of` tells the hashes of those that may have to move.
     pub(super) fn remove(&mut self, hash: u64, item: usize, hash_of: impl Fn(usize) -> u64) {
         let mut gap = self.home(hash);
-        while self.slots[gap] as usize != item {
+        while usize::from(self.slots[gap]) != item {
             if self.slots[gap] == EMPTY {
                 return;
             }
@@ -53,7 +53,7 @@ impl Index {
         }
         let mut slot = self.after(gap);
         while self.slots[slot] != EMPTY {
-            let home = self.home(hash_of(self.slots[slot] as usize));
+            let home = self.home(hash_of(usize::from(self.slots[slot])));
             // An item may move into the gap unless that lies before its home.
             if self.distance(home, slot) >= self.distance(gap, slot) {
                 self.slots[gap] = self.slots[slot];

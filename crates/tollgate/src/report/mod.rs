@@ -8,6 +8,7 @@ pub mod html;
 pub mod human;
 mod index;
 pub mod json;
+mod least;
 pub mod lines;
 mod look;
 mod sketch;

@@ -2,14 +2,22 @@
 //!
 //! As long as there are no more keys than counters the counts are exact. After that the least counted key makes room
 //! for the next one, which inherits its count: a count is then an upper bound, and `over_max` says by how much at most.
+//!
+//! A key is its text: two that read alike are one. The same stream gives the same list, every time.
 
 use std::fmt::{self, Write as _};
-use std::hash::{BuildHasher, RandomState};
+use std::mem;
+
+use tollgate_table::{Print, Seed};
 
 use super::index::Index;
+use super::least::Least;
 
 /// Keys counted at once.
 const COUNTERS: usize = 1024;
+
+/// Prints find a counter; the text says whether it is the one. So the seed is no secret, and every run is the same.
+const SEED: [u64; 2] = [0x746f_7020, 0x6b65_7973];
 
 /// A key and how often it was counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,39 +33,35 @@ pub struct TopKey {
 }
 
 /// The most frequent keys of a stream.
+///
+/// What every key touches is kept apart from the rest, so that it stays in the nearest cache.
 pub struct TopKeys {
     counters: Vec<Counter>,
-    /// The counters by the hash of their keys. Its order never shows.
+    /// The prints of the counters' keys.
+    prints: Vec<u64>,
+    /// The counters by print. Its order never shows.
     index: Index,
-    hasher: RandomState,
-    /// The counts as a heap: none is above those of its two children.
-    heap: Vec<Node>,
+    seed: Seed,
+    /// How often each counter's key was counted.
+    counts: Least,
     /// The key being added, written out.
     text: String,
 }
 
 struct Counter {
     key: String,
-    hash: u64,
     over_max: u64,
     policy: Option<usize>,
-    /// Where in the heap the count is.
-    place: usize,
-}
-
-#[derive(Clone, Copy)]
-struct Node {
-    count: u64,
-    counter: usize,
 }
 
 impl TopKeys {
     pub(super) fn new() -> Self {
         Self {
-            counters: Vec::new(),
+            counters: Vec::with_capacity(COUNTERS),
+            prints: Vec::with_capacity(COUNTERS),
             index: Index::for_items(COUNTERS),
-            hasher: RandomState::new(),
-            heap: Vec::new(),
+            seed: Seed::new(SEED),
+            counts: Least::for_items(COUNTERS),
             text: String::new(),
         }
     }
@@ -67,27 +71,25 @@ impl TopKeys {
         self.text.clear();
         // Writing to a string does not fail; a key that refuses to be written counts as what it wrote.
         let _ = write!(self.text, "{key}");
-        let hash = self.hasher.hash_one(self.text.as_str());
+        let Print(print) = self.seed.bytes(self.text.as_bytes());
         let same = |counter: usize| {
-            self.counters[counter].hash == hash && self.counters[counter].key == self.text
+            self.prints[counter] == print && self.counters[counter].key == self.text
         };
-        let counter = match self.index.find(hash, same) {
+        let counter = match self.index.find(print, same) {
             Some(counter) => counter,
-            None if self.counters.len() < COUNTERS => self.start(hash),
-            None => self.replace(hash),
+            None if self.counters.len() < COUNTERS => self.start(print),
+            None => self.replace(print),
         };
         self.counters[counter].policy = policy;
-        let place = self.counters[counter].place;
-        self.heap[place].count += 1;
-        self.sink(place);
+        self.counts.count(counter);
     }
 
     /// The most frequent keys, most frequent first; keys of one count in the order of their texts.
     pub fn list(&self, len_max: usize) -> Vec<TopKey> {
         let mut sorted: Vec<(u64, &Counter)> = self
-            .heap
+            .counts
             .iter()
-            .map(|node| (node.count, &self.counters[node.counter]))
+            .map(|(counter, count)| (count, &self.counters[counter]))
             .collect();
         sorted.sort_by(|(a_count, a), (b_count, b)| {
             b_count.cmp(a_count).then_with(|| a.key.cmp(&b.key))
@@ -119,63 +121,33 @@ impl TopKeys {
         self.counters.is_empty()
     }
 
-    fn start(&mut self, hash: u64) -> usize {
-        let (counter, place) = (self.counters.len(), self.heap.len());
+    /// A new counter for the key being added.
+    fn start(&mut self, print: u64) -> usize {
+        let counter = self.counters.len();
         self.counters.push(Counter {
             key: self.text.clone(),
-            hash,
             over_max: 0,
             policy: None,
-            place,
         });
-        self.heap.push(Node { count: 0, counter });
-        self.rise(place);
-        self.index.insert(hash, counter);
+        self.prints.push(print);
+        self.counts.push();
+        self.index.insert(print, counter);
         counter
     }
 
     /// Gives the least counted key's counter to the key being added.
-    fn replace(&mut self, hash: u64) -> usize {
-        let Node { count, counter } = self.heap[0];
-        let known = &self.counters;
+    fn replace(&mut self, print: u64) -> usize {
+        let (counter, count) = self.counts.least().unwrap_or_default();
+        let prints = &self.prints;
         self.index
-            .remove(known[counter].hash, counter, |other| known[other].hash);
+            .remove(prints[counter], counter, |other| prints[other]);
+        self.index.insert(print, counter);
+        self.prints[counter] = print;
         let least = &mut self.counters[counter];
-        least.key.clone_from(&self.text);
-        (least.hash, least.over_max) = (hash, count);
-        self.index.insert(hash, counter);
+        // The two texts change places, so that neither is copied.
+        mem::swap(&mut least.key, &mut self.text);
+        least.over_max = count;
         counter
-    }
-
-    fn put(&mut self, place: usize, node: Node) {
-        self.heap[place] = node;
-        self.counters[node.counter].place = place;
-    }
-
-    fn sink(&mut self, mut place: usize) {
-        let node = self.heap[place];
-        loop {
-            let left = 2 * place + 1;
-            let child = match self.heap.get(left..=left + 1) {
-                Some([a, b]) => left + usize::from(b.count < a.count),
-                _ => left,
-            };
-            match self.heap.get(child) {
-                Some(below) if below.count < node.count => self.put(place, *below),
-                _ => break,
-            }
-            place = child;
-        }
-        self.put(place, node);
-    }
-
-    fn rise(&mut self, mut place: usize) {
-        let node = self.heap[place];
-        while place > 0 && node.count < self.heap[(place - 1) / 2].count {
-            self.put(place, self.heap[(place - 1) / 2]);
-            place = (place - 1) / 2;
-        }
-        self.put(place, node);
     }
 }
 
@@ -241,15 +213,11 @@ mod tests {
         let (mut top, mut dice) = (TopKeys::new(), Dice(3));
         for _ in 0..10_000 {
             top.add(&dice.roll(3000), None);
-            let least = top.heap.iter().map(|node| node.count).min();
-            assert_eq!(top.heap.first().map(|node| node.count), least);
-            assert!(
-                top.counters
-                    .iter()
-                    .enumerate()
-                    .all(|(n, counter)| top.heap[counter.place].counter == n)
-            );
+            let least = top.counts.iter().map(|(_, count)| count).min();
+            assert_eq!(top.counts.least().map(|(_, count)| count), least);
+            top.counts.assert_sound();
         }
-        assert_eq!(top.heap.iter().map(|node| node.count).sum::<u64>(), 10_000);
+        let sum: u64 = top.counts.iter().map(|(_, count)| count).sum();
+        assert_eq!(sum, 10_000);
     }
 }
