@@ -2,6 +2,7 @@
 //!
 //! As long as there are no more keys than counters the counts are exact. After that the least counted key makes room
 //! for the next one, which inherits its count: a count is then an upper bound, and `over_max` says by how much at most.
+//! That is never more than a 1024th of everything counted, and a key counted more often than that is always there.
 //!
 //! A key is its text: two that read alike are one. The same stream gives the same list, every time.
 
@@ -36,6 +37,8 @@ pub struct TopKey {
 ///
 /// What every key touches is kept apart from the rest, so that it stays in the nearest cache.
 pub struct TopKeys {
+    /// The most counters there may be.
+    counters_max: usize,
     counters: Vec<Counter>,
     /// The prints of the counters' keys.
     prints: Vec<u64>,
@@ -56,12 +59,17 @@ struct Counter {
 
 impl TopKeys {
     pub(super) fn new() -> Self {
+        Self::of(COUNTERS)
+    }
+
+    fn of(counters_max: usize) -> Self {
         Self {
-            counters: Vec::with_capacity(COUNTERS),
-            prints: Vec::with_capacity(COUNTERS),
-            index: Index::for_items(COUNTERS),
+            counters_max,
+            counters: Vec::with_capacity(counters_max),
+            prints: Vec::with_capacity(counters_max),
+            index: Index::for_items(counters_max),
             seed: Seed::new(SEED),
-            counts: Least::for_items(COUNTERS),
+            counts: Least::for_items(counters_max),
             text: String::new(),
         }
     }
@@ -77,7 +85,7 @@ impl TopKeys {
         };
         let counter = match self.index.find(print, same) {
             Some(counter) => counter,
-            None if self.counters.len() < COUNTERS => self.start(print),
+            None if self.counters.len() < self.counters_max => self.start(print),
             None => self.replace(print),
         };
         self.counters[counter].policy = policy;
@@ -161,6 +169,9 @@ impl fmt::Debug for TopKeys {
 mod tests {
     use std::collections::BTreeMap;
 
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
     use crate::trace::Dice;
 
@@ -219,5 +230,42 @@ mod tests {
         }
         let sum: u64 = top.counts.iter().map(|(_, count)| count).sum();
         assert_eq!(sum, 10_000);
+    }
+
+    /// A number of counters and a stream of keys, most of them small: key and policy.
+    fn streams() -> impl Strategy<Value = (usize, Vec<(u64, usize)>)> {
+        let key = (0u64..1 << 16, 0u32..17).prop_map(|(key, shift)| key >> shift);
+        (1usize..40, vec((key, 0usize..3), 0..1500))
+    }
+
+    proptest! {
+        #[test]
+        fn any_stream_is_counted_within_the_bounds_of_an_exact_count((counters, stream) in streams()) {
+            let (mut top, mut again) = (TopKeys::of(counters), TopKeys::of(counters));
+            let mut truth: BTreeMap<String, (u64, usize)> = BTreeMap::new();
+            for (key, policy) in &stream {
+                let key = format!("user={key}");
+                top.add(&key, Some(*policy));
+                again.add(&key, Some(*policy));
+                let real = truth.entry(key).or_default();
+                *real = (real.0 + 1, *policy);
+            }
+            let (list, all) = (top.list(usize::MAX), stream.len() as u64);
+            prop_assert_eq!(&list, &again.list(usize::MAX));
+            prop_assert_eq!(list.len(), counters.min(truth.len()));
+            prop_assert_eq!(list.iter().map(|key| key.count).sum::<u64>(), all);
+            prop_assert_eq!(top.is_exact(), truth.len() <= counters);
+            for key in &list {
+                let (real, policy) = truth[&key.key];
+                prop_assert!(key.count >= real && key.count - key.over_max <= real, "{:?} is {}", key, real);
+                prop_assert!(key.over_max <= all / counters as u64, "{:?} of {}", key, all);
+                prop_assert_eq!(key.policy, Some(policy));
+            }
+            let least = list.last().map_or(0, |key| key.count);
+            for (key, (real, _)) in &truth {
+                let listed = list.iter().any(|listed| listed.key == *key);
+                prop_assert!(listed || *real <= least.min(all / counters as u64), "{} was {}", key, real);
+            }
+        }
     }
 }
