@@ -11,9 +11,6 @@ use crate::rounds::Bits;
 /// The greatest limit: what a varint on the wire can carry.
 pub(crate) const LIMIT_MAX: u128 = 1 << 125;
 
-/// Whether a better allowance alone is news, or only a count that grew.
-const NEWS_LIMIT: bool = true;
-
 /// How a limit grows and is compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
@@ -153,7 +150,7 @@ impl Tally {
         if grew {
             self.consumed = total(&self.entries);
         }
-        let news = grew || NEWS_LIMIT && better;
+        let news = grew || better;
         if news {
             self.told = self.allowance;
         }
