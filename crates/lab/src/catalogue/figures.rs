@@ -4,6 +4,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "plots")]
 
+use super::words;
 use crate::report::{Column, Figure, Line, Row, Source};
 use crate::world::{Curves, Outcome};
 
@@ -72,13 +73,33 @@ fn over_time(view: View, rows: &[&Row]) -> Option<Figure> {
     let (name, what, y_label) = labels(view);
     (!lines.is_empty()).then(|| Figure {
         name: format!("{name}-{}", slug(&first.set)),
-        title: format!("{}: {what}", first.set),
+        title: format!("{}: {what}{}", first.set, extremes(view, &lines)),
         x_label: "time, s".to_owned(),
         y_label: y_label.to_owned(),
         y_log: view == View::Rejections && is_steep(&lines),
         lines,
         ..Figure::default()
     })
+}
+
+/// The highest and the lowest of our lines, as part of a title.
+fn extremes(view: View, lines: &[Line]) -> String {
+    let ours = || lines.iter().filter(|line| !line.is_reference);
+    let order = |a: &&Line, b: &&Line| top(a).total_cmp(&top(b));
+    let (Some(most), Some(least)) = (ours().max_by(order), ours().min_by(order)) else {
+        return String::new();
+    };
+    let unit = match view {
+        View::MemoryShare | View::BandwidthShare => " %",
+        View::Memory => " B",
+        View::Bandwidth => " B/s",
+        View::Rejections | View::Difference | View::Users | View::Over(..) => "",
+    };
+    let show = |line: &Line| format!("{} {}{unit}", line.name, words::short(top(line)));
+    if ours().count() < 2 {
+        return format!("; at most {}{unit}", words::short(top(most)));
+    }
+    format!("; most {}, least {}", show(most), show(least))
 }
 
 /// What a view is called, what it shows, and its unit.

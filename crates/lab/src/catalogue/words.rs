@@ -65,38 +65,45 @@ fn exactness(exact: &[&str], rows: &[&Row]) -> Option<String> {
 fn weakest(rows: &[&Row]) -> Option<String> {
     let name = capital(&rows.first()?.design);
     let exact = rows.iter().filter(|row| is_exact(row)).count();
-    let share = |row: &Row| {
-        row.area
-            .map_or(f64::INFINITY, |area| (100.0 - area.mean).abs())
-    };
-    let judged = rows.iter().filter(|row| row.area.is_some());
-    let worst = judged.max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let share = |row: &Row| (100.0 - row.area.map_or(100.0, |area| area.mean)).abs();
+    let worst = rows
+        .iter()
+        .max_by(|a, b| share(a).total_cmp(&share(b)))
+        .filter(|row| share(row) > 0.0);
     let over = rows
         .iter()
-        .max_by(|a, b| a.over.mean.total_cmp(&b.over.mean))?;
-    let area = worst.area?.mean;
-    let also = if exact > 0 {
-        format!(
-            "{name} is exact in {exact} of {} cases; at worst",
-            rows.len()
-        )
-    } else {
-        format!("{name} is exact nowhere; at worst")
-    };
-    let past = if over.over.mean > 0.0 {
-        format!(
-            ", and lets up to {} too many pass ({})",
-            short(over.over.mean),
-            over.set
-        )
+        .max_by(|a, b| a.over.mean.total_cmp(&b.over.mean))
+        .filter(|row| row.over.mean > 0.0);
+    let mut parts = Vec::new();
+    if exact > 0 {
+        parts.push(format!("is exact in {exact} of {} cases", rows.len()));
+    }
+    if let Some((row, area)) = worst.and_then(|row| Some((row, row.area?.mean))) {
+        let at_worst = if rows.len() > 1 { "at worst " } else { "" };
+        parts.push(format!(
+            "reaches {at_worst}{} % of the central rejections over time{}",
+            short(area),
+            place(row, rows)
+        ));
+    }
+    if let Some(row) = over {
+        parts.push(format!(
+            "lets {} too many pass{}",
+            short(row.over.mean),
+            place(row, rows)
+        ));
+    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    (!parts.is_empty()).then(|| format!("{name} {}.", list(&parts)))
+}
+
+/// Where, if it could be elsewhere.
+fn place(row: &Row, rows: &[&Row]) -> String {
+    if rows.len() > 1 {
+        format!(" ({})", row.set)
     } else {
         String::new()
-    };
-    Some(format!(
-        "{also} it reaches {} % of the central rejections over time ({}){past}.",
-        short(area),
-        worst.set
-    ))
+    }
 }
 
 /// Rejections that were wrong by what the cluster itself had admitted.
@@ -169,19 +176,75 @@ fn capital(text: &str) -> String {
     })
 }
 
-/// Three digits that matter.
+/// Three digits that matter; what is not all is never told as all.
 pub(super) fn short(value: f64) -> String {
-    let digits = match value.abs() {
-        size if size >= 99.95 && size < 100.0 || size >= 100.0 && size.fract() == 0.0 => 0,
-        size if size >= 99.0 && size < 100.0 => 2,
-        size if size >= 10.0 => 1,
-        size if size >= 0.1 => 2,
+    let size = value.abs();
+    let places = match size {
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        size if size >= 0.0995 => 2,
+        size if size >= 0.00995 => 3,
         _ => 4,
     };
-    let text = format!("{value:.digits$}");
-    if value < 100.0 && text == "100" {
-        "99.99".to_owned()
+    let text = if (99.9..100.0).contains(&size) {
+        format!("{:.2}", value.min(99.99))
+    } else {
+        format!("{value:.places$}")
+    };
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Spread;
+
+    fn row(set: &str, design: &str, (area, over, bytes): (f64, f64, f64)) -> Row {
+        let flat = |mean| Spread {
+            mean,
+            sd: 0.0,
+            min: mean,
+            max: mean,
+        };
+        Row {
+            set: set.to_owned(),
+            design: design.to_owned(),
+            area: Some(flat(area)),
+            over: flat(over),
+            bytes: flat(bytes),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn what_is_said_follows_from_the_rows() {
+        let rows = [
+            row("x", "counter", (96.8, 107.0, 200.0)),
+            row("x", "home", (100.0, 0.0, 72.0)),
+            row("y", "counter", (36.0, 5.0, 1000.0)),
+            row("y", "home", (100.0, 0.0, 70.0)),
+        ];
+        let told = conclude(&rows);
+        for part in [
+            "Home decides as one central bucket would, in every run in all 2 cases.",
+            "Counter reaches at worst 36 % of the central rejections over time (y) and lets 107 too many pass (x).",
+            "Home sends 0.07 (y) to 0.36 (x) times the counter's bytes.",
+        ] {
+            assert!(told.contains(part), "{part:?} is not in {told:?}");
+        }
+        assert!(!conclude(&rows[..1]).contains("Home"));
+        assert!(conclude(&[]).contains("Nothing"));
+    }
+
+    #[test]
+    fn almost_all_is_not_all() {
+        assert_eq!(short(99.9999), "99.99");
+        assert_eq!(short(100.0), "100");
+        assert_eq!(short(0.0), "0");
+        assert_eq!(short(0.0022), "0.0022");
     }
 }

@@ -119,41 +119,44 @@ fn columns(rows: &[Row]) -> Vec<Shown> {
                 .collect(),
             rank: 0,
         },
-        right("total %", 1, &|row| percent(row.total)),
-        right("±", 6, &|row| {
+        right("total %", 3, &|row| percent(row.total)),
+        right("±", 9, &|row| {
             plain(row.total.map_or_else(String::new, |total| digits(total.sd)))
         }),
         right("area %", 0, &|row| percent(row.area)),
-        right("over", 0, &|row| excess(row.over)),
     ];
+    let told = |columns: &'static [Column]| {
+        let has = |told: &Reported| columns.contains(&told.column);
+        rows.iter().any(|row| row.reported.iter().any(has))
+    };
+    if told(&SHARES) {
+        columns.push(right("reported", 2, &|row| {
+            reported(&row.reported, &SHARES)
+        }));
+    }
+    columns.push(right("over", 0, &|row| excess(row.over)));
     if any(|row| row.under.mean) {
-        columns.push(right("under", 4, &|row| excess(row.under)));
+        columns.push(right("under", 2, &|row| excess(row.under)));
     }
     if any(|row| row.false_rejections.mean) {
-        columns.push(right("false", 3, &|row| excess(row.false_rejections)));
+        columns.push(right("false", 2, &|row| excess(row.false_rejections)));
     }
     columns.push(right("sent", 0, &|row| plain(bytes(row.bytes.mean))));
+    if told(&[Column::Bytes]) {
+        columns.push(right("reported", 5, &|row| {
+            reported(&row.reported, &[Column::Bytes])
+        }));
+    }
     if rows.iter().any(|row| row.design == "counter") {
-        columns.push(right("× counter", 2, &|row| {
+        columns.push(right("× counter", 1, &|row| {
             plain(times(rows, row, Column::Bytes))
         }));
     }
-    columns.push(right("messages", 5, &|row| plain(count(row.messages.mean))));
-    columns.push(right("state/node", 3, &|row| {
+    columns.push(right("messages", 7, &|row| plain(count(row.messages.mean))));
+    columns.push(right("state/node", 4, &|row| {
         plain(bytes(row.state_bytes.mean))
     }));
-    columns.push(right("quiet", 6, &|row| plain(quiet(row))));
-    if rows.iter().any(|row| !row.reported.is_empty()) {
-        columns.push(Shown {
-            name: "reported",
-            align: Align::Left,
-            cells: rows
-                .iter()
-                .map(|row| (reported(&row.reported), Ink::Dim))
-                .collect(),
-            rank: 1,
-        });
-    }
+    columns.push(right("quiet", 8, &|row| plain(quiet(row))));
     columns
 }
 
@@ -208,24 +211,33 @@ pub(super) fn ratio(rows: &[Row], row: &Row, column: Column) -> Option<f64> {
     (its > 0.0).then_some(mine / its)
 }
 
-/// What others report, short: a letter says who.
-pub(super) fn reported(told: &[Reported]) -> String {
+/// Shares of the central rejections, the better known first.
+const SHARES: [Column; 2] = [Column::Area, Column::Total];
+
+/// What others report in the first of these columns that they report: a letter says who.
+fn reported(told: &[Reported], columns: &[Column]) -> Inked {
+    let of = |source| {
+        let mine = |column: &Column| {
+            told.iter()
+                .find(|told| told.column == *column && told.source == source)
+        };
+        columns.iter().find_map(mine)
+    };
     let one = |told: &Reported| {
         let value = match told.column {
             _ if told.is_ratio => format!("{} ×", digits(told.value)),
-            Column::Bytes | Column::State | Column::Local | Column::Busiest => bytes(told.value),
-            Column::Total | Column::Area => format!("{} %", digits(told.value)),
-            Column::Messages => count(told.value),
-            Column::Over | Column::Under | Column::False => digits(told.value),
-            Column::Quiet => format!("{} s", digits(told.value)),
+            Column::Bytes => bytes(told.value),
+            _ => digits(told.value),
         };
         let who = match told.source {
             Source::Thesis => "ᵗ",
             Source::Reference => "ʳ",
         };
-        format!("{} {value}{who}", word(told.column))
+        format!("{value}{who}")
     };
-    told.iter().map(one).collect::<Vec<_>>().join(", ")
+    let sources = [Source::Thesis, Source::Reference];
+    let shown: Vec<String> = sources.into_iter().filter_map(of).map(one).collect();
+    (shown.join(" "), Ink::Dim)
 }
 
 /// A column's name for people.
@@ -381,6 +393,7 @@ pub(super) fn digits(value: f64) -> String {
         size if size >= 99.95 => 0,
         size if size >= 9.995 => 1,
         size if size >= 0.0995 => 2,
+        size if size >= 0.00995 => 3,
         _ => 4,
     };
     // Almost all is not all.
