@@ -31,11 +31,18 @@ pub enum Finding {
     },
     /// After all was said, a node is further from the truth than its silent neighbours explain.
     Astray(Probe),
+    /// After all was said, nodes that exchanged everything answer differently.
+    Apart(Probe),
     /// Bytes of state that outlived everything they were about.
     Kept(u64),
 }
 
 impl Finding {
+    /// Whether nodes differ by more than rounding.
+    pub(crate) fn is_apart(probe: &Probe) -> bool {
+        probe.most > probe.least.saturating_add(1)
+    }
+
     /// Whether a node believes more left than what its neighbours may keep to themselves explains, or less than there is.
     ///
     /// Neighbours keep at most about what the node believes is left, rounded; so near exhaustion all must be close to the truth.
@@ -69,6 +76,11 @@ impl fmt::Display for Finding {
                 f,
                 "{:?}: {} tokens are left, nodes believe in {} to {}",
                 probe.key, probe.truth, probe.least, probe.most
+            ),
+            Self::Apart(probe) => write!(
+                f,
+                "{:?}: nodes that told each other all believe in {} to {} tokens",
+                probe.key, probe.least, probe.most
             ),
             Self::Kept(bytes) => write!(f, "{bytes} bytes were never forgotten"),
         }

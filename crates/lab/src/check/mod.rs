@@ -30,7 +30,7 @@ pub fn check(
     let watched = Cluster {
         watch: Watch {
             curves: false,
-            probes: promised.agrees,
+            probes: promised.agrees || promised.equal,
             drain: if promised.frees {
                 drained_after(cluster, trace)
             } else {
@@ -61,6 +61,10 @@ pub fn findings(outcome: &Outcome, promised: Promises) -> Vec<Finding> {
     if promised.agrees {
         let astray = outcome.probes.iter().copied().filter(Finding::is_astray);
         found.extend(astray.map(Finding::Astray));
+    }
+    if promised.equal {
+        let apart = outcome.probes.iter().copied().filter(Finding::is_apart);
+        found.extend(apart.map(Finding::Apart));
     }
     if promised.frees && outcome.left_bytes > 0 {
         found.push(Finding::Kept(outcome.left_bytes));

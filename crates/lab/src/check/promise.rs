@@ -18,6 +18,8 @@ pub struct Promises {
     pub quiet: bool,
     /// Then nodes know what their neighbours must have told.
     pub agrees: bool,
+    /// Then all nodes give the same answer.
+    pub equal: bool,
     /// Once everything has drained no byte is left.
     pub frees: bool,
 }
@@ -49,9 +51,13 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
             ..common
         },
         // The printed limit grows while a key rests, even on one node.
-        Kind::Counter => common,
+        Kind::Counter => Promises {
+            equal: is_calm,
+            ..common
+        },
         Kind::CounterFixed | Kind::Queue { .. } => Promises {
             exact: is_alone,
+            equal: is_calm,
             ..common
         },
         Kind::Segments | Kind::Home => Promises {

@@ -63,11 +63,18 @@ pub fn random_world(weather: Weather, seed: u64) -> (Cluster, Vec<Request>) {
     (cluster, trace)
 }
 
-/// A burst of 1 to 60 that comes back in 2 to 60 seconds.
+/// A burst of 1 to 60. Half of them regain a token in whole tenths of a second, so that requests meet the very instant.
 fn bucket(dice: &mut Dice) -> Bucket {
     let burst = 1 + dice.below(60);
     let full_ns = (2 + dice.below(59)) * SECOND;
-    match Bucket::new(burst, burst, full_ns) {
+    let token_ns = pick(dice, [100, 200, 1_000]) * MILLI;
+    let is_even = dice.below(2) == 0;
+    let made = if is_even {
+        Bucket::new(burst, 1, token_ns)
+    } else {
+        Bucket::new(burst, burst, full_ns)
+    };
+    match made {
         Ok(bucket) => bucket,
         Err(error) => unreachable!("within its limits: {error}"),
     }
@@ -106,15 +113,18 @@ fn knobs(dice: &mut Dice, weather: Weather) -> Knobs {
     }
 }
 
-/// Up to 300 requests of up to four users: bursts, trickles and gaps in up to a minute.
+/// Up to 300 requests of up to four users: bursts, trickles, gaps, and some in step with a beat.
 fn trace(dice: &mut Dice, burst: u64, dearest: u64) -> Vec<Request> {
     let users = 1 + dice.below(4);
-    let gaps = pick(dice, [1, 20, 200, 1_000]);
+    let (gaps, beat) = pick(
+        dice,
+        [(1, 1), (20, 1), (200, 1), (1_000, 1), (4, 100), (15, 100)],
+    );
     let mut at_ns = START_NS;
     let mut requests = Vec::new();
     for _ in 0..dice.below(300) {
         let pause = if dice.below(50) == 0 { 20 * gaps } else { gaps };
-        at_ns += dice.below(pause + 1) * MILLI;
+        at_ns += dice.below(pause + 1) * beat * MILLI;
         let is_dear = dice.below(8) == 0;
         requests.push(Request {
             at: Instant::from_nanos(at_ns),
