@@ -4,7 +4,7 @@
 //! cargo run --release -p tollgate-lab --example worlds -- rough home 1 400
 //! ```
 //!
-//! Weather (strict, calm, rough or all), design (or all), first seed, how many.
+//! Weather (strict, calm, rough or all), design (or all), first seed, how many; a single world is described.
 
 #![allow(clippy::disallowed_methods, reason = "a tool that reads its arguments")]
 
@@ -28,6 +28,9 @@ fn main() {
             .into_iter()
             .filter(|it| design == "all" || it.name() == design)
         {
+            if count == 1 {
+                println!("{:#?}", random_world(weather, first).0);
+            }
             for seed in first..first.saturating_add(count) {
                 bad += u64::from(look(weather, kind, seed));
             }

@@ -51,11 +51,13 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
             ..common
         },
         // The printed limit grows while a key rests, even on one node.
-        Kind::Counter => Promises {
-            equal: is_calm,
+        Kind::Counter => common,
+        // Each node clamps the limit by what it knows, so limits differ until the key is used up.
+        Kind::CounterFixed => Promises {
+            exact: is_alone,
             ..common
         },
-        Kind::CounterFixed | Kind::Queue { .. } => Promises {
+        Kind::Queue { .. } => Promises {
             exact: is_alone,
             equal: is_calm,
             ..common
