@@ -10,9 +10,9 @@ static PLANTED: OnceLock<String> = OnceLock::new();
 /// Every bug that can be planted.
 pub const NAMES: &[&str] = &[
     "segments-drop-the-first",
-    "segments-fade-while-hot",
+    "segments-fade-as-one",
     "segments-fold-too-early",
-    "segments-forget-at-once",
+    "segments-forget-early",
     "segments-merge-latest-heard",
     "segments-no-carry",
     "segments-no-flush",

@@ -7,7 +7,7 @@
 use tollgate_limit::{Instant, Span};
 
 use crate::bucket::{Bucket, Mark};
-use crate::list::{Backlog, Segment, backlog};
+use crate::list::{Backlog, Segment};
 use crate::planted;
 use crate::talk::{Known, Pruned};
 
@@ -44,8 +44,11 @@ impl Segments {
     fn is_forgettable(&self, cell: &Cell, now: Instant) -> bool {
         let graced = |public: Backlog| {
             let end = self.bucket.instant(public.end);
-            let grace = planted!("segments-forget-at-once", self.grace, Span::ZERO);
-            end.saturating_add(grace) <= now
+            planted!(
+                "segments-forget-early",
+                end.saturating_add(self.grace) <= now,
+                end <= now.saturating_add(self.grace)
+            )
         };
         cell.public.is_some_and(graced)
     }
@@ -57,51 +60,30 @@ impl Segments {
         self.is_public(cell, now) && is_old(cell.hot) && is_busy_for_long
     }
 
-    /// Drops everything published. What is unpublished of the busy period that has ended is carried over: the published
-    /// part has used the drain up to some instant, and from there on the rest is the whole backlog. Returns whether
-    /// anything was carried.
+    /// Drops everything published. What is unpublished of the published busy period is carried over to its end: the
+    /// published part alone has used the drain until then, so from there on the rest is the whole backlog. Returns
+    /// whether anything was carried.
+    ///
+    /// What began before that busy period must stay where it is. Carried over it would count for starts that it came
+    /// before, and others may know those without what kept the bucket busy in between.
     fn forget(&self, cell: &mut Cell, known: &mut Known) -> bool {
         let Some(public) = cell.public else {
             return false;
         };
-        let ended = self.ended(cell, known, public.end);
-        let is_carried = |own: &Own| {
-            let begins = self.bucket.mark(own.start);
-            own.start >= ended.start && begins < public.end
-        };
-        let carried: u64 = cell
-            .own
-            .iter()
-            .filter(|own| is_carried(own))
-            .map(|own| own.unsent())
-            .sum();
+        let end = instant_before(self.bucket, public.end);
+        let carry_to = planted!("segments-no-carry", end, public.start);
         let mut left: Vec<Own> = Vec::new();
-        if carried > 0 {
-            let begins = ended.end.0.saturating_sub(self.bucket.grains(carried));
-            let start = planted!(
-                "segments-no-carry",
-                instant_before(self.bucket, Mark(begins)),
-                ended.start
-            );
-            push(&mut left, start, carried);
+        let mut is_carried = false;
+        for own in cell.own.iter().filter(|own| own.unsent() > 0) {
+            let is_inside = own.start >= public.start && own.start < end;
+            is_carried |= is_inside;
+            let start = if is_inside { carry_to } else { own.start };
+            push(&mut left, start, own.unsent());
         }
-        for own in cell.own.iter().filter(|own| !is_carried(own)) {
-            push(&mut left, own.start, own.unsent());
-        }
-        left.sort_unstable_by_key(|own| own.start);
         cell.own = left;
         known.forget();
         cell.recompute(self.bucket, known);
-        carried > 0
-    }
-
-    /// The backlog of everything that began before the published one ended.
-    fn ended(&self, cell: &Cell, known: &Known, end: Mark) -> Backlog {
-        let mut segments = cell.whole();
-        segments.extend(known.published());
-        segments.retain(|segment| self.bucket.mark(segment.start) < end);
-        let start = self.bucket.instant(end);
-        backlog(self.bucket, &mut segments).unwrap_or(Backlog { start, end })
+        is_carried
     }
 
     /// Drops what has faded without ever being published.
@@ -188,13 +170,10 @@ pub(super) fn fold_own(own: &mut Vec<Own>, from: Instant) {
     own.extend(folded);
 }
 
-/// Adds unpublished tokens to those that begin at `start`.
+/// Adds unpublished tokens that begin at `start`, no earlier than what is there.
 fn push(own: &mut Vec<Own>, start: Instant, count: u64) {
-    if count == 0 {
-        return;
-    }
-    match own.iter_mut().find(|own| own.start == start) {
-        Some(own) => own.count = own.count.saturating_add(count),
+    match own.last_mut().filter(|last| last.start == start) {
+        Some(last) => last.count = last.count.saturating_add(count),
         None => own.push(Own {
             start,
             count,

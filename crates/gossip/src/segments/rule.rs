@@ -48,10 +48,11 @@ impl Segments {
     pub(super) fn refresh(&self, cell: &mut Cell, now: Instant) {
         let mut from = self.bucket.mark(cell.secret_at);
         if let Some(public) = cell.public {
-            from = planted!("segments-fade-while-hot", from.max(public.end), from);
+            from = from.max(public.end);
         }
         let drained = self.bucket.mark(now).since(from);
-        let faded = self.fade.of(drained) / u128::from(self.nodes);
+        let nodes = planted!("segments-fade-as-one", self.nodes, 1);
+        let faded = self.fade.of(drained) / u128::from(nodes);
         cell.secret = cell.secret.saturating_sub(faded);
         cell.secret_at = cell.secret_at.max(now);
     }

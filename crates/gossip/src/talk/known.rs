@@ -105,7 +105,8 @@ impl Known {
     /// Makes what was untold known; returns it, to be told to everybody.
     pub(crate) fn tell(&mut self) -> Vec<Entry> {
         let untold = std::mem::take(&mut self.untold);
-        let told: Vec<Entry> = untold.into_iter().map(|untold| untold.entry).collect();
+        let mut told: Vec<Entry> = untold.into_iter().map(|untold| untold.entry).collect();
+        told.sort_unstable_by_key(|entry| entry.writer);
         for entry in &told {
             self.segments -= entry.list.len() as u64;
             self.merge(entry.clone());

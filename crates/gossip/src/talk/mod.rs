@@ -85,6 +85,13 @@ impl<R: Rule> Talk<R> {
         self.keys.get(&key).map(|record| &record.cell)
     }
 
+    /// What is kept about every key.
+    #[cfg(test)]
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (&R::Cell, &Known)> {
+        let records = self.keys.values();
+        records.map(|record| (&record.cell, &record.known))
+    }
+
     pub(crate) fn known(&self, key: Key) -> Option<&Known> {
         self.keys.get(&key).map(|record| &record.known)
     }

@@ -1,1 +1,0 @@
-//! Laws of the rule, on cells alone.
