@@ -27,6 +27,7 @@ mod talk;
 
 pub use bucket::{BadBucket, Bucket, Mark};
 pub use codec::Malformed;
+pub use home::collectors;
 pub use ids::{Key, NodeId, Writer};
 pub use kind::{Kind, UnknownKind};
 pub use replica::{Design, Footprint, Replica, Send, Verdict};

@@ -54,6 +54,15 @@ pub(crate) fn build(setup: Setup) -> Box<dyn Design> {
     Box::new(Home::new(&setup))
 }
 
+/// The nodes among `alive` that collect a key under [`Kind::Home`](crate::Kind::Home): its home and its standby.
+pub fn collectors(key: Key, alive: &[NodeId]) -> (Option<NodeId>, Option<NodeId>) {
+    let Some(&any) = alive.first() else {
+        return (None, None);
+    };
+    let pair = Peers::new(any, alive, true).pair(key);
+    (Some(pair.home), pair.standby)
+}
+
 /// A node's part in all keys of one policy.
 #[derive(Debug)]
 struct Home {
