@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tollgate_gossip::{Bucket, Knobs};
+use tollgate_gossip::{Bucket, Key, Knobs, NodeId, collectors};
 use tollgate_limit::Span;
 
 use super::plan::{Cell, Variant};
@@ -28,6 +28,8 @@ pub(super) struct Making {
     place: Option<(String, f64)>,
     cluster: Cluster,
     told: Vec<(String, Reported)>,
+    /// The one user, where faults must know who it is.
+    key: Option<Key>,
 }
 
 impl Making {
@@ -42,6 +44,7 @@ impl Making {
             label: label.to_owned(),
             place: None,
             told,
+            key: None,
         })
     }
 
@@ -79,6 +82,12 @@ impl Making {
         self
     }
 
+    /// The same with one user that is known beforehand, so that faults can strike the nodes that collect it.
+    pub(super) fn known(mut self) -> Self {
+        self.key = Some(KNOWN);
+        self
+    }
+
     /// Where it stands in plots over a parameter.
     pub(super) fn at(mut self, series: &str, x: f64) -> Self {
         self.place = Some((series.to_owned(), x));
@@ -93,13 +102,21 @@ impl Making {
 
     pub(super) fn variants(self, variants: Vec<Variant>) -> Cell {
         let (set, bucket, nodes) = (self.set, self.cluster.bucket, self.cluster.nodes);
+        let key = self.key;
         Cell {
             set: self.label,
             place: self.place,
-            arrivals: Arc::new(move |seed| set.trace(bucket, nodes, seed).into()),
+            arrivals: Arc::new(move |seed| {
+                let mut requests = set.trace(bucket, nodes, seed);
+                for request in &mut requests {
+                    request.key = key.unwrap_or(request.key);
+                }
+                requests.into()
+            }),
             cluster: self.cluster,
             variants,
             told: self.told,
+            seeds_max: None,
         }
     }
 
@@ -133,15 +150,25 @@ pub(super) const fn delay(millis: u64) -> Fault {
 
 /// A node restarts at once, without its memory.
 pub(super) const fn crash(node: u16, at_s: u64) -> Fault {
-    outage(node, at_s, 0)
+    outage(node, ms(at_s * 1000), Span::ZERO)
 }
 
 /// A node is gone for a while and comes back without its memory.
-pub(super) const fn outage(node: u16, at_s: u64, for_s: u64) -> Fault {
+pub(super) const fn outage(node: u16, at: Span, outage: Span) -> Fault {
     Fault::Crash {
         node,
-        at: ms(at_s * 1000),
-        outage: ms(for_s * 1000),
+        at,
+        outage,
         keeps_state: false,
     }
 }
+
+/// The home and the standby of the known user among that many nodes.
+pub(super) fn collectors_of_known(nodes: u16) -> (u16, u16) {
+    let members: Vec<NodeId> = (0..nodes).map(NodeId).collect();
+    let (home, standby) = collectors(KNOWN, &members);
+    let number = |node: Option<NodeId>| node.map_or(0, |node| node.0);
+    (number(home), number(standby))
+}
+
+const KNOWN: Key = Key(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);

@@ -2,7 +2,7 @@
 //!
 //! Not here: faults that are turned up step by step.
 
-use super::cells::{LIMITED, Making, crash, delay, ms, outage};
+use super::cells::{LIMITED, Making, collectors_of_known, crash, delay, ms, outage};
 use super::contender::{COUNTER, FREQ, HOME, SEGMENTS};
 use super::plan::{Cell, Plan, Variant};
 use super::sweeps::reordering;
@@ -15,6 +15,8 @@ pub(super) struct Trouble {
     pub(super) name: &'static str,
     pub(super) faults: Vec<Fault>,
     pub(super) routing: Routing,
+    /// Whether the home dies when the bucket runs out, which is not at the same time in every set.
+    pub(super) kills_home: bool,
 }
 
 fn trouble(name: &'static str, faults: Vec<Fault>) -> Trouble {
@@ -22,6 +24,7 @@ fn trouble(name: &'static str, faults: Vec<Fault>) -> Trouble {
         name,
         faults,
         routing: Routing::Hash,
+        kills_home: false,
     }
 }
 
@@ -45,27 +48,38 @@ pub(super) fn on_the_way() -> Vec<Trouble> {
     ]
 }
 
-/// Nodes that lose their memory or are gone for a while.
+/// Nodes that lose their memory or are gone for a while. Seven is some node; the home matters only to one design.
 pub(super) fn in_nodes() -> Vec<Trouble> {
     let five = [(3, 10), (9, 20), (15, 30), (21, 40), (27, 50)];
     let many = five.into_iter().map(|(node, at_s)| crash(node, at_s));
+    let (home, standby) = collectors_of_known(30);
+    let down = |node, at_s: u64| outage(node, ms(at_s * 1000), ms(20_000));
     vec![
         trouble("one crash", vec![delay(5), crash(7, 30)]),
         trouble(
             "five crashes",
             std::iter::once(delay(5)).chain(many).collect(),
         ),
-        trouble("a node gone for 20 s", vec![delay(5), outage(7, 20, 20)]),
+        trouble("home loses its memory", vec![delay(5), crash(home, 30)]),
+        trouble("home down 20 s", vec![delay(5), down(home, 20)]),
         trouble(
-            "three nodes gone for 20 s",
-            vec![
-                delay(5),
-                outage(3, 20, 20),
-                outage(7, 25, 20),
-                outage(11, 30, 20),
-            ],
+            "home and standby down 20 s",
+            vec![delay(5), down(home, 20), down(standby, 25)],
         ),
+        Trouble {
+            kills_home: true,
+            ..trouble("home dies at exhaustion", vec![delay(5)])
+        },
     ]
+}
+
+/// About when a limited user of set B has used up its bucket: burst / (rate - refill).
+fn exhausted_ms(label: &str) -> u64 {
+    match label {
+        "B-extreme" => 2_800,
+        "B-substantial" => 19_100,
+        _ => 57_700,
+    }
 }
 
 /// Loss, duplication, reordering, skew and a crash.
@@ -124,9 +138,13 @@ pub(super) fn making((name, label): (&str, &str), trouble: &Trouble) -> Option<M
     let making = Making::of(name, label)?;
     let making = making.labelled(format!("{label}, {}", trouble.name), FAULTS);
     let routing = trouble.routing;
-    Some(
-        making
-            .with_all(&trouble.faults)
-            .cluster(|cluster| cluster.routing = routing),
-    )
+    let making = making
+        .known()
+        .with_all(&trouble.faults)
+        .cluster(|cluster| cluster.routing = routing);
+    if !trouble.kills_home {
+        return Some(making);
+    }
+    let (home, _) = collectors_of_known(30);
+    Some(making.with(outage(home, ms(exhausted_ms(label)), ms(20_000))))
 }

@@ -70,16 +70,39 @@ fn over_time(view: View, rows: &[&Row]) -> Option<Figure> {
         });
     }
     lines.retain(|line| !line.points.is_empty());
+    if matches!(view, View::Rejections | View::Difference | View::Users) {
+        level_out(&mut lines);
+    }
     let (name, what, y_label) = labels(view);
     (!lines.is_empty()).then(|| Figure {
         name: format!("{name}-{}", slug(&first.set)),
         title: format!("{}: {what}{}", first.set, extremes(view, &lines)),
         x_label: "time, s".to_owned(),
         y_label: y_label.to_owned(),
-        y_log: view == View::Rejections && is_steep(&lines),
+        y_log: matches!(
+            view,
+            View::Rejections
+                | View::Memory
+                | View::MemoryShare
+                | View::Bandwidth
+                | View::BandwidthShare
+        ) && is_steep(&lines),
         lines,
         ..Figure::default()
     })
+}
+
+/// What is counted stays when a run ends, so that its line goes on to the end of the longest.
+fn level_out(lines: &mut [Line]) {
+    let ends = lines.iter().filter_map(|line| line.points.last());
+    let last = ends.map(|(x, _)| *x).fold(0.0, f64::max);
+    for line in lines {
+        if let Some((x, y)) = line.points.last().copied()
+            && x < last
+        {
+            line.points.push((last, y));
+        }
+    }
 }
 
 /// The highest and the lowest of our lines, as part of a title.
@@ -98,6 +121,9 @@ fn extremes(view: View, lines: &[Line]) -> String {
     let show = |line: &Line| format!("{} {}{unit}", line.name, words::short(top(line)));
     if ours().count() < 2 {
         return format!("; at most {}{unit}", words::short(top(most)));
+    }
+    if top(most) <= top(least) {
+        return format!("; all {}{unit}", words::short(top(most)));
     }
     format!("; most {}, least {}", show(most), show(least))
 }
@@ -286,13 +312,35 @@ fn plot((column, label): (Column, &str), series: &str, rows: &[(&Row, f64)]) -> 
     let (near, far) = (xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
     (lines.len() > 1 || rows.len() > 1).then(|| Figure {
         name: format!("{}-{}", column.name(), slug(series)),
-        title: format!("{series}: {}", column_words(column)),
+        title: format!("{series}: {}{}", column_words(column), ends(&lines)),
         x_label: label.to_owned(),
         y_label: unit(column).to_owned(),
         x_log: near > 0.0 && far > 8.0 * near,
         y_log: least > 0.0 && most > 20.0 * least,
         lines,
     })
+}
+
+/// Who has most and who least where the parameter is largest, as part of a title.
+fn ends(lines: &[Line]) -> String {
+    let ours = || lines.iter().filter(|line| !line.is_reference);
+    let far = ours()
+        .flat_map(|line| &line.points)
+        .map(|(x, _)| *x)
+        .fold(0.0, f64::max);
+    let there = ours().filter_map(|line| {
+        let (_, y) = line.points.iter().find(|(x, _)| *x >= far)?;
+        Some((&line.name, *y))
+    });
+    let mut there: Vec<(&String, f64)> = there.collect();
+    there.sort_by(|a, b| b.1.total_cmp(&a.1));
+    match *there.as_slice() {
+        [(most, high), .., (least, low)] if high > low => {
+            let (far, high, low) = (words::short(far), words::short(high), words::short(low));
+            format!("; at {far} most {most} {high}, least {least} {low}")
+        }
+        _ => String::new(),
+    }
 }
 
 fn extend(lines: &mut Vec<Line>, (name, is_reference): (&str, bool), point: Option<(f64, f64)>) {

@@ -10,7 +10,7 @@ use tollgate_gossip::Knobs;
 use super::Ask;
 use super::figures::{View, draw};
 use super::words;
-use crate::report::{Report, Reported, Row};
+use crate::report::{Figure, Report, Reported, Row};
 use crate::run::{Batch, Job, run_batch};
 use crate::world::{BadWorld, Cluster, Contender, Request};
 
@@ -48,6 +48,23 @@ pub struct Cell {
     pub variants: Vec<Variant>,
     /// What others report, by the name of the variant.
     pub told: Vec<(String, Reported)>,
+    /// Seeds at most, where a run takes long.
+    pub seeds_max: Option<u64>,
+}
+
+impl Cell {
+    /// The same for so many seeds at most.
+    #[must_use]
+    pub fn at_most(self, seeds: u64) -> Self {
+        Self {
+            seeds_max: Some(seeds),
+            ..self
+        }
+    }
+
+    fn seeds(&self, asked: u64) -> u64 {
+        asked.min(self.seeds_max.unwrap_or(asked))
+    }
 }
 
 /// A design, perhaps with other knobs than the cluster's.
@@ -101,8 +118,8 @@ impl Plan {
 
     /// How many runs that are.
     fn runs(&self, seeds: u64) -> u64 {
-        let variants: usize = self.cells.iter().map(|cell| cell.variants.len()).sum();
-        (variants as u64).saturating_mul(seeds)
+        let of_cell = |cell: &Cell| (cell.variants.len() as u64).saturating_mul(cell.seeds(seeds));
+        self.cells.iter().map(of_cell).sum()
     }
 
     fn rows(&self, seeds: u64, ask: &Ask<'_>) -> Result<Vec<Row>, BadWorld> {
@@ -113,16 +130,20 @@ impl Plan {
             (ask.progress)(before + count, of);
         };
         let pairs = self.pairs();
-        let batch = Batch {
-            jobs: pairs
-                .iter()
-                .map(|(cell, variant)| job(cell, variant))
-                .collect(),
-            first: ask.first,
-            seeds,
-            threads: ask.threads.max(1),
-        };
-        let mut rows = run_batch(&batch, &progress)?;
+        let mut rows = Vec::with_capacity(pairs.len());
+        // Cells for fewer seeds than their neighbours are a batch of their own.
+        for alike in pairs.chunk_by(|a, b| a.0.seeds(seeds) == b.0.seeds(seeds)) {
+            let batch = Batch {
+                jobs: alike
+                    .iter()
+                    .map(|(cell, variant)| job(cell, variant))
+                    .collect(),
+                first: ask.first,
+                seeds: alike.first().map_or(seeds, |(cell, _)| cell.seeds(seeds)),
+                threads: ask.threads.max(1),
+            };
+            rows.extend(run_batch(&batch, &progress)?);
+        }
         for (row, (cell, variant)) in rows.iter_mut().zip(&pairs) {
             row.design.clone_from(&variant.name);
             let mine = cell.told.iter().filter(|(name, _)| *name == variant.name);
@@ -143,11 +164,9 @@ impl Plan {
             .iter()
             .map(|(cell, _)| cell.place.clone())
             .collect();
-        let figures = self
-            .views
-            .iter()
-            .flat_map(|view| draw(*view, &rows, &places))
-            .collect();
+        let draw_view = |view: &View| draw(*view, &rows, &places);
+        let mut figures: Vec<Figure> = self.views.iter().flat_map(draw_view).collect();
+        by_set(&mut figures);
         let conclusion = words::conclude(&rows);
         let mut parameters = vec![
             ("seeds".to_owned(), seeds.to_string()),
@@ -165,6 +184,18 @@ impl Plan {
             ..Report::default()
         }
     }
+}
+
+/// What is about one set stands together.
+fn by_set(figures: &mut [Figure]) {
+    let set = |figure: &Figure| figure.title.split(':').next().unwrap_or("").to_owned();
+    let mut order: Vec<String> = Vec::new();
+    for name in figures.iter().map(set) {
+        if !order.contains(&name) {
+            order.push(name);
+        }
+    }
+    figures.sort_by_key(|figure| order.iter().position(|name| *name == set(figure)));
 }
 
 fn job<'a>(cell: &'a Cell, variant: &Variant) -> Job<'a> {

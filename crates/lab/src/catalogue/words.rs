@@ -13,7 +13,8 @@ pub(super) fn conclude(rows: &[Row]) -> String {
         .iter()
         .partition(|name| of(&judged, name).iter().all(|row| is_exact(row)));
     sentences.extend(exactness(&exact, &judged));
-    sentences.extend(others.iter().filter_map(|name| weakest(&of(&judged, name))));
+    let weak = others.iter().filter_map(|name| weakest(&of(&judged, name)));
+    sentences.extend(less(&weak.collect::<Vec<_>>()));
     sentences.extend(wrongly(&judged));
     sentences.extend(cheapest(&exact, &judged));
     if sentences.is_empty() {
@@ -61,10 +62,14 @@ fn exactness(exact: &[&str], rows: &[&Row]) -> Option<String> {
     ))
 }
 
+/// The designs that are not exact, and how far off they are.
+fn less(weak: &[String]) -> Option<String> {
+    (!weak.is_empty()).then(|| format!("Less exact: {}.", weak.join("; ")))
+}
+
 /// Where a design that is not exact is farthest from the central bucket.
 fn weakest(rows: &[&Row]) -> Option<String> {
-    let name = capital(&rows.first()?.design);
-    let exact = rows.iter().filter(|row| is_exact(row)).count();
+    let name = &rows.first()?.design;
     let share = |row: &Row| (100.0 - row.area.map_or(100.0, |area| area.mean)).abs();
     let worst = rows
         .iter()
@@ -74,27 +79,23 @@ fn weakest(rows: &[&Row]) -> Option<String> {
         .iter()
         .max_by(|a, b| a.over.mean.total_cmp(&b.over.mean))
         .filter(|row| row.over.mean > 0.0);
-    let mut parts = Vec::new();
-    if exact > 0 {
-        parts.push(format!("is exact in {exact} of {} cases", rows.len()));
-    }
+    let mut parts = vec![name.clone()];
     if let Some((row, area)) = worst.and_then(|row| Some((row, row.area?.mean))) {
         let at_worst = if rows.len() > 1 { "at worst " } else { "" };
         parts.push(format!(
-            "reaches {at_worst}{} % of the central rejections over time{}",
+            "{at_worst}{} % of the central rejections over time{}",
             short(area),
             place(row, rows)
         ));
     }
     if let Some(row) = over {
         parts.push(format!(
-            "lets {} too many pass{}",
+            "{} admitted too many{}",
             short(row.over.mean),
             place(row, rows)
         ));
     }
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    (!parts.is_empty()).then(|| format!("{name} {}.", list(&parts)))
+    (parts.len() > 1).then(|| parts.join(", "))
 }
 
 /// Where, if it could be elsewhere.
@@ -179,6 +180,14 @@ fn capital(text: &str) -> String {
 /// Three digits that matter; what is not all is never told as all.
 pub(super) fn short(value: f64) -> String {
     let size = value.abs();
+    if size >= 10_000.0 {
+        let (scaled, unit) = if size >= 1e6 {
+            (value / 1e6, "M")
+        } else {
+            (value / 1e3, "k")
+        };
+        return format!("{} {unit}", short(scaled));
+    }
     let places = match size {
         size if size >= 99.95 => 0,
         size if size >= 9.995 => 1,
@@ -231,7 +240,7 @@ mod tests {
         let told = conclude(&rows);
         for part in [
             "Home decides as one central bucket would, in every run in all 2 cases.",
-            "Counter reaches at worst 36 % of the central rejections over time (y) and lets 107 too many pass (x).",
+            "Less exact: counter, at worst 36 % of the central rejections over time (y), 107 admitted too many (x).",
             "Home sends 0.07 (y) to 0.36 (x) times the counter's bytes.",
         ] {
             assert!(told.contains(part), "{part:?} is not in {told:?}");

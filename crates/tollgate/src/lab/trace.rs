@@ -90,6 +90,7 @@ fn plan(options: &TraceOptions, cluster: Cluster, (name, requests): (&str, Vec<R
                 .map(Variant::plain)
                 .collect(),
             told: Vec::new(),
+            seeds_max: None,
         }],
         views: vec![
             View::Rejections,

@@ -38,13 +38,17 @@ pub(super) fn file_name(experiment: &str) -> String {
 pub(super) fn page(report: &Report) -> String {
     let mut body = format!(
         "<p class=\"lead\">{}</p>\n<p class=\"soft\">{}</p>\n",
-        safe(&report.conclusion),
+        safe(first_sentence(&report.conclusion)),
         safe(&report.about)
     );
     body.push_str(&contents(report));
     body.push_str(&tables::bars(&report.bars));
-    for figure in &report.figures {
-        body.push_str(&plot::section(figure));
+    if !report.figures.is_empty() {
+        let plots: String = report.figures.iter().map(plot::section).collect();
+        put(
+            &mut body,
+            format_args!("<div class=\"plots\">{plots}</div>\n"),
+        );
     }
     body.push_str(&tables::rows(report));
     body.push_str(&tables::reported(report));
@@ -59,6 +63,13 @@ pub(super) fn page(report: &Report) -> String {
         parameters(report)
     );
     document((&report.title, "tollgate lab"), STYLE, (&facts, &body))
+}
+
+/// The first sentence; figures have points too, but no space behind them.
+fn first_sentence(text: &str) -> &str {
+    text.find(". ")
+        .and_then(|end| text.get(..=end))
+        .unwrap_or(text)
 }
 
 fn parameters(report: &Report) -> String {

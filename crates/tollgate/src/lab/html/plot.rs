@@ -8,11 +8,11 @@ use tollgate_lab::{Figure, Line};
 use super::super::human::digits;
 use crate::report::text::{html as safe, put};
 
-const WIDTH: f64 = 1216.0;
-const HEIGHT: f64 = 320.0;
-const LEFT: f64 = 76.0;
+const WIDTH: f64 = 600.0;
+const HEIGHT: f64 = 280.0;
+const LEFT: f64 = 56.0;
 const RIGHT: f64 = 16.0;
-const TOP: f64 = 14.0;
+const TOP: f64 = 28.0;
 const BOTTOM: f64 = 42.0;
 /// Lines with at most that many points get marks.
 const MARKED_MAX: usize = 16;
@@ -25,7 +25,7 @@ pub(super) fn section(figure: &Figure) -> String {
         .lines
         .iter()
         .enumerate()
-        .map(|(at, line)| key(line, at))
+        .map(|(at, line)| key(line, shape(figure, at)))
         .collect();
     let scale = match (figure.x_log, figure.y_log) {
         (false, false) => "",
@@ -45,7 +45,7 @@ pub(super) fn section(figure: &Figure) -> String {
 /// One entry of the legend.
 fn key(line: &Line, at: usize) -> String {
     let mark = if line.points.len() <= MARKED_MAX {
-        mark(at, (13.0, 7.0))
+        mark(at, (13.0, 7.0), line.is_reference)
     } else {
         String::new()
     };
@@ -77,24 +77,29 @@ pub(super) fn colour(name: &str) -> &'static str {
     }
 }
 
-/// A small shape; four of them take turns.
-fn mark(at: usize, (x, y): (f64, f64)) -> String {
-    match at % 4 {
-        0 => format!("<circle class=\"mark\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>"),
-        1 => format!(
-            "<path class=\"mark\" d=\"M{:.1} {:.1}h7v7h-7Z\"/>",
-            x - 3.5,
-            y - 3.5
-        ),
-        2 => format!(
-            "<path class=\"mark\" d=\"M{x:.1} {:.1}l4.5 7.5h-9Z\"/>",
-            y - 4.5
-        ),
-        _ => format!(
-            "<path class=\"mark\" d=\"M{x:.1} {:.1}l4.5 4.5l-4.5 4.5l-4.5 -4.5Z\"/>",
-            y - 4.5
-        ),
-    }
+/// The shape of a line's marks: that of its design, so that theirs is found beside ours.
+fn shape(figure: &Figure, at: usize) -> usize {
+    let Some(line) = figure.lines.get(at).filter(|line| line.is_reference) else {
+        return at;
+    };
+    let own = line
+        .name
+        .rsplit_once(',')
+        .map_or(&*line.name, |(name, _)| name);
+    let design = figure.lines.iter().position(|line| line.name == own);
+    design.unwrap_or(at)
+}
+
+/// A small shape, hollow for what others report; four of them take turns.
+fn mark(at: usize, (x, y): (f64, f64), is_hollow: bool) -> String {
+    let class = if is_hollow { "mark hollow" } else { "mark" };
+    let path = match at % 4 {
+        0 => return format!("<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>"),
+        1 => format!("M{:.1} {:.1}h6v6h-6Z", x - 3.0, y - 3.0),
+        2 => format!("M{x:.1} {:.1}l4 7h-8Z", y - 4.0),
+        _ => format!("M{x:.1} {:.1}l4 4l-4 4l-4 -4Z", y - 4.0),
+    };
+    format!("<path class=\"{class}\" d=\"{path}\"/>")
 }
 
 /// One axis: from where to where, and whether by powers.
@@ -154,7 +159,9 @@ impl Axis {
                 is_log: true,
             };
         }
-        let from = 10f64.powf(least.log10().floor()).max(most / 1e7);
+        let from = 10f64
+            .powf(least.log10().floor())
+            .max(10f64.powf((most / LOG_RANGE_MAX).log10().floor()));
         let to = 10f64.powf(most.log10().ceil());
         Self {
             from,
@@ -209,6 +216,8 @@ impl Axis {
 }
 
 const TICKS_MAX: usize = 40;
+/// A mean over many seeds can be tiny; beyond this far below the top nothing is worth a decade.
+const LOG_RANGE_MAX: f64 = 1e5;
 
 struct Plot<'a> {
     figure: &'a Figure,
@@ -273,8 +282,7 @@ impl<'a> Plot<'a> {
         put(
             svg,
             format_args!(
-                "<text class=\"unit\" x=\"{LEFT}\" y=\"{:.0}\" text-anchor=\"start\" dx=\"6\">{}</text>\n",
-                TOP + 4.0,
+                "<text class=\"unit\" x=\"0\" y=\"12\">{}</text>\n",
                 safe(&self.figure.y_label)
             ),
         );
@@ -289,7 +297,7 @@ impl<'a> Plot<'a> {
                 "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{floor}\" y2=\"{floor}\"/>\n"
             ),
         );
-        for tick in self.x.ticks(10.0) {
+        for tick in self.x.ticks(8.0) {
             let (x, _) = self.place((tick, self.y.from));
             put(
                 svg,
@@ -321,7 +329,7 @@ impl<'a> Plot<'a> {
             let step = if index == 0 { 'M' } else { 'L' };
             put(&mut path, format_args!("{step}{x:.1} {y:.1}"));
             if line.points.len() <= MARKED_MAX {
-                marks.push_str(&mark(at, (x, y)));
+                marks.push_str(&mark(shape(self.figure, at), (x, y), line.is_reference));
             }
         }
         put(
@@ -509,7 +517,7 @@ mod tests {
         let axis = Axis::of([0.0, 6450.0].into_iter(), false, true);
         assert_eq!(axis.ticks(4.0), [0.0, 2000.0, 4000.0, 6000.0, 8000.0]);
         let axis = Axis::of([10.0, 300.0].into_iter(), true, false);
-        assert_eq!(axis.ticks(10.0), [10.0, 20.0, 50.0, 100.0, 200.0]);
+        assert_eq!(axis.ticks(8.0), [10.0, 20.0, 50.0, 100.0, 200.0]);
         for size in [1e-6, 0.3, 7.0, 1e4, 3e11] {
             let ticks = Axis::of([0.0, size].into_iter(), false, true)
                 .ticks(4.0)

@@ -133,7 +133,7 @@ pub(super) fn reported(report: &Report) -> String {
          <th>design</th><th>figure</th><th class=\"n\">ours</th><th class=\"n\">theirs</th><th class=\"spread\"></th>\
          <th>reported by</th></tr></thead><tbody>\n",
         pairs.len(),
-        if pairs.len() <= 24 { " open" } else { "" }
+        if pairs.len() <= 40 { " open" } else { "" }
     );
     for (row, told, ours) in &pairs {
         let figure = if told.is_ratio {
