@@ -83,14 +83,14 @@ impl Entry {
     }
 
     /// Works the end out of all lists. The standby leaves out what it has not reported itself.
-    fn recount(&mut self, cx: &Desktop) {
+    fn recount(&mut self, cx: &mut Desktop) {
         let own = if self.role(cx) == Role::Home {
             self.own.list()
         } else {
             self.own.sent()
         };
         if let Some(backlog) = self.desk(cx).count(&cx.rules, own) {
-            self.view.hear(cx.rules.bucket, backlog.end, cx.now);
+            self.hear(cx, backlog.end);
         }
     }
 
@@ -216,7 +216,7 @@ impl Entry {
         if let (Some(_), Some(epoch)) = (self.raised(), &mut self.epoch) {
             let told = epoch.end(bucket);
             epoch.announce();
-            if told.plus(cx.rules.half()) >= end {
+            if told >= end {
                 return told;
             }
         }

@@ -138,9 +138,6 @@ impl Desk {
         if is_wake || is_gone || is_near || has_halved(rules, level, told) {
             return Due::Now;
         }
-        if sight.end.since(self.told) <= rules.half() {
-            return Due::No;
-        }
         if rules.leaves_less(level, 1) || rules.leaves_at_most(level, sight.near) {
             return Due::Soon;
         }
@@ -153,7 +150,7 @@ impl Desk {
 
     /// When the end that was told has to be renewed, if `end` is later.
     pub(super) fn refresh_at(&self, rules: &Rules, end: Mark, now: Instant) -> Option<Instant> {
-        let is_open = end.since(self.told) > rules.half() && self.told > rules.bucket.mark(now);
+        let is_open = end > self.told && self.told > rules.bucket.mark(now);
         let from = Mark(self.told.0.saturating_sub(refresh_window(rules)));
         let at = rules.bucket.instant(from.plus(rules.bucket.refilled(1)));
         is_open.then(|| at.max(now))

@@ -269,9 +269,7 @@ impl Entry {
             self.silence = Silence::new(cx.now);
             return;
         }
-        let since = self.view.busy.min(self.view.hot);
-        let drained = floor(cx.rules.bucket, public);
-        self.own.carry(since, drained);
+        self.own.carry(floor(cx.rules.bucket, public));
         if let Some(backlog) = crate::list::backlog(cx.rules.bucket, &mut self.own.list())
             && backlog.end > self.view.end
         {
@@ -336,14 +334,14 @@ impl Entry {
         self.old.iter().cloned().chain(sent).collect()
     }
 
-    /// Bytes as on the wire. Local: key 16, two ends and three instants 8 each, a count, the threshold, 10 for each own segment,
+    /// Bytes as on the wire. Local: key 16, two ends and two instants 8 each, a count, the threshold, 10 for each own segment,
     /// the epoch. Extra: what is kept for others.
     pub(super) fn footprint(&self) -> Footprint {
         let epoch = self.epoch.as_ref().map_or(0, Epoch::bytes);
         let old: usize = self.old.iter().map(|held| 8 + 9 * held.list.len()).sum();
         let desk = self.desk.as_ref().map_or(0, |desk| desk.bytes());
         Footprint {
-            local: 58 + 10 * self.own.len() as u64 + epoch,
+            local: 50 + 10 * self.own.len() as u64 + epoch,
             extra: old as u64 + desk,
         }
     }

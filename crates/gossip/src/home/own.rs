@@ -94,15 +94,15 @@ impl Own {
         self.pieces.clear();
     }
 
-    /// Drops what was reported, all of it drained by `end`. What was not, but began between `since` and `end`, was admitted on top: it
-    /// begins to drain only at `end`.
-    pub(super) fn carry(&mut self, since: Instant, end: Instant) {
+    /// Drops what was reported, all of it drained by `end`. What was not is newer than the first news of that backlog, which made this node
+    /// report everything. So it was admitted on top, and begins to drain only at `end`.
+    pub(super) fn carry(&mut self, end: Instant) {
         let mut carried = 0_u64;
         let mut kept = Vec::new();
         for mut piece in self.pieces.drain(..) {
             piece.count -= piece.sent;
             piece.sent = 0;
-            if piece.start >= since && piece.start < end {
+            if piece.start < end {
                 carried = carried.saturating_add(piece.count);
             } else if piece.count > 0 {
                 kept.push(piece);
@@ -177,7 +177,7 @@ mod tests {
         own.add(3, at(1), at(1));
         own.publish();
         own.add(2, at(2), at(1));
-        own.carry(at(1), at(20));
+        own.carry(at(20));
         let carried = Segment {
             start: at(20),
             count: 2,

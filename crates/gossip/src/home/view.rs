@@ -18,8 +18,6 @@ pub(super) struct View {
     pub(super) public: Mark,
     /// Since when `end` has been in the future without interruption.
     pub(super) busy: Instant,
-    /// Since when `public` has.
-    pub(super) hot: Instant,
 }
 
 /// Tokens nobody was told of, falling slowly while nothing is published.
@@ -35,7 +33,6 @@ impl View {
             end: Mark(0),
             public: Mark(0),
             busy: now,
-            hot: now,
         }
     }
 
@@ -64,9 +61,6 @@ impl View {
     pub(super) fn hear(&mut self, bucket: Bucket, end: Mark, now: Instant) -> bool {
         let mark = bucket.mark(now);
         let is_first = self.public <= mark && end > mark;
-        if is_first {
-            self.hot = now;
-        }
         self.public = self.public.max(end);
         self.raise(bucket, end, now);
         is_first
