@@ -92,7 +92,7 @@ impl Kind {
             Self::Counter => counter::build(setup, false),
             Self::CounterFixed => counter::build(setup, true),
             Self::Queue { freq, linf } => queue::build(setup, freq, linf),
-            Self::Segments => segments::build(setup),
+            Self::Segments => segments::build(&setup),
             Self::Home => home::build(setup),
         }
     }

@@ -24,8 +24,8 @@ use crate::talk::Talk;
 use self::rule::Segments;
 
 /// A node's part.
-pub(crate) fn build(setup: Setup) -> Box<dyn Design> {
-    Box::new(Node::new(&setup))
+pub(crate) fn build(setup: &Setup) -> Box<dyn Design> {
+    Box::new(Node::new(setup))
 }
 
 #[derive(Debug)]

@@ -73,7 +73,8 @@ impl Segments {
         planted!("segments-share-one-more", share, share + 1)
     }
 
-    /// Milliseconds of a mark, as they go over the wire.
+    /// Milliseconds of a mark, as they go over the wire: their low 32 bits.
+    #[allow(clippy::cast_possible_truncation, reason = "compared round the clock")]
     fn millis(&self, mark: Mark) -> u32 {
         (self.bucket.instant(mark).as_nanos() / 1_000_000) as u32
     }
@@ -111,13 +112,11 @@ impl Segments {
     }
 
     pub(super) fn add(&self, backlog: &mut Option<Backlog>, more: Segment) -> bool {
-        match backlog {
-            Some(backlog) => backlog.add(self.bucket, more),
-            None => {
-                *backlog = Some(Backlog::of(self.bucket, more));
-                true
-            }
+        if let Some(backlog) = backlog {
+            return backlog.add(self.bucket, more);
         }
+        *backlog = Some(Backlog::of(self.bucket, more));
+        true
     }
 }
 

@@ -95,9 +95,9 @@ impl Frame {
                 }
             }
             Self::Full(known) | Self::Fill(known) => {
-                known
-                    .iter()
-                    .for_each(|known| put_known(&mut encoder, known));
+                for known in known {
+                    put_known(&mut encoder, known);
+                }
             }
             Self::Join | Self::Recall => {}
             Self::Kept(copies) => {
@@ -123,7 +123,7 @@ impl Frame {
             KEEP => Self::Keep(all(&mut rest, |rest| {
                 take_keep(rest, header.writer, header.sequence)
             })?),
-            PULL => Self::Pull(all(&mut rest, |rest| rest.key())?),
+            PULL => Self::Pull(all(&mut rest, take_key)?),
             DIGEST => Self::Digest(all(&mut rest, |rest| Ok((rest.key()?, rest.u32()?)))?),
             FULL => Self::Full(all(&mut rest, take_known)?),
             FILL => Self::Fill(all(&mut rest, take_known)?),
@@ -210,6 +210,10 @@ fn all<T>(
         records.push(take(rest)?);
     }
     Ok(records)
+}
+
+fn take_key(rest: &mut Decoder<'_>) -> Result<Key, Malformed> {
+    rest.key()
 }
 
 fn take_list(rest: &mut Decoder<'_>) -> Result<Vec<Segment>, Malformed> {

@@ -181,11 +181,11 @@ impl Known {
             .iter()
             .map(|entry| (entry.writer, entry.version));
         let mine = self.said.map(|version| (me, version));
-        let hash = |(writer, version): (Writer, u64)| mix(version << 16 | u64::from(writer.0));
-        others
-            .chain(mine)
-            .map(hash)
-            .fold(0, |sum, hash| sum.wrapping_add(hash as u32))
+        let hash = |(writer, version): (Writer, u64)| {
+            let [a, b, c, d, ..] = mix(version << 16 | u64::from(writer.0)).to_le_bytes();
+            u32::from_le_bytes([a, b, c, d])
+        };
+        others.chain(mine).map(hash).fold(0, u32::wrapping_add)
     }
 
     fn place(&mut self, writer: Writer) -> Result<&mut Entry, usize> {

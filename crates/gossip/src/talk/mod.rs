@@ -296,12 +296,12 @@ impl<R: Rule> Talk<R> {
     fn note_change(&mut self, key: Key, now: Instant) {
         self.repair.note_change(key, now);
         let soon = now.saturating_add(PRUNE_EVERY);
-        if let Some(record) = self.keys.get_mut(&key) {
-            if record.due > soon {
-                self.due.remove(&(record.due, key));
-                self.due.insert((soon, key));
-                record.due = soon;
-            }
+        if let Some(record) = self.keys.get_mut(&key)
+            && record.due > soon
+        {
+            self.due.remove(&(record.due, key));
+            self.due.insert((soon, key));
+            record.due = soon;
         }
     }
 

@@ -44,7 +44,7 @@ pub(crate) struct Repair {
 #[derive(Clone, Copy, Debug)]
 struct Check {
     from: NodeId,
-    check: u32,
+    number: u32,
     at: Instant,
 }
 
@@ -130,7 +130,7 @@ impl<R: Rule> Talk<R> {
         if self.rule.is_behind(self.cell(key), check, now) {
             let newest = Check {
                 from,
-                check,
+                number: check,
                 at: now,
             };
             let first = Short {
@@ -153,7 +153,7 @@ impl<R: Rule> Talk<R> {
                 newest,
                 asked,
             } = short;
-            let is_short = |check: Check| self.rule.is_behind(self.cell(key), check.check, now);
+            let is_short = |check: Check| self.rule.is_behind(self.cell(key), check.number, now);
             let left = if oldest.at.saturating_add(self.repair.patience) > now {
                 Some(short)
             } else if is_short(oldest) {
@@ -208,10 +208,10 @@ impl<R: Rule> Talk<R> {
             .retain(|_, at| at.saturating_add(recent) > now);
         let mut hashes = Vec::new();
         for &key in self.repair.changed.keys() {
-            if let Some(record) = self.keys.get(&key) {
-                if self.rule.is_hot(&record.cell, now) {
-                    hashes.push((key, record.known.hash(self.post.writer)));
-                }
+            if let Some(record) = self.keys.get(&key)
+                && self.rule.is_hot(&record.cell, now)
+            {
+                hashes.push((key, record.known.hash(self.post.writer)));
             }
         }
         let Some(peer) = self.post.any_other().filter(|_| !hashes.is_empty()) else {

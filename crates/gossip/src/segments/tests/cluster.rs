@@ -59,13 +59,13 @@ fn nothing_is_rejected_that_a_bucket_of_all_that_was_admitted_would_admit() {
     for seed in 0..120 {
         let mut dice = Dice::new(seed);
         let numbers = numbers(&mut dice);
-        let net = Net {
+        let network = Net {
             loss: [0, 10, 60][dice.below(3) as usize],
             copies: dice.below(40),
             delay_max: [0, SECOND / 10, 5 * SECOND][dice.below(3) as usize],
         };
         let nodes = 2 + dice.below(7);
-        let mut cluster = Cluster::new(nodes as u16, numbers, Knobs::default(), net);
+        let mut cluster = Cluster::new(nodes as u16, numbers, Knobs::default(), network);
         cluster.dice = Dice::new(!seed);
         let mut admitted = Central::new(numbers);
         let gap_max = [SECOND / 20, SECOND, 6 * SECOND][dice.below(3) as usize];
@@ -85,7 +85,10 @@ fn nothing_is_rejected_that_a_bucket_of_all_that_was_admitted_would_admit() {
             } else {
                 rejected += 1;
                 let has_room = admitted.has_room(key, cost, cluster.now);
-                assert!(!has_room, "seed {seed}, step {step}, {numbers:?}, {net:?}");
+                assert!(
+                    !has_room,
+                    "seed {seed}, step {step}, {numbers:?}, {network:?}"
+                );
             }
         }
         assert!(rejected < 300);
@@ -194,10 +197,10 @@ fn a_slow_drip_over_all_nodes_is_noticed() {
     for step in 0..2000 {
         let next = cluster.now + 2 * SECOND;
         cluster.run_until(next);
-        if !central.has_room(Key(1), 1, cluster.now) {
-            expected += 1;
-        } else {
+        if central.has_room(Key(1), 1, cluster.now) {
             central.take(Key(1), 1, cluster.now);
+        } else {
+            expected += 1;
         }
         rejected += u64::from(!cluster.request(step % 6, Key(1), 1));
     }

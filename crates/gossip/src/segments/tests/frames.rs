@@ -12,12 +12,12 @@ fn traffic() -> Cluster {
         tokens: 1,
         per_ns: SECOND,
     };
-    let net = Net {
+    let network = Net {
         loss: 20,
         copies: 10,
         delay_max: SECOND / 2,
     };
-    let mut cluster = Cluster::new(5, numbers, Knobs::default(), net);
+    let mut cluster = Cluster::new(5, numbers, Knobs::default(), network);
     let mut dice = Dice::new(1);
     for step in 0..400 {
         let next = cluster.now + dice.below(SECOND / 4);

@@ -120,11 +120,11 @@ fn without_repair_and_buddy_nothing_but_publications_is_sent() {
         buddy: false,
         ..Knobs::default()
     };
-    let net = Net {
+    let network = Net {
         loss: 30,
         ..Net::default()
     };
-    let mut cluster = Cluster::new(4, NUMBERS, knobs, net);
+    let mut cluster = Cluster::new(4, NUMBERS, knobs, network);
     for step in 0..200 {
         cluster.request(step % 4, Key(1), 1);
         let next = cluster.now + SECOND / 5;
