@@ -112,10 +112,6 @@ impl Entry {
         if is == Role::Writer {
             self.desk = None;
         }
-        if was == Role::Home && is != Role::Home && self.own.has_unsent() {
-            // Its own end counted this; from here on it is one writer among others.
-            self.report(cx, false);
-        }
         if is == Role::Home && was != Role::Home {
             self.become_home(cx);
         }

@@ -82,15 +82,17 @@ impl Entry {
         self.review(cx, Cause::Other);
     }
 
-    /// Works the end out of all lists. The standby leaves out what it has not reported itself.
+    /// Works the end out of all lists; what this node has not reported itself is in its own end, but is not published.
     fn recount(&mut self, cx: &mut Desktop) {
-        let own = if self.role(cx) == Role::Home {
-            self.own.list()
-        } else {
-            self.own.sent()
-        };
-        if let Some(backlog) = self.desk(cx).count(&cx.rules, own) {
+        let sent = self.own.sent();
+        if let Some(backlog) = self.desk(cx).count(&cx.rules, sent) {
             self.hear(cx, backlog.end);
+        }
+        let all = self.own.list();
+        if self.own.has_unsent()
+            && let Some(backlog) = self.desk(cx).count(&cx.rules, all)
+        {
+            self.view.raise(cx.rules.bucket, backlog.end, cx.now);
         }
     }
 
@@ -184,6 +186,10 @@ impl Entry {
 
     /// Tells everybody the end, as the base of an epoch when little is left.
     pub(super) fn announce(&mut self, cx: &mut Desktop) {
+        if self.role(cx) == Role::Home && self.own.has_unsent() {
+            // The end that is announced holds it, so it counts as published from here on.
+            self.report(cx, false);
+        }
         let end = self.collected(cx);
         self.near = self.threshold(cx);
         let level = cx.level(end);

@@ -263,12 +263,6 @@ impl Entry {
         self.old.clear();
         self.settle_at = None;
         self.near = cx.rules.near.unwrap_or(1);
-        if self.role(cx) == Role::Home {
-            // Its own end counts everything it kept to itself.
-            self.own.clear();
-            self.silence = Silence::new(cx.now);
-            return;
-        }
         self.own.carry(floor(cx.rules.bucket, public));
         if let Some(backlog) = crate::list::backlog(cx.rules.bucket, &mut self.own.list())
             && backlog.end > self.view.end
@@ -278,16 +272,10 @@ impl Entry {
         }
     }
 
-    /// When what was published is forgotten; the home goes by its own end.
+    /// When what was published is forgotten.
     fn forget_at(&self, cx: &Desktop) -> Option<Instant> {
-        let is_home = self.role(cx) == Role::Home;
-        let end = if is_home {
-            self.view.end
-        } else {
-            self.view.public
-        };
         let has_public = self.view.public > Mark(0) || self.desk.is_some();
-        let drained = cx.rules.bucket.instant(end);
+        let drained = cx.rules.bucket.instant(self.view.public);
         has_public.then(|| drained.saturating_add(cx.rules.grace))
     }
 

@@ -89,11 +89,6 @@ impl Own {
         });
     }
 
-    /// Drops everything.
-    pub(super) fn clear(&mut self) {
-        self.pieces.clear();
-    }
-
     /// Drops what was reported, all of it drained by `end`. What was not is newer than the first news of that backlog, which made this node
     /// report everything. So it was admitted on top, and begins to drain only at `end`.
     pub(super) fn carry(&mut self, end: Instant) {
