@@ -110,6 +110,16 @@ impl Encoder {
         self.bytes.extend_from_slice(&key.0.to_le_bytes());
     }
 
+    /// What was appended when the frame already had `from` bytes.
+    pub(crate) fn since(&self, from: usize) -> &[u8] {
+        self.bytes.get(from..).unwrap_or_default()
+    }
+
+    /// Bytes that were encoded before.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
     pub(crate) fn finish(self) -> std::sync::Arc<[u8]> {
         self.bytes.into()
     }
@@ -148,6 +158,13 @@ impl<'a> Decoder<'a> {
     /// Bytes not taken yet; no list in a frame can have more members than that.
     pub(crate) fn left(&self) -> usize {
         self.rest.len()
+    }
+
+    /// Takes exactly these bytes if they come next.
+    pub(crate) fn skip(&mut self, bytes: &[u8]) -> bool {
+        let rest = self.rest.strip_prefix(bytes);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
     }
 
     /// Ends a frame.

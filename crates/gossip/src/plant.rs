@@ -9,6 +9,15 @@ static PLANTED: OnceLock<String> = OnceLock::new();
 
 /// Every bug that can be planted.
 pub const NAMES: &[&str] = &[
+    "counter-clamp",
+    "counter-common",
+    "counter-instant",
+    "counter-max",
+    "queue-birth",
+    "queue-chain",
+    "queue-frequency",
+    "queue-level",
+    "queue-lightest",
     "segments-drop-the-first",
     "segments-fade-as-one",
     "segments-fold-too-early",

@@ -24,12 +24,11 @@ use std::ops::Bound;
 use tollgate_limit::{Instant, Span};
 
 use self::tally::{Heard, Rules, Tally};
-use self::wire::Parsed;
+use self::wire::{Known, Parsed};
 use crate::codec::{Decoder, Malformed};
 use crate::ids::{Key, NodeId};
-use crate::planted;
 use crate::replica::{Design, Footprint, Send};
-use crate::rounds::{Bits, Outbox, Rounds};
+use crate::rounds::{AHEAD_NS_MAX, Bits, Outbox, Rounds};
 use crate::setup::Setup;
 
 /// The most keys a node keeps.
@@ -48,7 +47,8 @@ struct Counter {
     rules: Rules,
     /// Whose entry this node writes.
     who: u16,
-    tallies: BTreeMap<Key, Tally>,
+    /// Boxed, so that the search for a key stays within little memory.
+    tallies: BTreeMap<Key, Box<Tally>>,
     rounds: Rounds,
     outbox: Outbox,
     parsed: Parsed,
@@ -91,7 +91,7 @@ impl Counter {
             let mut tally = Tally::copy(heard);
             raise(&mut tally, key, to, &mut self.rounds);
             more(&mut self.footprint, weigh(&tally));
-            self.tallies.insert(key, tally);
+            self.tallies.insert(key, Box::new(tally));
         }
     }
 
@@ -145,7 +145,7 @@ impl Design for Counter {
             self.make_room();
         }
         let tally = match self.tallies.entry(key) {
-            Entry::Vacant(place) => place.insert(Tally::new(self.rules, now)),
+            Entry::Vacant(place) => place.insert(Box::new(Tally::new(self.rules, now))),
             Entry::Occupied(place) => {
                 less(&mut self.footprint, weigh(place.get()));
                 place.into_mut()
@@ -164,16 +164,25 @@ impl Design for Counter {
             return Err(Malformed::Kind(header.kind));
         }
         let mut parsed = std::mem::take(&mut self.parsed);
-        let known = |who| self.rules.fixed || self.rounds.slot(NodeId(who)).is_some();
-        let read = parsed.read(decoder, now, known);
+        let known = Known {
+            latest: now.saturating_add(Span::from_nanos(u128::from(AHEAD_NS_MAX))),
+            image: |key| {
+                self.tallies
+                    .get(&key)
+                    .map_or(&[][..], |tally| tally.image.as_slice())
+            },
+            node: |who| self.rules.fixed || self.rounds.slot(NodeId(who)).is_some(),
+        };
+        let read = parsed.read(decoder, &known);
         if read.is_ok() {
             self.rounds.hear(now);
             let mut to = self.rounds.all().clone();
-            planted!("counter-sender", to.remove(sender), false);
+            to.remove(sender);
             for (key, heard) in parsed.iter() {
                 self.merge(key, heard, &to);
             }
         }
+        parsed.clear();
         self.parsed = parsed;
         read
     }

@@ -45,6 +45,8 @@ pub(crate) struct Tally {
     consumed: u64,
     /// The neighbours it waits for.
     pub(crate) waiting: Bits,
+    /// What is sent, as bytes, or nothing. Most of what is sent and heard is what was sent before.
+    pub(crate) image: Vec<u8>,
 }
 
 /// What a frame says of one key.
@@ -68,21 +70,20 @@ impl Rules {
         };
         Allowance {
             limit: limit.min(LIMIT_MAX),
-            instant: from.instant.max(now),
+            instant: planted!("counter-instant", from.instant.max(now), from.instant),
         }
     }
 
     /// Whether `other` takes the place of `mine`.
     fn prefers(self, other: Allowance, mine: Allowance) -> bool {
-        if !self.fixed {
+        if !planted!("counter-common", self.fixed, false) {
             return other.limit > mine.limit;
         }
         let at = |limit: u128, instant: Instant| {
             limit.saturating_add(self.bucket.refilled(instant.as_nanos()))
         };
         let (theirs, ours) = (at(other.limit, mine.instant), at(mine.limit, other.instant));
-        theirs > ours
-            || theirs == ours && planted!("counter-tie", other.instant > mine.instant, false)
+        theirs > ours || theirs == ours && other.instant > mine.instant
     }
 }
 
@@ -99,6 +100,7 @@ impl Tally {
             entries: Vec::new(),
             consumed: 0,
             waiting: Bits::default(),
+            image: Vec::new(),
         }
     }
 
@@ -110,6 +112,7 @@ impl Tally {
             entries: heard.entries.to_vec(),
             consumed: total(heard.entries),
             waiting: Bits::default(),
+            image: Vec::new(),
         }
     }
 
@@ -137,7 +140,13 @@ impl Tally {
             Err(at) => self.entries.insert(at, Entry { who, count: cost }),
         }
         self.consumed = total(&self.entries);
+        self.publish();
+    }
+
+    /// What is known now is what is sent.
+    fn publish(&mut self) {
         self.told = self.allowance;
+        self.image.clear();
     }
 
     /// Takes the greater count of everyone and the better allowance; whether anything is news to others.
@@ -152,7 +161,7 @@ impl Tally {
         }
         let news = grew || better;
         if news {
-            self.told = self.allowance;
+            self.publish();
         }
         news
     }

@@ -10,12 +10,11 @@
 
 use std::ops::Range;
 
-use tollgate_limit::{Instant, Span};
+use tollgate_limit::Instant;
 
 use super::tally::{Allowance, Entry, Heard, LIMIT_MAX, Tally};
 use crate::codec::{Decoder, Encoder, Malformed};
 use crate::ids::Key;
-use crate::rounds::AHEAD_NS_MAX;
 
 /// Bytes of the smallest entry.
 const ENTRY_BYTES_MIN: usize = 3;
@@ -27,9 +26,24 @@ pub(crate) struct Parsed {
     entries: Vec<Entry>,
 }
 
-/// Appends a key and what waits of it.
-pub(crate) fn encode(encoder: &mut Encoder, key: Key, tally: &Tally) {
+/// What the reader of a frame knows.
+pub(crate) struct Known<I, N> {
+    /// No instant is later.
+    pub(crate) latest: Instant,
+    /// What this node would send of a key; empty if it would have to think.
+    pub(crate) image: I,
+    /// Whose entries may appear.
+    pub(crate) node: N,
+}
+
+/// Appends a key and what is told of it.
+pub(crate) fn encode(encoder: &mut Encoder, key: Key, tally: &mut Tally) {
     encoder.key(key);
+    if !tally.image.is_empty() {
+        encoder.raw(&tally.image);
+        return;
+    }
+    let from = encoder.len();
     encoder.varint(tally.told.limit);
     encoder.u64(tally.told.instant.as_nanos());
     encoder.varint(tally.entries.len() as u128);
@@ -37,28 +51,30 @@ pub(crate) fn encode(encoder: &mut Encoder, key: Key, tally: &Tally) {
         encoder.u16(entry.who);
         encoder.varint(u128::from(entry.count));
     }
+    tally.image.extend_from_slice(encoder.since(from));
 }
 
 impl Parsed {
-    /// Reads what follows the header; `known` says whose entries may appear.
-    pub(crate) fn read(
+    /// Reads what follows the header. Keys of which nothing else is said than this node would say are left out.
+    pub(crate) fn read<'a>(
         &mut self,
         mut decoder: Decoder<'_>,
-        now: Instant,
-        known: impl Fn(u16) -> bool,
+        known: &Known<impl Fn(Key) -> &'a [u8], impl Fn(u16) -> bool>,
     ) -> Result<(), Malformed> {
-        self.keys.clear();
-        self.entries.clear();
-        let latest = now.saturating_add(Span::from_nanos(u128::from(AHEAD_NS_MAX)));
+        self.clear();
+        let mut last = None;
         loop {
             let key = decoder.key()?;
-            let allowance = read_allowance(&mut decoder)?;
-            let is_next = self.keys.last().is_none_or(|(last, ..)| *last < key);
-            if !is_next || allowance.instant > latest {
+            if last.is_some_and(|last| last >= key) {
                 return Err(Malformed::Value);
             }
-            let entries = self.read_entries(&mut decoder, &known)?;
-            self.keys.push((key, allowance, entries));
+            last = Some(key);
+            let image = (known.image)(key);
+            if image.is_empty() || !decoder.skip(image) {
+                let allowance = read_allowance(&mut decoder, known.latest)?;
+                let entries = self.read_entries(&mut decoder, &known.node)?;
+                self.keys.push((key, allowance, entries));
+            }
             if decoder.is_empty() {
                 return Ok(());
             }
@@ -87,6 +103,12 @@ impl Parsed {
         Ok(first..self.entries.len())
     }
 
+    /// Forgets what was read.
+    pub(crate) fn clear(&mut self) {
+        self.keys.clear();
+        self.entries.clear();
+    }
+
     /// The keys in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, Heard<'_>)> {
         self.keys.iter().map(|(key, allowance, range)| {
@@ -99,14 +121,11 @@ impl Parsed {
     }
 }
 
-fn read_allowance(decoder: &mut Decoder<'_>) -> Result<Allowance, Malformed> {
+fn read_allowance(decoder: &mut Decoder<'_>, latest: Instant) -> Result<Allowance, Malformed> {
     let limit = decoder.varint()?;
-    let instant = decoder.u64()?;
-    if limit > LIMIT_MAX {
+    let instant = Instant::from_nanos(decoder.u64()?);
+    if limit > LIMIT_MAX || instant > latest {
         return Err(Malformed::Value);
     }
-    Ok(Allowance {
-        limit,
-        instant: Instant::from_nanos(instant),
-    })
+    Ok(Allowance { limit, instant })
 }

@@ -147,16 +147,16 @@ impl Change<'_> {
 impl Line {
     /// How many elements are dead.
     pub(crate) fn dead(&self, now: Mark) -> usize {
-        self.elements.partition_point(|element| {
-            planted!("queue-dead", element.death <= now, element.death < now)
-        })
+        self.elements
+            .partition_point(|element| element.death <= now)
     }
 
     /// Grains of backlog: a step for each element that lives, of the first what is left of it.
     pub(crate) fn level(&self, step: u128, now: Mark) -> u128 {
         let living = self.elements.get(self.dead(now)..).unwrap_or_default();
         living.first().map_or(0, |first| {
-            step * (living.len() as u128 - 1) + first.death.since(now).min(step)
+            let behind = living.len() as u128 - planted!("queue-level", 1, 0);
+            step * behind + first.death.since(now).min(step)
         })
     }
 
@@ -211,10 +211,9 @@ impl Line {
 
     /// Merges elements that the neighbour in slot `from` knows, in ascending order.
     pub(crate) fn absorb(&mut self, heard: &[Heard], from: usize, change: &mut Change<'_>) {
-        if self.holds(heard) {
-            return;
+        if !self.holds(heard) {
+            self.merge(heard, from, change);
         }
-        self.merge(heard, from, change);
     }
 
     /// Whether nothing in `heard` is news.
@@ -228,6 +227,7 @@ impl Line {
         })
     }
 
+    /// What changed waits for everyone; but for the neighbour who told the same only if it did before.
     fn merge(&mut self, heard: &[Heard], from: usize, change: &mut Change<'_>) {
         let room = self.elements.len() + heard.len();
         let mut mine = std::mem::replace(&mut self.elements, Vec::with_capacity(room))
@@ -271,7 +271,6 @@ impl Line {
             .last()
             .map_or(Mark(0), |last| last.death.plus(change.step));
         let (heard, is_new) = told.unwrap_or((Mark(0), false));
-        let heard = planted!("queue-death", heard, Mark(0));
         let death = element
             .death
             .max(heard)

@@ -320,6 +320,7 @@ impl Design for Queue {
                 self.absorb(key, heard, sender, now);
             }
         }
+        parsed.clear();
         self.parsed = parsed;
         read
     }

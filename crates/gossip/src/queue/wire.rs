@@ -66,8 +66,7 @@ impl Parsed {
         reading: Reading,
         known: impl Fn(u16) -> bool,
     ) -> Result<(), Malformed> {
-        self.keys.clear();
-        self.elements.clear();
+        self.clear();
         loop {
             let key = decoder.key()?;
             if self.keys.last().is_some_and(|(last, _)| *last >= key) {
@@ -106,6 +105,12 @@ impl Parsed {
             }
         }
         Ok(first..self.elements.len())
+    }
+
+    /// Forgets what was read.
+    pub(crate) fn clear(&mut self) {
+        self.keys.clear();
+        self.elements.clear();
     }
 
     /// The keys in ascending order.

@@ -15,6 +15,7 @@ pub(crate) use outbox::Outbox;
 use crate::codec::Malformed;
 use crate::dice::Dice;
 use crate::ids::{Key, NodeId};
+use crate::planted;
 use crate::setup::Setup;
 
 /// Clocks may differ by that much, a day; a frame from further ahead is refused.
@@ -194,7 +195,8 @@ impl Rounds {
 
     /// The neighbour with the greatest weight; among several, each equally likely.
     pub(crate) fn pick_heaviest(&mut self, weight: impl Fn(usize) -> u64) -> Option<usize> {
-        let most = self.neighbours.iter().map(|&slot| weight(slot)).max()?;
+        let weights = || self.neighbours.iter().map(|&slot| weight(slot));
+        let most = planted!("queue-lightest", weights().max(), weights().min())?;
         let heaviest = || self.neighbours.iter().filter(|&&slot| weight(slot) == most);
         let at = self.dice.below(heaviest().count() as u64);
         heaviest().nth(at as usize).copied()
