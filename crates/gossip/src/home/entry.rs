@@ -12,7 +12,7 @@ use crate::home::peers::{Pair, Role};
 use crate::home::rules::{Desktop, SETTLE};
 use crate::home::view::{Silence, View};
 use crate::home::wire::{Announce, DIRECT, Direct, Held, REPORT, Report, Route};
-use crate::ids::{Key, Writer};
+use crate::ids::{Key, NodeId, Writer};
 use crate::planted;
 use crate::replica::Footprint;
 
@@ -166,19 +166,19 @@ impl Entry {
             epoch.publish(is_direct);
         }
         self.view.hear(cx.rules.bucket, self.view.end, cx.now);
-        self.send_report(cx, is_direct);
-        let has_reader = self.pair.nodes().any(|node| node != cx.peers.me());
-        self.settle_at = (has_reader && cx.rules.repeats).then(|| cx.after(SETTLE));
+        self.send_report(cx, is_direct, self.pair.standby);
+        let settles = cx.rules.repeats && self.role(cx) != Role::Home;
+        self.settle_at = settles.then(|| cx.after(SETTLE));
         if is_direct {
             self.tell(cx);
         }
     }
 
-    /// Says again what was last reported.
+    /// Says again to the home what was last reported. The standby does without: both would have to fail for that to matter.
     pub(super) fn settle(&mut self, cx: &mut Desktop) {
         self.settle_at = None;
         if !self.own.sent().is_empty() {
-            self.send_report(cx, false);
+            self.send_report(cx, false, None);
         }
     }
 
@@ -200,7 +200,7 @@ impl Entry {
         self.silence.level() > cx.rules.bucket.grains(share)
     }
 
-    fn send_report(&mut self, cx: &mut Desktop, is_told: bool) {
+    fn send_report(&mut self, cx: &mut Desktop, is_told: bool, standby: Option<NodeId>) {
         let count = self.epoch.as_ref().map(Epoch::told);
         let report = Report {
             key: self.key,
@@ -214,7 +214,8 @@ impl Entry {
         self.version = 2 * sequence;
         let frame = report.write(cx.rules.bucket, encoder);
         let me = cx.peers.me();
-        let readers = self.pair.nodes().filter(|&node| node != me);
+        let readers = std::iter::once(self.pair.home).chain(standby);
+        let readers = readers.filter(|&node| node != me);
         cx.post.send(readers, &frame);
     }
 
