@@ -24,6 +24,7 @@ mod rounds;
 mod segments;
 mod setup;
 mod talk;
+mod windows;
 
 pub use bucket::{BadBucket, Bucket, Mark};
 pub use codec::Malformed;
@@ -32,6 +33,7 @@ pub use ids::{Key, NodeId, Writer};
 pub use kind::{Kind, UnknownKind};
 pub use replica::{Design, Footprint, Replica, Send, Verdict};
 pub use setup::{Knobs, Ratio, Setup};
+pub use windows::{BadWindow, Bounds, Calendar, Shape, Window, WindowReplica};
 
 /// Chooses the wrong expression when the bug of that name is planted, and otherwise the right one.
 #[cfg(feature = "planted")]

@@ -22,7 +22,8 @@ pub(super) struct Cell {
     pub(super) secret: u128,
     /// When that was so.
     pub(super) secret_at: Instant,
-    /// Since when the published level has been above zero, if it is.
+    /// Since when the published level has been above zero; if it is not, when the published backlog changed last, or began to
+    /// be above zero last.
     pub(super) hot: Instant,
     /// The backlog of everything known here.
     pub(super) all: Option<Backlog>,

@@ -9,28 +9,39 @@ use tollgate_limit::{Instant, Span};
 use crate::bucket::{Bucket, Mark};
 use crate::list::{Backlog, Segment};
 use crate::planted;
-use crate::talk::{Known, Pruned};
+use crate::talk::Known;
 
 use super::cell::{Cell, Own};
 use super::rule::Segments;
 
 impl Segments {
-    pub(super) fn prune_cell(&self, cell: &mut Cell, known: &mut Known, now: Instant) -> Pruned {
-        self.refresh(cell, now);
-        let mut is_rewritten = false;
+    /// Forgets what is drained, and what has faded. Whether anything was carried over.
+    pub(super) fn settle_cell(&self, cell: &mut Cell, known: &mut Known, now: Instant) -> bool {
+        let mut is_carried = false;
         if self.is_forgettable(cell, now) {
-            is_rewritten = self.forget(cell, known);
-        } else if self.is_settled(cell, now) {
-            tidy(cell, known);
+            self.refresh(cell, now);
+            is_carried = self.forget(cell, known);
+        }
+        if cell.secret > 0 {
+            self.refresh(cell, now);
         }
         if cell.secret == 0 && !self.is_public(cell, now) {
             self.drop_secret(cell, known);
         }
-        let is_empty = cell.own.is_empty() && known.is_empty();
-        Pruned {
-            next: (!is_empty).then(|| self.next_prune(cell, now)),
-            is_rewritten,
+        is_carried
+    }
+
+    pub(super) fn prune_cell(
+        &self,
+        cell: &mut Cell,
+        known: &mut Known,
+        now: Instant,
+    ) -> Option<Instant> {
+        if self.is_settled(cell, now) {
+            tidy(cell, known);
         }
+        let is_empty = cell.own.is_empty() && known.is_empty();
+        (!is_empty).then(|| self.next_prune(cell, now))
     }
 
     /// How long it takes for that many secret grains to fade.
@@ -40,17 +51,20 @@ impl Segments {
         self.bucket.time_for(whole)
     }
 
-    /// The published level has been zero for the time of grace.
+    /// The published level has been zero for the time of grace. What is heard late has its time of grace from then on, for
+    /// there may be more to come: lists that are drained each by itself can be a backlog together.
     fn is_forgettable(&self, cell: &Cell, now: Instant) -> bool {
-        let graced = |public: Backlog| {
-            let end = self.bucket.instant(public.end);
+        let is_over = |public: Backlog| {
+            let now = self.bucket.mark(now);
+            let grace = u64::try_from(self.grace.as_nanos()).unwrap_or(u64::MAX);
+            let grace = self.bucket.refilled(grace);
             planted!(
                 "segments-forget-early",
-                end.saturating_add(self.grace) <= now,
-                end <= now.saturating_add(self.grace)
+                public.end.plus(grace) <= now,
+                public.end <= now.plus(grace)
             )
         };
-        cell.public.is_some_and(graced)
+        cell.public.is_some_and(is_over) && cell.hot.saturating_add(self.grace) <= now
     }
 
     /// The key is hot, and everybody has had the time of grace to answer the first news of it.
@@ -110,7 +124,8 @@ impl Segments {
         let Some(public) = cell.public else {
             return faded();
         };
-        let drained = self.bucket.instant(public.end).saturating_add(self.grace);
+        let drained = self.bucket.instant(public.end).max(cell.hot);
+        let drained = drained.saturating_add(self.grace);
         let settled = cell.hot.max(public.start).saturating_add(self.grace);
         let mut next = drained;
         if settled > now {

@@ -8,7 +8,7 @@ use crate::bucket::{Bucket, Mark};
 use crate::list::{Backlog, Segment};
 use crate::planted;
 use crate::setup::{Ratio, Setup};
-use crate::talk::{Known, News, Pruned, Rule, Taken};
+use crate::talk::{Known, News, Rule, Taken};
 
 use super::cell::Cell;
 
@@ -137,6 +137,10 @@ impl Rule for Segments {
         Cell::new(now)
     }
 
+    fn settle(&self, cell: &mut Cell, known: &mut Known, now: Instant) -> bool {
+        self.settle_cell(cell, known, now)
+    }
+
     fn accept(&self, cell: &mut Cell, known: &Known, taken: Taken) {
         let Taken { cost, now } = taken;
         self.refresh(cell, now);
@@ -150,11 +154,12 @@ impl Rule for Segments {
     fn learn(&self, cell: &mut Cell, known: &Known, news: News<'_>) -> bool {
         self.refresh(cell, news.now);
         let was_public = self.is_public(cell, news.now);
+        let before = cell.public;
         self.apply(cell, known, news);
         let told = self.bucket.grains(news.told);
         cell.secret = cell.secret.saturating_sub(told);
         let wakes = !was_public && self.is_public(cell, news.now);
-        if wakes {
+        if !was_public && cell.public != before {
             cell.hot = news.now;
         }
         planted!("segments-no-flush", wakes, false)
@@ -191,7 +196,7 @@ impl Rule for Segments {
         }
         cell.secret = 0;
         cell.public = cell.all;
-        if !was_public && self.is_public(cell, now) {
+        if !was_public {
             cell.hot = now;
         }
         cell.whole()
@@ -205,7 +210,7 @@ impl Rule for Segments {
         cell.told()
     }
 
-    fn prune(&self, cell: &mut Cell, known: &mut Known, now: Instant) -> Pruned {
+    fn prune(&self, cell: &mut Cell, known: &mut Known, now: Instant) -> Option<Instant> {
         self.prune_cell(cell, known, now)
     }
 
@@ -231,8 +236,13 @@ impl Rule for Segments {
         ahead > 0 && lacking.saturating_mul(2) > self.bucket.grains(1)
     }
 
-    fn life(&self, secret: u64) -> Span {
-        self.fading(self.bucket.grains(secret))
+    fn keep_until(&self, secret: u64, now: Instant) -> Instant {
+        now.saturating_add(self.fading(self.bucket.grains(secret)))
+    }
+
+    /// Nothing fades while the key is hot.
+    fn holds_copies(&self, cell: &Cell, now: Instant) -> bool {
+        self.is_public(cell, now)
     }
 
     fn bytes(&self, cell: &Cell) -> u64 {

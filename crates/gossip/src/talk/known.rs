@@ -138,6 +138,11 @@ impl Known {
         }
     }
 
+    /// Drops entries whose lists are empty.
+    pub(crate) fn drop_empty(&mut self) {
+        self.entries.retain(|entry| !entry.list.is_empty());
+    }
+
     pub(crate) fn version(&self, writer: Writer) -> Option<u64> {
         let at = self
             .entries

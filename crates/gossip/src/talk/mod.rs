@@ -27,7 +27,7 @@ use self::repair::Repair;
 
 pub(crate) use self::frame::{COUNT_MAX, Entry, Frame};
 pub(crate) use self::known::Known;
-pub(crate) use self::rule::{News, Pruned, Rule, Taken};
+pub(crate) use self::rule::{News, Rule, Taken};
 
 /// Keys remembered at most. Beyond that what is admitted or heard about further ones is not counted.
 const KEYS_MAX: usize = 1 << 20;
@@ -273,9 +273,13 @@ impl<R: Rule> Talk<R> {
         }
         let record = self.keys.get_mut(&key)?;
         let before = self.rule.bytes(&record.cell) + record.known.bytes();
+        let is_rewritten = self.rule.settle(&mut record.cell, &mut record.known, now);
         let result = change(&self.rule, record);
         self.bytes += self.rule.bytes(&record.cell) + record.known.bytes();
         self.bytes -= before;
+        if let Some(unkept) = self.unkept.as_mut().filter(|_| is_rewritten) {
+            unkept.insert(key);
+        }
         Some(result)
     }
 
@@ -308,19 +312,15 @@ impl<R: Rule> Talk<R> {
     fn prune_due(&mut self, now: Instant) {
         while let Some(&(due, key)) = self.due.first().filter(|&&(due, _)| due <= now) {
             self.due.remove(&(due, key));
-            let pruned = self.change(key, now, |rule, record| {
+            let next = self.change(key, now, |rule, record| {
                 rule.prune(&mut record.cell, &mut record.known, now)
             });
-            let Some(pruned) = pruned else { continue };
-            match (pruned.next, self.keys.get_mut(&key)) {
+            match (next.flatten(), self.keys.get_mut(&key)) {
                 (Some(next), Some(record)) => {
                     record.due = next.max(now.saturating_add(PRUNE_EVERY));
                     self.due.insert((record.due, key));
                 }
                 _ => self.remove(key),
-            }
-            if let Some(unkept) = self.unkept.as_mut().filter(|_| pruned.is_rewritten) {
-                unkept.insert(key);
             }
         }
     }
@@ -370,17 +370,18 @@ impl<R: Rule> Talk<R> {
             if version >= Some(copied.entry.version) {
                 continue;
             }
-            let due = now.saturating_add(self.rule.life(copied.secret));
+            let due = self.rule.keep_until(copied.secret, now);
             self.kept.keep(from, copied, due);
         }
     }
 
-    /// Drops copies that their writers have faded; a writer fades nothing while the key is hot.
+    /// Drops copies that their writers have dropped by now.
     fn drop_old_copies(&mut self, now: Instant) {
         while let Some((key, writer, secret)) = self.kept.pop_due(now) {
             let cell = self.keys.get(&key).map(|record| &record.cell);
-            if cell.is_some_and(|cell| self.rule.is_hot(cell, now)) {
-                let due = now.saturating_add(self.rule.life(secret).max(PRUNE_EVERY));
+            if cell.is_some_and(|cell| self.rule.holds_copies(cell, now)) {
+                let soon = now.saturating_add(PRUNE_EVERY);
+                let due = self.rule.keep_until(secret, now).max(soon);
                 self.kept.delay(key, writer, due);
             } else {
                 self.kept.remove(key, writer);

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use tollgate_limit::{Instant, Span};
+use tollgate_limit::Instant;
 
 use crate::list::Segment;
 
@@ -20,6 +20,10 @@ pub(crate) trait Rule: fmt::Debug {
 
     /// The cell of a key that was not heard of.
     fn fresh(&self, now: Instant) -> Self::Cell;
+
+    /// Forgets what is over by now, before anything else is looked at: what a node knows must not depend on when it was
+    /// pruned last. Whether unpublished counts were written in another form, so that copies of them are out of date.
+    fn settle(&self, cell: &mut Self::Cell, known: &mut Known, now: Instant) -> bool;
 
     /// Counts what was admitted here.
     fn accept(&self, cell: &mut Self::Cell, known: &Known, taken: Taken);
@@ -45,8 +49,8 @@ pub(crate) trait Rule: fmt::Debug {
     /// The part of it that is published.
     fn told(&self, cell: &Self::Cell) -> Vec<Segment>;
 
-    /// Drops what no decision needs.
-    fn prune(&self, cell: &mut Self::Cell, known: &mut Known, now: Instant) -> Pruned;
+    /// Drops what no decision needs; when to do so next, or `None` if nothing is left.
+    fn prune(&self, cell: &mut Self::Cell, known: &mut Known, now: Instant) -> Option<Instant>;
 
     /// Whether what is published still counts.
     fn is_hot(&self, cell: &Self::Cell, now: Instant) -> bool;
@@ -57,8 +61,11 @@ pub(crate) trait Rule: fmt::Debug {
     /// Whether a node with that number knows more.
     fn is_behind(&self, cell: Option<&Self::Cell>, check: u32, now: Instant) -> bool;
 
-    /// How long a copy of that many unpublished tokens is worth keeping.
-    fn life(&self, secret: u64) -> Span;
+    /// Until when a copy of that many unpublished tokens is worth keeping, if the key does not change.
+    fn keep_until(&self, secret: u64, now: Instant) -> Instant;
+
+    /// Whether copies stay as they are for now, however old.
+    fn holds_copies(&self, cell: &Self::Cell, now: Instant) -> bool;
 
     /// Bytes of a cell, its key included.
     fn bytes(&self, cell: &Self::Cell) -> u64;
@@ -79,13 +86,4 @@ pub(crate) struct News<'a> {
     /// Tokens that were thought untold and are known to others after all.
     pub(crate) told: u64,
     pub(crate) now: Instant,
-}
-
-/// What pruning left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pruned {
-    /// When to prune next; `None` if nothing is left.
-    pub(crate) next: Option<Instant>,
-    /// Whether unpublished counts were written in another form, so that copies of them are out of date.
-    pub(crate) is_rewritten: bool,
 }
