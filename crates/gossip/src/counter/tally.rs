@@ -210,3 +210,87 @@ fn total(entries: &[Entry]) -> u64 {
         .iter()
         .fold(0, |sum: u64, entry| sum.saturating_add(entry.count))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rules() -> Rules {
+        Rules {
+            bucket: Bucket::new(5, 3, 10_000_000_000).unwrap(),
+            fixed: true,
+        }
+    }
+
+    fn tally() -> impl Strategy<Value = Tally> {
+        let entries = prop::collection::btree_map(0_u16..6, 1_u64..4, 1..6);
+        // Few instants and limits, so that ties at a common instant are frequent.
+        (entries, 0_u64..4, 0_u128..4).prop_map(|(entries, seconds, tokens)| {
+            let entries: Vec<_> = entries
+                .into_iter()
+                .map(|(who, count)| Entry { who, count })
+                .collect();
+            Tally::copy(Heard {
+                allowance: Allowance {
+                    limit: tokens * 3_000_000_000,
+                    instant: Instant::from_nanos(seconds * 1_000_000_000),
+                },
+                entries: &entries,
+            })
+        })
+    }
+
+    fn merged(mut into: Tally, other: &Tally) -> Tally {
+        into.merge(
+            Heard {
+                allowance: other.allowance,
+                entries: &other.entries,
+            },
+            rules(),
+        );
+        into
+    }
+
+    fn known(tally: &Tally) -> (Allowance, Vec<Entry>, u64) {
+        (tally.allowance, tally.entries.clone(), tally.consumed)
+    }
+
+    proptest! {
+        #[test]
+        fn a_fixed_merge_is_a_join(a in tally(), b in tally(), c in tally()) {
+            let ab = merged(a.clone(), &b);
+            prop_assert_eq!(known(&ab), known(&merged(b.clone(), &a)));
+            prop_assert_eq!(known(&merged(ab.clone(), &c)), known(&merged(a.clone(), &merged(b, &c))));
+            prop_assert_eq!(known(&merged(ab.clone(), &a)), known(&ab));
+            prop_assert_eq!(known(&merged(a.clone(), &a)), known(&a));
+        }
+
+        #[test]
+        fn only_what_changed_is_news(a in tally(), b in tally()) {
+            let before = known(&a);
+            let mut after = a;
+            let news = after.merge(Heard { allowance: b.allowance, entries: &b.entries }, rules());
+            prop_assert_eq!(news, known(&after) != before);
+        }
+    }
+
+    #[test]
+    fn as_printed_every_idle_time_adds_to_the_limit() {
+        let fixed = rules();
+        let printed = Rules {
+            fixed: false,
+            ..fixed
+        };
+        for (rules, tokens) in [(printed, 4 * 5), (fixed, 1 + 5)] {
+            let mut tally = Tally::new(rules, Instant::from_nanos(0));
+            tally.consume(0, 1);
+            for hours in 1..4 {
+                tally.refill(rules, Instant::from_nanos(hours * 3_600_000_000_000));
+            }
+            assert_eq!(tally.allowance.limit, rules.bucket.grains(tokens));
+            assert_eq!(tally.level(rules), 0);
+        }
+    }
+}

@@ -334,3 +334,107 @@ impl Line {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const STEP: u128 = 10;
+
+    fn heard() -> impl Strategy<Value = Vec<Heard>> {
+        prop::collection::btree_map((0_u64..8, 0_u16..3), 1_u128..60, 1..8).prop_map(|elements| {
+            elements
+                .into_iter()
+                .map(|((birth, node), death)| Heard {
+                    id: Id::new(birth, node),
+                    death: Mark(death),
+                })
+                .collect()
+        })
+    }
+
+    /// A line that heard all that, one after the other.
+    fn line_of(parts: &[Vec<Heard>]) -> Vec<(Id, Mark)> {
+        let (mut line, mut counts, all) = (Line::default(), Counts::default(), Bits::default());
+        for part in parts {
+            let mut change = Change {
+                step: STEP,
+                now: Mark(0),
+                all: &all,
+                counts: &mut counts,
+            };
+            line.absorb(part, 0, &mut change);
+        }
+        line.elements
+            .iter()
+            .map(|element| (element.id, element.death))
+            .collect()
+    }
+
+    /// The same, slowly: the greatest death of each, then each a step after the one before.
+    fn model_of(parts: &[Vec<Heard>]) -> Vec<(Id, Mark)> {
+        let mut deaths = BTreeMap::<Id, Mark>::new();
+        for told in parts.iter().flatten() {
+            let death = deaths.entry(told.id).or_insert(told.death);
+            *death = told.death.max(*death);
+        }
+        let mut least = Mark(0);
+        for death in deaths.values_mut() {
+            *death = least.max(*death);
+            least = death.plus(STEP);
+        }
+        deaths.into_iter().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_and_number_of_hearings_gives_one_line(
+            parts in prop::collection::vec(heard(), 1..6),
+            again in prop::collection::vec(0_usize..6, 0..6),
+        ) {
+            let wanted = model_of(&parts);
+            prop_assert_eq!(&line_of(&parts), &wanted);
+            let mut other: Vec<_> = parts.iter().rev().cloned().collect();
+            other.extend(again.iter().filter_map(|&at| parts.get(at).cloned()));
+            prop_assert_eq!(&line_of(&other), &wanted);
+            // Relayed by another line, and grouped otherwise.
+            let (left, right) = parts.split_at(parts.len() / 2);
+            let relay: Vec<_> = line_of(right)
+                .into_iter()
+                .map(|(id, death)| Heard { id, death })
+                .collect();
+            let mut grouped = left.to_vec();
+            grouped.push(relay);
+            prop_assert_eq!(&line_of(&grouped), &wanted);
+        }
+
+        #[test]
+        fn what_waits_is_counted(
+            parts in prop::collection::vec((heard(), 0_usize..3, 0_u128..80), 1..8),
+        ) {
+            let (mut line, mut counts) = (Line::default(), Counts::default());
+            let mut all = Bits::default();
+            (0..3).for_each(|slot| all.insert(slot));
+            let mut now = Mark(0);
+            for (at, (part, from, time)) in parts.iter().enumerate() {
+                now = now.max(Mark(*time));
+                let mut change = Change { step: STEP, now, all: &all, counts: &mut counts };
+                line.absorb(part, *from, &mut change);
+                line.bear(Id::new(now.0 as u64 / 8, 3 + at as u16), &mut change);
+                line.refill(5, &mut change);
+                if at % 3 == 2 {
+                    line.take_waiting(*from, &mut counts);
+                }
+                let counted: Vec<_> = (0..3).map(|slot| line.waiting_for(slot).count() as u64).collect();
+                prop_assert_eq!(counted.iter().sum::<u64>(), counts.total);
+                prop_assert!(counts.elements.iter().eq(counted.iter().take(counts.elements.len())));
+                prop_assert!(line.elements.is_sorted_by(|a, b| a.id < b.id && a.death.plus(STEP) <= b.death));
+                prop_assert!(line.waiting_for(0).all(|element| element.death > now));
+            }
+        }
+    }
+}

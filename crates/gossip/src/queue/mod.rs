@@ -263,7 +263,8 @@ impl Queue {
         let line = self.lines.entry(key).or_default();
         let rest = cost.saturating_sub(line.paid);
         let elements = rest.div_ceil(self.rules.unit);
-        line.paid = line.paid.saturating_sub(cost) + (elements * self.rules.unit - rest);
+        let unused = (self.rules.unit - rest % self.rules.unit) % self.rules.unit;
+        line.paid = line.paid.saturating_sub(cost) + unused;
         elements
     }
 }
