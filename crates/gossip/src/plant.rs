@@ -13,6 +13,12 @@ pub const NAMES: &[&str] = &[
     "counter-common",
     "counter-instant",
     "counter-max",
+    "home-count",
+    "home-half",
+    "home-own-report",
+    "home-refresh",
+    "home-register",
+    "home-share",
     "queue-birth",
     "queue-chain",
     "queue-frequency",
@@ -26,6 +32,8 @@ pub const NAMES: &[&str] = &[
     "segments-no-carry",
     "segments-no-flush",
     "segments-share-one-more",
+    "windows-drop-the-current",
+    "windows-share-one-more",
 ];
 
 /// Plants the bug of that name for the rest of the process; `false` if there is none such or one is planted already.

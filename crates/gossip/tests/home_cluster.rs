@@ -1,86 +1,12 @@
 //! Small clusters of `home` under random traffic and faults, judged by a bucket that saw everything.
 
+#![allow(clippy::cast_possible_truncation, reason = "there are few nodes")]
+
 mod home_world;
 
+use home_world::random::random_world;
 use home_world::{Dice, Event, Law, MS, Net, World};
 use tollgate_gossip::{Knobs, Ratio};
-use tollgate_limit::Span;
-
-fn span_ms(millis: u64) -> Span {
-    Span::from_nanos(u128::from(millis * MS))
-}
-
-/// A random cluster with everything that can go wrong, and an hour or less of traffic.
-fn random_world(seed: u64) -> World {
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9).wrapping_add(17));
-    let nodes = 2 + dice.below(7) as u16;
-    let law = Law {
-        burst: [3, 10, 30, 100][dice.below(4) as usize],
-        tokens: [1, 3, 7, 50][dice.below(4) as usize],
-        per_ns: [1_000_000_000, 7_000_000_000, 10_000_000_000][dice.below(3) as usize],
-    };
-    let delay = dice.below(81);
-    let faulty = dice.below(3) > 0;
-    let odds = |dice: &mut Dice| if faulty { dice.below(301) } else { 0 };
-    let net = Net {
-        delay_ms: delay,
-        jitter_ms: if faulty { dice.below(101) } else { 0 },
-        loss: odds(&mut dice),
-        doubles: odds(&mut dice),
-    };
-    let knobs = Knobs {
-        delay: span_ms([delay, delay, 0, 5][dice.below(4) as usize]),
-        beta: [None, Some(Ratio::new(1, 1)), Some(Ratio::new(0, 1))][dice.below(3) as usize],
-        fade: Ratio::new([0, 1, 1, 4][dice.below(4) as usize], 4),
-        grace: span_ms([3000, 3000, 500][dice.below(3) as usize]),
-        buddy: dice.below(4) > 0,
-        standby: dice.below(4) > 0,
-        repeat: dice.below(4) > 0,
-        direct: [Some(0), Some(1), Some(1), Some(5), Some(20), None][dice.below(6) as usize],
-        tree: [None, None, Some(2), Some(4)][dice.below(4) as usize],
-        ..Knobs::default()
-    };
-    let mut world = World::new(nodes, law, knobs, net, seed);
-    traffic(&mut world, &mut dice, nodes);
-    faults(&mut world, &mut dice, nodes);
-    world
-}
-
-/// Bursts and drips around the refill rate, on one or two keys.
-fn traffic(world: &mut World, dice: &mut Dice, nodes: u16) {
-    let token_ns = world.law.per_ns / world.law.tokens;
-    let mut at = world.now;
-    let end = at + 60_000 * MS;
-    let keys = 1 + dice.below(2);
-    let costs = 1 + dice.below(3) * dice.below(2);
-    for _ in 0..1500 {
-        let pace = [token_ns / 20, token_ns / 3, token_ns, 3 * token_ns][dice.below(4) as usize];
-        at += if dice.below(40) == 0 {
-            dice.below(world.law.burst * token_ns / 2)
-        } else {
-            dice.below(pace.min(2_000 * MS))
-        };
-        if at > end {
-            break;
-        }
-        let event = Event::Request {
-            node: dice.below(u64::from(nodes)) as u16,
-            key: u128::from(dice.below(keys)),
-            cost: 1 + dice.below(costs),
-        };
-        world.at(at, event);
-    }
-}
-
-fn faults(world: &mut World, dice: &mut Dice, nodes: u16) {
-    for _ in 0..dice.below(4) {
-        let node = dice.below(u64::from(nodes)) as u16;
-        let at = world.now + dice.below(40_000) * MS;
-        let lasting = [0, 300, 5_000, 15_000][dice.below(4) as usize];
-        world.at(at, Event::Crash { node });
-        world.at(at + lasting * MS, Event::Restart { node });
-    }
-}
 
 #[test]
 fn nobody_is_rejected_while_the_bucket_that_saw_everything_has_room() {
@@ -117,53 +43,51 @@ fn pick(routing: Routing, step: u64, nodes: u64, dice: &mut Dice) -> u16 {
     node as u16
 }
 
+/// One key on a few nodes, with strict shares and messages that take no time.
+fn strict_world(seed: u64, routing: Routing) -> (World, u64) {
+    let mut dice = Dice(seed * 31 + 5);
+    let nodes = 2 + dice.below(6);
+    let law = Law {
+        burst: [5, 20, 60, 200][dice.below(4) as usize],
+        tokens: [1, 3][dice.below(2) as usize],
+        per_ns: [1_000_000_000, 7_000_000_000][dice.below(2) as usize],
+    };
+    let knobs = Knobs {
+        beta: Some(Ratio::new(1, 1)),
+        fade: Ratio::new(0, 1),
+        direct: [Some(0), Some(1), Some(4), None][dice.below(4) as usize],
+        ..Knobs::default()
+    };
+    let mut world = World::new(nodes as u16, law, knobs, Net::default(), seed);
+    let token_ns = law.per_ns / law.tokens;
+    let mut at = world.now;
+    for step in 0..400 {
+        let pace = [token_ns / 30, token_ns / 3, token_ns][dice.below(3) as usize];
+        at += if dice.below(60) == 0 {
+            dice.below(law.burst * token_ns)
+        } else {
+            dice.below(pace)
+        };
+        let node = pick(routing, step, nodes, &mut dice);
+        let (key, cost) = (1, 1);
+        world.at(at, Event::Request { node, key, cost });
+    }
+    (world, at + 1)
+}
+
 #[test]
 fn strict_shares_and_instant_messages_decide_like_one_bucket_for_any_routing() {
+    let routings = [
+        Routing::Random,
+        Routing::Sticky,
+        Routing::RoundRobin,
+        Routing::Skewed,
+    ];
     for seed in 0..300 {
-        for routing in [
-            Routing::Random,
-            Routing::Sticky,
-            Routing::RoundRobin,
-            Routing::Skewed,
-        ] {
-            let mut dice = Dice(seed * 31 + 5);
-            let nodes = 2 + dice.below(6);
-            let law = Law {
-                burst: [5, 20, 60, 200][dice.below(4) as usize],
-                tokens: [1, 3][dice.below(2) as usize],
-                per_ns: [1_000_000_000, 7_000_000_000][dice.below(2) as usize],
-            };
-            let knobs = Knobs {
-                beta: Some(Ratio::new(1, 1)),
-                fade: Ratio::new(0, 1),
-                direct: [Some(0), Some(1), Some(4), None][dice.below(4) as usize],
-                ..Knobs::default()
-            };
-            let mut world = World::new(nodes as u16, law, knobs, Net::default(), seed);
-            let token_ns = law.per_ns / law.tokens;
-            let mut at = world.now;
-            for step in 0..400 {
-                let pace = [token_ns / 30, token_ns / 3, token_ns][dice.below(3) as usize];
-                at += if dice.below(60) == 0 {
-                    dice.below(law.burst * token_ns)
-                } else {
-                    dice.below(pace)
-                };
-                let node = pick(routing, step, nodes, &mut dice);
-                world.at(
-                    at,
-                    Event::Request {
-                        node,
-                        key: 1,
-                        cost: 1,
-                    },
-                );
-            }
-            world.run(at + 1);
-            assert_eq!(
-                world.wrong, 0,
-                "seed {seed}, {routing:?}, {law:?}, {nodes} nodes"
-            );
+        for routing in routings {
+            let (mut world, end) = strict_world(seed, routing);
+            world.run(end);
+            assert_eq!(world.wrong, 0, "seed {seed}, {routing:?}");
         }
     }
 }

@@ -2,6 +2,14 @@
 //!
 //! Shares no code with what it judges: the judge is the textbook bucket in whole nanoseconds times refill.
 
+#![allow(
+    dead_code,
+    clippy::cast_possible_truncation,
+    reason = "each test uses a part of it; there are few nodes"
+)]
+
+pub(crate) mod random;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_gossip::{Bucket, Key, Kind, Knobs, NodeId, Replica, Setup, Verdict, Writer};
@@ -9,10 +17,10 @@ use tollgate_limit::{Instant, Span};
 
 /// Numbers from a seed.
 #[derive(Clone)]
-pub struct Dice(pub u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    pub fn roll(&mut self) -> u64 {
+    pub(crate) fn roll(&mut self) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -21,24 +29,24 @@ impl Dice {
         x ^ (x >> 29)
     }
 
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.roll() % bound.max(1)
     }
 }
 
-pub const MS: u64 = 1_000_000;
+pub(crate) const MS: u64 = 1_000_000;
 
 /// The network between nodes: one-way delay, jitter, and odds of a thousand.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Net {
-    pub delay_ms: u64,
-    pub jitter_ms: u64,
-    pub loss: u64,
-    pub doubles: u64,
+pub(crate) struct Net {
+    pub(crate) delay_ms: u64,
+    pub(crate) jitter_ms: u64,
+    pub(crate) loss: u64,
+    pub(crate) doubles: u64,
 }
 
 #[derive(Clone, Debug)]
-pub enum Event {
+pub(crate) enum Event {
     Request { node: u16, key: u128, cost: u64 },
     Frame { from: u16, to: u16, bytes: Vec<u8> },
     Crash { node: u16 },
@@ -46,18 +54,35 @@ pub enum Event {
     Members { node: u16 },
 }
 
+/// What a node says of a key; greater is more room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Known {
+    Wait(std::cmp::Reverse<u128>),
+    Left(u64),
+}
+
+/// Plants the bug that `TOLLGATE_PLANTED` names, in builds that can.
+pub(crate) fn plant() {
+    #[cfg(feature = "planted")]
+    {
+        #[allow(clippy::disallowed_methods, reason = "says which bug to plant")]
+        let name = std::env::var("TOLLGATE_PLANTED").unwrap_or_default();
+        tollgate_gossip::plant::set(&name);
+    }
+}
+
 /// A bucket that sees every admission.
 #[derive(Clone, Copy, Default)]
-pub struct Judge {
+pub(crate) struct Judge {
     end: u128,
 }
 
 /// What the bucket is, in the judge's own numbers: `tokens` in `per_ns`.
 #[derive(Clone, Copy, Debug)]
-pub struct Law {
-    pub burst: u64,
-    pub tokens: u64,
-    pub per_ns: u64,
+pub(crate) struct Law {
+    pub(crate) burst: u64,
+    pub(crate) tokens: u64,
+    pub(crate) per_ns: u64,
 }
 
 impl Law {
@@ -68,45 +93,46 @@ impl Law {
     }
 
     /// Whether the bucket that saw everything has room for that much.
-    pub fn has_room(self, judge: Judge, cost: u64, now: u64) -> bool {
+    pub(crate) fn has_room(self, judge: Judge, cost: u64, now: u64) -> bool {
         let token = u128::from(self.per_ns);
         self.level(judge, now) + u128::from(cost) * token <= u128::from(self.burst) * token
     }
 
-    pub fn admit(self, judge: &mut Judge, cost: u64, now: u64) {
+    pub(crate) fn admit(self, judge: &mut Judge, cost: u64, now: u64) {
         let now = u128::from(now) * u128::from(self.tokens);
         judge.end = judge.end.max(now) + u128::from(cost) * u128::from(self.per_ns);
     }
 }
 
-pub struct World {
-    pub law: Law,
-    pub knobs: Knobs,
-    pub net: Net,
-    pub now: u64,
-    pub nodes: Vec<Option<Replica>>,
+pub(crate) struct World {
+    pub(crate) law: Law,
+    pub(crate) knobs: Knobs,
+    pub(crate) net: Net,
+    pub(crate) now: u64,
+    pub(crate) nodes: Vec<Option<Replica>>,
     writers: Vec<u16>,
     next_writer: u16,
     queue: BTreeMap<(u64, u64), Event>,
     count: u64,
-    pub dice: Dice,
+    pub(crate) dice: Dice,
     judges: BTreeMap<u128, Judge>,
     centrals: BTreeMap<u128, Judge>,
-    pub sent: u64,
+    pub(crate) sent: u64,
     /// Rejections of requests the bucket that saw everything had room for.
-    pub false_rejections: u64,
+    pub(crate) false_rejections: u64,
     /// Decisions that one bucket in the place of all nodes would have taken otherwise.
-    pub wrong: u64,
-    pub rejected: u64,
-    /// Every frame ever sent, for tests that replay them.
-    pub keeps_frames: bool,
-    pub frames: Vec<(u16, u16, Vec<u8>)>,
-    /// The least tokens each node has seen left of each key at this instant.
-    pub down: BTreeSet<u16>,
+    pub(crate) wrong: u64,
+    pub(crate) rejected: u64,
+    /// Every frame ever sent with its sender and receiver, for tests that replay them.
+    pub(crate) frames: Option<Vec<(u16, u16, Vec<u8>)>>,
+    /// Whether every event is followed by a look whether any node's end fell.
+    pub(crate) watches_ends: bool,
+    down: BTreeSet<u16>,
 }
 
 impl World {
-    pub fn new(nodes: u16, law: Law, knobs: Knobs, net: Net, seed: u64) -> Self {
+    pub(crate) fn new(nodes: u16, law: Law, knobs: Knobs, net: Net, seed: u64) -> Self {
+        plant();
         let mut world = Self {
             law,
             knobs,
@@ -124,8 +150,8 @@ impl World {
             false_rejections: 0,
             wrong: 0,
             rejected: 0,
-            keeps_frames: false,
-            frames: Vec::new(),
+            frames: None,
+            watches_ends: false,
             down: BTreeSet::new(),
         };
         for node in 0..nodes {
@@ -151,13 +177,13 @@ impl World {
         Replica::new(Kind::Home, setup)
     }
 
-    pub fn at(&mut self, time: u64, event: Event) {
+    pub(crate) fn at(&mut self, time: u64, event: Event) {
         self.count += 1;
         self.queue.insert((time, self.count), event);
     }
 
     /// Runs until that time.
-    pub fn run(&mut self, until: u64) {
+    pub(crate) fn run(&mut self, until: u64) {
         loop {
             let event = self.queue.first_key_value().map(|(&(at, _), _)| at);
             let timer = self.timer();
@@ -168,7 +194,9 @@ impl World {
             self.now = self.now.max(next);
             if event == Some(next) {
                 let (_, event) = self.queue.pop_first().unwrap();
+                let before = self.ends();
                 self.carry_out(event);
+                self.compare(&before);
             } else if let Some((_, node)) = timer {
                 let now = Instant::from_nanos(self.now);
                 if let Some(replica) = &mut self.nodes[node] {
@@ -178,6 +206,42 @@ impl World {
             }
         }
         self.now = self.now.max(until);
+    }
+
+    /// What every node knows of the first two keys, with the boot that knows it.
+    fn ends(&mut self) -> Vec<(u16, Known)> {
+        if !self.watches_ends {
+            return Vec::new();
+        }
+        let mut ends = Vec::new();
+        for node in 0..self.nodes.len() {
+            for key in 0..2 {
+                let boot = self.writers[node];
+                ends.extend(self.known(node, key).map(|known| (boot, known)));
+            }
+        }
+        ends
+    }
+
+    fn compare(&mut self, before: &[(u16, Known)]) {
+        let after = self.ends();
+        if before.len() == after.len() {
+            for (before, after) in before.iter().zip(after) {
+                let is_same_boot = before.0 == after.0;
+                assert!(!is_same_boot || before.1 >= after.1, "an end fell");
+            }
+        }
+    }
+
+    /// What a node would answer now, without counting anything.
+    pub(crate) fn known(&mut self, node: usize, key: u128) -> Option<Known> {
+        let now = Instant::from_nanos(self.now);
+        let replica = self.nodes[node].as_mut()?;
+        Some(match replica.handle_request(Key(key), 0, now) {
+            Verdict::Allow { remaining, .. } => Known::Left(remaining),
+            Verdict::Deny { retry_after } => Known::Wait(std::cmp::Reverse(retry_after.as_nanos())),
+            Verdict::Never => panic!("a bucket of nothing"),
+        })
     }
 
     fn timer(&self) -> Option<(u64, usize)> {
@@ -275,8 +339,8 @@ impl World {
             self.sent += 1;
             let from = node as u16;
             let bytes = send.frame.to_vec();
-            if self.keeps_frames {
-                self.frames.push((from, send.to.0, bytes.clone()));
+            if let Some(frames) = &mut self.frames {
+                frames.push((from, send.to.0, bytes.clone()));
             }
             self.post(from, send.to.0, bytes);
         }
