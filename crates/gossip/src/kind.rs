@@ -89,9 +89,9 @@ impl Kind {
     pub(crate) fn build(self, setup: Setup) -> Box<dyn Design> {
         match self {
             Self::Local => Box::new(Alone::new(setup.bucket)),
-            Self::Counter => counter::build(setup, false),
-            Self::CounterFixed => counter::build(setup, true),
-            Self::Queue { freq, linf } => queue::build(setup, freq, linf),
+            Self::Counter => counter::build(&setup, false),
+            Self::CounterFixed => counter::build(&setup, true),
+            Self::Queue { freq, linf } => queue::build(&setup, freq, linf),
             Self::Segments => segments::build(&setup),
             Self::Home => home::build(setup),
         }

@@ -1,6 +1,12 @@
 //! Counters and queues from outside: one node against the plain arrival-time rule, small clusters with instant
 //! messages, and frames that a stranger sends.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a broken set-up must stop the test, and its numbers are small"
+)]
+
 use proptest::prelude::*;
 use tollgate_gossip::{Bucket, Key, Kind, Knobs, NodeId, Replica, Setup, Verdict, Writer};
 use tollgate_limit::{Instant, Span};

@@ -37,8 +37,8 @@ const KIND_PRINTED: u8 = 1;
 const KIND_FIXED: u8 = 2;
 
 /// A node's part; `fixed` clamps the limit and compares limits at a common instant.
-pub(crate) fn build(setup: Setup, fixed: bool) -> Box<dyn Design> {
-    Box::new(Counter::new(&setup, fixed))
+pub(crate) fn build(setup: &Setup, fixed: bool) -> Box<dyn Design> {
+    Box::new(Counter::new(setup, fixed))
 }
 
 /// A node's part.

@@ -81,7 +81,7 @@ impl Id {
     }
 
     /// The birth in units.
-    pub(crate) fn birth(self) -> u64 {
+    fn birth(self) -> u64 {
         self.0 >> 16
     }
 
@@ -90,8 +90,18 @@ impl Id {
         self.birth() * Self::UNIT_NS
     }
 
+    /// Eight bytes: the birth in six, the node in two.
+    pub(crate) fn to_bytes(self) -> [u8; 8] {
+        self.0.rotate_right(16).to_le_bytes()
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; 8]) -> Self {
+        Self(u64::from_le_bytes(bytes).rotate_left(16))
+    }
+
     pub(crate) fn node(self) -> u16 {
-        self.0 as u16
+        let [low, high, ..] = self.0.to_le_bytes();
+        u16::from_le_bytes([low, high])
     }
 }
 
@@ -195,16 +205,15 @@ impl Line {
     /// Moves deaths after `from` so that each is a step after the one before.
     fn chain(&mut self, from: usize, change: &mut Change<'_>) {
         let mut elements = self.elements.iter_mut().skip(from);
-        let Some(mut last) = elements.next().map(|element| element.death) else {
+        let Some(mut before) = elements.next().map(|element| element.death) else {
             return;
         };
         for element in elements {
-            let least = last.plus(change.step);
-            if element.death >= least {
+            before = before.plus(change.step);
+            if element.death >= before {
                 return;
             }
-            element.death = least;
-            last = least;
+            element.death = before;
             change.announce(element);
         }
     }
@@ -414,19 +423,22 @@ mod tests {
 
         #[test]
         fn what_waits_is_counted(
-            parts in prop::collection::vec((heard(), 0_usize..3, 0_u128..80), 1..8),
+            parts in prop::collection::vec((heard(), 0_usize..3, 0_u64..80), 1..8),
         ) {
             let (mut line, mut counts) = (Line::default(), Counts::default());
             let mut all = Bits::default();
-            (0..3).for_each(|slot| all.insert(slot));
-            let mut now = Mark(0);
-            for (at, (part, from, time)) in parts.iter().enumerate() {
-                now = now.max(Mark(*time));
+            for slot in 0..3 {
+                all.insert(slot);
+            }
+            let mut time = 0;
+            for (node, (part, from, later)) in (3_u16..).zip(&parts) {
+                time = time.max(*later);
+                let now = Mark(u128::from(time));
                 let mut change = Change { step: STEP, now, all: &all, counts: &mut counts };
                 line.absorb(part, *from, &mut change);
-                line.bear(Id::new(now.0 as u64 / 8, 3 + at as u16), &mut change);
+                line.bear(Id::new(time / 8, node), &mut change);
                 line.refill(5, &mut change);
-                if at % 3 == 2 {
+                if node % 3 == 2 {
                     line.take_waiting(*from, &mut counts);
                 }
                 let counted: Vec<_> = (0..3).map(|slot| line.waiting_for(slot).count() as u64).collect();

@@ -46,8 +46,8 @@ const KEY_BYTES: u64 = 24;
 const ELEMENT_BYTES: u64 = 16;
 
 /// A node's part, with frequency analysis and least informed neighbour first as told.
-pub(crate) fn build(setup: Setup, freq: bool, linf: bool) -> Box<dyn Design> {
-    Box::new(Queue::new(&setup, freq, linf))
+pub(crate) fn build(setup: &Setup, freq: bool, linf: bool) -> Box<dyn Design> {
+    Box::new(Queue::new(setup, freq, linf))
 }
 
 /// What does not change.

@@ -47,9 +47,7 @@ pub(crate) fn encode(encoder: &mut Encoder, bucket: Bucket, key: Key, elements: 
     for element in elements {
         let birth = birth_mark(bucket, element.id).0;
         let death = element.death.0;
-        encoder.u32(element.id.birth() as u32);
-        encoder.u16((element.id.birth() >> 32) as u16);
-        encoder.u16(element.id.node());
+        encoder.raw(&element.id.to_bytes());
         encoder.varint(if death >= birth {
             (death - birth) << 1
         } else {
@@ -123,9 +121,7 @@ impl Parsed {
 
 impl Reading {
     fn element(self, decoder: &mut Decoder<'_>) -> Result<Heard, Malformed> {
-        let low = u64::from(decoder.u32()?);
-        let birth = u64::from(decoder.u16()?) << 32 | low;
-        let id = Id::new(birth, decoder.u16()?);
+        let id = Id::from_bytes(decoder.u64()?.to_le_bytes());
         let grains = decoder.varint()?;
         let latest = self
             .now

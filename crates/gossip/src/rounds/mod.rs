@@ -190,7 +190,7 @@ impl Rounds {
     /// Any neighbour, each equally likely.
     pub(crate) fn pick(&mut self) -> Option<usize> {
         let at = self.dice.below(self.neighbours.len() as u64);
-        self.neighbours.get(at as usize).copied()
+        self.neighbours.get(usize::try_from(at).ok()?).copied()
     }
 
     /// The neighbour with the greatest weight; among several, each equally likely.
@@ -199,7 +199,7 @@ impl Rounds {
         let most = planted!("queue-lightest", weights().max(), weights().min())?;
         let heaviest = || self.neighbours.iter().filter(|&&slot| weight(slot) == most);
         let at = self.dice.below(heaviest().count() as u64);
-        heaviest().nth(at as usize).copied()
+        heaviest().nth(usize::try_from(at).ok()?).copied()
     }
 }
 
