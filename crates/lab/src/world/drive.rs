@@ -20,8 +20,8 @@ const OVERHEAD_BYTES: u64 = 28;
 const WRITER_FIRST: u16 = 20_000;
 /// A failure is noticed after that long, and up to as long again.
 const NOTICED_NS: u64 = 500_000_000;
-/// A node that asks to be woken in the past, again and again, is woken that often.
-const WAKE_NS_MIN: u64 = 1_000;
+/// A node that was woken is not woken again before that, however often it asks.
+const WAKE_NS_MIN: u64 = 1_000_000;
 
 impl World<'_> {
     /// Carries an event out.

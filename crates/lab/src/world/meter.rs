@@ -100,14 +100,29 @@ impl Record {
         let Some(grid) = &mut self.curve_grid else {
             return;
         };
+        let mut due = 0;
         while grid.take_before(now) {
-            let mut held = Sum::default();
-            held.add(nodes);
-            self.curves.state_bytes.push(held.all());
-            let sent = sent_bytes - self.sent_before;
-            self.curves.sent_bytes.push(sent);
-            self.sent_before = sent_bytes;
+            due += 1;
         }
+        for _ in 0..due {
+            self.sample(nodes, sent_bytes);
+        }
+    }
+
+    /// Samples once more, so that curves end with what happened last.
+    pub(crate) fn close(&mut self, nodes: &[Node], sent_bytes: u64) {
+        if let Some(grid) = &mut self.curve_grid {
+            grid.take();
+            self.sample(nodes, sent_bytes);
+        }
+    }
+
+    fn sample(&mut self, nodes: &[Node], sent_bytes: u64) {
+        let mut held = Sum::default();
+        held.add(nodes);
+        self.curves.state_bytes.push(held.all());
+        self.curves.sent_bytes.push(sent_bytes - self.sent_before);
+        self.sent_before = sent_bytes;
     }
 }
 

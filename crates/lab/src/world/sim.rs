@@ -203,6 +203,7 @@ impl<'a> World<'a> {
             busiest_sent_bytes: busiest(&|node| node.sent_bytes),
             ..self.traffic
         };
+        self.record.close(&self.nodes, self.traffic.bytes);
         let drain = nanos(self.cluster.watch.drain);
         if drain > 0 {
             let end = self.now.saturating_add(drain);

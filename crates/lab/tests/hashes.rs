@@ -1,0 +1,82 @@
+//! One seed, one history: on every run, with any number of threads, on every machine.
+
+use std::sync::Arc;
+
+use tollgate_gossip::Kind;
+use tollgate_lab::{Batch, Cluster, Contender, Fault, Job, Request, run_batch, set, simulate};
+use tollgate_limit::Span;
+
+fn millis(count: u64) -> Span {
+    Span::from_nanos(u128::from(count) * 1_000_000)
+}
+
+/// A world in which much happens.
+fn busy(kind: Kind, seed: u64) -> u64 {
+    let set = set("b-substantial").unwrap();
+    let cluster = Cluster {
+        nodes: 5,
+        faults: vec![
+            Fault::Delay {
+                base: millis(5),
+                jitter: millis(40),
+            },
+            Fault::Loss(50_000),
+            Fault::Duplication(200_000),
+            Fault::Skew(millis(50)),
+            Fault::Crash {
+                node: 3,
+                at: millis(20_000),
+                outage: millis(10_000),
+                keeps_state: false,
+            },
+        ],
+        ..Cluster::new(set.bucket())
+    };
+    let trace = set.trace(cluster.bucket, cluster.nodes, seed);
+    simulate(&cluster, Contender::Design(kind), &trace, seed)
+        .unwrap()
+        .hash
+}
+
+#[test]
+fn a_seed_is_a_history() {
+    for kind in Kind::ALL {
+        assert_eq!(busy(kind, 1), busy(kind, 1), "{kind}");
+        assert_ne!(busy(kind, 1), busy(kind, 2), "{kind}");
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    let set = set("b-barely").unwrap();
+    let trace = |seed| -> Arc<[Request]> { set.trace(set.bucket(), 30, seed).into() };
+    let hashes = |threads| {
+        let job = |kind| Job {
+            set: set.name.to_owned(),
+            contender: Contender::Design(kind),
+            cluster: Cluster::new(set.bucket()),
+            trace: &trace,
+        };
+        let batch = Batch {
+            jobs: [Kind::Segments, Kind::Local].map(job).into(),
+            first: 7,
+            seeds: 5,
+            threads,
+        };
+        let rows = run_batch(&batch, &|_| {}).unwrap();
+        rows.iter()
+            .flat_map(|row| row.runs.iter().map(|run| (run.seed, run.hash)))
+            .collect::<Vec<_>>()
+    };
+    let one = hashes(1);
+    assert_eq!(one.len(), 10);
+    assert_eq!(one, hashes(4));
+}
+
+/// These numbers come from one machine; any other must find the same. Whoever changes the world, a set or what the
+/// counter sends changes them too, and says so.
+#[test]
+fn a_history_is_the_same_on_every_machine() {
+    assert_eq!(format!("{:016x}", busy(Kind::Local, 1)), "e1fad9abd381915b");
+    assert_eq!(format!("{:016x}", busy(Kind::Counter, 1)), "5922ccd8d6ee0ccd");
+}
