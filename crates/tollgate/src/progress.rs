@@ -94,9 +94,10 @@ fn run_line(name: &str, (done, of): (u64, u64), elapsed: Duration) -> String {
     let left = match done {
         0 => String::new(),
         done => {
-            let left_ms = elapsed.as_millis() * u128::from(of - done) / u128::from(done);
-            let left_s = u64::try_from(left_ms.div_ceil(1000)).unwrap_or(u64::MAX);
-            format!(" · {} left", units::span(left_s.saturating_mul(1000)))
+            let rest = elapsed.as_millis() * u128::from(of - done) / u128::from(done);
+            let whole_ms = rest.div_ceil(1000).saturating_mul(1000);
+            let left = u64::try_from(whole_ms).unwrap_or(u64::MAX);
+            format!(" · {} left", units::span(left))
         }
     };
     format!(

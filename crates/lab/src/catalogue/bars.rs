@@ -50,21 +50,18 @@ pub(super) fn judge(report: &mut Report) {
             .filter(|bar: &&Bar| bar.met == met)
             .count()
     };
-    report.conclusion = format!(
+    let mut told = vec![format!(
         "{} of {} bars are met.",
         count(Some(true)),
         report.bars.len()
-    );
+    )];
     if !missed.is_empty() {
-        report
-            .conclusion
-            .push_str(&format!(" Missed: {}.", missed.join("; ")));
+        told.push(format!("Missed: {}.", missed.join("; ")));
     }
     if count(None) > 0 {
-        report
-            .conclusion
-            .push_str(&format!(" {} were not run.", count(None)));
+        told.push(format!("{} were not run.", count(None)));
     }
+    report.conclusion = told.join(" ");
 }
 
 /// The thesis' sets with instant messages.
@@ -81,6 +78,12 @@ fn sets() -> Vec<Cell> {
     let few = |name, label, designs: &[Contender]| {
         Making::of(name, label).map(|making| making.plain(designs))
     };
+    cells.extend(Making::of("a", "A").map(|making| {
+        let alone = making.labelled("A, one node".to_owned(), "");
+        alone
+            .cluster(|cluster| cluster.nodes = 1)
+            .plain(&[FIXED, QUEUE])
+    }));
     cells.extend(few("a", "A", &[COUNTER, SEGMENTS, HOME]).map(|cell| cell.at_most(5)));
     cells.extend(few("c", "C", &[COUNTER, QUEUE, SEGMENTS, HOME]).map(|cell| cell.at_most(1)));
     cells

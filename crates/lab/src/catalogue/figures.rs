@@ -210,10 +210,7 @@ fn mean(runs: &[Outcome], scale: f64, pick: &dyn Fn(&Curves, usize) -> f64) -> V
     // The batch keeps the curves of the first seeds only.
     let drawn = |run: &&Outcome| !run.curves.requests.is_empty();
     let curves = || runs.iter().filter(drawn).map(|run| &run.curves);
-    let steps = curves()
-        .map(|curves| curves.requests.len())
-        .max()
-        .unwrap_or(0);
+    let len = curves().map(|curves| curves.requests.len()).max();
     let step_s = curves().map(|curves| curves.step_s).fold(0.0, f64::max);
     let at = |step: usize| {
         let sum: f64 = curves().map(|curves| pick(curves, step)).sum();
@@ -222,16 +219,13 @@ fn mean(runs: &[Outcome], scale: f64, pick: &dyn Fn(&Curves, usize) -> f64) -> V
             scale * sum / curves().count().max(1) as f64,
         )
     };
-    (0..steps).map(at).collect()
+    (0..len.unwrap_or(0)).map(at).collect()
 }
 
 /// Bandwidth jumps from step to step; the mean of a second can be read.
 fn smooth(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let step = points.get(1).map_or(1.0, |(x, _)| *x).max(1e-3);
-    let wide = points
-        .len()
-        .div_ceil(POINTS_MAX)
-        .max((1.0 / step).round().max(1.0) as usize);
+    let in_a_second = points.iter().take_while(|(x, _)| *x < 1.0).count();
+    let wide = points.len().div_ceil(POINTS_MAX).max(in_a_second).max(1);
     let group = |group: &[(f64, f64)]| {
         let sum: f64 = group.iter().map(|(_, value)| value).sum();
         (
@@ -269,19 +263,19 @@ fn sweep(
     rows: &[Row],
     places: &[Option<(String, f64)>],
 ) -> Vec<Figure> {
-    let placed: Vec<_> = rows
+    let standing: Vec<_> = rows
         .iter()
         .zip(places)
         .filter_map(|(row, place)| Some((row, place.as_ref()?)))
         .collect();
     let mut series: Vec<&str> = Vec::new();
-    for (_, (name, _)) in &placed {
+    for (_, (name, _)) in &standing {
         if !series.contains(&name.as_str()) {
             series.push(name);
         }
     }
     let of_series = |name: &&str| {
-        let mine: Vec<_> = placed
+        let mine: Vec<_> = standing
             .iter()
             .filter(|(_, (own, _))| own == name)
             .map(|(row, (_, x))| (*row, *x))

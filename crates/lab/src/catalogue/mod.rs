@@ -93,10 +93,10 @@ const fn usual(
 }
 
 /// One that takes too long to be run with all others.
-const fn long(experiment: Experiment) -> Experiment {
+const fn long(experiment: &Experiment) -> Experiment {
     Experiment {
         in_all: false,
-        ..experiment
+        ..*experiment
     }
 }
 
@@ -256,7 +256,7 @@ const EXPERIMENTS: &[Experiment] = &[
         "5 min",
         sweeps::growth,
     ),
-    long(usual(
+    long(&usual(
         (
             SWEEPS,
             "growth-1000",
@@ -344,7 +344,7 @@ const EXPERIMENTS: &[Experiment] = &[
         "1 min",
         others::variants,
     ),
-    long(usual(
+    long(&usual(
         (OURS, bars::NAME, "what must hold, met or missed"),
         10,
         "10 min",

@@ -79,7 +79,7 @@ pub(super) fn variants() -> Plan {
 fn tuned(making: &Making) -> Vec<Variant> {
     let beta = |(name, design), over, under| {
         making.tuned((name, design), |knobs| {
-            knobs.beta = Some(Ratio::new(over, under))
+            knobs.beta = Some(Ratio::new(over, under));
         })
     };
     let direct = |name, k| making.tuned((name, HOME), |knobs| knobs.direct = k);

@@ -44,7 +44,7 @@ pub(super) fn thousand() -> Plan {
         let making = making.labelled("1000 nodes, c = 10000".to_owned(), SWEEPS);
         let tree = |children: u16| {
             making.tuned((&format!("home tree {children}"), HOME), |knobs| {
-                knobs.tree = Some(children)
+                knobs.tree = Some(children);
             })
         };
         let variants = vec![Variant::plain(HOME), tree(4), tree(16)];
@@ -177,8 +177,11 @@ pub(super) fn skews() -> Plan {
     }
 }
 
+/// Makes the cell of a set, by its name and its label, for a value.
+type Make<'a> = dyn Fn((&str, &str), u64) -> Option<Cell> + 'a;
+
 /// A cell for each limited user of set B and each value.
-fn each(values: &[u64], cell: &dyn Fn((&str, &str), u64) -> Option<Cell>) -> Vec<Cell> {
+fn each(values: &[u64], cell: &Make<'_>) -> Vec<Cell> {
     let of_set = |set| values.iter().filter_map(move |value| cell(set, *value));
     LIMITED.into_iter().flat_map(of_set).collect()
 }

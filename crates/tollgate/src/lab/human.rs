@@ -2,6 +2,8 @@
 //!
 //! Not here: plots.
 
+#![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
+
 use tollgate_lab::{Bar, Column, Report, Reported, Row, Source, Spread};
 
 use crate::report::table::{Align, Cell, Table, cell, tame};
@@ -82,20 +84,28 @@ fn width(columns: &[Shown]) -> usize {
     columns.iter().map(one).sum()
 }
 
-fn columns(rows: &[Row]) -> Vec<Shown> {
+/// What a row is about: the set, once, and the design.
+fn names(rows: &[Row]) -> [Shown; 2] {
     let mut set = "";
     let sets = rows.iter().map(|row| {
         let again = std::mem::replace(&mut set, &row.set) == row.set;
-        (
-            if again {
-                String::new()
-            } else {
-                tame(&row.set, 40)
-            },
-            Ink::Plain,
-        )
+        let name = if again { "" } else { &row.set };
+        plain(tame(name, 44))
     });
-    let sets = sets.collect();
+    let designs = rows.iter().map(|row| plain(tame(&row.design, 30)));
+    let left = |name, cells| Shown {
+        name,
+        align: Align::Left,
+        cells,
+        rank: 0,
+    };
+    [
+        left("set", sets.collect()),
+        left("design", designs.collect()),
+    ]
+}
+
+fn columns(rows: &[Row]) -> Vec<Shown> {
     let right = |name, rank, pick: &dyn Fn(&Row) -> Inked| Shown {
         name,
         align: Align::Right,
@@ -103,28 +113,14 @@ fn columns(rows: &[Row]) -> Vec<Shown> {
         rank,
     };
     let any = |pick: fn(&Row) -> f64| rows.iter().any(|row| pick(row) > 0.0);
-    let mut columns = vec![
-        Shown {
-            name: "set",
-            align: Align::Left,
-            cells: sets,
-            rank: 0,
-        },
-        Shown {
-            name: "design",
-            align: Align::Left,
-            cells: rows
-                .iter()
-                .map(|row| (tame(&row.design, 30), Ink::Plain))
-                .collect(),
-            rank: 0,
-        },
+    let mut columns: Vec<Shown> = names(rows).into();
+    columns.extend([
         right("total %", 3, &|row| percent(row.total)),
         right("±", 9, &|row| {
             plain(row.total.map_or_else(String::new, |total| digits(total.sd)))
         }),
         right("area %", 0, &|row| percent(row.area)),
-    ];
+    ]);
     let told = |columns: &'static [Column]| {
         let has = |told: &Reported| columns.contains(&told.column);
         rows.iter().any(|row| row.reported.iter().any(has))

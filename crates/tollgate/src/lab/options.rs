@@ -5,10 +5,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use tollgate_gossip::Ratio;
 use tollgate_limit::Span;
 
-use super::values::{self, Designs, Refill, Share};
+use super::values::{self, Beta, Designs, Refill, Share};
 use crate::cli::InputFormat;
 
 /// Commands of the lab.
@@ -102,15 +101,15 @@ pub struct TraceOptions {
 #[command(next_help_heading = "Cluster")]
 pub struct ClusterOptions {
     /// How many nodes
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=u64::from(tollgate_lab::NODES_MAX)))]
+    #[arg(long, value_name = "N", default_value_t = 30, allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..=u64::from(tollgate_lab::NODES_MAX)))]
     pub nodes: u64,
 
     /// Tokens in a full bucket
-    #[arg(long, value_name = "TOKENS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=tollgate_gossip::Bucket::TOKENS_MAX))]
+    #[arg(long, value_name = "TOKENS", default_value_t = 300, allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..=tollgate_gossip::Bucket::TOKENS_MAX))]
     pub capacity: u64,
 
     /// Tokens regained: `0.3` per second, `1/3`, `18/min`
-    #[arg(long, value_name = "RATE", default_value = "0.3", value_parser = values::refill)]
+    #[arg(long, value_name = "RATE", default_value = "0.3", value_parser = values::refill, allow_hyphen_values = true)]
     pub refill: Refill,
 
     /// Which node gets a request that does not say; a `node` field of the trace decides before this
@@ -123,7 +122,7 @@ pub struct ClusterOptions {
 #[command(next_help_heading = "Tuning")]
 pub struct TuningOptions {
     /// Time between two rounds of gossip
-    #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = values::span)]
+    #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = values::span, allow_hyphen_values = true)]
     pub gossip: Span,
 
     /// queue+freq: elements looked at; a node's share of the bucket unless given
@@ -131,12 +130,12 @@ pub struct TuningOptions {
     pub window: Option<u64>,
 
     /// queue+freq: a mean gap below this is told at once
-    #[arg(long, value_name = "TIME", default_value = "2400ms", value_parser = values::span)]
+    #[arg(long, value_name = "TIME", default_value = "2400ms", value_parser = values::span, allow_hyphen_values = true)]
     pub threshold: Span,
 
     /// segments, home: shares of the room a node keeps to itself; `1.25`, `5/4`
-    #[arg(long, value_name = "RATIO", value_parser = values::ratio)]
-    pub beta: Option<Ratio>,
+    #[arg(long, value_name = "RATIO", value_parser = values::beta, allow_hyphen_values = true)]
+    pub beta: Option<Beta>,
 
     /// home: tokens left at which nodes tell each other directly; `auto` goes by rate and delay
     #[arg(long, value_name = "TOKENS", default_value = "1", value_parser = direct)]
@@ -164,23 +163,23 @@ pub struct TuningOptions {
 #[command(next_help_heading = "Network")]
 pub struct NetworkOptions {
     /// How long every message takes
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::span)]
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::span, allow_hyphen_values = true)]
     pub delay: Span,
 
     /// How much longer it may take, each message its own
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::span)]
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::span, allow_hyphen_values = true)]
     pub jitter: Span,
 
     /// Messages that are lost: `5%`, `0.05`
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = values::share)]
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = values::share, allow_hyphen_values = true)]
     pub loss: Share,
 
     /// Messages that come twice: `20%`
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = values::share)]
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = values::share, allow_hyphen_values = true)]
     pub duplication: Share,
 
     /// How far each node's clock may be off, either way
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::span)]
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::span, allow_hyphen_values = true)]
     pub skew: Span,
 }
 

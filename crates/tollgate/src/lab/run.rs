@@ -26,7 +26,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
         });
         drop(meter);
         let report = report.map_err(|error| Failure::usage(format!("error: {error}")))?;
-        show.add(report)?;
+        show.add(&report)?;
     }
     show.finish()
 }
@@ -35,14 +35,14 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
 fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     let mut chosen: Vec<&Experiment> = Vec::new();
     for name in names {
-        let named: Vec<&Experiment> = match name.as_str() {
+        let these: Vec<&Experiment> = match name.as_str() {
             "all" => experiments()
                 .iter()
                 .filter(|experiment| experiment.in_all)
                 .collect(),
             name => vec![experiment(name)?],
         };
-        for experiment in named {
+        for experiment in these {
             if !chosen.iter().any(|own| own.name == experiment.name) {
                 chosen.push(experiment);
             }

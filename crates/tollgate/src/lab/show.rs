@@ -34,14 +34,14 @@ impl<'a> Show<'a> {
         })
     }
 
-    pub(super) fn add(&mut self, report: Report) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, report: &Report) -> Result<(), Failure> {
         if let Some(folder) = &self.options.html {
             let path = folder.join(html::file_name(&report.experiment));
-            let page = html::page(&report);
+            let page = html::page(report);
             write_whole(&path, page.as_bytes()).map_err(|error| Failure::file(&path, &error))?;
         }
-        self.print(&report)?;
-        self.shown.push(html::Entry::of(&report));
+        self.print(report)?;
+        self.shown.push(html::Entry::of(report));
         Ok(())
     }
 

@@ -41,7 +41,8 @@ pub(super) fn run(options: &TraceOptions) -> Result<(), Failure> {
         },
     );
     drop(meter);
-    show.add(report.map_err(|error| Failure::usage(format!("error: {error}")))?)?;
+    let report = report.map_err(|error| Failure::usage(format!("error: {error}")))?;
+    show.add(&report)?;
     show.finish()
 }
 
@@ -122,7 +123,7 @@ fn told(options: &TraceOptions) -> Vec<(String, String)> {
         ("k", tuning.k.0.map_or("auto".to_owned(), |k| k.to_string())),
     ];
     told.extend(tuning.window.map(|window| ("window", window.to_string())));
-    told.extend(tuning.beta.map(|beta| ("beta", format!("{beta:?}"))));
+    told.extend(tuning.beta.as_ref().map(|beta| ("beta", beta.text.clone())));
     told.extend(tuning.tree.map(|tree| ("tree", tree.to_string())));
     for (name, is_off) in [
         ("standby", tuning.no_standby),
@@ -174,7 +175,7 @@ fn cluster(options: &TraceOptions) -> Result<Cluster, Failure> {
         delay: network.delay,
         window: tuning.window,
         threshold: tuning.threshold,
-        beta: tuning.beta,
+        beta: tuning.beta.as_ref().map(|beta| beta.ratio),
         buddy: !tuning.no_buddy,
         standby: !tuning.no_standby,
         repeat: !tuning.no_repeat,
@@ -321,18 +322,14 @@ impl Intake {
 
 /// Who is counted: the user, or everything that describes the request where there is none.
 fn key(entries: &[(&str, &str)]) -> Key {
-    let user = entries.iter().find(|(name, _)| *name == "user");
-    let hash = match user {
-        Some((_, value)) => fnv(FNV_START, value.as_bytes()),
-        None => {
-            let described = entries.iter().filter(|(name, _)| *name != "node");
-            described.fold(FNV_START, |hash, (name, value)| {
-                let hash = fnv(fnv(hash, name.as_bytes()), &[0xff]);
-                fnv(fnv(hash, value.as_bytes()), &[0xff])
-            })
-        }
-    };
-    Key(hash)
+    if let Some((_, user)) = entries.iter().find(|(name, _)| *name == "user") {
+        return Key(fnv(FNV_START, user.as_bytes()));
+    }
+    let described = entries.iter().filter(|(name, _)| *name != "node");
+    Key(described.fold(FNV_START, |hash, (name, value)| {
+        let hash = fnv(fnv(hash, name.as_bytes()), &[0xff]);
+        fnv(fnv(hash, value.as_bytes()), &[0xff])
+    }))
 }
 
 /// FNV-1a of 128 bits: the same on every machine, and short keys do not meet.

@@ -19,6 +19,15 @@ pub struct Refill {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share(pub u32);
 
+/// A ratio, and how it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beta {
+    /// What it is.
+    pub ratio: Ratio,
+    /// As it was given.
+    pub text: String,
+}
+
 /// Designs in the order given; each once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Designs(pub Vec<Contender>);
@@ -106,8 +115,15 @@ pub fn share(text: &str) -> Result<Share, String> {
     }
 }
 
+/// `1.25` or `5/4`, remembered as it is written.
+pub fn beta(text: &str) -> Result<Beta, String> {
+    let ratio = ratio(text)?;
+    let text = text.to_owned();
+    Ok(Beta { ratio, text })
+}
+
 /// `1.25` or `5/4`.
-pub fn ratio(text: &str) -> Result<Ratio, String> {
+fn ratio(text: &str) -> Result<Ratio, String> {
     let bad = || format!("{text:?} is not a ratio; write 1.25 or 5/4");
     let (over, under) = match text.split_once('/') {
         None => fraction(text).ok_or_else(bad)?,

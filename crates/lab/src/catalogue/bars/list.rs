@@ -2,7 +2,7 @@
 //!
 //! Not here: how they are judged.
 
-use super::test::Figure::{Beyond, Mean, Times, Worst, Wrong};
+use super::test::Figure::{Beyond, Mean, Sender, Times, Worst, Wrong};
 use super::test::Test::{AtLeast, AtMost, Between};
 use super::test::{Check, Figure, Test};
 use crate::report::Column::{
@@ -38,6 +38,8 @@ pub(super) fn checks() -> Vec<Check> {
 }
 
 const THESIS: &[Line] = &[
+    ("A, one node", "counter+fixed", Wrong, AtMost(0.0)),
+    ("A, one node", "queue", Wrong, AtMost(0.0)),
     (E, "counter", Mean(Area), Between(96.2, 97.4)),
     (S, "counter", Mean(Area), Between(95.7, 97.7)),
     (E, "counter", Mean(Over), Between(91.4, 123.6)),
@@ -291,6 +293,7 @@ const HOME: &[Line] = &[
     ("300 nodes", "home", Mean(Bytes), AtMost(3_500_000.0)),
     ("1000 nodes", "home", Mean(Bytes), AtMost(35_000_000.0)),
     ("1000 nodes", "home", Mean(State), AtMost(800.0)),
+    ("1000 nodes", "home tree 16", Sender("home"), AtMost(0.65)),
 ];
 
 const HOME_DELAY: &[Line] = &[
