@@ -11,6 +11,7 @@ use super::thesis::{intervals, usual};
 use crate::report::{Bar, Report};
 use crate::world::Contender;
 
+mod home;
 mod list;
 mod test;
 

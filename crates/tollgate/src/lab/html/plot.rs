@@ -324,9 +324,10 @@ impl<'a> Plot<'a> {
     fn draw_line(&self, at: usize, line: &Line, svg: &mut String) {
         let mut path = String::new();
         let mut marks = String::new();
-        for (index, point) in line.points.iter().enumerate() {
+        let known = |point: &&(f64, f64)| point.0.is_finite() && point.1.is_finite();
+        for point in line.points.iter().filter(known) {
             let (x, y) = self.place(*point);
-            let step = if index == 0 { 'M' } else { 'L' };
+            let step = if path.is_empty() { 'M' } else { 'L' };
             put(&mut path, format_args!("{step}{x:.1} {y:.1}"));
             if line.points.len() <= MARKED_MAX {
                 marks.push_str(&mark(shape(self.figure, at), (x, y), line.is_reference));
@@ -398,7 +399,8 @@ fn xs(figure: &Figure, count_max: usize) -> Vec<f64> {
 fn value_at(line: &Line, x: f64) -> Option<f64> {
     let before = line.points.iter().rev().find(|point| point.0 <= x + 1e-9)?;
     let is_there = (before.0 - x).abs() < 1e-6;
-    (is_there || line.points.len() > MARKED_MAX).then_some(before.1)
+    let is_known = before.1.is_finite();
+    (is_known && (is_there || line.points.len() > MARKED_MAX)).then_some(before.1)
 }
 
 fn table(figure: &Figure) -> String {
