@@ -32,8 +32,6 @@ pub const NAMES: &[&str] = &[
     "segments-no-carry",
     "segments-no-flush",
     "segments-share-one-more",
-    "windows-drop-the-current",
-    "windows-share-one-more",
 ];
 
 /// Plants the bug of that name for the rest of the process; `false` if there is none such or one is planted already.
