@@ -365,7 +365,7 @@ fn several_experiments_come_as_an_array_a_line_per_row_or_tables() {
     assert_eq!(experiments, ["figure-5.15", "figure-5.2"]);
     let output = lab(&[&names[..], &["--format", "jsonl"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(text.lines().count(), 4);
+    assert_eq!(text.lines().count(), 2);
     assert!(
         text.lines()
             .all(|line| serde_json::from_str::<Value>(line).is_ok())

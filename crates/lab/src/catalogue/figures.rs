@@ -13,6 +13,8 @@ use crate::world::{Curves, Outcome};
 pub enum View {
     /// Cumulative requests and rejections over time, one plot per set.
     Rejections,
+    /// Cumulative rejections alone, where requests would press them to the floor.
+    Refusals,
     /// Rejections the central bucket has more, over time, one plot per set.
     Difference,
     /// Bytes of state of a node over time, one plot per set.
@@ -70,7 +72,10 @@ fn over_time(view: View, rows: &[&Row]) -> Option<Figure> {
         });
     }
     lines.retain(|line| !line.points.is_empty());
-    if matches!(view, View::Rejections | View::Difference | View::Users) {
+    if matches!(
+        view,
+        View::Rejections | View::Refusals | View::Difference | View::Users
+    ) {
         level_out(&mut lines);
     }
     let (name, what, y_label) = labels(view);
@@ -116,7 +121,7 @@ fn extremes(view: View, lines: &[Line]) -> String {
         View::MemoryShare | View::BandwidthShare => " %",
         View::Memory => " B",
         View::Bandwidth => " B/s",
-        View::Rejections | View::Difference | View::Users | View::Over(..) => "",
+        View::Rejections | View::Refusals | View::Difference | View::Users | View::Over(..) => "",
     };
     let show = |line: &Line| format!("{} {}{unit}", line.name, words::short(top(line)));
     if ours().count() < 2 {
@@ -131,6 +136,7 @@ fn extremes(view: View, lines: &[Line]) -> String {
 /// What a view is called, what it shows, and its unit.
 fn labels(view: View) -> (&'static str, &'static str, &'static str) {
     match view {
+        View::Refusals => ("refusals", "rejections so far", "rejections"),
         View::Rejections => ("rejections", "requests and rejections so far", "requests"),
         View::Difference => (
             "difference",
@@ -158,6 +164,7 @@ fn backdrop(view: View, row: &Row) -> Vec<Line> {
         points: thin(mean(&row.runs, 1.0, &|curves, at| level(pick(curves), at))),
     };
     match view {
+        View::Refusals => vec![line("central", |curves| &curves.central_rejected)],
         View::Rejections => vec![
             line("requests", |curves| &curves.requests),
             line("central", |curves| &curves.central_rejected),
@@ -185,7 +192,9 @@ fn scale(view: View, rows: &[&Row]) -> f64 {
 /// The mean curve of some runs.
 fn curve(view: View, runs: &[Outcome], scale: f64) -> Vec<(f64, f64)> {
     match view {
-        View::Rejections => mean(runs, scale, &|curves, at| level(&curves.rejected, at)),
+        View::Rejections | View::Refusals => {
+            mean(runs, scale, &|curves, at| level(&curves.rejected, at))
+        }
         View::Difference => mean(runs, scale, &|curves, at| {
             level(&curves.central_rejected, at) - level(&curves.rejected, at)
         }),

@@ -63,7 +63,7 @@ pub(super) fn d() -> Plan {
         about: "One request every 0.9 s against a bucket of five that regains one token a second: only who knows nearly \
                 everything notices. The central bucket rejects eight."
             .to_owned(),
-        ..usual(intervals(&designs), &[View::Rejections, View::Difference])
+        ..usual(intervals(&designs), &[View::Refusals, View::Difference])
     }
 }
 

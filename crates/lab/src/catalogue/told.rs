@@ -148,6 +148,14 @@ D, gossip 900 ms | queue+linf | total 0 area 0
 D, gossip 900 ms | queue+freq | total 100 area 100
 D, gossip 900 ms | segments | total 100 area 100 over 0 kB 215 messages 3307
 D, gossip 900 ms | home | total 100 area 100 over 0 kB 222 messages 3335
+D | queue 300 ms | total 91 area 96
+D | queue 450 ms | total 85 area 88
+D | queue 900 ms | total 0 area 0
+D | queue+freq 300 ms | total 100 area 100
+D | queue+freq 450 ms | total 100 area 100
+D | queue+freq 900 ms | total 100 area 100
+D | segments | total 100 area 100 over 0
+D | home | total 100 area 100 over 0
 idle | counter | total 12
 idle | counter+fixed | total 76
 idle | queue+freq | total 99.7

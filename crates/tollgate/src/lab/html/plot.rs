@@ -25,7 +25,7 @@ pub(super) fn section(figure: &Figure) -> String {
         .lines
         .iter()
         .enumerate()
-        .map(|(at, line)| key(line, shape(figure, at)))
+        .map(|(at, line)| key(figure, at, line))
         .collect();
     let scale = match (figure.x_log, figure.y_log) {
         (false, false) => "",
@@ -43,17 +43,17 @@ pub(super) fn section(figure: &Figure) -> String {
 }
 
 /// One entry of the legend.
-fn key(line: &Line, at: usize) -> String {
+fn key(figure: &Figure, at: usize, line: &Line) -> String {
     let mark = if line.points.len() <= MARKED_MAX {
-        mark(at, (13.0, 7.0), line.is_reference)
+        mark(shape(figure, at), (13.0, 7.0), line.is_reference)
     } else {
         String::new()
     };
     format!(
-        "<span><svg class=\"key {}\" viewBox=\"0 0 26 14\" aria-hidden=\"true\"><path class=\"line{}\" \
+        "<span><svg class=\"key {}\" viewBox=\"0 0 26 14\" aria-hidden=\"true\"><path class=\"{}\" \
          d=\"M1 7H25\"/>{mark}</svg>{}</span>",
         colour(&line.name),
-        if line.is_reference { " dashed" } else { "" },
+        stroke(figure, at),
         safe(&line.name)
     )
 }
@@ -88,6 +88,22 @@ fn shape(figure: &Figure, at: usize) -> usize {
         .map_or(&*line.name, |(name, _)| name);
     let design = figure.lines.iter().position(|line| line.name == own);
     design.unwrap_or(at)
+}
+
+/// Tells lines of one design apart: the second is dotted, the third broken otherwise.
+fn stroke(figure: &Figure, at: usize) -> &'static str {
+    let Some(line) = figure.lines.get(at) else {
+        return "line";
+    };
+    if line.is_reference {
+        return "line dashed";
+    }
+    let alike = |other: &&Line| !other.is_reference && colour(&other.name) == colour(&line.name);
+    match figure.lines.iter().take(at).filter(alike).count() {
+        0 => "line",
+        1 => "line second",
+        _ => "line third",
+    }
 }
 
 /// A small shape, hollow for what others report; four of them take turns.
@@ -336,9 +352,9 @@ impl<'a> Plot<'a> {
         put(
             svg,
             format_args!(
-                "<g class=\"{}\"><path class=\"line{}\" d=\"{path}\"/>{marks}</g>\n",
+                "<g class=\"{}\"><path class=\"{}\" d=\"{path}\"/>{marks}</g>\n",
                 colour(&line.name),
-                if line.is_reference { " dashed" } else { "" }
+                stroke(self.figure, at)
             ),
         );
     }
