@@ -44,10 +44,15 @@ impl Alarm {
     }
 
     /// Takes the next key that is due.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<Key> {
+    fn pop(&mut self, now: Instant) -> Option<Key> {
         let &(at, key) = self.order.first()?;
         (at <= now).then(|| self.set(key, None))?;
         Some(key)
+    }
+
+    /// Takes every key that is due. One that is set to a time that has come is not taken again.
+    pub(super) fn due(&mut self, now: Instant) -> Vec<Key> {
+        std::iter::from_fn(|| self.pop(now)).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {

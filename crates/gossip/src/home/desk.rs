@@ -142,10 +142,7 @@ impl Desk {
             return Due::Soon;
         }
         let runs_out = told > 0 && told < refresh_window(rules);
-        if planted!("home-refresh", runs_out, false) {
-            return Due::Now;
-        }
-        Due::No
+        if runs_out { Due::Now } else { Due::No }
     }
 
     /// When the end that was told has to be renewed, if `end` is later.
@@ -166,7 +163,8 @@ impl Desk {
 /// An end this near is renewed; nearer for buckets that fill within seconds, which would be told of every token.
 fn refresh_window(rules: &Rules) -> u128 {
     let usual = rules.bucket.refilled(REFRESH_NS);
-    usual.min(rules.bucket.capacity() / 8)
+    let window = usual.min(rules.bucket.capacity() / 8);
+    planted!("home-refresh", window, 0)
 }
 
 fn has_halved(rules: &Rules, level: u128, told: u128) -> bool {

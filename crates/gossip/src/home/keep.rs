@@ -102,7 +102,7 @@ impl Copies {
 
     /// Drops copies that cannot matter any more.
     pub(super) fn prune(&mut self, now: Instant) {
-        while let Some(key) = self.alarm.pop(now) {
+        for key in self.alarm.due(now) {
             for shelf in self.shelves.values_mut() {
                 match shelf.copies.get(&key) {
                     Some(copy) if copy.until <= now => {

@@ -330,13 +330,13 @@ impl Design for Home {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.cx.now = now;
-        while let Some(key) = self.speak.pop(now) {
+        for key in self.speak.due(now) {
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.speak(&mut self.cx);
             }
             self.file(key);
         }
-        while let Some(key) = self.prune.pop(now) {
+        for key in self.prune.due(now) {
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.prune(&self.cx);
             }
