@@ -47,8 +47,7 @@ struct Counter {
     rules: Rules,
     /// Whose entry this node writes.
     who: u16,
-    /// Boxed, so that the search for a key stays within little memory.
-    tallies: BTreeMap<Key, Box<Tally>>,
+    tallies: BTreeMap<Key, Tally>,
     rounds: Rounds,
     outbox: Outbox,
     parsed: Parsed,
@@ -91,7 +90,7 @@ impl Counter {
             let mut tally = Tally::copy(heard);
             raise(&mut tally, key, to, &mut self.rounds);
             more(&mut self.footprint, weigh(&tally));
-            self.tallies.insert(key, Box::new(tally));
+            self.tallies.insert(key, tally);
         }
     }
 
@@ -145,7 +144,7 @@ impl Design for Counter {
             self.make_room();
         }
         let tally = match self.tallies.entry(key) {
-            Entry::Vacant(place) => place.insert(Box::new(Tally::new(self.rules, now))),
+            Entry::Vacant(place) => place.insert(Tally::new(self.rules, now)),
             Entry::Occupied(place) => {
                 less(&mut self.footprint, weigh(place.get()));
                 place.into_mut()
