@@ -102,9 +102,12 @@ impl Repair {
     fn ask(&mut self, post: &mut Post) {
         self.from_buddy = self.from_buddy.filter(|&asked| asked < ASKS_MAX);
         self.from_peers.retain(|&asked| asked < ASKS_MAX);
-        if let (Some(asked), Some(buddy)) = (&mut self.from_buddy, post.buddy()) {
+        if let Some(asked) = &mut self.from_buddy {
+            // Also when there is nobody to ask: a lone node must not wait for ever.
             *asked += 1;
-            post.send(buddy, &Frame::Recall);
+            if let Some(buddy) = post.buddy() {
+                post.send(buddy, &Frame::Recall);
+            }
         }
         for (at, asked) in self.from_peers.iter_mut().enumerate() {
             let is_first = at == 0 && *asked == 0;

@@ -138,3 +138,13 @@ fn without_repair_and_buddy_nothing_but_publications_is_sent() {
             .all(|(_, _, frame)| frame[0] & 0x0f == 1)
     );
 }
+
+#[test]
+fn a_lone_node_that_was_restarted_falls_quiet() {
+    let mut cluster = Cluster::new(1, NUMBERS, Knobs::default(), Net::default());
+    assert!(cluster.request(0, Key(1), 1));
+    cluster.restart(0);
+    cluster.run_until(10 * SECOND);
+    assert!(cluster.nodes[0].is_quiet());
+    assert!(cluster.sent.is_empty());
+}
