@@ -14,8 +14,8 @@ fn nobody_is_rejected_while_the_bucket_that_saw_everything_has_room() {
     for seed in 0..400 {
         let mut world = random_world(seed);
         world.run(world.now + 70_000 * MS);
-        assert_eq!(world.false_rejections, 0, "seed {seed}");
-        rejected += world.rejected;
+        assert_eq!(world.score.false_rejections, 0, "seed {seed}");
+        rejected += world.score.rejected;
     }
     assert!(
         rejected > 10_000,
@@ -87,7 +87,7 @@ fn strict_shares_and_instant_messages_decide_like_one_bucket_for_any_routing() {
         for routing in routings {
             let (mut world, end) = strict_world(seed, routing);
             world.run(end);
-            assert_eq!(world.wrong, 0, "seed {seed}, {routing:?}");
+            assert_eq!(world.score.wrong, 0, "seed {seed}, {routing:?}");
         }
     }
 }

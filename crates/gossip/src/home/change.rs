@@ -22,7 +22,7 @@ pub(super) type Parcels = BTreeMap<NodeId, Vec<Hand>>;
 impl Home {
     /// Hears who is alive.
     pub(super) fn change_members(&mut self, alive: &[NodeId]) {
-        if !self.cx.peers.set(alive) {
+        if !self.cx.peers.set(alive.to_vec()) {
             return;
         }
         let mut parcels = Parcels::new();

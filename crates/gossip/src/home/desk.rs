@@ -202,7 +202,8 @@ impl Rate {
         let gone = now.nanos_since(self.since).min(Self::WINDOW_NS);
         let left = u128::from(self.before) * u128::from(Self::WINDOW_NS - gone);
         let left = left / u128::from(Self::WINDOW_NS);
-        self.current.saturating_add(left as u64)
+        let left = u64::try_from(left).unwrap_or(u64::MAX);
+        self.current.saturating_add(left)
     }
 
     fn roll(&mut self, now: Instant) {

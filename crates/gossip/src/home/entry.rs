@@ -196,8 +196,10 @@ impl Entry {
 
     fn is_over_share(&self, cx: &Desktop) -> bool {
         let share = cx.rules.share(cx.level(self.view.end));
-        let share = planted!("home-share", share, 2 * share + 1);
-        self.silence.level() > cx.rules.bucket.grains(share)
+        self.silence.level()
+            > cx.rules
+                .bucket
+                .grains(planted!("home-share", share, 2 * share + 1))
     }
 
     fn send_report(&mut self, cx: &mut Desktop, is_told: bool, standby: Option<NodeId>) {

@@ -17,7 +17,7 @@ const COPIES_MAX: usize = 1 << 20;
 
 /// What is kept for one other node: there is one before in the ring, or a few while members change.
 #[derive(Debug, Default)]
-struct Shelf {
+struct Room {
     writer: Option<Writer>,
     sequence: u64,
     copies: BTreeMap<Key, Copy>,
@@ -33,7 +33,7 @@ struct Copy {
 /// Copies by the node they are kept for.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
-    shelves: BTreeMap<NodeId, Shelf>,
+    rooms: BTreeMap<NodeId, Room>,
     alarm: Alarm,
     bytes: u64,
     count: usize,
@@ -49,20 +49,20 @@ impl Copies {
         now: Instant,
     ) {
         let (writer, sequence) = name;
-        let shelf = self.shelves.entry(from).or_default();
-        if shelf.writer != Some(writer) {
-            let dropped = std::mem::take(&mut shelf.copies);
+        let room = self.rooms.entry(from).or_default();
+        if room.writer != Some(writer) {
+            let dropped = std::mem::take(&mut room.copies);
             self.count -= dropped.len();
             self.bytes -= dropped.values().map(Copy::bytes).sum::<u64>();
-            *shelf = Shelf {
+            *room = Room {
                 writer: Some(writer),
-                ..Shelf::default()
+                ..Room::default()
             };
         }
-        let is_late = sequence < shelf.sequence;
-        shelf.sequence = shelf.sequence.max(sequence);
+        let is_late = sequence < room.sequence;
+        room.sequence = room.sequence.max(sequence);
         for kept in kept {
-            let is_known = shelf.copies.contains_key(&kept.key);
+            let is_known = room.copies.contains_key(&kept.key);
             if (is_late && is_known) || self.count >= COPIES_MAX {
                 continue;
             }
@@ -74,7 +74,7 @@ impl Copies {
             };
             self.bytes += copy.bytes();
             self.alarm.by(kept.key, copy.until);
-            if let Some(before) = shelf.copies.insert(kept.key, copy) {
+            if let Some(before) = room.copies.insert(kept.key, copy) {
                 self.bytes -= before.bytes();
             } else {
                 self.count += 1;
@@ -84,11 +84,11 @@ impl Copies {
 
     /// Takes what is kept of a former boot of a node.
     pub(super) fn take(&mut self, from: NodeId, writer: Writer) -> Vec<(Key, Held)> {
-        let is_of = |shelf: &Shelf| shelf.writer == Some(writer);
-        if !self.shelves.get(&from).is_some_and(is_of) {
+        let is_of = |room: &Room| room.writer == Some(writer);
+        if !self.rooms.get(&from).is_some_and(is_of) {
             return Vec::new();
         }
-        let copies = self.shelves.remove(&from).unwrap_or_default().copies;
+        let copies = self.rooms.remove(&from).unwrap_or_default().copies;
         self.count -= copies.len();
         self.bytes -= copies.values().map(Copy::bytes).sum::<u64>();
         let held = |copy: Copy| Held {
@@ -103,19 +103,19 @@ impl Copies {
     /// Drops copies that cannot matter any more.
     pub(super) fn prune(&mut self, now: Instant) {
         for key in self.alarm.due(now) {
-            for shelf in self.shelves.values_mut() {
-                match shelf.copies.get(&key) {
+            for room in self.rooms.values_mut() {
+                match room.copies.get(&key) {
                     Some(copy) if copy.until <= now => {
                         self.bytes -= copy.bytes();
                         self.count -= 1;
-                        shelf.copies.remove(&key);
+                        room.copies.remove(&key);
                     }
                     Some(copy) => self.alarm.by(key, copy.until),
                     None => {}
                 }
             }
         }
-        self.shelves.retain(|_, shelf| !shelf.copies.is_empty());
+        self.rooms.retain(|_, room| !room.copies.is_empty());
     }
 
     pub(super) fn next(&self) -> Option<Instant> {

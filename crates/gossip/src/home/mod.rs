@@ -51,7 +51,7 @@ const HOPS_MAX: u8 = 16;
 
 /// A node's part.
 pub(crate) fn build(setup: Setup) -> Box<dyn Design> {
-    Box::new(Home::new(&setup))
+    Box::new(Home::new(setup))
 }
 
 /// The nodes among `alive` that collect a key under [`Kind::Home`](crate::Kind::Home): its home and its standby.
@@ -59,7 +59,7 @@ pub fn collectors(key: Key, alive: &[NodeId]) -> (Option<NodeId>, Option<NodeId>
     let Some(&any) = alive.first() else {
         return (None, None);
     };
-    let pair = Peers::new(any, alive, true).pair(key);
+    let pair = Peers::new(any, alive.to_vec(), true).pair(key);
     (Some(pair.home), pair.standby)
 }
 
@@ -84,8 +84,8 @@ struct Home {
 }
 
 impl Home {
-    fn new(setup: &Setup) -> Self {
-        let rules = Rules::new(setup);
+    fn new(setup: Setup) -> Self {
+        let rules = Rules::new(&setup);
         let start = setup.start;
         let wait = if setup.was.is_some() {
             rules.gather()
@@ -95,7 +95,7 @@ impl Home {
         let interval = u64::try_from(rules.interval.as_nanos()).unwrap_or(u64::MAX);
         let ask_at = start.saturating_add(rules.patience());
         let cx = Desktop {
-            peers: Peers::new(setup.me, &setup.members, rules.has_standby),
+            peers: Peers::new(setup.me, setup.members, rules.has_standby),
             post: Post::new(setup.writer),
             now: start,
             epochs: 0,
@@ -281,7 +281,9 @@ impl Home {
             return;
         }
         let (mut encoder, _) = self.cx.post.begin(KEEP);
-        kept.iter().for_each(|kept| kept.write(&mut encoder));
+        for kept in &kept {
+            kept.write(&mut encoder);
+        }
         let frame = encoder.finish();
         self.cx.post.send(self.cx.peers.buddy(), &frame);
     }

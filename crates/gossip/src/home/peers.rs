@@ -33,7 +33,7 @@ pub(super) enum Role {
 }
 
 impl Peers {
-    pub(super) fn new(me: NodeId, members: &[NodeId], has_standby: bool) -> Self {
+    pub(super) fn new(me: NodeId, members: Vec<NodeId>, has_standby: bool) -> Self {
         let mut peers = Self {
             me,
             alive: Vec::new(),
@@ -44,8 +44,7 @@ impl Peers {
     }
 
     /// Hears who is alive; whether that is news.
-    pub(super) fn set(&mut self, alive: &[NodeId]) -> bool {
-        let mut alive = alive.to_vec();
+    pub(super) fn set(&mut self, mut alive: Vec<NodeId>) -> bool {
         alive.push(self.me);
         alive.sort_unstable();
         alive.dedup();
@@ -70,7 +69,8 @@ impl Peers {
 
     /// The two nodes with the greatest hash of key and node.
     pub(super) fn pair(&self, key: Key) -> Pair {
-        let salt = mix(key.0 as u64 ^ mix((key.0 >> 64) as u64));
+        let [high, low] = halves(key);
+        let salt = mix(low ^ mix(high));
         let weight = |node: NodeId| (mix(salt ^ mix(u64::from(node.0) + 1)), node);
         let (mut first, mut second) = (None, None);
         for candidate in self.alive.iter().map(|&node| weight(node)) {
@@ -110,6 +110,12 @@ impl Peers {
     }
 }
 
+/// The upper and the lower 64 bits.
+fn halves(key: Key) -> [u64; 2] {
+    let low = key.0 & u128::from(u64::MAX);
+    [key.0 >> 64, low].map(|half| u64::try_from(half).unwrap_or(u64::MAX))
+}
+
 impl Pair {
     /// The part of `node`.
     pub(super) fn role(self, node: NodeId) -> Role {
@@ -139,7 +145,7 @@ mod tests {
 
     fn peers(me: u16, count: u16) -> Peers {
         let members: Vec<_> = (0..count).map(NodeId).collect();
-        Peers::new(NodeId(me), &members, true)
+        Peers::new(NodeId(me), members, true)
     }
 
     #[test]
@@ -150,7 +156,7 @@ mod tests {
             let mut fewer = peers(0, 9);
             let gone = NodeId(5);
             let alive: Vec<_> = (0..9).map(NodeId).filter(|&node| node != gone).collect();
-            assert!(fewer.set(&alive));
+            assert!(fewer.set(alive));
             let after = fewer.pair(key);
             match pair.role(gone) {
                 Role::Home => assert_eq!(Some(after.home), pair.standby),

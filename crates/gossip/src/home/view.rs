@@ -47,8 +47,7 @@ impl View {
 
     /// Learns of an end that is not published.
     pub(super) fn raise(&mut self, bucket: Bucket, end: Mark, now: Instant) {
-        if end <= self.end {
-            planted!("home-register", (), self.end = end);
+        if planted!("home-register", end <= self.end, end == self.end) {
             return;
         }
         if self.end <= bucket.mark(now) {
@@ -102,5 +101,69 @@ impl Silence {
             from.saturating_add(nanos.unwrap_or(u64::MAX))
                 .min(Instant::LAST.as_nanos()),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::home::own::Own;
+    use crate::list::backlog;
+
+    /// What happens next: after so many nanoseconds a writer admits something, or hears some part of the truth.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Admit { writer: usize, cost: u64 },
+        Hear { writer: usize, percent: u128 },
+        Report { writer: usize },
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
+        let step = prop_oneof![
+            5 => (0..4_usize, 1..4_u64).prop_map(|(writer, cost)| Step::Admit { writer, cost }),
+            2 => (0..4_usize, 0..=100_u128).prop_map(|(writer, percent)| Step::Hear { writer, percent }),
+            1 => (0..4_usize).prop_map(|writer| Step::Report { writer }),
+        ];
+        let gap = prop_oneof![4 => 0..800_u64, 1 => 0..20_000_u64];
+        prop::collection::vec((gap, step), 1..150)
+    }
+
+    proptest! {
+        /// Whatever each writer knew when it admitted something, all lists together give the end of one bucket that saw everything, and
+        /// no writer ever sees a later one.
+        #[test]
+        fn all_lists_together_are_exact(steps in steps()) {
+            let bucket = Bucket::new(10, 3, 7_000).unwrap();
+            let mut now = Instant::from_nanos(1_000_000);
+            let mut truth = Mark(0);
+            let mut writers = vec![(View::new(now), Own::default()); 4];
+            for (gap, step) in steps {
+                now = Instant::from_nanos(now.as_nanos() + gap);
+                match step {
+                    Step::Admit { writer, cost } => {
+                        let (view, own) = &mut writers[writer];
+                        view.admit(bucket, cost, now);
+                        own.add(cost, now, view.busy);
+                        truth = truth.max(bucket.mark(now)).plus(bucket.grains(cost));
+                    }
+                    Step::Hear { writer, percent } => {
+                        let heard = Mark(truth.0 * percent / 100);
+                        writers[writer].0.hear(bucket, heard, now);
+                    }
+                    Step::Report { writer } => {
+                        let (view, own) = &mut writers[writer];
+                        own.fold(view.busy);
+                        own.publish();
+                    }
+                }
+                let mut all: Vec<_> = writers.iter().flat_map(|(_, own)| own.list()).collect();
+                let end = backlog(bucket, &mut all).map_or(Mark(0), |backlog| backlog.end);
+                let level = |end: Mark| end.since(bucket.mark(now));
+                prop_assert_eq!(level(end), level(truth));
+                prop_assert!(writers.iter().all(|(view, _)| view.end <= truth));
+            }
+        }
     }
 }

@@ -393,6 +393,13 @@ mod tests {
     use crate::codec::VERSION;
 
     const KEY: Key = Key(77);
+    const COUNT: Option<Count> = Some(Count {
+        id: EpochId {
+            number: 100,
+            creator: Writer(3),
+        },
+        tokens: 8,
+    });
 
     fn bucket() -> Bucket {
         Bucket::new(300, 3, 10_000_000_000).unwrap()
@@ -406,14 +413,6 @@ mod tests {
         })
     }
 
-    fn count() -> Option<Count> {
-        let id = EpochId {
-            number: 100,
-            creator: Writer(3),
-        };
-        Some(Count { id, tokens: 8 })
-    }
-
     fn list() -> Vec<Segment> {
         let start = Instant::from_nanos(1_700_000_000_123_456_789);
         vec![Segment { start, count: 7 }]
@@ -424,11 +423,11 @@ mod tests {
     }
 
     #[test]
-    fn a_report_comes_back_in_49_bytes() {
+    fn a_report_comes_back_in_48_bytes() {
         let report = Report {
             key: KEY,
             end: Mark(5_100_000_000_000_000_001),
-            count: count(),
+            count: COUNT,
             list: list(),
             is_told: true,
             is_forwarded: false,
@@ -443,7 +442,7 @@ mod tests {
         let announce = Announce {
             key: KEY,
             end: Mark(5_100_000_000_000_000_002),
-            sum: count(),
+            sum: COUNT,
             near: 1,
             route: None,
         };
@@ -461,7 +460,7 @@ mod tests {
         let direct = Direct {
             key: KEY,
             end: Mark(7),
-            count: count(),
+            count: COUNT,
             route: Some(route),
         };
         let frame = direct.write(bucket(), encoder(DIRECT));

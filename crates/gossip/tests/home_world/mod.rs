@@ -104,6 +104,18 @@ impl Law {
     }
 }
 
+/// What was decided, and what should have been.
+#[derive(Default)]
+pub(crate) struct Score {
+    judges: BTreeMap<u128, Judge>,
+    centrals: BTreeMap<u128, Judge>,
+    /// Rejections of requests the bucket that saw everything had room for.
+    pub(crate) false_rejections: u64,
+    /// Decisions that one bucket in the place of all nodes would have taken otherwise.
+    pub(crate) wrong: u64,
+    pub(crate) rejected: u64,
+}
+
 pub(crate) struct World {
     pub(crate) law: Law,
     pub(crate) knobs: Knobs,
@@ -115,14 +127,7 @@ pub(crate) struct World {
     queue: BTreeMap<(u64, u64), Event>,
     count: u64,
     pub(crate) dice: Dice,
-    judges: BTreeMap<u128, Judge>,
-    centrals: BTreeMap<u128, Judge>,
-    pub(crate) sent: u64,
-    /// Rejections of requests the bucket that saw everything had room for.
-    pub(crate) false_rejections: u64,
-    /// Decisions that one bucket in the place of all nodes would have taken otherwise.
-    pub(crate) wrong: u64,
-    pub(crate) rejected: u64,
+    pub(crate) score: Score,
     /// Every frame ever sent with its sender and receiver, for tests that replay them.
     pub(crate) frames: Option<Vec<(u16, u16, Vec<u8>)>>,
     /// Whether every event is followed by a look whether any node's end fell.
@@ -144,12 +149,7 @@ impl World {
             queue: BTreeMap::new(),
             count: 0,
             dice: Dice(seed),
-            judges: BTreeMap::new(),
-            centrals: BTreeMap::new(),
-            sent: 0,
-            false_rejections: 0,
-            wrong: 0,
-            rejected: 0,
+            score: Score::default(),
             frames: None,
             watches_ends: false,
             down: BTreeSet::new(),
@@ -319,24 +319,24 @@ impl World {
 
     fn judge(&mut self, key: u128, cost: u64, verdict: Verdict) {
         let (law, now) = (self.law, self.now);
-        let central = self.centrals.entry(key).or_default();
+        let score = &mut self.score;
+        let central = score.centrals.entry(key).or_default();
         let is_right = law.has_room(*central, cost, now);
         if is_right {
             law.admit(central, cost, now);
         }
-        self.wrong += u64::from(is_right != verdict.is_allowed());
-        let judge = self.judges.entry(key).or_default();
+        score.wrong += u64::from(is_right != verdict.is_allowed());
+        let judge = score.judges.entry(key).or_default();
         if verdict.is_allowed() {
             law.admit(judge, cost, now);
         } else {
-            self.rejected += 1;
-            self.false_rejections += u64::from(law.has_room(*judge, cost, now));
+            score.rejected += 1;
+            score.false_rejections += u64::from(law.has_room(*judge, cost, now));
         }
     }
 
     fn drain(&mut self, node: usize) {
         while let Some(send) = self.nodes[node].as_mut().and_then(Replica::poll_send) {
-            self.sent += 1;
             let from = node as u16;
             let bytes = send.frame.to_vec();
             if let Some(frames) = &mut self.frames {
