@@ -46,8 +46,12 @@ pub fn check(
 /// What is wrong with an outcome, given what was promised.
 pub fn findings(outcome: &Outcome, promised: Promises) -> Vec<Finding> {
     let mut found = Vec::new();
-    always(outcome, &mut found);
     let judged = outcome.judged;
+    let unread = outcome.traffic.malformed;
+    if promised.readable && unread > 0 {
+        found.push(Finding::Unread(unread));
+    }
+    found.extend(unbalanced(outcome));
     if promised.quiet && outcome.quiet_s.is_none() {
         found.push(Finding::NeverQuiet);
     }
@@ -72,17 +76,13 @@ pub fn findings(outcome: &Outcome, promised: Promises) -> Vec<Finding> {
     found
 }
 
-/// What holds whatever the design and the faults.
-fn always(outcome: &Outcome, found: &mut Vec<Finding>) {
+/// Whether frames came from nowhere or went nowhere, whatever the design and the faults.
+fn unbalanced(outcome: &Outcome) -> Option<Finding> {
     let traffic = outcome.traffic;
-    if traffic.malformed > 0 {
-        found.push(Finding::Unread(traffic.malformed));
-    }
     let made = traffic.messages + traffic.copies;
     let gone = traffic.received + traffic.lost;
-    if gone > made || (outcome.quiet_s.is_some() && gone != made) {
-        found.push(Finding::Unbalanced { made, gone });
-    }
+    let is_wrong = gone > made || (outcome.quiet_s.is_some() && gone != made);
+    is_wrong.then_some(Finding::Unbalanced { made, gone })
 }
 
 /// When everything must be forgotten: the last bucket has drained, shares that were never told have faded, grace is over.

@@ -10,6 +10,8 @@ use crate::world::{Cluster, Contender, Fault, Request};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is asked alone")]
 pub struct Promises {
+    /// Every frame can be read by whoever knows its sender.
+    pub readable: bool,
     /// The answers are the central bucket's, every one.
     pub exact: bool,
     /// Nothing is rejected for which everything admitted left room.
@@ -32,8 +34,11 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
         .any(|fault| matches!(fault, Fault::Skew(_) | Fault::Jump { .. }));
     let is_calm = cluster.faults.iter().all(is_harmless);
     let is_alone = is_calm && cluster.nodes == 1;
+    let is_stable = !cluster.faults.iter().any(changes_members);
     let common = Promises {
-        quiet: has_true_clocks,
+        readable: true,
+        // A lone node that lost its memory never stops asking for it.
+        quiet: has_true_clocks && (is_stable || cluster.nodes > 1),
         ..Promises::default()
     };
     let Contender::Design(kind) = contender else {
@@ -51,13 +56,19 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
             ..common
         },
         // The printed limit grows while a key rests, even on one node.
-        Kind::Counter => common,
+        Kind::Counter => Promises {
+            readable: is_stable,
+            ..common
+        },
         // Each node clamps the limit by what it knows, so limits differ until the key is used up.
         Kind::CounterFixed => Promises {
+            readable: is_stable,
             exact: is_alone,
             ..common
         },
+        // Frames name nodes, of which a receiver that came later may never have heard.
         Kind::Queue { .. } => Promises {
+            readable: is_stable,
             exact: is_alone,
             equal: is_calm,
             ..common
@@ -82,6 +93,13 @@ fn is_strict(cluster: &Cluster, trace: &[Request]) -> bool {
 
 fn is_at_most_one(ratio: Ratio) -> bool {
     ratio.of(1_000_000) <= 1_000_000
+}
+
+fn changes_members(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Crash { .. } | Fault::Join { .. } | Fault::Leave { .. }
+    )
 }
 
 /// Whether a fault is none.

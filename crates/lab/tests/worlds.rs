@@ -1,0 +1,49 @@
+//! Small worlds drawn by seed, all designs, all kinds of weather: nothing may be found.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test fails that way, and rounds what it shows"
+)]
+
+use tollgate_gossip::Kind;
+use tollgate_lab::{Contender, Weather, check, random_world};
+
+/// Worlds of each weather per design; `--example worlds` draws as many as you like.
+const WORLDS: u64 = 200;
+
+#[test]
+fn messages_are_instant_and_shares_strict() {
+    look_at_all(Weather::Strict);
+}
+
+#[test]
+fn messages_are_instant() {
+    look_at_all(Weather::Calm);
+}
+
+#[test]
+fn everything_may_fail() {
+    look_at_all(Weather::Rough);
+}
+
+fn look_at_all(weather: Weather) {
+    let mut found = Vec::new();
+    for kind in Kind::ALL {
+        for seed in 1..=WORLDS {
+            found.extend(look(weather, kind, seed));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// What is wrong with one world, and the command that shows it again.
+fn look(weather: Weather, kind: Kind, seed: u64) -> Vec<String> {
+    let (cluster, trace) = random_world(weather, seed);
+    let found = check(&cluster, Contender::Design(kind), &trace, seed).unwrap();
+    let command = format!(
+        "cargo run --release -p tollgate-lab --example worlds -- {} {kind} {seed} 1",
+        weather.name()
+    );
+    let tell = |finding| format!("{finding}; replay: {command}");
+    found.into_iter().map(tell).collect()
+}
