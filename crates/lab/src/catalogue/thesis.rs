@@ -77,23 +77,39 @@ pub(super) fn intervals(designs: &[Contender]) -> Vec<Cell> {
     [300, 450, 900].into_iter().filter_map(one).collect()
 }
 
-/// A plan with the usual parameters told.
+/// Tells a parameter of a cell.
+type Tell = fn(&Cell) -> String;
+
+/// A plan with the usual parameters told, as far as all cells share them.
 pub(super) fn usual(cells: Vec<Cell>, views: &[View]) -> Plan {
-    let mut parameters = Vec::new();
-    if let Some(cell) = cells.first() {
-        let bucket = cell.cluster.bucket;
-        let regain_s = bucket.time_for(bucket.capacity()).as_nanos() / 1_000_000_000;
-        parameters.push(("nodes".to_owned(), cell.cluster.nodes.to_string()));
-        parameters.push(("capacity".to_owned(), bucket.burst().to_string()));
-        parameters.push(("refill".to_owned(), format!("all in {regain_s} s")));
-        let gossip_ms = cell.cluster.knobs.interval.as_nanos() / 1_000_000;
-        parameters.push(("gossip".to_owned(), format!("{gossip_ms} ms")));
-    }
+    let told: [(&str, Tell); 4] = [
+        ("nodes", |cell| cell.cluster.nodes.to_string()),
+        ("capacity", |cell| cell.cluster.bucket.burst().to_string()),
+        ("refill", |cell| {
+            let bucket = cell.cluster.bucket;
+            let regain = bucket.time_for(bucket.capacity());
+            format!("all in {} s", regain.as_nanos() / 1_000_000_000)
+        }),
+        ("gossip", |cell| {
+            let interval = cell.cluster.knobs.interval;
+            format!("{} ms", interval.as_nanos() / 1_000_000)
+        }),
+    ];
+    let parameters = told.into_iter().filter_map(|(name, tell)| {
+        let mut values: Vec<String> = cells.iter().map(tell).collect();
+        values.dedup();
+        let value = match values.as_slice() {
+            [] => return None,
+            [one] => one.clone(),
+            _ => "several".to_owned(),
+        };
+        Some((name.to_owned(), value))
+    });
     Plan {
         name: String::new(),
         title: String::new(),
         about: String::new(),
-        parameters,
+        parameters: parameters.collect(),
         cells,
         views: views.to_vec(),
     }
