@@ -83,8 +83,8 @@ impl Making {
     }
 
     /// The same with one user that is known beforehand, so that faults can strike the nodes that collect it.
-    pub(super) fn known(mut self) -> Self {
-        self.key = Some(KNOWN);
+    pub(super) fn known(mut self, key: Key) -> Self {
+        self.key = Some(key);
         self
     }
 
@@ -163,12 +163,28 @@ pub(super) const fn outage(node: u16, at: Span, outage: Span) -> Fault {
     }
 }
 
-/// The home and the standby of the known user among that many nodes.
-pub(super) fn collectors_of_known(nodes: u16) -> (u16, u16) {
+/// The home and the standby of a user among that many nodes.
+pub(super) fn collectors_of(key: Key, nodes: u16) -> (u16, u16) {
     let members: Vec<NodeId> = (0..nodes).map(NodeId).collect();
-    let (home, standby) = collectors(KNOWN, &members);
+    let (home, standby) = collectors(key, &members);
     let number = |node: Option<NodeId>| node.map_or(0, |node| node.0);
     (number(home), number(standby))
 }
 
-const KNOWN: Key = Key(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+/// A user whose home and standby are far apart in the ring of 30 nodes, as those of most users are.
+pub(super) const APART: Key = Key(0x0123_4567_89ab_cdef_0123_4567_89ab_cdf1);
+/// One whose home comes right after its standby, and so keeps the standby's copies.
+pub(super) const BESIDE: Key = Key(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_users_are_where_the_faults_expect_them() {
+        let (home, standby) = collectors_of(APART, 30);
+        assert!((2..=28).contains(&home.abs_diff(standby)));
+        let (home, standby) = collectors_of(BESIDE, 30);
+        assert_eq!(home, (standby + 1) % 30);
+    }
+}

@@ -2,7 +2,9 @@
 //!
 //! Not here: faults that are turned up step by step.
 
-use super::cells::{LIMITED, Making, collectors_of_known, crash, delay, ms, outage};
+use tollgate_gossip::Key;
+
+use super::cells::{APART, BESIDE, LIMITED, Making, collectors_of, crash, delay, ms, outage};
 use super::contender::{COUNTER, FREQ, HOME, SEGMENTS};
 use super::plan::{Cell, Plan, Variant};
 use super::sweeps::reordering;
@@ -17,6 +19,8 @@ pub(super) struct Trouble {
     pub(super) routing: Routing,
     /// Whether the home dies when the bucket runs out, which is not at the same time in every set.
     pub(super) kills_home: bool,
+    /// The one user.
+    pub(super) key: Key,
 }
 
 fn trouble(name: &'static str, faults: Vec<Fault>) -> Trouble {
@@ -25,6 +29,7 @@ fn trouble(name: &'static str, faults: Vec<Fault>) -> Trouble {
         faults,
         routing: Routing::Hash,
         kills_home: false,
+        key: APART,
     }
 }
 
@@ -52,7 +57,8 @@ pub(super) fn on_the_way() -> Vec<Trouble> {
 pub(super) fn in_nodes() -> Vec<Trouble> {
     let five = [(3, 10), (9, 20), (15, 30), (21, 40), (27, 50)];
     let many = five.into_iter().map(|(node, at_s)| crash(node, at_s));
-    let (home, standby) = collectors_of_known(30);
+    let (home, standby) = collectors_of(APART, 30);
+    let (next_home, next_standby) = collectors_of(BESIDE, 30);
     let down = |node, at_s: u64| outage(node, ms(at_s * 1000), ms(20_000));
     vec![
         trouble("one crash", vec![delay(5), crash(7, 30)]),
@@ -66,6 +72,14 @@ pub(super) fn in_nodes() -> Vec<Trouble> {
             "home and standby down 20 s",
             vec![delay(5), down(home, 20), down(standby, 25)],
         ),
+        // The copies of what one of them kept to itself are lost with the other.
+        Trouble {
+            key: BESIDE,
+            ..trouble(
+                "home and standby, neighbours, down 20 s",
+                vec![delay(5), down(next_home, 20), down(next_standby, 25)],
+            )
+        },
         Trouble {
             kills_home: true,
             ..trouble("home dies at exhaustion", vec![delay(5)])
@@ -139,12 +153,12 @@ pub(super) fn making((name, label): (&str, &str), trouble: &Trouble) -> Option<M
     let making = making.labelled(format!("{label}, {}", trouble.name), FAULTS);
     let routing = trouble.routing;
     let making = making
-        .known()
+        .known(trouble.key)
         .with_all(&trouble.faults)
         .cluster(|cluster| cluster.routing = routing);
     if !trouble.kills_home {
         return Some(making);
     }
-    let (home, _) = collectors_of_known(30);
+    let (home, _) = collectors_of(trouble.key, 30);
     Some(making.with(outage(home, ms(exhausted_ms(label)), ms(20_000))))
 }

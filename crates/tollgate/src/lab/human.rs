@@ -113,18 +113,24 @@ fn columns(rows: &[Row]) -> Vec<Shown> {
         rank,
     };
     let any = |pick: fn(&Row) -> f64| rows.iter().any(|row| pick(row) > 0.0);
-    let mut columns: Vec<Shown> = names(rows).into();
-    columns.extend([
-        right("total %", 3, &|row| percent(row.total)),
-        right("±", 9, &|row| {
-            plain(row.total.map_or_else(String::new, |total| digits(total.sd)))
-        }),
-        right("area %", 0, &|row| percent(row.area)),
-    ]);
     let told = |columns: &'static [Column]| {
         let has = |told: &Reported| columns.contains(&told.column);
         rows.iter().any(|row| row.reported.iter().any(has))
     };
+    // Theirs stand beside the share they report.
+    let by_total = told(&[Column::Total]) && !told(&[Column::Area]);
+    let mut columns: Vec<Shown> = names(rows).into();
+    columns.extend([
+        right("total %", if by_total { 0 } else { 3 }, &|row| {
+            percent(row.total)
+        }),
+        right("±", 9, &|row| {
+            plain(row.total.map_or_else(String::new, |total| digits(total.sd)))
+        }),
+        right("area %", if by_total { 3 } else { 0 }, &|row| {
+            percent(row.area)
+        }),
+    ]);
     if told(&SHARES) {
         columns.push(right("reported", 2, &|row| {
             reported(&row.reported, &SHARES)
