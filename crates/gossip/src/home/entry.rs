@@ -325,14 +325,15 @@ impl Entry {
         self.old.iter().cloned().chain(sent).collect()
     }
 
-    /// Bytes as on the wire. Local: key 16, two ends and two instants 8 each, a count, the threshold, 10 for each own segment,
-    /// the epoch. Extra: what is kept for others.
+    /// Bytes as on the wire. Local: key 16, two ends and two instants 8 each, a count, the threshold, the version 5, 10 for each own
+    /// segment, the epoch, and 8 while a report is to be repeated. Extra: what is kept for others.
     pub(super) fn footprint(&self) -> Footprint {
         let epoch = self.epoch.as_ref().map_or(0, Epoch::bytes);
+        let settle = self.settle_at.map_or(0, |_| 8);
         let old: usize = self.old.iter().map(|held| 8 + 9 * held.list.len()).sum();
         let desk = self.desk.as_ref().map_or(0, |desk| desk.bytes());
         Footprint {
-            local: 50 + 10 * self.own.len() as u64 + epoch,
+            local: 55 + settle + 10 * self.own.len() as u64 + epoch,
             extra: old as u64 + desk,
         }
     }
