@@ -105,7 +105,8 @@ pub struct Replica {
     bucket: Bucket,
     wait_max: Span,
     design: Box<dyn Design>,
-    credit: BTreeMap<Key, u64>,
+    /// Grains given back.
+    credit: BTreeMap<Key, u128>,
 }
 
 impl Replica {
@@ -153,7 +154,7 @@ impl Replica {
     /// Gives `cost` back, as far as there is a backlog to take it from.
     pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
         let credit = self.credit.entry(key).or_default();
-        *credit = credit.saturating_add(cost);
+        *credit = credit.saturating_add(self.bucket.grains(cost));
         let _ = self.level(key, now);
     }
 
@@ -212,24 +213,21 @@ impl Replica {
         let Some(credit) = self.credit.get_mut(&key) else {
             return level;
         };
-        *credit = (*credit).min(self.bucket.tokens(level));
-        let left = level - self.bucket.grains(*credit);
+        *credit = (*credit).min(level);
+        let left = level - *credit;
         if *credit == 0 {
             self.credit.remove(&key);
         }
         left
     }
 
-    /// Counts what credit does not cover.
+    /// Counts what credit does not cover, in whole tokens.
     fn count(&mut self, key: Key, cost: u64, now: Instant) {
         let mut rest = cost;
         if let Some(credit) = self.credit.get_mut(&key) {
-            let spent = rest.min(*credit);
-            *credit -= spent;
+            let spent = rest.min(self.bucket.tokens(*credit));
+            *credit -= self.bucket.grains(spent);
             rest -= spent;
-            if *credit == 0 {
-                self.credit.remove(&key);
-            }
         }
         if rest > 0 {
             self.design.accept(key, rest, now);

@@ -4,7 +4,7 @@
 //! for everybody at the same instant, so what is known never exceeds the truth: nothing is rejected that one counter would
 //! admit. A node keeps to itself what is within its share of the room, and else publishes its whole list.
 //!
-//! Not here: how lists travel, which is in `talk`; refunds; and civil time, which the caller brings as a [`Calendar`].
+//! Not here: how lists travel, which is in `talk`; and civil time, which the caller brings as a [`Calendar`].
 
 mod cell;
 mod replica;

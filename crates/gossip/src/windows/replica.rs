@@ -2,6 +2,8 @@
 //!
 //! Not here: counting, which the rule does.
 
+use std::collections::BTreeMap;
+
 use tollgate_limit::{Instant, Span};
 
 use crate::codec::Malformed;
@@ -19,9 +21,20 @@ use super::{Shape, Window};
 /// With instant messages and whole shares (`beta` 1) requests of cost one are decided as by one counter, wherever they
 /// arrive. A dearer one can pass although others have taken what it needs and kept silent about it: by no more than
 /// their shares.
+///
+/// What is refunded may be taken again here until the slice it was given back in is over, and only as much as was admitted
+/// here in that slice. Nothing that was counted is uncounted elsewhere.
 #[derive(Debug)]
 pub struct WindowReplica {
     talk: Talk<Windows>,
+    /// Tokens given back in the slice that begins then.
+    credit: BTreeMap<Key, Credit>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Credit {
+    start: Instant,
+    tokens: u64,
 }
 
 impl WindowReplica {
@@ -30,6 +43,7 @@ impl WindowReplica {
         let rule = Windows::new(window, setup);
         Self {
             talk: Talk::new(rule, setup),
+            credit: BTreeMap::new(),
         }
     }
 
@@ -40,7 +54,8 @@ impl WindowReplica {
         if asked > rule.window.limit() {
             return Verdict::Never;
         }
-        let room = rule.room(self.talk.cell(key), now);
+        let credit = self.credit(key, now);
+        let room = rule.room(self.talk.cell(key), now).saturating_add(credit);
         if asked > room {
             let cell = self.talk.cell(key);
             let retry_after = cell.map_or(Span::ZERO, |cell| retry_after(rule, cell, asked, now));
@@ -55,9 +70,39 @@ impl WindowReplica {
 
     /// Counts `cost` without asking.
     pub fn charge(&mut self, key: Key, cost: u64, now: Instant) {
-        if cost > 0 {
-            self.talk.accept(key, cost, now);
+        let spent = self.credit(key, now).min(cost);
+        if let Some(credit) = self.credit.get_mut(&key) {
+            credit.tokens -= spent;
         }
+        if cost > spent {
+            self.talk.accept(key, cost - spent, now);
+        }
+    }
+
+    /// Gives `cost` back, as far as that much was admitted here in the current slice.
+    pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+        let start = self.talk.rule().window.slice(now).start;
+        let own = self.talk.cell(key).and_then(|cell| cell.own.last());
+        let admitted = own.map_or(0, |own| if own.start == start { own.count } else { 0 });
+        let tokens = self.credit(key, now).saturating_add(cost).min(admitted);
+        self.credit.insert(key, Credit { start, tokens });
+    }
+
+    /// Charges the difference between what a request was charged and what it really cost.
+    pub fn settle(&mut self, key: Key, charged: u64, actual: u64, now: Instant) {
+        match actual.checked_sub(charged) {
+            Some(more) => self.charge(key, more, now),
+            None => self.refund(key, charged - actual, now),
+        }
+    }
+
+    /// Tokens given back that may be taken again.
+    fn credit(&self, key: Key, now: Instant) -> u64 {
+        let Some(credit) = self.credit.get(&key) else {
+            return 0;
+        };
+        let is_current = self.talk.rule().window.slice(now).start == credit.start;
+        if is_current { credit.tokens } else { 0 }
     }
 
     /// Takes a frame that `from` sent. A malformed one changes nothing.
@@ -77,6 +122,9 @@ impl WindowReplica {
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
+        let start = self.talk.rule().window.slice(now).start;
+        self.credit
+            .retain(|_, credit| credit.start >= start && credit.tokens > 0);
         self.talk.handle_timeout(now);
     }
 

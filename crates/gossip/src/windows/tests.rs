@@ -427,3 +427,47 @@ fn plant() {
         crate::plant::set(&name);
     }
 }
+
+#[test]
+fn a_refund_may_be_taken_again_here_until_its_slice_is_over() {
+    let shape = Shape::Fixed {
+        period: span(SECOND),
+        offset: Span::ZERO,
+    };
+    let setup = Setup {
+        bucket: Bucket::new(1, 1, 1).unwrap(),
+        me: NodeId(0),
+        writer: Writer(1),
+        was: None,
+        members: vec![NodeId(0)],
+        seed: 1,
+        start: at(0),
+        wait_max: Span::ZERO,
+        knobs: Knobs::default(),
+    };
+    let mut node = WindowReplica::new(Window::new(3, shape).unwrap(), &setup);
+    let key = Key(1);
+    let ask = |node: &mut WindowReplica, nanos| {
+        let verdict = node.handle_request(key, 1, at(nanos));
+        while node.poll_send().is_some() {}
+        verdict.is_allowed()
+    };
+    assert_eq!(
+        [1, 2, 3, 4].map(|nanos| ask(&mut node, nanos)),
+        [true, true, true, false]
+    );
+    // No more comes back than was admitted here.
+    node.refund(key, 10, at(5));
+    assert_eq!(
+        [6, 7, 8, 9].map(|nanos| ask(&mut node, nanos)),
+        [true, true, true, false]
+    );
+    node.settle(key, 3, 1, at(10));
+    node.handle_timeout(at(SECOND));
+    let next = [1, 2, 3, 4].map(|nanos| ask(&mut node, SECOND + nanos));
+    assert_eq!(
+        next,
+        [true, true, true, false],
+        "the credit went with its slice"
+    );
+}
