@@ -25,6 +25,8 @@ const GATHER_NS: u128 = 1_000_000;
 const SHARE_LOOSE_MAX: u64 = 30;
 /// The direct threshold chosen by rate and delay is at most that many tokens per node.
 const NEAR_PER_NODE_MAX: u64 = 3;
+/// Tokens added to that for a rate that lags behind.
+const NEAR_MARGIN: u64 = 2;
 
 /// The knobs worked out.
 #[derive(Clone, Debug)]
@@ -98,11 +100,19 @@ impl Rules {
         level.saturating_add(self.bucket.grains(tokens)) >= self.bucket.capacity()
     }
 
-    /// The direct threshold for that many tokens reported per second: what four delays take.
+    /// The direct threshold for that many tokens reported per second: what four delays take, and a little more because the rate
+    /// lags behind. Where messages take no time it is one.
     pub(super) fn near_for(&self, rate: u64) -> u64 {
-        let taken = u128::from(rate).saturating_mul(4 * self.delay.as_nanos()) / 1_000_000_000;
+        let delays = 4 * self.delay.as_nanos();
+        if delays == 0 {
+            return 1;
+        }
+        let taken = u128::from(rate)
+            .saturating_mul(delays)
+            .div_ceil(1_000_000_000);
+        let near = u64::try_from(taken).unwrap_or(u64::MAX);
         let most = NEAR_PER_NODE_MAX.saturating_mul(self.nodes);
-        u64::try_from(taken).unwrap_or(u64::MAX).clamp(1, most)
+        near.saturating_add(NEAR_MARGIN).min(most)
     }
 
     /// Half a token: smaller differences are not worth a message.
