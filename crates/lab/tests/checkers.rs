@@ -14,8 +14,10 @@ use tollgate_lab::{
 };
 use tollgate_limit::Span;
 
-/// Worlds of each weather per design.
-const WORLDS: u64 = 200;
+/// Worlds of calm weather per design.
+const CALM_WORLDS: u64 = 200;
+/// Worlds of rough weather per design; much must come together there.
+const ROUGH_WORLDS: u64 = 800;
 
 const QUEUE: Kind = queue(false, false);
 const FREQ: Kind = queue(true, false);
@@ -117,7 +119,12 @@ fn assert_within(cell: &Cell<'_>, what: &str, found: f64, (low, high): (f64, f64
 fn worlds(weather: Weather, kinds: &[Kind]) {
     plant();
     for &kind in kinds {
-        for seed in 1..=WORLDS {
+        let count = if weather == Weather::Rough {
+            ROUGH_WORLDS
+        } else {
+            CALM_WORLDS
+        };
+        for seed in 1..=count {
             let (cluster, trace) = random_world(weather, seed);
             let found = check(&cluster, Contender::Design(kind), &trace, seed).unwrap();
             assert!(

@@ -33,6 +33,11 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
         .iter()
         .any(|fault| matches!(fault, Fault::Skew(_) | Fault::Jump { .. }));
     let is_calm = cluster.faults.iter().all(is_harmless);
+    // Late and twice is no excuse for not knowing in the end.
+    let is_lossless = cluster
+        .faults
+        .iter()
+        .all(|fault| is_harmless(fault) || only_delays(fault));
     let is_alone = is_calm && cluster.nodes == 1;
     let is_stable = !cluster.faults.iter().any(changes_members);
     let common = Promises {
@@ -70,13 +75,13 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
         Kind::Queue { .. } => Promises {
             readable: is_stable,
             exact: is_alone,
-            equal: is_calm,
+            equal: is_lossless,
             ..common
         },
         Kind::Segments | Kind::Home => Promises {
             exact: is_alone || (is_calm && is_strict(cluster, trace)),
             no_false_rejection: has_true_clocks,
-            agrees: is_calm,
+            agrees: is_lossless,
             frees: has_true_clocks && cluster.knobs.fade.of(1_000) > 0,
             ..common
         },
@@ -93,6 +98,10 @@ fn is_strict(cluster: &Cluster, trace: &[Request]) -> bool {
 
 fn is_at_most_one(ratio: Ratio) -> bool {
     ratio.of(1_000_000) <= 1_000_000
+}
+
+fn only_delays(fault: &Fault) -> bool {
+    matches!(fault, Fault::Delay { .. } | Fault::Duplication(_))
 }
 
 fn changes_members(fault: &Fault) -> bool {
