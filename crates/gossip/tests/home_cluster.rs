@@ -34,11 +34,10 @@ enum Routing {
 
 fn pick(routing: Routing, step: u64, nodes: u64, dice: &mut Dice) -> u16 {
     let node = match routing {
-        Routing::Random => dice.below(nodes),
         Routing::Sticky => step / 40 % nodes,
         Routing::RoundRobin => step % nodes,
         Routing::Skewed if dice.below(3) > 0 => 0,
-        Routing::Skewed => dice.below(nodes),
+        Routing::Random | Routing::Skewed => dice.below(nodes),
     };
     node as u16
 }
