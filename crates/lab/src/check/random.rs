@@ -152,15 +152,17 @@ fn faults(dice: &mut Dice, weather: Weather, nodes: u16) -> Vec<Fault> {
         Fault::Loss(percent(pick(dice, [0, 0, 5, 30]))),
         Fault::Duplication(percent(pick(dice, [0, 0, 20]))),
     ];
-    for _ in 0..dice.below(3) {
-        faults.push(one_fault(dice, nodes));
+    // Some worlds see several failures at about the same time, while nodes disagree about who is there.
+    let (count, within_ms) = pick(dice, [(2, 10_000), (2, 10_000), (5, 2_000)]);
+    for _ in 0..dice.below(count + 1) {
+        faults.push(one_fault(dice, nodes, within_ms));
     }
     faults
 }
 
-fn one_fault(dice: &mut Dice, nodes: u16) -> Fault {
+fn one_fault(dice: &mut Dice, nodes: u16, within_ms: u64) -> Fault {
     let node = dice.small(nodes);
-    let at = millis(dice.below(10_000));
+    let at = millis(dice.below(within_ms));
     match dice.below(5) {
         0 => Fault::Crash {
             node,
