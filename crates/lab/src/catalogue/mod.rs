@@ -347,7 +347,7 @@ const EXPERIMENTS: &[Experiment] = &[
     long(&usual(
         (OURS, bars::NAME, "what must hold, met or missed"),
         10,
-        "4 min",
+        "1 min",
         bars::plan,
     )),
 ];
