@@ -100,10 +100,10 @@ impl Encoder {
     /// Seven bits a byte, the lowest first.
     pub(crate) fn varint(&mut self, mut value: u128) {
         while value >= 0x80 {
-            self.bytes.push(value as u8 | 0x80);
+            self.bytes.push(low_byte(value) | 0x80);
             value >>= 7;
         }
-        self.bytes.push(value as u8);
+        self.bytes.push(low_byte(value));
     }
 
     pub(crate) fn key(&mut self, key: Key) {
@@ -193,8 +193,9 @@ impl<'a> Decoder<'a> {
     }
 
     pub(crate) fn sequence(&mut self) -> Result<u64, Malformed> {
-        let [a, b, c, d, e] = self.array::<5>()?;
-        Ok(u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]))
+        let mut bytes = [0; 8];
+        bytes[..5].copy_from_slice(&self.array::<5>()?);
+        Ok(u64::from_le_bytes(bytes))
     }
 
     pub(crate) fn varint(&mut self) -> Result<u128, Malformed> {
@@ -232,6 +233,10 @@ impl<'a> Decoder<'a> {
         self.rest = rest;
         Ok(*array)
     }
+}
+
+fn low_byte(value: u128) -> u8 {
+    value.to_le_bytes()[0]
 }
 
 #[cfg(test)]

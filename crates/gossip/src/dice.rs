@@ -1,6 +1,6 @@
 //! Random choices that a seed decides, the same on every machine.
 //!
-//! Not here: anything a stranger must not guess. This is SplitMix64, made for simulations.
+//! Not here: anything a stranger must not guess. This is `SplitMix64`, made for simulations.
 
 /// A stream of numbers from a seed.
 #[derive(Clone, Debug)]
