@@ -1,5 +1,7 @@
 //! Refunds, charges and settling on one node, against a bucket that keeps its level as a fraction.
 
+#![allow(clippy::unwrap_used, reason = "the bucket is a constant")]
+
 use proptest::prelude::*;
 use tollgate_gossip::{Bucket, Key, Kind, Knobs, NodeId, Replica, Setup, Writer};
 use tollgate_limit::{Instant, Span};
