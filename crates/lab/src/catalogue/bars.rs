@@ -1,6 +1,7 @@
-//! What must hold, and whether it does: every bar that a run of the lab can judge.
+//! What must hold, and whether it does, as far as figures of runs can tell.
 //!
-//! Not here: laws, which property tests hold, and how a bar is judged.
+//! Not here: how a bar is judged, laws, which property tests hold, comparisons decision by decision, and what is left in
+//! memory after all has drained.
 
 use super::cells::{LIMITED, Making, delay};
 use super::contender::{BOTH, COUNTER, FIXED, FREQ, HOME, LINF, QUEUE, SEGMENTS};
@@ -11,6 +12,7 @@ use super::thesis::{intervals, usual};
 use crate::report::{Bar, Report};
 use crate::world::Contender;
 
+mod delay;
 mod home;
 mod list;
 mod test;
@@ -27,7 +29,7 @@ pub(super) fn plan() -> Plan {
     cells.extend(growth());
     Plan {
         title: "What must hold".to_owned(),
-        about: "Every bar that runs can judge, on the sets of the thesis and ours, with and without faults. Laws are \
+        about: "Bars that figures of runs can judge, on the sets of the thesis and ours, with and without faults. Laws are \
                 held by property tests."
             .to_owned(),
         ..usual(cells, &[])

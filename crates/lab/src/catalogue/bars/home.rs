@@ -3,9 +3,9 @@
 //! Not here: how they are judged.
 
 use super::list::{B, E, Line, S};
-use super::test::Figure::{Beyond, Mean, Sender, Times, Worst, Wrong};
+use super::test::Figure::{Mean, Sender, Times, Wrong};
 use super::test::Test::{AtLeast, AtMost};
-use crate::report::Column::{Busiest, Bytes, False, Over, State, Total};
+use crate::report::Column::{Busiest, Bytes, Over, State, Total};
 
 pub(super) const HOME: &[Line] = &[
     (E, "home", Wrong, AtMost(0.0)),
@@ -14,6 +14,8 @@ pub(super) const HOME: &[Line] = &[
     ("A", "home", Wrong, AtMost(0.0)),
     ("C", "home", Wrong, AtMost(0.0)),
     ("D, gossip 300 ms", "home", Wrong, AtMost(0.0)),
+    ("B-calm", "home", Wrong, AtMost(0.0)),
+    ("D, gossip 450 ms", "home", Wrong, AtMost(0.0)),
     ("D, gossip 900 ms", "home", Wrong, AtMost(0.0)),
     ("mob", "home", Wrong, AtMost(0.0)),
     ("two", "home", Wrong, AtMost(0.0)),
@@ -58,78 +60,6 @@ pub(super) const HOME: &[Line] = &[
     ("1000 nodes", "home", Mean(Bytes), AtMost(35_000_000.0)),
     ("1000 nodes", "home", Mean(State), AtMost(800.0)),
     ("1000 nodes", "home tree 16", Sender("home"), AtMost(0.65)),
-];
-
-pub(super) const HOME_DELAY: &[Line] = &[
-    ("B-extreme, 5 ms", "home", Mean(Over), AtMost(3.0)),
-    ("B-extreme, 20 ms", "home", Mean(Over), AtMost(7.0)),
-    ("B-extreme, 50 ms", "home", Mean(Over), AtMost(17.0)),
-    ("B-extreme, 100 ms", "home", Mean(Over), AtMost(36.0)),
-    ("B-extreme, 200 ms", "home", Mean(Over), AtMost(78.0)),
-    ("B-extreme, 5 ms", "home", Worst(False), AtMost(0.0)),
-    ("B-extreme, 50 ms", "home", Worst(False), AtMost(0.0)),
-    ("B-extreme, 200 ms", "home", Worst(False), AtMost(0.0)),
-    ("B-barely, 200 ms", "home k auto", Worst(False), AtMost(0.0)),
-    (
-        "B-substantial, 20 ms",
-        "home k auto",
-        Times(Over, "segments"),
-        AtMost(1.1),
-    ),
-    (
-        "B-substantial, 50 ms",
-        "home k auto",
-        Times(Over, "segments"),
-        AtMost(1.1),
-    ),
-    (
-        "B-substantial, 100 ms",
-        "home k auto",
-        Times(Over, "segments"),
-        AtMost(1.1),
-    ),
-    (
-        "B-substantial, 200 ms",
-        "home k auto",
-        Times(Over, "segments"),
-        AtMost(1.1),
-    ),
-    (
-        "B-barely, 50 ms",
-        "home k auto",
-        Beyond(Total, "segments"),
-        AtLeast(-1.0),
-    ),
-    (
-        "B-barely, 100 ms",
-        "home k auto",
-        Beyond(Total, "segments"),
-        AtLeast(-1.0),
-    ),
-    (
-        "B-barely, 200 ms",
-        "home k auto",
-        Beyond(Total, "segments"),
-        AtLeast(-1.0),
-    ),
-    (
-        "B-substantial, 50 ms",
-        "home k auto",
-        Times(Bytes, "segments"),
-        AtMost(0.8),
-    ),
-    (
-        "B-substantial, 200 ms",
-        "home k auto",
-        Times(Bytes, "segments"),
-        AtMost(0.8),
-    ),
-    (
-        "B-barely, 200 ms",
-        "home k auto",
-        Times(Bytes, "segments"),
-        AtMost(0.8),
-    ),
 ];
 
 pub(super) const HOME_FAULTS: &[Line] = &[

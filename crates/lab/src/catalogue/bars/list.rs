@@ -2,7 +2,8 @@
 //!
 //! Not here: those of home, and how bars are judged.
 
-use super::home::{HOME, HOME_DELAY, HOME_FAULTS};
+use super::delay::HOME_DELAY;
+use super::home::{HOME, HOME_FAULTS};
 use super::test::Figure::{Beyond, Mean, Times, Worst, Wrong};
 use super::test::Test::{AtLeast, AtMost, Between};
 use super::test::{Check, Figure, Test};
@@ -97,6 +98,13 @@ const THESIS: &[Line] = &[
     ),
     (
         S,
+        "queue+freq+linf",
+        Beyond(Area, "queue+freq"),
+        Between(-0.5, 0.5),
+    ),
+    (B, "queue+linf", Beyond(Area, "queue"), Between(-0.5, 0.5)),
+    (
+        B,
         "queue+freq+linf",
         Beyond(Area, "queue+freq"),
         Between(-0.5, 0.5),
