@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use tollgate_limit::{Instant, Span};
+
 use crate::ids::{Key, Writer};
 
 /// The version of every encoding in this crate; the upper half of a frame's first byte.
@@ -13,6 +15,14 @@ pub(crate) const VERSION: u8 = 1;
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 24;
 /// Frame sequences have 40 bits on the wire.
 pub(crate) const SEQUENCE_MAX: u64 = (1 << 40) - 1;
+
+/// Clocks may differ by that much, a day. A frame that tells of anything later is refused: it would count for so long.
+pub(crate) const AHEAD_NS_MAX: u64 = 86_400_000_000_000;
+
+/// The latest instant that a frame may tell of.
+pub(crate) fn latest(now: Instant) -> Instant {
+    now.saturating_add(Span::from_nanos(u128::from(AHEAD_NS_MAX)))
+}
 
 /// What every frame begins with: version and kind, who wrote it, and how many frames it wrote before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,6 +200,15 @@ impl<'a> Decoder<'a> {
 
     pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
         self.array().map(u64::from_le_bytes)
+    }
+
+    /// Nanoseconds since the epoch, no later than `latest`.
+    pub(crate) fn instant(&mut self, latest: Instant) -> Result<Instant, Malformed> {
+        let instant = Instant::from_nanos(self.u64()?);
+        if instant > latest {
+            return Err(Malformed::Value);
+        }
+        Ok(instant)
     }
 
     pub(crate) fn sequence(&mut self) -> Result<u64, Malformed> {

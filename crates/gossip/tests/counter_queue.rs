@@ -232,9 +232,25 @@ fn frames_of_strangers_and_of_itself_are_refused() {
             assert!(node.handle_frame(NodeId(from), &frame, at(0)).is_err());
         }
         assert!(node.handle_frame(NodeId(1), &frame, at(0)).is_ok());
-        // Of two nodes, the third is unknown, whoever tells of it; boots have no names to know.
-        let told = replica(name, bucket, 0, 2).handle_frame(NodeId(1), &frame, at(0));
-        assert_eq!(told.is_ok(), name == "counter+fixed", "{name}");
+    }
+}
+
+#[test]
+fn what_a_node_nobody_mentioned_admitted_counts_too() {
+    let bucket = Bucket::new(50, 1, SECOND).unwrap();
+    for name in KINDS {
+        let mut cluster = Cluster::new(name, bucket, 3);
+        let _ = cluster.request(2, 20, at(0));
+        cluster.run(at(SECOND));
+        let frame = cluster.frames.first().unwrap();
+        // A neighbour may know of a newcomer first.
+        let mut node = replica(name, bucket, 0, 2);
+        assert_eq!(node.handle_frame(NodeId(1), frame, at(0)), Ok(()), "{name}");
+        let wanted = Verdict::Allow {
+            remaining: 30,
+            wait: Span::ZERO,
+        };
+        assert_eq!(node.handle_request(KEY, 0, at(0)), wanted, "{name}");
     }
 }
 

@@ -12,7 +12,9 @@
 //!   others threw away; no merge repairs that.
 //!
 //! Nothing is forgotten, so the number of keys is bounded: beyond [`KEYS_MAX`] a key admitted here takes the place of
-//! another, and keys that only others know are not taken up. [`wire`] has the encoding. Not here: rounds of gossip.
+//! another, and keys that only others know are not taken up. Entries of nodes that this one never heard of count like
+//! any other, for a neighbour may know of a newcomer first; beyond [`tally::ENTRIES_MAX`] per key they do not.
+//! [`wire`] has the encoding. Not here: rounds of gossip.
 
 mod tally;
 mod wire;
@@ -25,10 +27,10 @@ use tollgate_limit::{Instant, Span};
 
 use self::tally::{Heard, Rules, Tally};
 use self::wire::{Known, Parsed};
-use crate::codec::{Decoder, Malformed};
+use crate::codec::{Decoder, Malformed, latest};
 use crate::ids::{Key, NodeId};
 use crate::replica::{Design, Footprint, Send};
-use crate::rounds::{AHEAD_NS_MAX, Bits, Outbox, Rounds};
+use crate::rounds::{Bits, Outbox, Rounds};
 use crate::setup::Setup;
 
 /// The most keys a node keeps.
@@ -164,13 +166,12 @@ impl Design for Counter {
         }
         let mut parsed = std::mem::take(&mut self.parsed);
         let known = Known {
-            latest: now.saturating_add(Span::from_nanos(u128::from(AHEAD_NS_MAX))),
+            latest: latest(now),
             image: |key| {
                 self.tallies
                     .get(&key)
                     .map_or(&[][..], |tally| tally.image.as_slice())
             },
-            node: |who| self.rules.fixed || self.rounds.slot(NodeId(who)).is_some(),
         };
         let read = parsed.read(decoder, &known);
         if read.is_ok() {

@@ -11,6 +11,9 @@ use crate::rounds::Bits;
 /// The greatest limit: what a varint on the wire can carry.
 pub(crate) const LIMIT_MAX: u128 = 1 << 125;
 
+/// The most entries of a key, besides the one this node writes. What further nodes admitted is not counted.
+pub(crate) const ENTRIES_MAX: usize = 4096;
+
 /// How a limit grows and is compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
@@ -106,11 +109,13 @@ impl Tally {
 
     /// A key heard of for the first time.
     pub(crate) fn copy(heard: Heard<'_>) -> Self {
+        let entries: Vec<_> = heard.entries.iter().copied().take(ENTRIES_MAX).collect();
+        let consumed = total(&entries);
         Self {
             allowance: heard.allowance,
             told: heard.allowance,
-            entries: heard.entries.to_vec(),
-            consumed: total(heard.entries),
+            entries,
+            consumed,
             waiting: Bits::default(),
             image: Vec::new(),
         }
@@ -178,6 +183,7 @@ impl Tally {
             {
                 at += 1;
             }
+            let is_full = self.entries.len() >= ENTRIES_MAX;
             match self.entries.get_mut(at) {
                 Some(mine) if mine.who == other.who => {
                     if planted!(
@@ -189,7 +195,8 @@ impl Tally {
                         grew = true;
                     }
                 }
-                Some(_) | None => {
+                _ if is_full => continue,
+                _ => {
                     self.entries.insert(at, other);
                     grew = true;
                 }
@@ -274,6 +281,28 @@ mod tests {
             let news = after.merge(Heard { allowance: b.allowance, entries: &b.entries }, rules());
             prop_assert_eq!(news, known(&after) != before);
         }
+    }
+
+    #[test]
+    fn entries_are_bounded_but_for_ones_own() {
+        let many: Vec<_> = (0..=u16::MAX).map(|who| Entry { who, count: 1 }).collect();
+        let heard = |entries| Heard {
+            allowance: Allowance {
+                limit: 0,
+                instant: Instant::from_nanos(0),
+            },
+            entries,
+        };
+        let mut tally = Tally::copy(heard(&many));
+        assert!(!tally.merge(heard(&many), rules()));
+        assert_eq!(tally.entries.len(), ENTRIES_MAX);
+        tally.consume(u16::MAX, 2);
+        assert_eq!(tally.consumed, ENTRIES_MAX as u64 + 2);
+        // What is known already still grows.
+        let grown = [Entry { who: 7, count: 5 }];
+        assert!(tally.merge(heard(&grown), rules()));
+        assert_eq!(tally.entries.len(), ENTRIES_MAX + 1);
+        assert_eq!(tally.consumed, ENTRIES_MAX as u64 + 6);
     }
 
     #[test]

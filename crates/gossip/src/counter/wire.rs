@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use tollgate_limit::Instant;
 
-use super::tally::{Allowance, Entry, Heard, LIMIT_MAX, Tally};
+use super::tally::{Allowance, ENTRIES_MAX, Entry, Heard, LIMIT_MAX, Tally};
 use crate::codec::{Decoder, Encoder, Malformed};
 use crate::ids::Key;
 
@@ -27,13 +27,11 @@ pub(crate) struct Parsed {
 }
 
 /// What the reader of a frame knows.
-pub(crate) struct Known<I, N> {
+pub(crate) struct Known<I> {
     /// No instant is later.
     pub(crate) latest: Instant,
     /// What this node would send of a key; empty if it would have to think.
     pub(crate) image: I,
-    /// Whose entries may appear.
-    pub(crate) node: N,
 }
 
 /// Appends a key and what is told of it.
@@ -59,7 +57,7 @@ impl Parsed {
     pub(crate) fn read<'a>(
         &mut self,
         mut decoder: Decoder<'_>,
-        known: &Known<impl Fn(Key) -> &'a [u8], impl Fn(u16) -> bool>,
+        known: &Known<impl Fn(Key) -> &'a [u8]>,
     ) -> Result<(), Malformed> {
         self.clear();
         let mut last = None;
@@ -72,7 +70,7 @@ impl Parsed {
             let image = (known.image)(key);
             if image.is_empty() || !decoder.skip(image) {
                 let allowance = read_allowance(&mut decoder, known.latest)?;
-                let entries = self.read_entries(&mut decoder, &known.node)?;
+                let entries = self.read_entries(&mut decoder)?;
                 self.keys.push((key, allowance, entries));
             }
             if decoder.is_empty() {
@@ -81,24 +79,21 @@ impl Parsed {
         }
     }
 
-    fn read_entries(
-        &mut self,
-        decoder: &mut Decoder<'_>,
-        known: impl Fn(u16) -> bool,
-    ) -> Result<Range<usize>, Malformed> {
+    fn read_entries(&mut self, decoder: &mut Decoder<'_>) -> Result<Range<usize>, Malformed> {
         let first = self.entries.len();
+        let length = decoder.length(ENTRY_BYTES_MIN)?;
+        if length == 0 || length > ENTRIES_MAX + 1 {
+            return Err(Malformed::Value);
+        }
         let mut next = 0;
-        for _ in 0..decoder.length(ENTRY_BYTES_MIN)? {
+        for _ in 0..length {
             let who = decoder.u16()?;
             let count = decoder.count()?;
-            if u32::from(who) < next || count == 0 || !known(who) {
+            if u32::from(who) < next || count == 0 {
                 return Err(Malformed::Value);
             }
             next = u32::from(who) + 1;
             self.entries.push(Entry { who, count });
-        }
-        if first == self.entries.len() {
-            return Err(Malformed::Value);
         }
         Ok(first..self.entries.len())
     }
@@ -123,8 +118,8 @@ impl Parsed {
 
 fn read_allowance(decoder: &mut Decoder<'_>, latest: Instant) -> Result<Allowance, Malformed> {
     let limit = decoder.varint()?;
-    let instant = Instant::from_nanos(decoder.u64()?);
-    if limit > LIMIT_MAX || instant > latest {
+    let instant = decoder.instant(latest)?;
+    if limit > LIMIT_MAX {
         return Err(Malformed::Value);
     }
     Ok(Allowance { limit, instant })

@@ -98,11 +98,6 @@ impl Id {
     pub(crate) fn from_bytes(bytes: [u8; 8]) -> Self {
         Self(u64::from_le_bytes(bytes).rotate_left(16))
     }
-
-    pub(crate) fn node(self) -> u16 {
-        let [low, high, ..] = self.0.to_le_bytes();
-        u16::from_le_bytes([low, high])
-    }
 }
 
 impl Counts {

@@ -12,8 +12,9 @@
 //! A delta state is not stored: every element knows which neighbours it waits for, and what they would be sent is
 //! always what is known here. A line of more than [`BURST_ELEMENTS`] elements would be absurd, so in larger buckets an
 //! element stands for several tokens; a node pays for a whole one and uses it up. Beyond [`KEYS_MAX`] keys, one
-//! admitted here takes the place of another, and keys that only others know are not taken up. [`wire`] has the
-//! encoding. Not here: rounds of gossip.
+//! admitted here takes the place of another, and keys that only others know are not taken up. Elements of nodes that this
+//! one never heard of count like any other, for a neighbour may know of a newcomer first; [`line::ELEMENTS_MAX`] bounds
+//! them all. [`wire`] has the encoding. Not here: rounds of gossip.
 
 mod line;
 mod wire;
@@ -313,8 +314,7 @@ impl Design for Queue {
             now,
         };
         let mut parsed = std::mem::take(&mut self.parsed);
-        let known = |node| self.rounds.slot(NodeId(node)).is_some();
-        let read = parsed.read(decoder, reading, known);
+        let read = parsed.read(decoder, reading);
         if read.is_ok() {
             self.rounds.hear(now);
             for (key, heard) in parsed.iter() {

@@ -11,13 +11,12 @@
 
 use std::ops::Range;
 
-use tollgate_limit::{Instant, Span};
+use tollgate_limit::Instant;
 
 use super::line::{ELEMENTS_MAX, Heard, Id};
 use crate::bucket::{Bucket, Mark};
-use crate::codec::{Decoder, Encoder, Malformed};
+use crate::codec::{AHEAD_NS_MAX, Decoder, Encoder, Malformed, latest};
 use crate::ids::Key;
-use crate::rounds::AHEAD_NS_MAX;
 
 /// Bytes of the smallest element.
 const ELEMENT_BYTES_MIN: usize = 9;
@@ -57,12 +56,11 @@ pub(crate) fn encode(encoder: &mut Encoder, bucket: Bucket, key: Key, elements: 
 }
 
 impl Parsed {
-    /// Reads what follows the header; `known` says whose elements may appear.
+    /// Reads what follows the header.
     pub(crate) fn read(
         &mut self,
         mut decoder: Decoder<'_>,
         reading: Reading,
-        known: impl Fn(u16) -> bool,
     ) -> Result<(), Malformed> {
         self.clear();
         loop {
@@ -70,7 +68,7 @@ impl Parsed {
             if self.keys.last().is_some_and(|(last, _)| *last >= key) {
                 return Err(Malformed::Value);
             }
-            let elements = self.read_elements(&mut decoder, reading, &known)?;
+            let elements = self.read_elements(&mut decoder, reading)?;
             self.keys.push((key, elements));
             if decoder.is_empty() {
                 return Ok(());
@@ -83,7 +81,6 @@ impl Parsed {
         &mut self,
         decoder: &mut Decoder<'_>,
         reading: Reading,
-        known: impl Fn(u16) -> bool,
     ) -> Result<Range<usize>, Malformed> {
         let first = self.elements.len();
         let length = decoder.length(ELEMENT_BYTES_MIN)?;
@@ -94,7 +91,7 @@ impl Parsed {
         let mut last = None;
         for _ in 0..length {
             let element = reading.element(decoder)?;
-            if last.is_some_and(|last| last >= element.id) || !known(element.id.node()) {
+            if last.is_some_and(|last| last >= element.id) {
                 return Err(Malformed::Value);
             }
             last = Some(element.id);
@@ -123,10 +120,7 @@ impl Reading {
     fn element(self, decoder: &mut Decoder<'_>) -> Result<Heard, Malformed> {
         let id = Id::from_bytes(decoder.u64()?.to_le_bytes());
         let grains = decoder.varint()?;
-        let latest = self
-            .now
-            .saturating_add(Span::from_nanos(u128::from(AHEAD_NS_MAX)));
-        if id.birth_ns() > latest.as_nanos() || grains >> 1 > self.grains_max() {
+        if id.birth_ns() > latest(self.now).as_nanos() || grains >> 1 > self.grains_max() {
             return Err(Malformed::Value);
         }
         let birth = birth_mark(self.bucket, id);

@@ -18,8 +18,6 @@ use crate::ids::{Key, NodeId};
 use crate::planted;
 use crate::setup::Setup;
 
-/// Clocks may differ by that much, a day; a frame from further ahead is refused.
-pub(crate) const AHEAD_NS_MAX: u64 = 86_400_000_000_000;
 /// Keys that a list may hold in vain before it is trimmed.
 const LIST_SLACK: usize = 1024;
 /// The slot of a node that was never a member.

@@ -111,28 +111,28 @@ impl Frame {
         encoder.finish()
     }
 
-    /// Reads a frame whole, or refuses it.
-    pub(crate) fn decode(frame: &[u8]) -> Result<(Header, Self), Malformed> {
+    /// Reads a frame whole, or refuses it. Nothing in it may begin after `latest`: it would count until then.
+    pub(crate) fn decode(frame: &[u8], latest: Instant) -> Result<(Header, Self), Malformed> {
         let (header, mut rest) = Decoder::new(frame)?;
         let content = match header.kind {
             PUBLISH => Self::Publish {
                 key: rest.key()?,
                 check: rest.u32()?,
-                list: take_list(&mut rest)?,
+                list: take_list(&mut rest, latest)?,
             },
             KEEP => Self::Keep(all(&mut rest, |rest| {
-                take_keep(rest, header.writer, header.sequence)
+                take_keep(rest, latest, (header.writer, header.sequence))
             })?),
             PULL => Self::Pull(all(&mut rest, take_key)?),
             DIGEST => Self::Digest(all(&mut rest, |rest| Ok((rest.key()?, rest.u32()?)))?),
-            FULL => Self::Full(all(&mut rest, take_known)?),
-            FILL => Self::Fill(all(&mut rest, take_known)?),
+            FULL => Self::Full(all(&mut rest, |rest| take_known(rest, latest))?),
+            FILL => Self::Fill(all(&mut rest, |rest| take_known(rest, latest))?),
             JOIN => Self::Join,
             RECALL => Self::Recall,
             KEPT => Self::Kept(all(&mut rest, |rest| {
                 let writer = Writer(rest.u16()?);
                 let version = rest.sequence()?;
-                take_keep(rest, writer, version)
+                take_keep(rest, latest, (writer, version))
             })?),
             kind => return Err(Malformed::Kind(kind)),
         };
@@ -216,14 +216,14 @@ fn take_key(rest: &mut Decoder<'_>) -> Result<Key, Malformed> {
     rest.key()
 }
 
-fn take_list(rest: &mut Decoder<'_>) -> Result<Vec<Segment>, Malformed> {
+fn take_list(rest: &mut Decoder<'_>, latest: Instant) -> Result<Vec<Segment>, Malformed> {
     let length = rest.length(9)?;
     if length > LIST_MAX {
         return Err(Malformed::Value);
     }
     let mut list: Vec<Segment> = Vec::with_capacity(length);
     for _ in 0..length {
-        let start = Instant::from_nanos(rest.u64()?);
+        let start = rest.instant(latest)?;
         let count = rest.count()?;
         let ascends = list.last().is_none_or(|last| last.start < start);
         if count == 0 || count > COUNT_MAX || !ascends {
@@ -234,13 +234,17 @@ fn take_list(rest: &mut Decoder<'_>) -> Result<Vec<Segment>, Malformed> {
     Ok(list)
 }
 
-fn take_keep(rest: &mut Decoder<'_>, writer: Writer, version: u64) -> Result<Copied, Malformed> {
+fn take_keep(
+    rest: &mut Decoder<'_>,
+    latest: Instant,
+    (writer, version): (Writer, u64),
+) -> Result<Copied, Malformed> {
     let key = rest.key()?;
     let secret = rest.count()?;
     if secret > COUNT_MAX {
         return Err(Malformed::Value);
     }
-    let list = take_list(rest)?;
+    let list = take_list(rest, latest)?;
     let entry = Entry {
         writer,
         version,
@@ -249,14 +253,14 @@ fn take_keep(rest: &mut Decoder<'_>, writer: Writer, version: u64) -> Result<Cop
     Ok(Copied { key, secret, entry })
 }
 
-fn take_known(rest: &mut Decoder<'_>) -> Result<(Key, Vec<Entry>), Malformed> {
+fn take_known(rest: &mut Decoder<'_>, latest: Instant) -> Result<(Key, Vec<Entry>), Malformed> {
     let key = rest.key()?;
     let length = rest.length(8)?;
     let mut entries: Vec<Entry> = Vec::with_capacity(length);
     for _ in 0..length {
         let writer = Writer(rest.u16()?);
         let version = rest.sequence()?;
-        let list = take_list(rest)?;
+        let list = take_list(rest, latest)?;
         if entries.last().is_some_and(|last| last.writer >= writer) {
             return Err(Malformed::Value);
         }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_limit::{Instant, Span};
 
-use crate::codec::Malformed;
+use crate::codec::{Malformed, latest};
 use crate::ids::{Key, NodeId};
 use crate::replica::{Footprint, Send};
 use crate::setup::Setup;
@@ -118,7 +118,7 @@ impl<R: Rule> Talk<R> {
         frame: &[u8],
         now: Instant,
     ) -> Result<(), Malformed> {
-        let (header, frame) = Frame::decode(frame)?;
+        let (header, frame) = Frame::decode(frame, latest(now))?;
         self.wind(now);
         match frame {
             Frame::Publish { key, check, list } => {

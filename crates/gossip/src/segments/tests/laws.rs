@@ -103,7 +103,8 @@ fn publications(seed: u64) -> (Numbers, Vec<Arc<[u8]>>, u64) {
     }
     let is_publication = |frame: &Frame| matches!(frame, Frame::Publish { .. });
     let sent = cluster.sent.iter().filter(|(_, to, frame)| {
-        *to == 5 && Frame::decode(frame).is_ok_and(|(_, frame)| is_publication(&frame))
+        *to == 5
+            && Frame::decode(frame, Instant::LAST).is_ok_and(|(_, frame)| is_publication(&frame))
     });
     let frames = sent.map(|(_, _, frame)| Arc::clone(frame)).collect();
     (numbers, frames, cluster.now)
@@ -129,7 +130,7 @@ fn grouped(frames: &[Arc<[u8]>], dice: &mut Dice) -> Vec<Arc<[u8]>> {
         let mut records = Vec::new();
         let mut first = None;
         for frame in chunk {
-            let (header, content) = Frame::decode(frame).unwrap();
+            let (header, content) = Frame::decode(frame, Instant::LAST).unwrap();
             first.get_or_insert(header);
             if let Frame::Publish { key, list, .. } = content {
                 let entry = Entry {
