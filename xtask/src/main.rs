@@ -19,7 +19,7 @@ commands:
            cargo xtask tidy
   pure     no pure crate reaches a clock, the system or an async runtime, however indirectly
            cargo xtask pure
-  mutants  plants each known bug in turn and checks that the lab notices; takes minutes
+  mutants  plants each known bug in turn and checks that some test notices; takes minutes
            cargo xtask mutants
   help     this text
            cargo xtask help

@@ -1,13 +1,17 @@
-//! `cargo xtask mutants`: plants each known bug in turn and asks whether the lab's checkers notice.
+//! `cargo xtask mutants`: plants each known bug in turn and asks whether any test notices.
 //!
-//! Bugs sit in the sources as `planted!("name", right, wrong)` and are compiled in only here. Not here: the checkers, which
-//! are the test `checkers` of the lab; it plants what `TOLLGATE_PLANTED` names.
+//! Bugs sit in the sources as `planted!("name", right, wrong)` and are compiled in only here. Every test program runs
+//! with `TOLLGATE_PLANTED` naming the bug: first the checkers of the lab, which see what users would, then gossip's own
+//! tests, until one fails. Not here: the tests.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -16,27 +20,49 @@ use crate::tidy::Finding;
 
 /// Where bugs are planted, from the root.
 const SOURCES: &str = "crates/gossip/src";
+/// What is built and run, in this order: arguments of `cargo test`.
+const BUILDS: [&[&str]; 2] = [
+    &["--package", "tollgate-lab", "--test", "checkers"],
+    &["--package", "tollgate-gossip", "--lib", "--tests"],
+];
+/// The same draws every time, no search for a smaller example, and no notes of failures that were planned.
+const PROPTEST: [(&str, &str); 3] = [
+    ("PROPTEST_RNG_SEED", "1"),
+    ("PROPTEST_MAX_SHRINK_ITERS", "0"),
+    ("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1"),
+];
+/// A program that takes longer hangs, which is a failure too.
+const RUN_MAX: Duration = Duration::from_mins(3);
 
-/// Every bug that no checker noticed, or a checker that fails without one.
+/// A test program.
+struct Program {
+    name: String,
+    path: PathBuf,
+    folder: PathBuf,
+}
+
+/// Every bug that no test noticed, or a test that fails without one.
 pub(crate) fn run(root: &Path) -> Result<Vec<Finding>> {
     let bugs = bugs(root)?;
-    let checkers = build(root)?;
-    let mut findings = Vec::new();
-    if let Some(failed) = failed_with(root, &checkers, "")? {
+    let mut programs = Vec::new();
+    for arguments in BUILDS {
+        programs.extend(build(root, arguments)?);
+    }
+    if let Some(failed) = first_failure(&programs, "")? {
         let what = format!("fails with no bug planted: {failed}");
-        findings.push(Finding::new("crates/lab/tests/checkers.rs", 1, what));
-        return Ok(findings);
+        return Ok(vec![Finding::new(SOURCES, 1, what)]);
     }
     println!("{} bugs, each planted alone", bugs.len());
+    let mut findings = Vec::new();
     for (name, (path, line)) in &bugs {
         let begin = Instant::now();
-        let failed = failed_with(root, &checkers, name)?;
+        let failed = first_failure(&programs, name)?;
         let seconds = begin.elapsed().as_secs_f32();
         if let Some(by) = failed {
             println!("  caught    {name:<28} {seconds:>5.1} s  by {by}");
         } else {
             println!("  SURVIVED  {name:<28} {seconds:>5.1} s");
-            let what = format!("no checker notices `{name}`; add one that does");
+            let what = format!("no test notices `{name}`; add one that does");
             findings.push(Finding::new(path, *line, what));
         }
     }
@@ -93,42 +119,81 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Builds the checkers with bugs in them; the path of the program.
-fn build(root: &Path) -> Result<PathBuf> {
+/// Builds test programs with bugs in them.
+fn build(root: &Path, arguments: &[&str]) -> Result<Vec<Program>> {
     let output = Command::new("cargo")
-        .args(["test", "--locked", "--package", "tollgate-lab"])
-        .args(["--features", "planted", "--test", "checkers", "--no-run"])
+        .args(["test", "--locked", "--features", "planted", "--no-run"])
         .args(["--message-format", "json"])
+        .args(arguments)
         .current_dir(root)
         .stderr(Stdio::inherit())
         .output()
         .context("running cargo test")?;
-    ensure!(output.status.success(), "the checkers do not compile");
+    let shown = arguments.join(" ");
+    ensure!(output.status.success(), "{shown}: does not compile");
     let messages = String::from_utf8_lossy(&output.stdout);
-    let program = messages
+    let messages = messages
         .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "checkers")
-        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    program.context("cargo test names no program for the checkers")
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let programs: Vec<_> = messages.filter_map(|message| program(&message)).collect();
+    ensure!(!programs.is_empty(), "{shown}: cargo names no program");
+    Ok(programs)
 }
 
-/// Runs the checkers with the bug of that name; the tests that failed, or `None` if all passed.
-fn failed_with(root: &Path, checkers: &Path, name: &str) -> Result<Option<String>> {
-    let output = Command::new(checkers)
-        .env("TOLLGATE_PLANTED", name)
-        .current_dir(root.join("crates/lab"))
-        .output()
-        .context("running the checkers")?;
-    if output.status.success() {
-        return Ok(None);
+/// The test program that a message of cargo is about, if any.
+fn program(message: &Value) -> Option<Program> {
+    let path = PathBuf::from(message["executable"].as_str()?);
+    let target = message["target"]["name"].as_str()?;
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
+    let room = folder.file_name()?.to_str()?;
+    Some(Program {
+        name: format!("{room}/{target}"),
+        path,
+        folder: folder.to_owned(),
+    })
+}
+
+/// Runs one program after the other until one fails with the bug of that name: which, and where.
+fn first_failure(programs: &[Program], bug: &str) -> Result<Option<String>> {
+    for program in programs {
+        if let Some(test) = failure(program, bug)? {
+            return Ok(Some(format!("{}: {test}", program.name)));
+        }
     }
-    let printed = String::from_utf8_lossy(&output.stdout);
-    let failed: Vec<_> = printed
-        .lines()
-        .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
-        .collect();
-    Ok(Some(failed.join(", ")))
+    Ok(None)
+}
+
+/// Runs a program with the bug of that name up to the first test that fails.
+fn failure(program: &Program, bug: &str) -> Result<Option<String>> {
+    let mut child = Command::new(&program.path)
+        .env("TOLLGATE_PLANTED", bug)
+        .envs(PROPTEST)
+        .current_dir(&program.folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| program.path.display().to_string())?;
+    let stdout = child.stdout.take().context("a program without output")?;
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(first_failed(stdout)));
+    let failed = match told.recv_timeout(RUN_MAX) {
+        Ok(failed) => failed,
+        Err(_) => Some("does not end".to_owned()),
+    };
+    if failed.is_some() {
+        child.kill().context("stopping a program")?;
+    }
+    let status = child.wait().context("waiting for a program")?;
+    Ok(failed.or_else(|| (!status.success()).then(|| status.to_string())))
+}
+
+/// The first test that a program says has failed.
+fn first_failed(stdout: impl Read) -> Option<String> {
+    let lines = BufReader::new(stdout).lines();
+    lines.map_while(Result::ok).find_map(|line| {
+        let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+        Some(name.to_owned())
+    })
 }
 
 #[cfg(test)]
@@ -142,5 +207,12 @@ mod tests {
         let found = names(text);
         assert_eq!(found[0], ("one-off".to_owned(), 1));
         assert_eq!(found[1].0, "two-off");
+    }
+
+    #[test]
+    fn the_first_failed_test_is_named() {
+        let output = "running 3 tests\ntest a ... ok\ntest b::c ... FAILED\ntest d ... FAILED\n";
+        assert_eq!(first_failed(output.as_bytes()).as_deref(), Some("b::c"));
+        assert_eq!(first_failed(&b"test a ... ok\n"[..]), None);
     }
 }

@@ -8,6 +8,7 @@ use tollgate_limit::{Instant, Span};
 
 use crate::dice::mix;
 use crate::list::Segment;
+use crate::planted;
 use crate::setup::{Ratio, Setup};
 use crate::talk::{Known, News, Rule, Taken};
 
@@ -83,7 +84,8 @@ impl Windows {
         let usual = Ratio::new(if is_loose { 5 } else { 4 }, 4);
         let room = u128::from(self.room(Some(cell), now));
         let part = self.beta.unwrap_or(usual).of(room) / u128::from(self.nodes);
-        u64::try_from(part).unwrap_or(u64::MAX)
+        let share = u64::try_from(part).unwrap_or(u64::MAX);
+        planted!("windows-share-one-more", share, share.saturating_add(1))
     }
 
     /// Eight bits that differ from one slice to the next, and the low bits of a sum.
@@ -171,7 +173,12 @@ impl Rule for Windows {
 
     /// Drops slices that are over, of everybody; they are over for all.
     fn prune(&self, cell: &mut Cell, known: &mut Known, now: Instant) -> Option<Instant> {
-        let (first, current) = self.live(now);
+        let (live, current) = self.live(now);
+        let first = planted!(
+            "windows-drop-the-current",
+            live,
+            self.window.slice(now).end
+        );
         known.edit(|list| list.retain(|slice| slice.start >= first));
         known.drop_empty();
         if cell.restored > 0 && known.all().next().is_none() {

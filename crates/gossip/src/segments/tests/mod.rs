@@ -103,7 +103,6 @@ struct Cluster {
 
 impl Cluster {
     fn new(count: u16, numbers: Numbers, knobs: Knobs, net: Net) -> Self {
-        plant();
         let mut cluster = Self {
             numbers,
             knobs,
@@ -237,17 +236,5 @@ fn strict() -> Knobs {
         beta: Some(Ratio::new(1, 1)),
         fade: Ratio::new(0, 1),
         ..Knobs::default()
-    }
-}
-
-/// Plants the bug that the environment names, to see these tests notice it.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a test is told which bug to plant"
-)]
-fn plant() {
-    #[cfg(feature = "planted")]
-    if let Ok(name) = std::env::var("TOLLGATE_PLANTED") {
-        crate::plant::set(&name);
     }
 }
