@@ -39,11 +39,9 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
         .iter()
         .all(|fault| is_harmless(fault) || only_delays(fault));
     let is_alone = is_calm && cluster.nodes == 1;
-    let is_stable = !cluster.faults.iter().any(changes_members);
     let common = Promises {
         readable: true,
-        // A lone node that lost its memory never stops asking for it.
-        quiet: has_true_clocks && (is_stable || cluster.nodes > 1),
+        quiet: has_true_clocks,
         ..Promises::default()
     };
     let Contender::Design(kind) = contender else {
@@ -61,19 +59,13 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
             ..common
         },
         // The printed limit grows while a key rests, even on one node.
-        Kind::Counter => Promises {
-            readable: is_stable,
-            ..common
-        },
+        Kind::Counter => common,
         // Each node clamps the limit by what it knows, so limits differ until the key is used up.
         Kind::CounterFixed => Promises {
-            readable: is_stable,
             exact: is_alone,
             ..common
         },
-        // Frames name nodes, of which a receiver that came later may never have heard.
         Kind::Queue { .. } => Promises {
-            readable: is_stable,
             exact: is_alone,
             equal: is_lossless,
             ..common
@@ -102,13 +94,6 @@ fn is_at_most_one(ratio: Ratio) -> bool {
 
 fn only_delays(fault: &Fault) -> bool {
     matches!(fault, Fault::Delay { .. } | Fault::Duplication(_))
-}
-
-fn changes_members(fault: &Fault) -> bool {
-    matches!(
-        fault,
-        Fault::Crash { .. } | Fault::Join { .. } | Fault::Leave { .. }
-    )
 }
 
 /// Whether a fault is none.
