@@ -45,7 +45,7 @@ type Inked = (String, Ink);
 
 fn rows(rows: &[Row], look: Look, text: &mut String) {
     let mut columns = columns(rows);
-    while width(&columns) > look.width {
+    while width(&columns) > look.columns {
         let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
         if last == 0 {
             break;
@@ -447,14 +447,7 @@ mod tests {
             ..Report::default()
         };
         for width in [60, 80, 140] {
-            let text = report(
-                &report_,
-                false,
-                Look {
-                    colour: false,
-                    width,
-                },
-            );
+            let text = report(&report_, false, Look::PLAIN.with_width(width));
             assert!(
                 text.contains("B-extreme") && text.contains("over"),
                 "{text}"

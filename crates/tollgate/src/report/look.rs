@@ -9,8 +9,10 @@ use super::Meaning;
 pub struct Look {
     /// Whether to use colours.
     pub colour: bool,
-    /// Columns to fill at most.
+    /// Columns that running text fills at most.
     pub width: usize,
+    /// Columns that a table may take before it leaves some of its own out; a file has as many as are needed.
+    pub columns: usize,
 }
 
 /// A reason to set text apart.
@@ -32,25 +34,29 @@ impl Look {
     pub const PLAIN: Self = Self {
         colour: false,
         width: WIDTH_DEFAULT,
+        columns: usize::MAX,
     };
 
     /// The look of standard output: coloured on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
     pub fn of_stdout() -> Self {
-        Self::judge(std::io::stdout().is_terminal(), |name| {
-            std::env::var(name).ok()
-        })
+        let is_terminal = std::io::stdout().is_terminal();
+        let told = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
+        Self::judge(is_terminal.then_some(told), |name| std::env::var(name).ok())
     }
 
-    /// The look that an environment asks for.
-    fn judge(terminal: bool, variable: impl Fn(&str) -> Option<String>) -> Self {
+    /// The look that an environment asks for; a terminal may tell its width, `COLUMNS` has the last word.
+    fn judge(terminal: Option<Option<usize>>, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let Some(told) = terminal else {
+            return Self::PLAIN;
+        };
         let no_color = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = variable("TERM").is_some_and(|value| value == "dumb");
-        let width = variable("COLUMNS").and_then(|value| value.parse().ok());
+        let asked = variable("COLUMNS").and_then(|value| value.parse().ok());
         Self {
-            colour: terminal && !no_color && !dumb,
-            width: WIDTH_DEFAULT,
+            colour: !no_color && !dumb,
+            ..Self::PLAIN
         }
-        .with_width(width.filter(|_| terminal).unwrap_or(WIDTH_DEFAULT))
+        .with_width(asked.or(told).unwrap_or(WIDTH_DEFAULT))
     }
 
     /// The same look in a terminal of that width.
@@ -58,6 +64,7 @@ impl Look {
     pub fn with_width(self, columns: usize) -> Self {
         Self {
             width: columns.clamp(WIDTH_MIN, WIDTH_MAX),
+            columns: columns.max(WIDTH_MIN),
             ..self
         }
     }
@@ -94,7 +101,7 @@ mod tests {
     use super::*;
 
     fn judge(terminal: bool, variables: &[(&str, &str)]) -> Look {
-        Look::judge(terminal, |name| {
+        Look::judge(terminal.then_some(None), |name| {
             variables
                 .iter()
                 .find(|(known, _)| *known == name)
@@ -116,6 +123,9 @@ mod tests {
         assert_eq!(judge(true, &[("COLUMNS", "100")]).width, 100);
         assert_eq!(judge(true, &[("COLUMNS", "7")]).width, WIDTH_MIN);
         assert_eq!(judge(true, &[("COLUMNS", "4000")]).width, WIDTH_MAX);
-        assert_eq!(judge(false, &[("COLUMNS", "100")]).width, WIDTH_DEFAULT);
+        assert_eq!(judge(true, &[("COLUMNS", "4000")]).columns, 4000);
+        assert_eq!(judge(false, &[("COLUMNS", "100")]), Look::PLAIN);
+        let told = Look::judge(Some(Some(120)), |_| None);
+        assert_eq!((told.width, told.columns), (120, 120));
     }
 }
