@@ -28,6 +28,8 @@ pub trait Clock: Send + Sync {
 #[derive(Debug)]
 pub struct SystemClock {
     ticks: quanta::Clock,
+    /// Nanoseconds in 2^56 ticks.
+    rate: u64,
     /// Wall time less counter time, in nanoseconds, wrapping.
     offset: AtomicU64,
     /// Counter time of the next comparison with the wall clock.
@@ -38,18 +40,27 @@ impl SystemClock {
     /// A clock that agrees with the wall clock now.
     pub fn new() -> Self {
         let ticks = quanta::Clock::new();
-        let counter = ticks.delta_as_nanos(0, ticks.raw());
-        Self {
-            offset: AtomicU64::new(wall_nanos().wrapping_sub(counter)),
-            compare_at: AtomicU64::new(counter.saturating_add(COMPARE_EVERY)),
+        let clock = Self {
+            rate: ticks.delta_as_nanos(0, 1 << RATE_BITS),
             ticks,
-        }
+            offset: AtomicU64::new(0),
+            compare_at: AtomicU64::new(0),
+        };
+        let counter = clock.counter();
+        clock
+            .offset
+            .store(wall_nanos().wrapping_sub(counter), Relaxed);
+        clock
+            .compare_at
+            .store(counter.saturating_add(COMPARE_EVERY), Relaxed);
+        clock
     }
 
     /// The counter in nanoseconds.
     #[inline]
+    #[allow(clippy::cast_possible_truncation)] // Nanoseconds since the machine started.
     fn counter(&self) -> u64 {
-        self.ticks.delta_as_nanos(0, self.ticks.raw())
+        ((u128::from(self.ticks.raw()) * u128::from(self.rate)) >> RATE_BITS) as u64
     }
 
     /// Looks at the wall clock, where nobody else is doing so.
@@ -189,6 +200,8 @@ fn wall_nanos() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Ticks of which the clock knows the nanoseconds, as a power of two: exact for counters above 4 MHz.
+const RATE_BITS: u32 = 56;
 /// Nanoseconds between two looks at the wall clock.
 const COMPARE_EVERY: u64 = 1_000_000_000;
 
