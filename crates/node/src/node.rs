@@ -55,6 +55,8 @@ pub struct Node {
     /// Gives keys their lots: the same on every node and after every start, so no secret.
     lots: Seed,
     budget: Arc<Budget>,
+    /// While the cells take fewer bytes they are taken to be in a cache near the processor.
+    cached_bytes: u64,
     ids: Ids,
 }
 
@@ -80,6 +82,7 @@ impl Node {
             )
         });
         let cells = cells.collect();
+        let cached_bytes = budget.used().saturating_add(CACHED_BYTES);
         let bare = contracts
             .as_slice()
             .iter()
@@ -107,6 +110,7 @@ impl Node {
             seed,
             lots,
             budget,
+            cached_bytes,
             ids,
         }
     }
@@ -132,7 +136,7 @@ impl Node {
     #[inline(always)]
     #[allow(clippy::inline_always)] // Measured: a call costs a third of the whole decision.
     pub fn check_when(&self, key: Key<'_>, cost: Cost, now: impl Fn() -> Instant) -> Answer {
-        let cached = self.budget.used() < CACHED_BYTES;
+        let cached = self.budget.used() < self.cached_bytes;
         let early = if cached { now() } else { Instant::default() };
         if let Some(contract) = self.lone
             && let Some(cells) = self.cells.get(contract)
@@ -340,6 +344,7 @@ fn shards_each(contracts: usize, bytes_max: u64) -> usize {
 
 /// Cells of this size together are taken to be in a cache near the processor.
 const CACHED_BYTES: u64 = 1 << 20;
-const SHARD_BYTES: u64 = 1 << 20;
+/// The bytes for which there is one shard, which takes 32 of them.
+const SHARD_BYTES: u64 = 16 << 10;
 const SHARDS_MIN: usize = 64;
-const SHARDS_MAX: usize = 256;
+const SHARDS_MAX: usize = 1 << 16;

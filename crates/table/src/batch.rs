@@ -1,16 +1,14 @@
 //! Requests in batches: what the next keys need is fetched while this one is decided.
 //!
-//! Two steps run ahead of the decision: page headers first, whose addresses are known without the
-//! lock, then the slots around the guess. The steps keep a fixed distance, so that few fetches are
+//! Two steps run ahead of the decision: the page and its lock first, then the slots around the guess. The steps keep a fixed distance, so that few fetches are
 //! under way at a time: more than a core has buffers for seem to be dropped. Of the distances 3, 5, 8
 //! and 12 keys, 8 measured best; fetching 32 keys at once was slower than 8 at once.
 //!
 //! Not here: any reordering. Effects come in the order of the batch.
 
 use crate::config::{Full, Rules};
-use crate::page::Page;
+use crate::prefetch::prefetch_address;
 use crate::print::Print;
-use crate::shard::page_of;
 use crate::table::Table;
 
 impl<C, R: Rules<C>> Table<C, R> {
@@ -27,7 +25,7 @@ impl<C, R: Rules<C>> Table<C, R> {
     ) {
         for step in 0..prints.len() + 2 * AHEAD {
             if let Some(&print) = prints.get(step) {
-                self.prefetch_header(print);
+                self.prefetch_page(print);
             }
             if let Some(&print) = step.checked_sub(AHEAD).and_then(|at| prints.get(at)) {
                 self.prefetch_slots(print);
@@ -43,26 +41,19 @@ impl<C, R: Rules<C>> Table<C, R> {
         }
     }
 
-    /// Starts fetching the header of the page; without the lock, as only its address is needed.
+    /// Starts fetching the page, which is found without its lock.
     #[inline]
-    fn prefetch_header(&self, print: Print) {
-        let hints = &self.shard(print).hints;
-        let count = hints.pages();
-        let mask = count.next_power_of_two() as u64 - 1;
-        hints.prefetch(
-            page_of(print.0 >> self.setup.shard_bits, count, mask),
-            size_of::<Page<C>>(),
-        );
+    fn prefetch_page(&self, print: Print) {
+        if let Some(page) = self.directory.page_of(print.0) {
+            prefetch_address(core::ptr::from_ref(page).addr());
+        }
     }
 
-    /// Starts fetching the slots around the guess; not if the shard is in use, as a hint is not
-    /// worth a wait.
+    /// Starts fetching the slots around the guess; not if the page is in use, as a hint is not worth a wait.
     #[inline]
     fn prefetch_slots(&self, print: Print) {
-        if let Some(shard) = self.shard(print).try_lock()
-            && let Some(page) = shard
-                .pages
-                .get(shard.page_of(print.0, self.setup.shard_bits))
+        if let Some(page) = self.directory.page_of(print.0)
+            && let Some(page) = page.try_lock()
         {
             page.prefetch(print.0);
         }

@@ -17,8 +17,9 @@ pub trait Rules<C> {
 /// How a table is laid out and what it does at its limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableConfig {
-    /// The number of shards, rounded up to a power of two of at most 65 536; by default one per
-    /// mebibyte of the budget, at least 64 and at most 4096.
+    /// The number of shards, which is that of the pages at the start: a power of two, rounded up, of at most 65 536. By
+    /// default one per 16 KiB of the budget, and at least 64. Each takes 32 bytes; the more there are, the less threads
+    /// with different keys disturb each other.
     pub shards: Option<usize>,
     /// What happens to a key that finds no room.
     pub when_full: WhenFull,

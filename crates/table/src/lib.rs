@@ -36,16 +36,17 @@
 //! background thread (a shell calls [`Table::drop_fresh`] when it is idle), and writing cells to
 //! disk.
 
+mod account;
 mod batch;
 mod budget;
 mod config;
-mod hints;
+mod directory;
+mod growth;
 mod lock;
 mod page;
 mod prefetch;
 mod print;
 mod room;
-mod shard;
 mod sip;
 mod table;
 

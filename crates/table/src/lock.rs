@@ -14,28 +14,22 @@ use std::thread::yield_now;
 
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
-use crate::hints::Hints;
-
-/// A lock on cache lines of its own, so that neighbours do not slow each other down.
+/// A lock that shares a cache line with what it guards: of a page, no more than half a line.
 #[derive(Debug)]
-#[repr(align(128))]
-pub(crate) struct Lock<T> {
-    mutex: SpinMutex<T>,
-    /// What may be read without the lock.
-    pub(crate) hints: Hints,
-}
+#[repr(align(32))]
+pub(crate) struct Lock<T>(SpinMutex<T>);
+
+/// The right to use what a lock guards.
+pub(crate) type Guard<'a, T> = SpinMutexGuard<'a, T>;
 
 impl<T> Lock<T> {
-    pub(crate) fn new(value: T) -> Self {
-        Self {
-            mutex: SpinMutex::new(value),
-            hints: Hints::default(),
-        }
+    pub(crate) const fn new(value: T) -> Self {
+        Self(SpinMutex::new(value))
     }
 
     /// Waits for the value.
     #[inline]
-    pub(crate) fn lock(&self) -> SpinMutexGuard<'_, T> {
+    pub(crate) fn lock(&self) -> Guard<'_, T> {
         match self.try_lock() {
             Some(guard) => guard,
             None => self.lock_contended(),
@@ -44,16 +38,12 @@ impl<T> Lock<T> {
 
     /// The value if nobody else holds it.
     #[inline]
-    pub(crate) fn try_lock(&self) -> Option<SpinMutexGuard<'_, T>> {
-        self.mutex.try_lock()
-    }
-
-    pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.mutex.get_mut()
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        self.0.try_lock()
     }
 
     #[cold]
-    fn lock_contended(&self) -> SpinMutexGuard<'_, T> {
+    fn lock_contended(&self) -> Guard<'_, T> {
         for round in 0_u32.. {
             for _ in 0..1_u32 << (ROUND_FIRST + round).min(ROUND_LONGEST) {
                 spin_loop();
@@ -65,7 +55,7 @@ impl<T> Lock<T> {
                 yield_now();
             }
         }
-        self.mutex.lock()
+        self.0.lock()
     }
 }
 
@@ -83,14 +73,13 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_holder_does_not_lock_others_out() {
-        let mut lock = Lock::new(1);
+        let lock = Lock::new(1);
         let result = catch_unwind(AssertUnwindSafe(|| {
             let _guard = lock.lock();
             panic!("as a caller may");
         }));
         assert!(result.is_err());
         assert_eq!(*lock.lock(), 1);
-        assert_eq!(*lock.get_mut(), 1);
     }
 
     #[test]

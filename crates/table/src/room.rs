@@ -1,180 +1,189 @@
 //! Room for one more cell: by sweeping what is fresh, by growing, or by evicting.
 //!
-//! Every step looks at a bounded number of pages of one shard. Not here: other shards; a shell that
-//! is idle sweeps them with `Table::drop_fresh`.
+//! Who makes room holds the page that needs it, and looks at a bounded number of others. Those are never waited for: one
+//! that is in use is passed over, so that nobody who holds a page waits for another page of the same table.
+
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::config::{Full, Rules, Sweep, WhenFull};
+use crate::lock::{Guard, Lock};
 use crate::page::{Page, roomy};
-use crate::shard::{Shard, Terms};
+use crate::table::Table;
 
-impl<C> Shard<C> {
-    /// Makes room in page `number`, or counts a refusal.
-    pub(crate) fn make_room_or_refuse<R: Rules<C>>(
-        &mut self,
+impl<C, R: Rules<C>> Table<C, R> {
+    /// Makes room in the page with this number, or counts a refusal.
+    pub(crate) fn make_room_or_refuse(
+        &self,
+        page: &mut Page<C>,
         number: usize,
-        terms: &Terms<'_, R>,
+        now: u64,
     ) -> Result<(), Full> {
-        let room = self.make_room(number, terms);
-        self.counters.refused_new += u64::from(room.is_err());
+        let room = self.make_room(page, number, now);
+        if room.is_err() {
+            self.account.refused();
+        }
         room
     }
 
-    /// Makes room in page `number`, at the cost of other cells if need be.
-    pub(crate) fn make_room_or_evict<R: Rules<C>>(&mut self, number: usize, terms: &Terms<'_, R>) {
-        if self.make_room(number, terms).is_ok() {
+    /// Makes room in the page with this number, at the cost of other cells if need be.
+    pub(crate) fn make_room_or_evict(&self, page: &mut Page<C>, number: usize, now: u64) {
+        if self.make_room(page, number, now).is_ok() {
             return;
         }
         for _ in 0..EVICTIONS_MAX {
-            let heap = self.evict_near(number, terms);
-            if heap == 0 || !terms.setup.budget.is_over() {
+            let heap = self.evict_near(page, number);
+            if heap == 0 || !self.account.budget.is_over() {
                 break;
             }
         }
-        if !self.has_slack(number) && !self.grow(number, terms) {
-            self.grow_by_force(number, terms);
+        if !page.has_slack() && !self.grow(page) {
+            self.grow_by_force(page);
         }
     }
 
-    /// Frees bytes after a cell of page `number` has grown beyond the budget.
+    /// Frees bytes after a cell of the page has grown beyond the budget.
     ///
     /// Cells of that page go, the closest to fresh first, until the budget is kept; when the last is gone, so is what
     /// the one had grown by. Where keys are refused rather than evicted, only what is fresh can go.
     #[cold]
-    pub(crate) fn relieve<R: Rules<C>>(&mut self, number: usize, terms: &Terms<'_, R>) {
-        if !terms.setup.budget.is_over() {
+    pub(crate) fn relieve(&self, page: &mut Page<C>, now: u64) {
+        if !self.account.budget.is_over() {
             return;
         }
-        self.sweep_page(number, terms);
-        if terms.setup.when_full == WhenFull::Refuse {
+        self.sweep_page(page, now);
+        if self.when_full == WhenFull::Refuse {
             return;
         }
-        let cells = self.pages.get(number).map_or(0, Page::len);
-        for _ in 0..cells {
-            if !terms.setup.budget.is_over() {
+        for _ in 0..page.len() {
+            if !self.account.budget.is_over() {
                 return;
             }
-            self.evict_from(number, terms);
+            self.evict_from(page);
         }
     }
 
-    /// Sweeps page `number`; returns how many cells were dropped.
-    pub(crate) fn sweep_page<R: Rules<C>>(&mut self, number: usize, terms: &Terms<'_, R>) -> usize {
-        let Some(page) = self.pages.get_mut(number) else {
-            return 0;
-        };
-        let (dropped, heap) = page.drop_fresh(&terms.setup.rules, terms.now);
-        self.len -= dropped;
-        self.counters.dropped_fresh += dropped as u64;
-        self.give_back(heap, &terms.setup.budget);
+    /// Sweeps a page; returns how many cells were dropped.
+    pub(crate) fn sweep_page(&self, page: &mut Page<C>, now: u64) -> usize {
+        let (dropped, heap) = page.drop_fresh(&self.rules, now);
+        self.account.dropped(dropped, heap);
         dropped
     }
 
-    /// Sweeps the page at the cursor and gives back its spare capacity; returns how many cells were
-    /// dropped and whether that was the last page.
-    pub(crate) fn sweep_next<R: Rules<C>>(&mut self, terms: &Terms<'_, R>) -> (usize, bool) {
-        let number = self.swept;
-        let dropped = self.sweep_page(number, terms);
-        self.shrink(number, &terms.setup.budget);
-        self.swept = if number + 1 < self.pages.len() {
-            number + 1
+    /// The page at which a sweep goes on; the next one begins behind it.
+    pub(crate) fn next_to_sweep(&self) -> usize {
+        let number = self.swept.load(Relaxed);
+        let next = number + 1;
+        let next = if next < self.directory.count() {
+            next
         } else {
             0
         };
-        (dropped, self.swept == 0)
+        self.swept.store(next, Relaxed);
+        number
     }
 
-    fn make_room<R: Rules<C>>(&mut self, number: usize, terms: &Terms<'_, R>) -> Result<(), Full> {
-        if self.is_roomy(number, terms) {
+    /// Gives back what a page holds beyond its need.
+    pub(crate) fn shrink(&self, page: &mut Page<C>) {
+        let before = page.bytes();
+        page.shrink();
+        self.account.give_back(before.saturating_sub(page.bytes()));
+    }
+
+    fn make_room(&self, page: &mut Page<C>, number: usize, now: u64) -> Result<(), Full> {
+        if self.is_roomy(page) {
             return Ok(());
         }
-        if terms.setup.sweep == Sweep::BeforeGrowth {
-            self.sweep_page(number, terms);
+        if self.sweep == Sweep::BeforeGrowth {
+            self.sweep_page(page, now);
         }
-        if self.is_roomy(number, terms) || self.grow(number, terms) {
+        if self.is_roomy(page) || self.grow(page) {
             return Ok(());
         }
-        self.sweep_page(number, terms);
+        self.sweep_page(page, now);
         for _ in 0..SWEEPS_MAX {
-            if self.is_roomy(number, terms) || self.grow(number, terms) {
+            if self.is_roomy(page) || self.grow(page) {
                 return Ok(());
             }
-            self.sweep_next(terms);
+            self.sweep_another(page, number, now);
         }
-        if self.is_roomy(number, terms) || self.grow(number, terms) {
+        if self.is_roomy(page) || self.grow(page) {
             Ok(())
         } else {
             Err(Full)
         }
     }
 
-    /// Whether a cell may be put in page `number` as it is.
-    fn is_roomy<R>(&self, number: usize, terms: &Terms<'_, R>) -> bool {
-        self.has_slack(number) && !terms.setup.budget.is_over()
+    /// Sweeps the next page in turn and gives back its spare capacity; `page` is held already.
+    fn sweep_another(&self, page: &mut Page<C>, number: usize, now: u64) {
+        let next = self.next_to_sweep();
+        if next == number {
+            self.sweep_page(page, now);
+            self.shrink(page);
+        } else if let Some(mut other) = self.try_page(next) {
+            self.sweep_page(&mut other, now);
+            self.shrink(&mut other);
+        }
     }
 
-    fn has_slack(&self, number: usize) -> bool {
-        self.pages.get(number).is_some_and(Page::has_slack)
+    /// Whether a cell may be put in the page as it is.
+    fn is_roomy(&self, page: &Page<C>) -> bool {
+        page.has_slack() && !self.account.budget.is_over()
     }
 
-    /// Widens page `number` by a step, or by one slot, if the budget allows.
-    fn grow<R>(&mut self, number: usize, terms: &Terms<'_, R>) -> bool {
-        let Some(page) = self
-            .pages
-            .get(number)
-            .filter(|page| page.may_grow() && !page.has_slack())
-        else {
+    /// Widens the page by a step, or by one slot, if the budget allows.
+    fn grow(&self, page: &mut Page<C>) -> bool {
+        if !page.may_grow() || page.has_slack() {
             return false;
-        };
+        }
         let (len, before) = (page.len(), page.bytes());
         for wide in [roomy(len + 1), len + 1] {
             let more = Page::<C>::bytes_of(wide).saturating_sub(before);
-            if self.try_take(more, &terms.setup.budget) {
-                self.pages[number].widen(wide);
+            if self.account.try_take(more) {
+                page.widen(wide);
                 return true;
             }
         }
         false
     }
 
-    /// Widens page `number` by one slot, whatever the budget.
-    fn grow_by_force<R>(&mut self, number: usize, terms: &Terms<'_, R>) {
-        let Some(page) = self.pages.get_mut(number) else {
-            return;
-        };
+    /// Widens the page by one slot, whatever the budget.
+    fn grow_by_force(&self, page: &mut Page<C>) {
         let before = page.bytes();
         page.widen(page.len() + 1);
-        let after = page.bytes();
-        self.take(after.saturating_sub(before), &terms.setup.budget);
+        self.account.take(page.bytes().saturating_sub(before));
     }
 
-    /// Evicts from page `number`, or if that is empty from one of the next few; returns the heap
-    /// bytes this freed.
-    fn evict_near<R: Rules<C>>(&mut self, number: usize, terms: &Terms<'_, R>) -> usize {
-        let count = self.pages.len();
-        let near = (0..EVICTION_PAGES_MAX.min(count)).map(|step| (number + step) % count);
-        let Some(victim) = near.into_iter().find(|&page| !self.pages[page].is_empty()) else {
+    /// Evicts from the page, or if that is empty from one of the next few; returns the heap bytes this freed.
+    fn evict_near(&self, page: &mut Page<C>, number: usize) -> usize {
+        if !page.is_empty() {
+            return self.evict_from(page);
+        }
+        let count = self.directory.count();
+        let near = (1..EVICTION_PAGES_MAX.min(count)).map(|step| (number + step) % count);
+        let mut others = near.filter_map(|other| self.try_page(other));
+        let Some(mut victim) = others.find(|other| !other.is_empty()) else {
             return 0;
         };
-        let heap = self.evict_from(victim, terms);
-        if victim != number {
-            self.shrink(victim, &terms.setup.budget);
-        }
+        let heap = self.evict_from(&mut victim);
+        self.shrink(&mut victim);
         heap
     }
 
-    fn evict_from<R: Rules<C>>(&mut self, number: usize, terms: &Terms<'_, R>) -> usize {
-        let page = &mut self.pages[number];
+    fn evict_from(&self, page: &mut Page<C>) -> usize {
         let Some(cell) = page
-            .nearest_fresh(&terms.setup.rules)
+            .nearest_fresh(&self.rules)
             .and_then(|at| page.remove(at))
         else {
             return 0;
         };
-        let heap = terms.setup.rules.heap_bytes(&cell);
-        self.len -= 1;
-        self.counters.evicted_live += 1;
-        self.give_back(heap, &terms.setup.budget);
+        let heap = self.rules.heap_bytes(&cell);
+        self.account.evicted(heap);
         heap
+    }
+
+    /// The page with this number, if nobody holds it.
+    fn try_page(&self, number: usize) -> Option<Guard<'_, Page<C>>> {
+        self.directory.page(number).and_then(Lock::try_lock)
     }
 }
 

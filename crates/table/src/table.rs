@@ -1,51 +1,58 @@
-//! The table: shards under locks, chosen by the low bits of a print.
+//! The table: pages of cells, chosen by the low bits of a print.
 //!
-//! Not here: requests in batches (`batch.rs`).
+//! Not here: requests in batches (`batch.rs`), growth (`growth.rs`), limits (`room.rs`).
 
-use crate::budget::Budget;
-use crate::config::{Counters, Full, Rules, TableConfig};
-use crate::lock::Lock;
-use crate::print::Print;
-use crate::shard::{Setup, Shard, Terms};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+
+use crate::account::Account;
+use crate::budget::Budget;
+use crate::config::{Counters, Full, Rules, Sweep, TableConfig, WhenFull};
+use crate::directory::Directory;
+use crate::lock::Lock;
+use crate::page::Page;
+use crate::print::Print;
 
 /// Cells by the prints of their keys.
 ///
-/// Every method takes `&self` and locks one shard at a time for a bounded piece of work, except
-/// where said. A closure that is given a cell runs under the lock of its shard: it may use *other*
-/// tables (always in the same order, or two threads may wait for each other for ever), never the
-/// same one.
+/// Every method takes `&self` and locks one page at a time for a bounded piece of work. A closure that is given a cell runs
+/// under the lock of its page: it may use *other* tables (always in the same order, or two threads may wait for each
+/// other for ever), never the same one.
 ///
-/// The budget is kept but for two things: a cell that grows on the heap is charged and not refused,
-/// though new keys pay for it; and a table that evicts gives an empty page one slot when nothing
-/// nearby can be evicted, so it may exceed the limit by one slot per page, and by its empty shards.
+/// The budget is kept but for three things: the pages that a table has from the start, and some 4 KiB to find others; a
+/// cell that grows on the heap is charged and not refused, though new keys pay for it; and a table that evicts gives
+/// an empty page one slot when nothing nearby can be evicted, so it may exceed the limit by one slot per page.
 pub struct Table<C, R> {
-    pub(crate) shards: Box<[Lock<Shard<C>>]>,
-    pub(crate) setup: Setup<R>,
-    /// The shard at which the next incremental sweep begins.
-    swept: AtomicUsize,
+    pub(crate) directory: Directory<C>,
+    pub(crate) rules: R,
+    pub(crate) when_full: WhenFull,
+    pub(crate) sweep: Sweep,
+    pub(crate) account: Account,
+    /// Held while a page is split.
+    pub(crate) growing: Lock<()>,
+    /// The page at which the next incremental sweep begins.
+    pub(crate) swept: AtomicUsize,
 }
 
 impl<C, R: Rules<C>> Table<C, R> {
     /// An empty table, charged to `budget`.
     pub fn new(rules: R, config: TableConfig, budget: Arc<Budget>) -> Self {
-        let count = shards_count(config.shards, budget.limit());
-        let shards = (0..count).map(|_| Lock::new(Shard::new(&budget))).collect();
         let TableConfig {
-            when_full, sweep, ..
-        } = config;
-        let setup = Setup {
-            rules,
-            budget,
+            shards,
             when_full,
             sweep,
-            shard_bits: count.trailing_zeros(),
-        };
+        } = config;
+        let shards = shards_count(shards, budget.limit());
+        let account = Account::new(budget);
+        account.take(Directory::<C>::bytes_of(shards));
         Self {
-            shards,
-            setup,
+            directory: Directory::new(shards),
+            rules,
+            when_full,
+            sweep,
+            account,
+            growing: Lock::new(()),
             swept: AtomicUsize::new(0),
         }
     }
@@ -64,8 +71,51 @@ impl<C, R: Rules<C>> Table<C, R> {
         now: u64,
         f: impl FnOnce(Option<&mut C>) -> (T, Option<C>),
     ) -> Result<T, Full> {
-        let lock = self.shard(print);
-        lock.lock().update(print.0, &self.terms(lock, now), f)
+        let (number, mut page) = self.directory.enter(print.0).ok_or(Full)?;
+        let Ok(at) = page.find(print.0) else {
+            let (answer, put) = self.update_absent(print, (&mut page, number), now, f)?;
+            drop(page);
+            if put {
+                self.split_if_crowded(now);
+            }
+            return Ok(answer);
+        };
+        let cell = page.cell_mut(at).ok_or(Full)?;
+        let mut held = Held {
+            before: self.rules.heap_bytes(cell),
+            cell,
+            rules: &self.rules,
+            account: &self.account,
+        };
+        let answer = held.update(f);
+        if held.settle() {
+            self.relieve(&mut page, now);
+        }
+        Ok(answer)
+    }
+
+    /// Returns the answer, and whether a cell was put in.
+    #[inline(never)]
+    fn update_absent<T>(
+        &self,
+        print: Print,
+        (page, number): (&mut Page<C>, usize),
+        now: u64,
+        f: impl FnOnce(Option<&mut C>) -> (T, Option<C>),
+    ) -> Result<(T, bool), Full> {
+        if self.when_full == WhenFull::Refuse {
+            self.make_room_or_refuse(page, number, now)?;
+        }
+        let (answer, cell) = f(None);
+        let put = cell.is_some();
+        if let Some(cell) = cell {
+            if self.when_full == WhenFull::Evict {
+                self.make_room_or_evict(page, number, now);
+            }
+            self.account.came(self.rules.heap_bytes(&cell));
+            page.insert(print.0, cell);
+        }
+        Ok((answer, put))
     }
 
     /// Runs `f` on the cell of the key, if it has one, the quick way: what the cell owns outside of itself must be the
@@ -73,26 +123,25 @@ impl<C, R: Rules<C>> Table<C, R> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // Its callers are few and short, and every instruction of it counts.
     pub fn in_place<T>(&self, print: Print, f: impl FnOnce(&mut C) -> T) -> Option<T> {
-        let mut shard = self.shard(print).lock();
-        let number = shard.page_of(print.0, self.setup.shard_bits);
-        let cell = shard.pages.get_mut(number)?.present(print.0)?;
-        Some(f(cell))
+        let (_, mut page) = self.directory.enter(print.0)?;
+        Some(f(page.present(print.0)?))
     }
 
     /// Runs `f` on the cell of the key, if it has one.
     pub fn get<T>(&self, print: Print, f: impl FnOnce(&C) -> T) -> Option<T> {
-        let shard = self.shard(print).lock();
-        let page = shard
-            .pages
-            .get(shard.page_of(print.0, self.setup.shard_bits))?;
+        let (_, page) = self.directory.enter(print.0)?;
         let slot = page.slots().get(page.find(print.0).ok()?)?;
         Some(f(&slot.cell))
     }
 
     /// Takes out the cell of the key.
     pub fn remove(&self, print: Print) -> Option<C> {
-        let lock = self.shard(print);
-        lock.lock().remove(print.0, &self.terms(lock, 0))
+        let (_, mut page) = self.directory.enter(print.0)?;
+        let at = page.find(print.0).ok()?;
+        let cell = page.remove(at)?;
+        self.account.went(1, self.rules.heap_bytes(&cell));
+        self.shrink(&mut page);
+        Some(cell)
     }
 
     /// Sweeps the next `pages` pages of the table for cells that are fresh at `now`, and returns
@@ -100,37 +149,22 @@ impl<C, R: Rules<C>> Table<C, R> {
     ///
     /// A shell calls it when it is idle; successive calls go round the whole table.
     pub fn drop_fresh(&self, now: u64, pages: usize) -> usize {
-        let (mut dropped, mut left) = (0, pages);
-        while left > 0 {
-            let number = self.swept.load(Relaxed) & (self.shards.len() - 1);
-            let lock = &self.shards[number];
-            let (mut shard, terms) = (lock.lock(), self.terms(lock, now));
-            let mut end = false;
-            while left > 0 && !end {
-                let (cells, last) = shard.sweep_next(&terms);
-                (dropped, left, end) = (dropped + cells, left - 1, last);
-            }
-            if end {
-                self.swept.store(number + 1, Relaxed);
+        let mut dropped = 0;
+        for _ in 0..pages {
+            if let Some(page) = self.directory.page(self.next_to_sweep()) {
+                let mut page = page.lock();
+                dropped += self.sweep_page(&mut page, now);
+                self.shrink(&mut page);
             }
         }
         dropped
     }
-
-    #[inline]
-    pub(crate) fn terms<'a>(&'a self, lock: &'a Lock<Shard<C>>, now: u64) -> Terms<'a, R> {
-        Terms {
-            setup: &self.setup,
-            hints: &lock.hints,
-            now,
-        }
-    }
 }
 
 impl<C, R> Table<C, R> {
-    /// The number of cells; shards are counted one after the other.
+    /// The number of cells.
     pub fn len(&self) -> usize {
-        self.sum(|shard| shard.len)
+        self.account.len()
     }
 
     /// Whether there are no cells.
@@ -140,35 +174,37 @@ impl<C, R> Table<C, R> {
 
     /// The bytes this table holds of its budget.
     pub fn bytes(&self) -> usize {
-        self.sum(|shard| shard.bytes)
+        self.account.bytes()
     }
 
     /// The number of pages; it grows by at most one with each update and never falls.
     pub fn pages_count(&self) -> usize {
-        self.sum(|shard| shard.pages.len())
+        self.directory.count()
     }
 
     /// What happened at the limits since the table was made.
     pub fn counters(&self) -> Counters {
-        let each = self.shards.iter().map(|shard| shard.lock().counters);
-        each.fold(Counters::default(), Counters::plus)
+        self.account.counters()
     }
 
     /// The number of shards, for [`for_each_in`](Self::for_each_in).
     pub fn shards_count(&self) -> usize {
-        self.shards.len()
+        self.directory.first_count()
     }
 
-    /// Shows every cell of one shard to `f`, with the shard locked meanwhile.
+    /// Shows every cell of one shard to `f`, each page locked meanwhile. No page is split until all are shown, so no cell
+    /// comes twice.
     ///
     /// After the same operations in the same order, the cells come in the same order. A shard that
     /// does not exist has no cells.
     pub fn for_each_in(&self, shard: usize, mut f: impl FnMut(Print, &C)) {
-        let Some(lock) = self.shards.get(shard) else {
+        if shard >= self.shards_count() {
             return;
-        };
-        for page in &lock.lock().pages {
-            for slot in page.slots() {
+        }
+        let _growing = self.growing.lock();
+        let numbers = (shard..self.directory.count()).step_by(self.shards_count());
+        for page in numbers.filter_map(|number| self.directory.page(number)) {
+            for slot in page.lock().slots() {
                 f(Print(slot.print), &slot.cell);
             }
         }
@@ -176,41 +212,61 @@ impl<C, R> Table<C, R> {
 
     /// Shows every cell to `f`, shard by shard.
     pub fn for_each(&self, mut f: impl FnMut(Print, &C)) {
-        for shard in 0..self.shards.len() {
+        for shard in 0..self.shards_count() {
             self.for_each_in(shard, &mut f);
         }
-    }
-
-    #[inline]
-    #[allow(clippy::cast_possible_truncation)] // Masked to the number of shards, a `usize`.
-    pub(crate) fn shard(&self, print: Print) -> &Lock<Shard<C>> {
-        &self.shards[print.0 as usize & (self.shards.len() - 1)]
-    }
-
-    fn sum(&self, f: impl Fn(&Shard<C>) -> usize) -> usize {
-        self.shards.iter().map(|shard| f(&shard.lock())).sum()
-    }
-}
-
-impl<C, R> Drop for Table<C, R> {
-    fn drop(&mut self) {
-        let bytes = self
-            .shards
-            .iter_mut()
-            .map(|shard| shard.get_mut().bytes)
-            .sum();
-        self.setup.budget.give_back(bytes);
     }
 }
 
 impl<C, R> fmt::Debug for Table<C, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table")
-            .field("shards", &self.shards.len())
-            .field("when_full", &self.setup.when_full)
-            .field("sweep", &self.setup.sweep)
-            .field("budget", &self.setup.budget)
+            .field("shards", &self.shards_count())
+            .field("when_full", &self.when_full)
+            .field("sweep", &self.sweep)
+            .field("budget", &self.account.budget)
             .finish_non_exhaustive()
+    }
+}
+
+/// A cell while the caller works on it; settles its heap bytes even if the caller panics.
+struct Held<'a, C, R: Rules<C>> {
+    cell: &'a mut C,
+    before: usize,
+    rules: &'a R,
+    account: &'a Account,
+}
+
+impl<C, R: Rules<C>> Held<'_, C, R> {
+    #[inline]
+    fn update<T>(&mut self, f: impl FnOnce(Option<&mut C>) -> (T, Option<C>)) -> T {
+        let (answer, replacement) = f(Some(self.cell));
+        if let Some(replacement) = replacement {
+            *self.cell = replacement;
+        }
+        answer
+    }
+
+    /// Settles the heap bytes and says whether they grew.
+    #[inline]
+    fn settle(mut self) -> bool {
+        self.settle_once()
+    }
+
+    #[inline]
+    fn settle_once(&mut self) -> bool {
+        let after = self.rules.heap_bytes(self.cell);
+        let before = std::mem::replace(&mut self.before, after);
+        self.account.take(after.saturating_sub(before));
+        self.account.give_back(before.saturating_sub(after));
+        after > before
+    }
+}
+
+impl<C, R: Rules<C>> Drop for Held<'_, C, R> {
+    #[inline]
+    fn drop(&mut self) {
+        self.settle_once();
     }
 }
 
@@ -218,10 +274,12 @@ impl<C, R> fmt::Debug for Table<C, R> {
 fn shards_count(asked: Option<usize>, limit: u64) -> usize {
     match asked {
         Some(count) => count.clamp(1, SHARDS_MAX).next_power_of_two(),
-        None => (limit / SHARD_BYTES).clamp(64, 4096).next_power_of_two() as usize,
+        None => (limit / SHARD_BYTES)
+            .clamp(64, SHARDS_MAX as u64)
+            .next_power_of_two() as usize,
     }
 }
 
 const SHARDS_MAX: usize = 1 << 16;
 /// The bytes of the budget for which there is one shard.
-const SHARD_BYTES: u64 = 1 << 20;
+const SHARD_BYTES: u64 = 16 << 10;
