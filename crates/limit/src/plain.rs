@@ -15,7 +15,7 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Debug)]
 pub struct Plain {
     limit: u64,
-    burst: u64,
+    burst: NonZeroU64,
     token_grains: NonZeroU64,
     refill_grains: NonZeroU64,
     depth: u64,
@@ -41,7 +41,7 @@ impl Plain {
         let depth = token_grains.checked_mul(bucket.burst())?;
         Some(Self {
             limit,
-            burst: bucket.burst(),
+            burst: NonZeroU64::new(bucket.burst())?,
             token_grains: NonZeroU64::new(token_grains)?,
             refill_grains: NonZeroU64::new(refill_grains)?,
             depth,
@@ -64,11 +64,12 @@ impl Plain {
         let elapsed = now.as_nanos() - before.as_nanos();
         let gained = elapsed.checked_mul(self.refill_grains.get());
         let spent = gained.map_or(0, |gained| word.saturating_sub(gained));
-        if tokens > self.burst || tokens == 0 {
+        if tokens > self.burst.get() || tokens == 0 {
             return None;
         }
         let after = spent.checked_add(tokens * self.token_grains.get())?;
-        if after <= self.depth {
+        let admitted = after <= self.depth;
+        if admitted {
             *at = now.to_stored();
             *word = after;
         }
@@ -77,13 +78,14 @@ impl Plain {
             tokens,
             spent,
             after,
+            admitted,
         })
     }
 
     /// Whether a request that was decided was admitted, and so charged.
     #[inline]
     pub const fn admits(&self, taken: Taken) -> bool {
-        taken.after <= self.depth
+        taken.admitted
     }
 
     /// The limit.
@@ -115,9 +117,17 @@ impl Plain {
     }
 
     /// What to say of a request that was decided.
+    #[inline]
     pub fn outcome(&self, taken: Taken) -> Outcome {
         if !self.admits(taken) {
-            return self.refusal(taken);
+            let Taken {
+                now,
+                tokens,
+                spent,
+                after,
+                ..
+            } = taken;
+            return self.refusal((now, tokens), (spent, after));
         }
         let remaining = self.remaining(taken);
         let decision = Decision {
@@ -135,13 +145,9 @@ impl Plain {
         }
     }
 
-    fn refusal(&self, taken: Taken) -> Outcome {
-        let Taken {
-            now,
-            tokens,
-            spent,
-            after,
-        } = taken;
+    /// Takes its arguments one by one: by address, the short way would have to put them in memory each time.
+    #[inline(never)]
+    fn refusal(&self, (now, tokens): (Instant, u64), (spent, after): (u64, u64)) -> Outcome {
         let remaining = self.depth.saturating_sub(spent) / self.token_grains;
         let decision = Decision {
             verdict: Verdict::Deny {
@@ -185,4 +191,5 @@ pub struct Taken {
     /// Grains spent before the request, and after it if it was admitted.
     spent: u64,
     after: u64,
+    admitted: bool,
 }
