@@ -7,7 +7,7 @@
 //! Not here: when a page is split (`growth.rs`).
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Release};
 
 use crate::lock::{Guard, Lock};
 use crate::page::Page;
@@ -104,9 +104,9 @@ impl<C> Directory<C> {
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // Only low bits are used.
     fn number(&self, print: u64, count: usize) -> usize {
-        // Never older than the count, which was loaded before it and is stored after it; and if newer, then by one round,
-        // of whose pages the count has none yet.
-        let mask = self.mask.load(Relaxed);
+        // Never older than the count, which was loaded before it and is stored after it. If it is newer, the number may be
+        // that of another page, but of one that was there before the mask was.
+        let mask = self.mask.load(Acquire);
         let page = print as usize & mask;
         if page < count {
             page
@@ -147,7 +147,7 @@ impl<C> Directory<C> {
         if let Some(lock) = self.page(count) {
             *lock.lock() = page;
             if count.is_power_of_two() {
-                self.mask.store(2 * count - 1, Relaxed);
+                self.mask.store(2 * count - 1, Release);
             }
             self.count.store(count + 1, Release);
         }
