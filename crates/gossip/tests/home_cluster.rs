@@ -55,6 +55,7 @@ fn strict_world(seed: u64, routing: Routing) -> (World, u64) {
         beta: Some(Ratio::new(1, 1)),
         fade: Ratio::new(0, 1),
         direct: [Some(0), Some(1), Some(4), None][dice.below(4) as usize],
+        standby: dice.below(2) == 0,
         ..Knobs::default()
     };
     let mut world = World::new(nodes as u16, law, knobs, Net::default(), seed);
@@ -88,5 +89,36 @@ fn strict_shares_and_instant_messages_decide_like_one_bucket_for_any_routing() {
             world.run(end);
             assert_eq!(world.score.wrong, 0, "seed {seed}, {routing:?}");
         }
+    }
+}
+
+/// A rush on a bucket that regains next to nothing, at random nodes: whoever speaks when, exactly the burst is admitted.
+#[test]
+fn a_rush_takes_the_burst_and_not_one_more() {
+    for seed in 0..2000 {
+        let mut dice = Dice(seed * 17 + 3);
+        let law = Law {
+            burst: 5 + dice.below(56),
+            tokens: 1,
+            per_ns: 1_000_000_000_000,
+        };
+        let knobs = Knobs {
+            beta: Some(Ratio::new(1, 1)),
+            fade: Ratio::new(0, 1),
+            direct: [Some(0), Some(1), Some(4)][dice.below(3) as usize],
+            standby: dice.below(2) == 0,
+            ..Knobs::default()
+        };
+        let nodes = 2 + dice.below(3);
+        let mut world = World::new(nodes as u16, law, knobs, Net::default(), seed);
+        let start = world.now;
+        for step in 0..2 * law.burst {
+            let node = pick(Routing::Random, step, nodes, &mut dice);
+            let (key, cost) = (1, 1);
+            world.at(start + step * MS, Event::Request { node, key, cost });
+        }
+        world.run(start + 1_000 * MS);
+        assert_eq!(world.score.wrong, 0, "seed {seed}");
+        assert_eq!(world.score.rejected, law.burst, "seed {seed}");
     }
 }

@@ -64,7 +64,7 @@ impl Entry {
 
     /// Counts tokens admitted here, and says so if it is time to.
     pub(super) fn admit(&mut self, cx: &mut Desktop, cost: u64) {
-        self.fade(cx);
+        self.prune(cx);
         self.view.admit(cx.rules.bucket, cost, cx.now);
         self.own.add(cost, cx.now, self.view.busy);
         self.silence.add(cx.rules.bucket.grains(cost));
@@ -165,6 +165,9 @@ impl Entry {
         if let Some(epoch) = &mut self.epoch {
             epoch.publish(is_direct);
         }
+        if planted!("home-add-up", true, false) {
+            self.add_up(cx);
+        }
         self.view.hear(cx.rules.bucket, self.view.end, cx.now);
         self.send_report(cx, is_direct, self.pair.standby);
         let settles = cx.rules.repeats && self.role(cx) != Role::Home;
@@ -250,7 +253,8 @@ impl Entry {
         }
     }
 
-    /// Forgets what is drained.
+    /// Forgets what is drained. Comes before anything else that happens to the key: whoever is told of a backlog by then must have
+    /// forgotten the one before, or some would report what others have dropped.
     pub(super) fn prune(&mut self, cx: &Desktop) {
         self.fade(cx);
         if self.forget_at(cx).is_some_and(|at| at <= cx.now) {
