@@ -6,15 +6,12 @@
 use std::collections::BTreeMap;
 
 use crate::bucket::Mark;
-use crate::home::Home;
 use crate::home::entry::Entry;
 use crate::home::peers::Role;
 use crate::home::rules::Desktop;
 use crate::home::wire::{ASK, HAND, Hand, JOIN};
+use crate::home::{FRAME_BYTES, Home};
 use crate::ids::{NodeId, Writer};
-
-/// A frame of lists is closed when it is about that long.
-const HAND_BYTES: usize = 16 * 1024;
 
 /// What is to be handed to whom.
 pub(super) type Parcels = BTreeMap<NodeId, Vec<Hand>>;
@@ -22,14 +19,19 @@ pub(super) type Parcels = BTreeMap<NodeId, Vec<Hand>>;
 impl Home {
     /// Hears who is alive.
     pub(super) fn change_members(&mut self, alive: &[NodeId]) {
+        let buddies: Vec<_> = self.cx.peers.buddies().collect();
         if !self.cx.peers.set(alive.to_vec()) {
             return;
         }
+        let has_others = !self.cx.peers.buddies().eq(buddies);
         let mut parcels = Parcels::new();
         let keys: Vec<_> = self.entries.keys().copied().collect();
         for key in keys {
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.change_pair(&mut self.cx, &mut parcels);
+            }
+            if has_others {
+                self.note_change(key);
             }
             self.file(key);
         }
@@ -44,8 +46,15 @@ impl Home {
         self.cx.post.send(self.cx.peers.others(), &frame);
     }
 
-    /// Answers a restarted node.
+    /// Answers a restarted node, and copies to it again what it kept.
     pub(super) fn take_join(&mut self, from: NodeId, was: Writer) {
+        let peers = &self.cx.peers;
+        let is_kept = |entry: &&Entry| peers.buddy(entry.pair) == Some(from);
+        let kept = self.entries.values().filter(is_kept);
+        let kept: Vec<_> = kept.map(|entry| entry.key).collect();
+        for key in kept {
+            self.note_change(key);
+        }
         let cx = &self.cx;
         let hands = self.entries.values();
         let hands = hands.filter_map(|entry| entry.for_joiner(cx, from, was));
@@ -53,12 +62,12 @@ impl Home {
         send_parcels(&mut self.cx, parcels);
     }
 
-    /// Asks the next node to send the copies of the boot before to the homes.
-    pub(super) fn ask_buddy(&mut self, was: Writer) {
+    /// Asks the neighbours to send the copies of the boot before to the homes.
+    pub(super) fn ask_buddies(&mut self, was: Writer) {
         let (mut encoder, _) = self.cx.post.begin(ASK);
         encoder.u16(was.0);
         let frame = encoder.finish();
-        self.cx.post.send(self.cx.peers.buddy(), &frame);
+        self.cx.post.send(self.cx.peers.buddies(), &frame);
     }
 
     /// Sends the copies of a restarted node's boot before to the homes.
@@ -193,11 +202,9 @@ fn send_parcels(cx: &mut Desktop, parcels: Parcels) {
         let mut hands = hands.into_iter().peekable();
         while hands.peek().is_some() {
             let (mut encoder, _) = cx.post.begin(HAND);
-            let mut bytes = 0;
-            while bytes < HAND_BYTES
+            while encoder.len() < FRAME_BYTES
                 && let Some(hand) = hands.next()
             {
-                bytes += hand.weight();
                 hand.write(cx.rules.bucket, &mut encoder);
             }
             cx.post.send([to], &encoder.finish());

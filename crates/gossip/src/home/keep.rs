@@ -1,4 +1,4 @@
-//! Copies for the node before in the ring: what it admitted and has told nobody else.
+//! Copies for the nodes before in the ring: what each admitted and has told nobody else.
 //!
 //! A copy is stored and not counted. When its writer has restarted under a new name it goes to the homes under the old
 //! one, with an odd version: later than the last report, earlier than the next. So nothing counts twice. Not here: when to
@@ -15,7 +15,7 @@ use crate::ids::{Key, NodeId, Writer};
 /// Copies kept for others.
 const COPIES_MAX: usize = 1 << 20;
 
-/// What is kept for one other node: there is one before in the ring, or a few while members change.
+/// What is kept for one other node, of the few before in the ring.
 #[derive(Debug, Default)]
 struct Room {
     writer: Option<Writer>,

@@ -46,6 +46,8 @@ use crate::setup::Setup;
 
 /// Keys that are remembered because somebody else spoke of them.
 const KEYS_MAX: usize = 1 << 20;
+/// A frame of many keys is closed when it is about that long.
+const FRAME_BYTES: usize = 16 * 1024;
 /// News is passed on that often at most, whatever anybody believes of the tree.
 const HOPS_MAX: u8 = 16;
 
@@ -73,12 +75,12 @@ struct Home {
     /// Keys of which something may be forgotten.
     prune: Alarm,
     copies: Copies,
-    /// Keys whose copy at the next node is out of date.
+    /// Keys whose copy is out of date.
     changed: BTreeSet<Key>,
     /// When copies are sent next, if there are any to send; in step with `phase`.
     copy_at: Option<Instant>,
     phase: u64,
-    /// The boot before, until the next node was asked for its copies, and when that is.
+    /// The boot before, until the neighbours were asked for their copies, and when that is.
     ask: Option<(Writer, Instant)>,
     bytes: Footprint,
 }
@@ -237,6 +239,7 @@ impl Home {
             .entries
             .entry(key)
             .or_insert_with(|| Entry::new(cx, key));
+        entry.prune(cx);
         act(entry, cx);
         self.file(key);
     }
@@ -265,36 +268,44 @@ impl Home {
         Instant::from_nanos(self.cx.now.as_nanos().saturating_add(interval - into))
     }
 
-    /// Sends the next node what was admitted here and told nobody. A restarted node first lets it give back what it has.
+    /// Sends its neighbours what was admitted here and told nobody. A restarted node first lets it give back what it has.
     fn send_copies(&mut self) {
         self.copy_at = None;
         if self.ask.is_some() {
             self.copy_at = Some(self.next_tick());
             return;
         }
-        let changed = std::mem::take(&mut self.changed);
-        let kept: Vec<_> = changed
-            .into_iter()
-            .filter_map(|key| self.copy(key))
-            .collect();
-        if kept.is_empty() {
-            return;
-        }
-        let (mut encoder, _) = self.cx.post.begin(KEEP);
-        for kept in &kept {
+        let mut frames = BTreeMap::new();
+        for key in std::mem::take(&mut self.changed) {
+            let Some((to, kept)) = self.copy(key) else {
+                continue;
+            };
+            let post = &mut self.cx.post;
+            let mut encoder = frames.remove(&to).unwrap_or_else(|| post.begin(KEEP).0);
             kept.write(&mut encoder);
+            if encoder.len() < FRAME_BYTES {
+                frames.insert(to, encoder);
+            } else {
+                post.send([to], &encoder.finish());
+            }
         }
-        let frame = encoder.finish();
-        self.cx.post.send(self.cx.peers.buddy(), &frame);
+        for (to, encoder) in frames {
+            self.cx.post.send([to], &encoder.finish());
+        }
     }
 
-    fn copy(&self, key: Key) -> Option<Kept> {
+    /// What is to be kept of a key, and by whom.
+    fn copy(&self, key: Key) -> Option<(NodeId, Kept)> {
         let entry = self.entries.get(&key)?;
-        entry.own.has_unsent().then(|| Kept {
-            key,
-            seconds: entry.lasts_seconds(&self.cx),
-            version: entry.version + 1,
-            list: entry.own.list(),
+        let to = self.cx.peers.buddy(entry.pair)?;
+        entry.own.has_unsent().then(|| {
+            let kept = Kept {
+                key,
+                seconds: entry.lasts_seconds(&self.cx),
+                version: entry.version + 1,
+                list: entry.own.list(),
+            };
+            (to, kept)
         })
     }
 }
@@ -332,15 +343,15 @@ impl Design for Home {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.cx.now = now;
-        for key in self.speak.due(now) {
-            if let Some(entry) = self.entries.get_mut(&key) {
-                entry.speak(&mut self.cx);
-            }
-            self.file(key);
-        }
         for key in self.prune.due(now) {
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.prune(&self.cx);
+            }
+            self.file(key);
+        }
+        for key in self.speak.due(now) {
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.speak(&mut self.cx);
             }
             self.file(key);
         }
@@ -348,7 +359,7 @@ impl Design for Home {
             && at <= now
         {
             self.ask = None;
-            self.ask_buddy(was);
+            self.ask_buddies(was);
         }
         if self.copy_at.is_some_and(|at| at <= now) {
             self.send_copies();

@@ -5,6 +5,9 @@
 use crate::dice::mix;
 use crate::ids::{Key, NodeId};
 
+/// Of that many in a row at least one does not collect a given key.
+const BUDDIES: usize = 3;
+
 /// The nodes believed alive, as one of them sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Peers {
@@ -62,9 +65,16 @@ impl Peers {
         self.alive.iter().copied().filter(|&node| node != self.me)
     }
 
-    /// The next node in the ring, which keeps this one's copies.
-    pub(super) fn buddy(&self) -> Option<NodeId> {
-        self.ring(self.me).next().filter(|&node| node != self.me)
+    /// The node that keeps this one's copies of a key: the next in the ring that does not collect it, for what a
+    /// collector kept to itself should outlive both of them. Where everybody collects, the next.
+    pub(super) fn buddy(&self, pair: Pair) -> Option<NodeId> {
+        let apart = self.buddies().find(|&node| !pair.has(node));
+        apart.or_else(|| self.buddies().next())
+    }
+
+    /// Everybody who may keep this node's copies, whatever the key.
+    pub(super) fn buddies(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.ring(self.me).take(BUDDIES)
     }
 
     /// The two nodes with the greatest hash of key and node.
@@ -164,6 +174,20 @@ mod tests {
                 Role::Writer => assert_eq!(after, pair),
             }
         }
+    }
+
+    #[test]
+    fn a_copy_is_kept_by_nobody_who_collects_if_there_is_anybody_else() {
+        for (me, key) in (0..9).flat_map(|me| (0..50).map(move |key| (me, Key(key)))) {
+            let peers = peers(me, 9);
+            let pair = peers.pair(key);
+            let buddy = peers.buddy(pair).unwrap();
+            assert!(buddy != NodeId(me) && !pair.has(buddy));
+            assert!(peers.buddies().any(|node| node == buddy));
+        }
+        let three = peers(0, 3);
+        assert!(three.buddy(three.pair(Key(7))).is_some());
+        assert_eq!(peers(0, 1).buddy(peers(0, 1).pair(Key(7))), None);
     }
 
     #[test]

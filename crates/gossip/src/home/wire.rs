@@ -189,12 +189,6 @@ impl Hand {
             write_list(to, &held.list);
         }
     }
-
-    /// About how many bytes it takes.
-    pub(super) fn weight(&self) -> usize {
-        let segments: usize = self.lists.iter().map(|held| held.list.len()).sum();
-        30 + 6 * self.lists.len() + 10 * segments
-    }
 }
 
 fn epoch_flag(count: Option<Count>) -> u8 {
