@@ -1,0 +1,25 @@
+//! Messages to bytes and back, without sockets.
+//!
+//! Decoders take whatever a stranger sends and end in a value or a typed refusal, in bounded
+//! memory. Names and numbers are those of the protocols; whoever serves them turns these messages
+//! into the limiter's own types. Deliberately not here: deciding, and anything that waits.
+//!
+//! - [`resp`]: Redis clients, with the throttle commands of redis-cell and throttlecrab.
+//! - [`rls`], [`authz`]: what Envoy sends and understands; [`envoy`] and [`google`] hold their parts.
+//! - [`gubernator`], [`throttlecrab`]: those servers' messages.
+//! - [`v1`], [`problem`]: the bodies of Tollgate's own HTTP interface.
+//! - [`reflection`]: descriptors of every gRPC service here.
+//!
+//! Protobuf messages that also have a JSON form carry it as serde attributes.
+
+pub mod authz;
+pub mod envoy;
+pub mod google;
+pub mod gubernator;
+mod json;
+pub mod problem;
+pub mod reflection;
+pub mod resp;
+pub mod rls;
+pub mod throttlecrab;
+pub mod v1;

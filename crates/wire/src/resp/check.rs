@@ -1,0 +1,178 @@
+//! `TOLLGATE.CHECK`: one request against the contracts a server was given.
+//!
+//! ```text
+//! TOLLGATE.CHECK [COST n] [CONTRACT id] [ID operation] KEY value
+//! TOLLGATE.CHECK [COST n] [CONTRACT id] [ID operation] KEY name value [name value ...]
+//! ```
+//!
+//! Options come first, each at most once and in any order. `KEY` ends them and takes the rest, so
+//! that no entry can be mistaken for an option. A lone value is a bare key; otherwise names and
+//! values alternate, in the order in which contracts see them. The reply is a map.
+
+use super::error::CommandError;
+use super::number::at_least;
+use super::parse::Arguments;
+use super::reply::Writer;
+
+/// What `TOLLGATE.CHECK` asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check<'a> {
+    /// Tokens to take; one unless said, and zero is a peek.
+    pub cost: u64,
+    /// The only contract to ask, instead of all that bind the key.
+    pub contract: Option<&'a [u8]>,
+    /// The operation's id: the same id is charged once, however often it is sent.
+    pub id: Option<&'a [u8]>,
+    /// Who is counted.
+    pub key: Entries<'a>,
+}
+
+/// The key of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entries<'a> {
+    /// One value without a name.
+    Bare(&'a [u8]),
+    /// Names and values, alternating; at least one pair.
+    Pairs(Arguments<'a>),
+}
+
+impl<'a> Entries<'a> {
+    /// The entries in order; a bare value has an empty name.
+    pub fn pairs(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        let (bare, mut pairs) = match self {
+            Self::Bare(value) => (Some((&b""[..], value)), None),
+            Self::Pairs(arguments) => (None, Some(arguments.iter())),
+        };
+        let rest = std::iter::from_fn(move || {
+            let pairs = pairs.as_mut()?;
+            Some((pairs.next()?, pairs.next()?))
+        });
+        bare.into_iter().chain(rest)
+    }
+}
+
+impl<'a> Check<'a> {
+    pub(super) fn decode(request: Arguments<'a>) -> Result<Self, CommandError<'a>> {
+        let mut arguments = request.tail(1).iter();
+        if arguments.len() < 2 {
+            return Err(CommandError::WrongArity("tollgate.check"));
+        }
+        let (mut cost, mut contract, mut id) = (None, None, None);
+        while let Some(word) = arguments.next() {
+            if word.eq_ignore_ascii_case(b"KEY") {
+                return Ok(Self {
+                    cost: cost.unwrap_or(1),
+                    contract,
+                    id,
+                    key: entries(arguments.rest())?,
+                });
+            }
+            let value = arguments.next().ok_or(CommandError::Syntax)?;
+            let repeated = if word.eq_ignore_ascii_case(b"COST") {
+                cost.replace(at_least(value, 0, "cost")?).is_some()
+            } else if word.eq_ignore_ascii_case(b"CONTRACT") {
+                contract.replace(value).is_some()
+            } else if word.eq_ignore_ascii_case(b"ID") {
+                id.replace(value).is_some()
+            } else {
+                return Err(CommandError::Syntax);
+            };
+            if repeated {
+                return Err(CommandError::Syntax);
+            }
+        }
+        Err(CommandError::Syntax)
+    }
+}
+
+fn entries(arguments: Arguments<'_>) -> Result<Entries<'_>, CommandError<'_>> {
+    match arguments.len() {
+        1 => arguments
+            .get(0)
+            .map(Entries::Bare)
+            .ok_or(CommandError::Entries),
+        count if count > 0 && count % 2 == 0 => Ok(Entries::Pairs(arguments)),
+        _ => Err(CommandError::Entries),
+    }
+}
+
+/// What a check is answered: the fields of `POST /v1/check`, with `allowed` as 1 or 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckReply<'a> {
+    /// Whether the request may pass.
+    pub allowed: bool,
+    /// The policy that refused, or that has the least left; none where no contract binds the key.
+    pub policy: Option<&'a str>,
+    /// That policy's limit.
+    pub limit: u64,
+    /// Whole tokens it has left.
+    pub remaining: u64,
+    /// Milliseconds until the same request could pass; none if it passed or no wait will help.
+    pub retry_after_ms: Option<u64>,
+    /// Milliseconds until every policy is as if the key had never been seen.
+    pub reset_after_ms: u64,
+    /// Milliseconds a delayed request has to wait before it goes on.
+    pub wait_ms: u64,
+    /// By which the real cost can be settled.
+    pub receipt: Option<&'a str>,
+}
+
+impl CheckReply<'_> {
+    /// Writes the map; in RESP2 a list of names and values.
+    pub fn write(&self, writer: &mut Writer<'_>) {
+        writer.map(8);
+        writer.bulk(b"allowed");
+        writer.integer(i64::from(self.allowed));
+        text(writer, "policy", self.policy);
+        number(writer, "limit", Some(self.limit));
+        number(writer, "remaining", Some(self.remaining));
+        number(writer, "retry_after_ms", self.retry_after_ms);
+        number(writer, "reset_after_ms", Some(self.reset_after_ms));
+        number(writer, "wait_ms", Some(self.wait_ms));
+        text(writer, "receipt", self.receipt);
+    }
+}
+
+fn text(writer: &mut Writer<'_>, name: &str, value: Option<&str>) {
+    writer.bulk(name.as_bytes());
+    match value {
+        Some(value) => writer.bulk(value.as_bytes()),
+        None => writer.null(),
+    }
+}
+
+/// Writes a number, at most the largest a RESP integer can say.
+fn number(writer: &mut Writer<'_>, name: &str, value: Option<u64>) {
+    writer.bulk(name.as_bytes());
+    match value {
+        Some(value) => writer.integer(i64::try_from(value).unwrap_or(i64::MAX)),
+        None => writer.null(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reply::Version;
+    use super::*;
+
+    #[test]
+    fn a_reply_is_a_map_with_eight_names() {
+        let reply = CheckReply {
+            allowed: false,
+            policy: Some("burst"),
+            limit: 20,
+            remaining: 0,
+            retry_after_ms: Some(50),
+            reset_after_ms: u64::MAX,
+            wait_ms: 0,
+            receipt: None,
+        };
+        let mut out = Vec::new();
+        reply.write(&mut Writer::new(&mut out, Version::Resp3));
+        let expected = "%8\r\n$7\r\nallowed\r\n:0\r\n$6\r\npolicy\r\n$5\r\nburst\r\n$5\r\nlimit\r\n:20\r\n\
+            $9\r\nremaining\r\n:0\r\n$14\r\nretry_after_ms\r\n:50\r\n\
+            $14\r\nreset_after_ms\r\n:9223372036854775807\r\n$7\r\nwait_ms\r\n:0\r\n\
+            $7\r\nreceipt\r\n_\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

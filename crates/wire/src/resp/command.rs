@@ -1,0 +1,172 @@
+//! What a request asks: one variant per command, and the table that `COMMAND` answers from.
+
+use super::check::Check;
+use super::error::{CommandError, Excerpt};
+use super::number::signed;
+use super::parse::Arguments;
+use super::reply::Writer;
+use super::session::{Client, Credentials, Hello, List};
+use super::throttle::{Dialect, Throttle};
+
+/// A command whose arguments make sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command<'a> {
+    /// `CL.THROTTLE` or `THROTTLE`.
+    Throttle(Throttle<'a>),
+    /// `TOLLGATE.CHECK`.
+    Check(Check<'a>),
+    /// `PING [message]`: `PONG`, or the message.
+    Ping(Option<&'a [u8]>),
+    /// `ECHO message`.
+    Echo(&'a [u8]),
+    /// `HELLO`.
+    Hello(Hello<'a>),
+    /// `AUTH`.
+    Auth(Credentials<'a>),
+    /// `COMMAND`.
+    List(List<'a>),
+    /// `CLIENT`.
+    Client(Client<'a>),
+    /// `INFO [section ...]`.
+    Info(Arguments<'a>),
+    /// `SELECT 0`: `OK`; there is no other database.
+    Select,
+    /// `RESET`: forget version, name and authentication.
+    Reset,
+    /// `QUIT`: `OK`, then close.
+    Quit,
+}
+
+impl<'a> Command<'a> {
+    /// Says what a request asks, whatever the case of its words.
+    pub fn decode(request: Arguments<'a>) -> Result<Self, CommandError<'a>> {
+        let name = request.get(0).unwrap_or_default();
+        let mut upper = [0; NAME_BYTES_MAX];
+        let Some(upper) = upper.get_mut(..name.len()) else {
+            return Err(CommandError::UnknownCommand(Excerpt(name)));
+        };
+        upper.copy_from_slice(name);
+        upper.make_ascii_uppercase();
+        match &*upper {
+            b"CL.THROTTLE" => Throttle::decode(request, Dialect::RedisCell).map(Command::Throttle),
+            b"THROTTLE" => Throttle::decode(request, Dialect::Throttlecrab).map(Command::Throttle),
+            b"TOLLGATE.CHECK" => Check::decode(request).map(Command::Check),
+            b"PING" => match request.len() {
+                1 | 2 => Ok(Command::Ping(request.get(1))),
+                _ => Err(CommandError::WrongArity("ping")),
+            },
+            b"ECHO" => only(request, "echo").map(Command::Echo),
+            b"HELLO" => Hello::decode(request).map(Command::Hello),
+            b"AUTH" => Credentials::decode(request).map(Command::Auth),
+            b"COMMAND" => List::decode(request).map(Command::List),
+            b"CLIENT" => Client::decode(request).map(Command::Client),
+            b"INFO" => Ok(Command::Info(request.tail(1))),
+            b"SELECT" => match signed(only(request, "select")?)? {
+                0 => Ok(Command::Select),
+                _ => Err(CommandError::NoSuchDatabase),
+            },
+            b"RESET" if request.len() > 1 => Err(CommandError::WrongArity("reset")),
+            b"RESET" => Ok(Command::Reset),
+            b"QUIT" => Ok(Command::Quit),
+            _ => Err(CommandError::UnknownCommand(Excerpt(name))),
+        }
+    }
+}
+
+/// The one argument of a command that takes one.
+fn only<'a>(request: Arguments<'a>, name: &'static str) -> Result<&'a [u8], CommandError<'a>> {
+    let argument = request.get(1).filter(|_| request.len() == 2);
+    argument.ok_or(CommandError::WrongArity(name))
+}
+
+impl List<'_> {
+    /// Writes the answer to `COMMAND`, which is the same for every connection.
+    pub fn write(&self, writer: &mut Writer<'_>) {
+        match self {
+            Self::All => described(writer, None),
+            Self::Info(names) => described(writer, Some(*names)),
+            Self::Count => writer.integer(i64::try_from(NAMES.len()).unwrap_or(i64::MAX)),
+            Self::Names => {
+                writer.array(NAMES.len());
+                for (name, _, _) in NAMES {
+                    writer.bulk(name.as_bytes());
+                }
+            }
+            Self::Docs(names) => documented(writer, *names),
+        }
+    }
+}
+
+/// Every command: its name, its arity as Redis counts it (negative is "at least"), and whether its
+/// first argument is a key.
+pub const NAMES: &[(&str, i64, bool)] = &[
+    ("auth", -2, false),
+    ("cl.throttle", -5, true),
+    ("client", -2, false),
+    ("command", -1, false),
+    ("echo", 2, false),
+    ("hello", -1, false),
+    ("info", -1, false),
+    ("ping", -1, false),
+    ("quit", -1, false),
+    ("reset", 1, false),
+    ("select", 2, false),
+    ("throttle", -5, true),
+    ("tollgate.check", -3, false),
+];
+
+/// Six fields for each command asked for, null for one that is not there.
+fn described(writer: &mut Writer<'_>, names: Option<Arguments<'_>>) {
+    let Some(names) = names.filter(|names| !names.is_empty()) else {
+        writer.array(NAMES.len());
+        for about in NAMES {
+            describe(writer, about);
+        }
+        return;
+    };
+    writer.array(names.len());
+    for name in names {
+        match find(name) {
+            Some(about) => describe(writer, about),
+            None => writer.null(),
+        }
+    }
+}
+
+fn describe(writer: &mut Writer<'_>, (name, arity, has_key): &(&str, i64, bool)) {
+    writer.array(6);
+    writer.bulk(name.as_bytes());
+    writer.integer(*arity);
+    writer.array(1);
+    writer.simple("fast");
+    // The first key, the last, and the step between keys.
+    for _ in 0..3 {
+        writer.integer(i64::from(*has_key));
+    }
+}
+
+/// A map from each known command that was asked for to its group.
+fn documented(writer: &mut Writer<'_>, names: Arguments<'_>) {
+    let asked = |about: &&(&str, i64, bool)| {
+        names.is_empty()
+            || names
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case(about.0.as_bytes()))
+    };
+    writer.map(NAMES.iter().filter(asked).count());
+    for (name, _, has_key) in NAMES.iter().filter(asked) {
+        writer.bulk(name.as_bytes());
+        writer.map(1);
+        writer.bulk(b"group");
+        let group = if *has_key { "module" } else { "connection" };
+        writer.bulk(group.as_bytes());
+    }
+}
+
+fn find(name: &[u8]) -> Option<&'static (&'static str, i64, bool)> {
+    let mut all = NAMES.iter();
+    all.find(|about| name.eq_ignore_ascii_case(about.0.as_bytes()))
+}
+
+/// Longer names are unknown without being looked up.
+const NAME_BYTES_MAX: usize = 16;

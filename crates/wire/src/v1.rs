@@ -1,0 +1,269 @@
+//! The bodies of Tollgate's own HTTP interface, `/v1`.
+//!
+//! What is read borrows from the body and refuses members it does not know, so that a misspelt
+//! `cost` is an error and not a cost of one. What is written always has all its members. Spans are
+//! whole milliseconds, rounded up.
+//!
+//! | path | takes | gives |
+//! |---|---|---|
+//! | `check` | [`CheckRequest`], or a list of them | [`CheckResponse`], or as many |
+//! | `reserve` | [`ReserveRequest`] | [`CheckResponse`] |
+//! | `commit` | [`CommitRequest`] | [`Done`] |
+//! | `cancel` | [`CancelRequest`] | [`Done`] |
+//! | `settle` | [`SettleRequest`] | [`Done`] |
+//! | `charge`, `refund` | [`ChargeRequest`] | [`Done`] |
+//! | `peek` | [`PeekRequest`] | [`PeekResponse`] |
+
+mod key;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize as Read, Serialize as Write};
+
+pub use key::Key;
+use key::optional_text;
+
+/// The most checks of one batch.
+pub const CHECKS_MAX: usize = 1_000;
+
+/// The most entries of one key.
+pub const ENTRIES_MAX: usize = 64;
+
+/// Reads a body.
+pub fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, BodyError> {
+    serde_json::from_slice(body).map_err(BodyError)
+}
+
+/// Writes a body, behind what is already in `out`.
+pub fn encode(body: &impl serde::Serialize, out: &mut Vec<u8>) -> Result<(), BodyError> {
+    serde_json::to_writer(out, body).map_err(BodyError)
+}
+
+/// Why a body could not be read. Its text names the member, the line and the column.
+#[derive(Debug)]
+pub struct BodyError(serde_json::Error);
+
+impl BodyError {
+    /// Whether the body is not JSON at all, rather than JSON of another shape.
+    pub fn is_syntax(&self) -> bool {
+        self.0.is_syntax() || self.0.is_eof()
+    }
+
+    /// The line, counted from one.
+    pub fn line(&self) -> usize {
+        self.0.line()
+    }
+
+    /// The column, counted from one.
+    pub fn column(&self) -> usize {
+        self.0.column()
+    }
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+impl std::error::Error for BodyError {}
+
+/// The body of `check`: one request, or a list that is decided in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckBody<'a> {
+    /// One object.
+    Single(CheckRequest<'a>),
+    /// A list of at most [`CHECKS_MAX`].
+    Batch(Vec<CheckRequest<'a>>),
+}
+
+/// May this request pass?
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+#[serde(deny_unknown_fields)]
+pub struct CheckRequest<'a> {
+    /// Who is counted.
+    #[serde(borrow)]
+    pub key: Key<'a>,
+    /// Tokens to take; one unless given, and zero is a peek.
+    #[serde(default = "one")]
+    pub cost: u64,
+    /// The only contract to ask, instead of all that bind the key.
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract: Option<Cow<'a, str>>,
+    /// The same id is charged once, however often it is sent.
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Cow<'a, str>>,
+}
+
+/// The answer to a check. A denial is an answer too.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+pub struct CheckResponse<'a> {
+    /// Whether the request may pass, after `wait_ms` if that is not zero.
+    pub allowed: bool,
+    /// The policy that refused, or that has the least left; none where no contract binds the key.
+    #[serde(borrow, deserialize_with = "optional_text")]
+    pub policy: Option<Cow<'a, str>>,
+    /// That policy's limit.
+    pub limit: u64,
+    /// Whole tokens it has left.
+    pub remaining: u64,
+    /// Until the same request could pass; none if it passed or no wait will help.
+    pub retry_after_ms: Option<u64>,
+    /// Until every policy is as if the key had never been seen.
+    pub reset_after_ms: u64,
+    /// How long a delayed request has to wait before it goes on.
+    pub wait_ms: u64,
+    /// By which the real cost can be settled.
+    #[serde(borrow, deserialize_with = "optional_text")]
+    pub receipt: Option<Cow<'a, str>>,
+}
+
+/// Take the cost now, and say within a time what it really was.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+#[serde(deny_unknown_fields)]
+pub struct ReserveRequest<'a> {
+    /// The reservation's name, chosen by the caller.
+    #[serde(borrow)]
+    pub id: Cow<'a, str>,
+    /// Who is counted.
+    #[serde(borrow)]
+    pub key: Key<'a>,
+    /// Tokens to take; one unless given.
+    #[serde(default = "one")]
+    pub cost: u64,
+    /// How long it stays open; the server's own time unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+}
+
+/// Settle a reservation at its real cost.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+#[serde(deny_unknown_fields)]
+pub struct CommitRequest<'a> {
+    /// The reservation.
+    #[serde(borrow)]
+    pub id: Cow<'a, str>,
+    /// What it really cost; may be more than was reserved.
+    pub cost: u64,
+}
+
+/// Settle a reservation at nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+#[serde(deny_unknown_fields)]
+pub struct CancelRequest<'a> {
+    /// The reservation.
+    #[serde(borrow)]
+    pub id: Cow<'a, str>,
+}
+
+/// Settle a check at its real cost.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+#[serde(deny_unknown_fields)]
+pub struct SettleRequest<'a> {
+    /// As the check gave it.
+    #[serde(borrow)]
+    pub receipt: Cow<'a, str>,
+    /// What it really cost.
+    pub cost: u64,
+    /// The same id is settled once, however often it is sent.
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Cow<'a, str>>,
+}
+
+/// Take tokens without asking, or give them back.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+#[serde(deny_unknown_fields)]
+pub struct ChargeRequest<'a> {
+    /// Who is counted.
+    #[serde(borrow)]
+    pub key: Key<'a>,
+    /// How many tokens.
+    pub cost: u64,
+    /// The same id is charged once, however often it is sent.
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Cow<'a, str>>,
+}
+
+/// What is left for a key? Nothing is taken.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+#[serde(deny_unknown_fields)]
+pub struct PeekRequest<'a> {
+    /// Who is counted.
+    #[serde(borrow)]
+    pub key: Key<'a>,
+}
+
+/// What is left for a key, in every policy of every contract that binds it.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+pub struct PeekResponse<'a> {
+    /// In the order of the contracts and of the policies in them.
+    #[serde(borrow)]
+    pub policies: Vec<PolicyState<'a>>,
+}
+
+/// Where a key stands in one policy.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+pub struct PolicyState<'a> {
+    /// The contract's id.
+    #[serde(borrow)]
+    pub contract: Cow<'a, str>,
+    /// The policy's name.
+    #[serde(borrow)]
+    pub policy: Cow<'a, str>,
+    /// Its limit.
+    pub limit: u64,
+    /// Whole tokens left.
+    pub remaining: u64,
+    /// Until it is as if the key had never been seen.
+    pub reset_after_ms: u64,
+}
+
+/// A write was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Read, Write)]
+pub struct Done {
+    /// Whether it changed anything; not if no contract binds the key.
+    pub applied: bool,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for CheckBody<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CheckVisitor)
+    }
+}
+
+struct CheckVisitor;
+
+impl<'de> Visitor<'de> for CheckVisitor {
+    type Value = CheckBody<'de>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a check or a list of checks")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        CheckRequest::deserialize(MapAccessDeserializer::new(map)).map(CheckBody::Single)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut checks = Vec::new();
+        while let Some(check) = list.next_element()? {
+            if checks.len() == CHECKS_MAX {
+                let what = format_args!("more than {CHECKS_MAX} checks in one batch");
+                return Err(A::Error::custom(what));
+            }
+            checks.push(check);
+        }
+        Ok(CheckBody::Batch(checks))
+    }
+}

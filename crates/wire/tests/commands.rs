@@ -1,0 +1,275 @@
+//! Every command and every way to get it wrong, typed as a person would.
+
+#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+
+use tollgate_wire::resp::{
+    Check, Client, Command, CommandError, Credentials, Dialect, Entries, Excerpt, Hello,
+    HelloReply, List, Parser, Step, Throttle, Version, Writer,
+};
+
+/// Hands what a line asks to `judge`.
+#[track_caller]
+fn decoded<R>(line: &str, judge: impl FnOnce(Result<Command<'_>, CommandError<'_>>) -> R) -> R {
+    let mut parser = Parser::default();
+    let line = format!("{line}\r\n");
+    match parser.parse(line.as_bytes()) {
+        Ok(Step::Command { request, .. }) => judge(Command::decode(request)),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn asks(line: &str, expected: Command<'_>) {
+    decoded(line, |command| assert_eq!(command, Ok(expected), "{line}"));
+}
+
+#[track_caller]
+fn refuses(line: &str, expected: CommandError<'_>) {
+    decoded(line, |command| assert_eq!(command, Err(expected), "{line}"));
+}
+
+const CELL: Throttle<'_> = Throttle {
+    dialect: Dialect::RedisCell,
+    key: b"user:1",
+    max_burst: 15,
+    count: 30,
+    period_secs: 60,
+    cost: 1,
+};
+
+#[test]
+fn throttle_commands_share_their_arguments() {
+    asks("CL.THROTTLE user:1 15 30 60", Command::Throttle(CELL));
+    asks("cl.throttle user:1 15 30 60 1", Command::Throttle(CELL));
+    let peek = Throttle { cost: 0, ..CELL };
+    asks("Cl.Throttle user:1 15 30 60 0", Command::Throttle(peek));
+    let crab = Throttle {
+        dialect: Dialect::Throttlecrab,
+        cost: 7,
+        ..CELL
+    };
+    asks("throttle user:1 15 30 60 7", Command::Throttle(crab));
+    assert_eq!((CELL.limit(), crab.limit()), (16, 15));
+}
+
+#[test]
+fn throttle_arguments_are_checked() {
+    let small = |what, least| CommandError::TooSmall { what, least };
+    let most = i64::MAX as u64 - 1;
+    let large = CommandError::TooLarge {
+        what: "max_burst",
+        most,
+    };
+    let table = [
+        ("CL.THROTTLE", CommandError::WrongArity("cl.throttle")),
+        ("CL.THROTTLE k 1 2", CommandError::WrongArity("cl.throttle")),
+        ("THROTTLE k 1 2 3 4 5", CommandError::WrongArity("throttle")),
+        ("CL.THROTTLE k x 30 60", CommandError::NotAnInteger),
+        ("CL.THROTTLE k 1 3.5 60", CommandError::NotAnInteger),
+        ("CL.THROTTLE k 1 1 \"\"", CommandError::NotAnInteger),
+        ("CL.THROTTLE k -1 1 1", small("max_burst", 0)),
+        ("THROTTLE k 0 1 1", small("max_burst", 1)),
+        ("CL.THROTTLE k 1 0 1", small("count", 1)),
+        ("CL.THROTTLE k 1 1 0", small("period", 1)),
+        ("CL.THROTTLE k 1 1 1 -1", small("quantity", 0)),
+        ("CL.THROTTLE k 9223372036854775807 1 1", large),
+        (
+            "CL.THROTTLE k 9223372036854775808 1 1",
+            CommandError::NotAnInteger,
+        ),
+    ];
+    for (line, error) in table {
+        refuses(line, error);
+    }
+}
+
+#[test]
+fn checks_take_options_then_a_key() {
+    let bare = Check {
+        cost: 1,
+        contract: None,
+        id: None,
+        key: Entries::Bare(b"user-42"),
+    };
+    asks("TOLLGATE.CHECK KEY user-42", Command::Check(bare));
+    let line = "tollgate.check id op-1 cost 0 contract free key user 42 cost 7";
+    decoded(line, |command| {
+        let Ok(Command::Check(check)) = command else {
+            panic!("{command:?}");
+        };
+        assert_eq!((check.cost, check.contract), (0, Some(&b"free"[..])));
+        assert_eq!(check.id, Some(&b"op-1"[..]));
+        let pairs: Vec<_> = check.key.pairs().collect();
+        assert_eq!(pairs, [(&b"user"[..], &b"42"[..]), (b"cost", b"7")]);
+    });
+    let pairs: Vec<_> = bare.key.pairs().collect();
+    assert_eq!(pairs, [(&b""[..], &b"user-42"[..])]);
+}
+
+#[test]
+fn checks_refuse_what_is_not_in_their_grammar() {
+    let cost = CommandError::TooSmall {
+        what: "cost",
+        least: 0,
+    };
+    let table = [
+        (
+            "TOLLGATE.CHECK KEY",
+            CommandError::WrongArity("tollgate.check"),
+        ),
+        ("TOLLGATE.CHECK COST 1 KEY", CommandError::Entries),
+        ("TOLLGATE.CHECK KEY a 1 b", CommandError::Entries),
+        ("TOLLGATE.CHECK user 42", CommandError::Syntax),
+        ("TOLLGATE.CHECK COST 1", CommandError::Syntax),
+        ("TOLLGATE.CHECK COST 1 COST 1 KEY a", CommandError::Syntax),
+        ("TOLLGATE.CHECK ID 1 CONTRACT", CommandError::Syntax),
+        ("TOLLGATE.CHECK COST x KEY a", CommandError::NotAnInteger),
+        ("TOLLGATE.CHECK COST -1 KEY a", cost),
+    ];
+    for (line, error) in table {
+        refuses(line, error);
+    }
+}
+
+#[test]
+fn connections_are_set_up_as_client_libraries_do() {
+    let auth = Credentials {
+        user: Some(b"u"),
+        password: b"p",
+    };
+    let full = Hello {
+        version: Some(Version::Resp3),
+        credentials: Some(auth),
+        name: Some(b"n"),
+    };
+    asks("HELLO", Command::Hello(Hello::default()));
+    asks("hello 3 auth u p setname n", Command::Hello(full));
+    asks("HELLO 3 SETNAME n AUTH u p", Command::Hello(full));
+    asks("AUTH u p", Command::Auth(auth));
+    let default = Credentials { user: None, ..auth };
+    asks("AUTH p", Command::Auth(default));
+    asks("PING", Command::Ping(None));
+    asks("ping x", Command::Ping(Some(b"x")));
+    asks("ECHO x", Command::Echo(b"x"));
+    asks("SELECT 0", Command::Select);
+    asks("RESET", Command::Reset);
+    asks("QUIT", Command::Quit);
+    asks("COMMAND", Command::List(List::All));
+    asks("COMMAND COUNT", Command::List(List::Count));
+    asks("COMMAND LIST", Command::List(List::Names));
+    asks("CLIENT ID", Command::Client(Client::Id));
+    asks("CLIENT GETNAME", Command::Client(Client::GetName));
+    asks("CLIENT SETNAME a", Command::Client(Client::SetName(b"a")));
+    asks("CLIENT NO-EVICT on", Command::Client(Client::Hint));
+    asks("CLIENT NO-TOUCH off", Command::Client(Client::Hint));
+    let info = Client::SetInfo {
+        attribute: b"lib-name",
+        value: b"redis-py",
+    };
+    asks("client setinfo lib-name redis-py", Command::Client(info));
+    decoded("INFO server", |command| {
+        assert!(matches!(command, Ok(Command::Info(names)) if names.len() == 1));
+    });
+}
+
+#[test]
+fn set_up_refuses_as_redis_does() {
+    let subcommand = |command, name| CommandError::UnknownSubcommand {
+        command,
+        subcommand: Excerpt(name),
+    };
+    let table = [
+        ("GET a", CommandError::UnknownCommand(Excerpt(b"GET"))),
+        ("\"\"", CommandError::UnknownCommand(Excerpt(b""))),
+        ("HELLO 4", CommandError::UnsupportedVersion),
+        ("HELLO x", CommandError::VersionNotAnInteger),
+        ("HELLO 3 AUTH u", CommandError::Syntax),
+        ("HELLO 3 SETNAME", CommandError::Syntax),
+        ("HELLO 3 SETNAME 'a b'", CommandError::ClientName),
+        ("HELLO 3 WHAT", CommandError::Syntax),
+        ("AUTH", CommandError::WrongArity("auth")),
+        ("AUTH a b c", CommandError::WrongArity("auth")),
+        ("PING a b", CommandError::WrongArity("ping")),
+        ("ECHO", CommandError::WrongArity("echo")),
+        ("ECHO a b", CommandError::WrongArity("echo")),
+        ("SELECT", CommandError::WrongArity("select")),
+        ("SELECT 1", CommandError::NoSuchDatabase),
+        ("SELECT x", CommandError::NotAnInteger),
+        ("RESET now", CommandError::WrongArity("reset")),
+        ("COMMAND WHAT", subcommand("COMMAND", b"WHAT")),
+        ("COMMAND COUNT x", CommandError::WrongArity("command|count")),
+        ("COMMAND LIST x", CommandError::Syntax),
+        ("CLIENT", CommandError::WrongArity("client")),
+        ("CLIENT KILL", subcommand("CLIENT", b"KILL")),
+        ("CLIENT ID x", CommandError::WrongArity("client|id")),
+        ("CLIENT SETNAME", CommandError::WrongArity("client|setname")),
+        ("CLIENT SETNAME 'a b'", CommandError::ClientName),
+        ("CLIENT SETINFO x y", CommandError::Syntax),
+        ("CLIENT SETINFO LIB-VER 'a b'", CommandError::ClientName),
+        ("CLIENT NO-EVICT maybe", CommandError::Syntax),
+    ];
+    for (line, error) in table {
+        refuses(line, error);
+    }
+}
+
+#[test]
+fn passwords_are_not_shown() {
+    decoded("HELLO 2 AUTH alice s3cret", |command| {
+        let shown = format!("{command:?}");
+        assert!(
+            shown.contains("alice") && !shown.contains("s3cret"),
+            "{shown}"
+        );
+    });
+}
+
+#[track_caller]
+fn listed(line: &str, version: Version) -> String {
+    let mut out = Vec::new();
+    decoded(line, |command| match command {
+        Ok(Command::List(list)) => list.write(&mut Writer::new(&mut out, version)),
+        other => panic!("{other:?}"),
+    });
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn commands_describe_themselves() {
+    assert_eq!(listed("COMMAND COUNT", Version::Resp2), ":13\r\n");
+    let described = "*2\r\n*6\r\n$8\r\nthrottle\r\n:-5\r\n*1\r\n+fast\r\n:1\r\n:1\r\n:1\r\n_\r\n";
+    assert_eq!(
+        listed("COMMAND INFO Throttle get", Version::Resp3),
+        described
+    );
+    let docs = "%1\r\n$4\r\nping\r\n%1\r\n$5\r\ngroup\r\n$10\r\nconnection\r\n";
+    assert_eq!(listed("COMMAND DOCS PING get", Version::Resp3), docs);
+    assert!(listed("COMMAND", Version::Resp2).starts_with("*13\r\n*6\r\n$4\r\nauth\r\n"));
+    assert!(listed("COMMAND DOCS", Version::Resp2).starts_with("*26\r\n"));
+    assert!(listed("COMMAND LIST", Version::Resp2).starts_with("*13\r\n$4\r\nauth\r\n"));
+}
+
+#[test]
+fn hello_is_answered_in_the_version_it_asked_for() {
+    let reply = HelloReply {
+        server_version: "0.1.0",
+        connection: 5,
+    };
+    for (version, start, proto) in [
+        (
+            Version::Resp2,
+            "*14\r\n$6\r\nserver\r\n$8\r\ntollgate\r\n",
+            "proto\r\n:2\r\n",
+        ),
+        (
+            Version::Resp3,
+            "%7\r\n$6\r\nserver\r\n$8\r\ntollgate\r\n",
+            "proto\r\n:3\r\n",
+        ),
+    ] {
+        let mut out = Vec::new();
+        reply.write(&mut Writer::new(&mut out, version));
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with(start) && text.contains(proto), "{text}");
+    }
+}
