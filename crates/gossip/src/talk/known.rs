@@ -202,14 +202,19 @@ impl Known {
 
     /// Drops what was untold of a writer up to a version; how many tokens that were.
     fn forget_untold(&mut self, writer: Writer, version: u64) -> u64 {
+        self.drop_untold_if(|entry| entry.writer == writer && entry.version <= version)
+    }
+
+    /// Drops lists that nobody else knows; how many tokens of them nobody knew.
+    pub(crate) fn drop_untold_if(&mut self, is_over: impl Fn(&Entry) -> bool) -> u64 {
         let (mut secret, mut segments) = (0, 0);
         self.untold.retain(|untold| {
-            let is_told = untold.entry.writer == writer && untold.entry.version <= version;
-            if is_told {
-                secret += untold.secret;
+            let is_gone = is_over(&untold.entry);
+            if is_gone {
+                secret = u64::saturating_add(secret, untold.secret);
                 segments += untold.entry.list.len() as u64;
             }
-            !is_told
+            !is_gone
         });
         self.segments -= segments;
         secret

@@ -174,17 +174,11 @@ impl Rule for Windows {
     /// Drops slices that are over, of everybody; they are over for all.
     fn prune(&self, cell: &mut Cell, known: &mut Known, now: Instant) -> Option<Instant> {
         let (live, current) = self.live(now);
-        let first = planted!(
-            "windows-drop-the-current",
-            live,
-            self.window.slice(now).end
-        );
+        let first = planted!("windows-drop-the-current", live, self.window.slice(now).end);
         known.edit(|list| list.retain(|slice| slice.start >= first));
         known.drop_empty();
-        if cell.restored > 0 && known.all().next().is_none() {
-            known.drop_untold();
-            cell.restored = 0;
-        }
+        let over = known.drop_untold_if(|entry| entry.list.iter().all(|slice| slice.start < first));
+        cell.restored = cell.restored.saturating_sub(over);
         cell.drop_before(first);
         if cell.own.iter().all(|own| own.sent == 0) {
             known.said = None;

@@ -368,6 +368,10 @@ fn a_restarted_node_counts_what_it_had_not_published() {
     let wait = Span::ZERO;
     let remaining = 55;
     assert_eq!(peek, Verdict::Allow { remaining, wait });
+    // It goes with its slices, though nobody else ever hears of it.
+    cluster.run_until(75 * SECOND);
+    let held = cluster.nodes.iter().map(WindowReplica::footprint);
+    assert_eq!(held.map(|held| held.local + held.extra).sum::<u64>(), 0);
 }
 
 #[test]
