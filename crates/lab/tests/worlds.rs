@@ -10,10 +10,22 @@ use tollgate_lab::{Contender, Weather, check, random_world};
 
 /// Worlds of each weather per design; `--example worlds` draws as many as you like.
 const WORLDS: u64 = 200;
+/// Worlds with strict shares, for designs that are exact there: one in four thousand showed a mistake that nothing else did.
+const STRICT_WORLDS: u64 = 4_000;
 
 #[test]
 fn messages_are_instant_and_shares_strict() {
     look_at_all(Weather::Strict);
+}
+
+#[test]
+fn messages_are_instant_and_shares_strict_where_answers_are_exact() {
+    for kind in [Kind::Segments, Kind::Home] {
+        let found: Vec<_> = (1..=STRICT_WORLDS)
+            .flat_map(|seed| look(Weather::Strict, kind, seed))
+            .collect();
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
 }
 
 #[test]
