@@ -17,6 +17,7 @@ pub(crate) enum Purpose {
     Clocks = 8,
     Detector = 9,
     Worlds = 10,
+    Windows = 11,
 }
 
 /// A stream of numbers: xoshiro256++ by Blackman and Vigna, in the public domain.

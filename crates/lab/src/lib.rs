@@ -15,7 +15,10 @@ mod truth;
 mod world;
 
 pub use catalogue::{Arrivals, Ask, Cell, Experiment, Plan, Variant, View, experiments};
-pub use check::{Finding, Promises, Weather, check, findings, promises, random_world};
+pub use check::{
+    Counts, Finding, Promises, Weather, WindowLaw, check, check_window, findings, promises,
+    random_window, random_world,
+};
 pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};
 pub use sets::{Set, set, sets};

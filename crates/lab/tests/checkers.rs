@@ -11,7 +11,8 @@
 
 use tollgate_gossip::Kind;
 use tollgate_lab::{
-    Cluster, Contender, Fault, Outcome, Watch, Weather, check, random_world, set, simulate,
+    Cluster, Contender, Fault, Outcome, Watch, Weather, check, check_window, random_window,
+    random_world, set, simulate,
 };
 use tollgate_limit::Span;
 
@@ -130,6 +131,17 @@ fn drawn_worlds_with_instant_messages() {
 #[test]
 fn drawn_worlds_with_faults() {
     worlds(Weather::Rough, &Kind::ALL);
+}
+
+#[test]
+fn drawn_worlds_with_windows() {
+    for weather in Weather::ALL {
+        for seed in 1..=CALM_WORLDS {
+            let (cluster, trace) = random_world(weather, seed);
+            let found = check_window(&cluster, random_window(seed), &trace, seed).unwrap();
+            assert!(found.is_empty(), "{weather:?} {seed}: {found:?}");
+        }
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod finding;
 mod promise;
 mod random;
+mod window;
 
 use tollgate_gossip::Knobs;
 use tollgate_limit::Span;
@@ -13,6 +14,9 @@ use tollgate_limit::Span;
 pub use finding::Finding;
 pub use promise::{Promises, promises};
 pub use random::{Weather, random_world};
+pub use window::{Counts, WindowLaw, check_window, random_window};
+
+use promise::window_promises;
 
 use crate::world::{BadWorld, Cluster, Contender, Outcome, Request, Watch, simulate};
 

@@ -2,7 +2,7 @@
 //!
 //! Not here: whether it keeps it.
 
-use tollgate_gossip::{Kind, Ratio};
+use tollgate_gossip::{Kind, Knobs, Ratio};
 
 use crate::world::{Cluster, Contender, Fault, Request};
 
@@ -77,6 +77,23 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
             frees: has_true_clocks && cluster.knobs.fade.of(1_000) > 0,
             ..common
         },
+    }
+}
+
+/// What is promised of windows in that world: nothing fades there.
+pub(crate) fn window_promises(cluster: &Cluster, trace: &[Request]) -> Promises {
+    let like = Cluster {
+        knobs: Knobs {
+            fade: Ratio::new(0, 1),
+            ..cluster.knobs.clone()
+        },
+        ..cluster.clone()
+    };
+    let bucket = promises(Contender::Design(Kind::Segments), &like, trace);
+    Promises {
+        agrees: false,
+        frees: bucket.no_false_rejection,
+        ..bucket
     }
 }
 

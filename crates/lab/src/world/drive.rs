@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tollgate_gossip::{NodeId, Replica, Setup, Writer};
+use tollgate_gossip::{NodeId, Setup, Writer};
 use tollgate_limit::Span;
 
 use crate::dice::{Purpose, scramble};
@@ -193,7 +193,7 @@ impl World<'_> {
             wait_max: Span::ZERO,
             knobs: self.cluster.knobs.clone(),
         };
-        it.replica = Some(Replica::new(self.kind, setup));
+        it.replica = Some(self.limit.boot(setup));
         it.is_up = true;
         it.writer = Some(writer);
         it.told = members;

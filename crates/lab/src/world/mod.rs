@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use tollgate_gossip::{Bucket, Key, Kind, Knobs};
+use tollgate_gossip::{Bucket, Key, Kind, Knobs, Window};
 use tollgate_limit::{Instant, Span};
 
 use crate::truth;
@@ -14,12 +14,14 @@ mod drive;
 mod fault;
 mod hash;
 mod links;
+mod machine;
 mod meter;
 mod node;
 mod outcome;
 mod sim;
 
 pub use fault::Fault;
+use machine::Limit;
 pub use outcome::{Curves, Outcome, Probe, Traffic};
 use sim::World;
 
@@ -165,15 +167,8 @@ pub fn simulate(
 }
 
 fn run(cluster: &Cluster, kind: Kind, trace: &[Request], seed: u64) -> Outcome {
-    let mut world = World::new(cluster, kind, trace, seed);
-    let mut answered = Vec::with_capacity(trace.len());
-    let mut admitted = Vec::with_capacity(trace.len());
-    for request in trace {
-        if let Some(is_allowed) = world.request(request) {
-            answered.push(*request);
-            admitted.push(is_allowed);
-        }
-    }
+    let mut world = World::new(cluster, Limit::Bucket(kind), trace, seed);
+    let (answered, admitted): (Vec<_>, Vec<_>) = answers(&mut world, trace).into_iter().unzip();
     let quiet_s = world.settle();
     let probes = if cluster.watch.probes {
         world.probe(&truth::levels(cluster.bucket, &answered, &admitted))
@@ -188,6 +183,26 @@ fn run(cluster: &Cluster, kind: Kind, trace: &[Request], seed: u64) -> Outcome {
         outcome.curves.follow(cluster.bucket, &answered, &admitted);
     }
     outcome
+}
+
+/// Runs windows in the place of buckets: the answers, and an outcome in which nothing is judged.
+pub(crate) fn simulate_window(
+    cluster: &Cluster,
+    window: &Window,
+    trace: &[Request],
+    seed: u64,
+) -> Result<(Vec<(Request, bool)>, Outcome), BadWorld> {
+    cluster.check(trace)?;
+    let mut world = World::new(cluster, Limit::Window(window), trace, seed);
+    let answers = answers(&mut world, trace);
+    let quiet_s = world.settle();
+    Ok((answers, world.finish(quiet_s)))
+}
+
+/// Brings a world every request; those that somebody answered, and how.
+fn answers(world: &mut World<'_>, trace: &[Request]) -> Vec<(Request, bool)> {
+    let answer = |request: &Request| Some((*request, world.request(request)?));
+    trace.iter().filter_map(answer).collect()
 }
 
 impl Cluster {

@@ -2,14 +2,16 @@
 //!
 //! Not here: what the machine does.
 
-use tollgate_gossip::{NodeId, Replica, Writer};
+use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::Instant;
+
+use crate::world::machine::Machine;
 
 /// One node.
 #[derive(Debug)]
 pub(crate) struct Node {
     /// The machine; a node that was never there, or lost its memory, has none.
-    pub(crate) replica: Option<Replica>,
+    pub(crate) replica: Option<Machine>,
     pub(crate) is_up: bool,
     /// Of its last boot.
     pub(crate) writer: Option<Writer>,
@@ -57,7 +59,7 @@ impl Node {
     }
 
     /// The machine, if it runs.
-    pub(crate) fn running(&mut self) -> Option<&mut Replica> {
+    pub(crate) fn running(&mut self) -> Option<&mut Machine> {
         self.replica.as_mut().filter(|_| self.is_up)
     }
 }

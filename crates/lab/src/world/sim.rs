@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_gossip::{Bucket, Key, Kind, NodeId, Verdict};
+use tollgate_gossip::{Bucket, Key, NodeId, Verdict};
 
 use crate::dice::{Dice, Purpose, scramble};
 use crate::truth::Leaky;
@@ -13,6 +13,7 @@ use crate::world::agenda::{Agenda, Event};
 use crate::world::fault::Fault;
 use crate::world::hash::EventHash;
 use crate::world::links::{Links, nanos};
+use crate::world::machine::Limit;
 use crate::world::meter::{Record, Sum, seconds};
 use crate::world::node::Node;
 use crate::world::outcome::{Outcome, Probe, Traffic};
@@ -28,7 +29,7 @@ const STORM_EVENTS_MAX: u64 = 50_000_000;
 /// A world under way.
 pub(crate) struct World<'a> {
     pub(crate) cluster: &'a Cluster,
-    pub(crate) kind: Kind,
+    pub(crate) limit: Limit<'a>,
     pub(crate) seed: u64,
     pub(crate) now: u64,
     pub(crate) agenda: Agenda,
@@ -48,11 +49,16 @@ pub(crate) struct World<'a> {
 
 impl<'a> World<'a> {
     /// A world whose nodes have just started, at the time of the first request.
-    pub(crate) fn new(cluster: &'a Cluster, kind: Kind, trace: &[Request], seed: u64) -> Self {
+    pub(crate) fn new(
+        cluster: &'a Cluster,
+        limit: Limit<'a>,
+        trace: &[Request],
+        seed: u64,
+    ) -> Self {
         let start = trace.first().map_or(0, |request| request.at.as_nanos());
         let mut world = Self {
             cluster,
-            kind,
+            limit,
             seed,
             now: start,
             agenda: Agenda::default(),

@@ -1,0 +1,147 @@
+//! Windows in drawn worlds, beside a list of everything that was admitted.
+//!
+//! Not here: calendars, and buckets.
+
+use tollgate_gossip::{BadWindow, Key, Shape, Window};
+use tollgate_limit::Span;
+
+use crate::check::{Finding, TIDY_NS, findings, window_promises};
+use crate::dice::{Dice, Purpose};
+use crate::truth::Judgement;
+use crate::world::{BadWorld, Cluster, Request, Watch, simulate_window};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A window as the checker reads it; all begin at whole periods since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowLaw {
+    /// Tokens per window.
+    pub limit: u64,
+    /// Nanoseconds per window.
+    pub period_ns: u64,
+    /// Which of the past counts.
+    pub counts: Counts,
+}
+
+/// Which of the past counts in a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// The current window.
+    Current,
+    /// The newest of these many slices of a period.
+    Slices(u32),
+    /// The current window, and the part of the one before that is within a period.
+    Weighted,
+}
+
+/// Runs windows in a world to its very end and returns what is wrong.
+pub fn check_window(
+    cluster: &Cluster,
+    law: WindowLaw,
+    trace: &[Request],
+    seed: u64,
+) -> Result<Vec<Finding>, BadWorld> {
+    let Ok(window) = law.window() else {
+        return Ok(Vec::new());
+    };
+    let promised = window_promises(cluster, trace);
+    let drain = Span::from_nanos(2 * u128::from(law.period_ns) + TIDY_NS);
+    let watched = Cluster {
+        watch: Watch {
+            drain,
+            ..Watch::default()
+        },
+        ..cluster.clone()
+    };
+    let (answers, mut outcome) = simulate_window(&watched, &window, trace, seed)?;
+    outcome.judged = law.judge(&answers);
+    Ok(findings(&outcome, promised))
+}
+
+/// The window of a seed, to go with the world of that seed.
+pub fn random_window(seed: u64) -> WindowLaw {
+    let mut dice = Dice::new(seed, Purpose::Windows);
+    WindowLaw {
+        limit: 1 + dice.below(60),
+        period_ns: 6 * SECOND * (1 + dice.below(6)),
+        counts: match dice.below(5) {
+            0 => Counts::Current,
+            1 => Counts::Slices(2),
+            2 => Counts::Slices(12),
+            _ => Counts::Weighted,
+        },
+    }
+}
+
+impl WindowLaw {
+    fn window(self) -> Result<Window, BadWindow> {
+        let period = Span::from_nanos(u128::from(self.period_ns));
+        let offset = Span::ZERO;
+        let shape = match self.counts {
+            Counts::Current => Shape::Fixed { period, offset },
+            Counts::Slices(slices) => Shape::Counters { period, slices },
+            Counts::Weighted => Shape::Weighted { period },
+        };
+        Window::new(self.limit, shape)
+    }
+
+    /// Compares answers with those of one window that sees everything.
+    fn judge(self, answers: &[(Request, bool)]) -> Judgement {
+        let (mut central, mut cluster) = (Ledger::default(), Ledger::default());
+        let mut found = Judgement::default();
+        for (request, did) in answers {
+            let should = central.fits(self, request);
+            central.note(request, should);
+            found.over += if *did && !should { request.cost } else { 0 };
+            found.under += if !did && should { request.cost } else { 0 };
+            found.rejected += u64::from(!did);
+            found.central_rejected += u64::from(!should);
+            found.false_rejections += u64::from(!did && cluster.fits(self, request));
+            cluster.note(request, *did);
+        }
+        found
+    }
+}
+
+/// Everything that was admitted: whose, when, how much.
+#[derive(Debug, Default)]
+struct Ledger {
+    admitted: Vec<(Key, u64, u64)>,
+}
+
+impl Ledger {
+    fn note(&mut self, request: &Request, is_admitted: bool) {
+        if is_admitted {
+            let at = request.at.as_nanos();
+            self.admitted.push((request.key, at, request.cost));
+        }
+    }
+
+    /// By the definition, over the whole list.
+    fn fits(&self, law: WindowLaw, request: &Request) -> bool {
+        let (now, period) = (request.at.as_nanos(), law.period_ns);
+        let (limit, cost) = (u128::from(law.limit), u128::from(request.cost));
+        let sum = |within: &dyn Fn(u64) -> bool| -> u128 {
+            let those = self
+                .admitted
+                .iter()
+                .filter(|(key, at, _)| *key == request.key && within(*at));
+            those.map(|(_, _, cost)| u128::from(*cost)).sum()
+        };
+        match law.counts {
+            Counts::Current => sum(&|at| at / period == now / period) + cost <= limit,
+            Counts::Slices(slices) => {
+                let width = period / u64::from(slices);
+                let counts = |at: u64| at / width + u64::from(slices) > now / width;
+                sum(&counts) + cost <= limit
+            }
+            Counts::Weighted => {
+                let current = sum(&|at| at / period == now / period);
+                let before = sum(&|at| at / period + 1 == now / period);
+                let kept = u128::from(period - now % period);
+                let period = u128::from(period);
+                before * kept + (current + cost) * period <= limit * period
+            }
+        }
+    }
+}
