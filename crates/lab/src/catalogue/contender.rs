@@ -38,6 +38,7 @@ pub(super) const FREQ: Contender = queue(true, false);
 pub(super) const BOTH: Contender = queue(true, true);
 pub(super) const SEGMENTS: Contender = Contender::Design(Kind::Segments);
 pub(super) const HOME: Contender = Contender::Design(Kind::Home);
+pub(super) const AUTO: Contender = Contender::Design(Kind::Auto);
 
 const fn queue(freq: bool, linf: bool) -> Contender {
     Contender::Design(Kind::Queue { freq, linf })

@@ -256,6 +256,12 @@ const EXPERIMENTS: &[Experiment] = &[
         "10 s",
         sweeps::growth,
     ),
+    usual(
+        (SWEEPS, "small", "2 to 20 nodes: segments, home, auto"),
+        10,
+        "5 s",
+        sweeps::small,
+    ),
     long(&usual(
         (
             SWEEPS,

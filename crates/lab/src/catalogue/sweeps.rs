@@ -7,7 +7,7 @@
 use tollgate_limit::Span;
 
 use super::cells::{LIMITED, Making, delay, ms};
-use super::contender::{BOTH, COUNTER, FREQ, HOME, SEGMENTS};
+use super::contender::{AUTO, BOTH, COUNTER, FREQ, HOME, SEGMENTS};
 use super::figures::View;
 use super::plan::{Cell, Plan, Variant};
 use super::thesis::usual;
@@ -36,6 +36,27 @@ pub(super) fn growth() -> Plan {
         title: "10 to 300 nodes".to_owned(),
         about: "B-substantial on more and more nodes, with buckets of ten and of three tokens per node.".to_owned(),
         ..usual(cells, &over("nodes", &[Column::Bytes, Column::State, Column::Busiest, Column::Over]))
+    }
+}
+
+pub(super) fn small() -> Plan {
+    let mut cells = Vec::new();
+    for per_node in [1, 3, 10, 30] {
+        for nodes in [2u16, 3, 5, 7, 10, 20] {
+            let burst = u64::from(nodes) * per_node;
+            let label = format!("{nodes} nodes, c = {burst}");
+            cells.extend(sized(nodes, burst).map(|making| {
+                let placed = making.labelled(label, SWEEPS);
+                let placed = placed.at(&format!("c = {per_node} N"), f64::from(nodes));
+                placed.plain(&[SEGMENTS, HOME, AUTO])
+            }));
+        }
+    }
+    Plan {
+        title: "2 to 20 nodes".to_owned(),
+        about: "B-substantial on few nodes: where telling everybody is cheaper than a home, and what auto chooses."
+            .to_owned(),
+        ..usual(cells, &over("nodes", &[Column::Bytes, Column::State]))
     }
 }
 

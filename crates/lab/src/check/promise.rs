@@ -70,7 +70,7 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
             equal: is_lossless,
             ..common
         },
-        Kind::Segments | Kind::Home => Promises {
+        Kind::Segments | Kind::Home | Kind::Auto => Promises {
             exact: is_alone || (is_calm && is_strict(cluster, trace)),
             no_false_rejection: has_true_clocks,
             agrees: is_lossless,
