@@ -41,9 +41,7 @@ pub fn check_window(
     trace: &[Request],
     seed: u64,
 ) -> Result<Vec<Finding>, BadWorld> {
-    let Ok(window) = law.window() else {
-        return Ok(Vec::new());
-    };
+    let window = law.window().map_err(BadWorld::Window)?;
     let promised = window_promises(cluster, trace);
     let drain = Span::from_nanos(2 * u128::from(law.period_ns) + TIDY_NS);
     let watched = Cluster {

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use tollgate_gossip::{Bucket, Key, Kind, Knobs, Window};
+use tollgate_gossip::{BadWindow, Bucket, Key, Kind, Knobs, Window};
 use tollgate_limit::{Instant, Span};
 
 use crate::truth;
@@ -129,6 +129,8 @@ pub enum BadWorld {
         /// How many there are.
         nodes: u16,
     },
+    /// There is no such window.
+    Window(BadWindow),
 }
 
 /// The most nodes a world has: writers are two bytes on the wire, and every boot needs a new one.
@@ -144,6 +146,7 @@ impl fmt::Display for BadWorld {
             Self::NoSuchNode { node, nodes } => {
                 write!(f, "node {node} is named, but nodes are 0 to {}", nodes - 1)
             }
+            Self::Window(why) => why.fmt(f),
         }
     }
 }
