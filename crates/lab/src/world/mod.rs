@@ -170,6 +170,8 @@ pub fn simulate(
 }
 
 fn run(cluster: &Cluster, kind: Kind, trace: &[Request], seed: u64) -> Outcome {
+    // Whoever sets a cluster up chooses for all; nodes that start late see other members, and would choose otherwise.
+    let kind = kind.resolve(cluster.bucket.burst(), u64::from(cluster.nodes));
     let mut world = World::new(cluster, Limit::Bucket(kind), trace, seed);
     let (answered, admitted): (Vec<_>, Vec<_>) = answers(&mut world, trace).into_iter().unzip();
     let quiet_s = world.settle();
