@@ -123,12 +123,17 @@ fn extremes(view: View, lines: &[Line]) -> String {
         View::Bandwidth => " B/s",
         View::Rejections | View::Refusals | View::Difference | View::Users | View::Over(..) => "",
     };
-    let show = |line: &Line| format!("{} {}{unit}", line.name, words::short(top(line)));
+    // A unit goes right after its prefix: 153 kB.
+    let height = |line: &Line| match words::short(top(line)) {
+        text if text.ends_with(char::is_alphabetic) => text + unit.trim_start(),
+        text => text + unit,
+    };
+    let show = |line: &Line| format!("{} {}", line.name, height(line));
     if ours().count() < 2 {
-        return format!("; at most {}{unit}", words::short(top(most)));
+        return format!("; at most {}", height(most));
     }
     if top(most) <= top(least) {
-        return format!("; all {}{unit}", words::short(top(most)));
+        return format!("; all {}", height(most));
     }
     format!("; most {}, least {}", show(most), show(least))
 }

@@ -70,7 +70,10 @@ fn plan(options: &TraceOptions, cluster: Cluster, (name, requests): (&str, Vec<R
     let requests: Arc<[Request]> = requests.into();
     Plan {
         name: "trace".to_owned(),
-        title: format!("{set} through {} nodes", cluster.nodes),
+        title: match cluster.nodes {
+            1 => format!("{set} through one node"),
+            nodes => format!("{set} through {nodes} nodes"),
+        },
         about: format!(
             "{} requests of {} users went through a simulated cluster, once per design and seed, and through one \
              central bucket that sees everything.",

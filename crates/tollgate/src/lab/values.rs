@@ -171,9 +171,9 @@ fn unknown_design(name: &str) -> String {
         .chain(["all"])
         .collect();
     let near =
-        nearest(name, &names).map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        nearest(name, &names).map_or_else(String::new, |near| format!("did you mean {near}? "));
     format!(
-        "no design is called {name:?}{near} There are {}",
+        "no design is called {name:?}; {near}there are {}",
         names.join(", ")
     )
 }

@@ -39,16 +39,15 @@ impl Look {
 
     /// The look of standard output: coloured on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
     pub fn of_stdout() -> Self {
-        let is_terminal = std::io::stdout().is_terminal();
+        if !std::io::stdout().is_terminal() {
+            return Self::PLAIN;
+        }
         let told = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
-        Self::judge(is_terminal.then_some(told), |name| std::env::var(name).ok())
+        Self::of_terminal(told, |name| std::env::var(name).ok())
     }
 
     /// The look that an environment asks for; a terminal may tell its width, `COLUMNS` has the last word.
-    fn judge(terminal: Option<Option<usize>>, variable: impl Fn(&str) -> Option<String>) -> Self {
-        let Some(told) = terminal else {
-            return Self::PLAIN;
-        };
+    fn of_terminal(told: Option<usize>, variable: impl Fn(&str) -> Option<String>) -> Self {
         let no_color = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = variable("TERM").is_some_and(|value| value == "dumb");
         let asked = variable("COLUMNS").and_then(|value| value.parse().ok());
@@ -100,8 +99,8 @@ impl Meaning {
 mod tests {
     use super::*;
 
-    fn judge(terminal: bool, variables: &[(&str, &str)]) -> Look {
-        Look::judge(terminal.then_some(None), |name| {
+    fn look(variables: &[(&str, &str)]) -> Look {
+        Look::of_terminal(Some(120), |name| {
             variables
                 .iter()
                 .find(|(known, _)| *known == name)
@@ -111,21 +110,18 @@ mod tests {
 
     #[test]
     fn colours_need_a_terminal_that_wants_them() {
-        assert!(judge(true, &[("NO_COLOR", ""), ("TERM", "xterm")]).colour);
-        assert!(!judge(true, &[("NO_COLOR", "1")]).colour);
-        assert!(!judge(true, &[("TERM", "dumb")]).colour);
-        assert!(!judge(false, &[]).colour);
+        assert!(look(&[("NO_COLOR", ""), ("TERM", "xterm")]).colour);
+        assert!(!look(&[("NO_COLOR", "1")]).colour);
+        assert!(!look(&[("TERM", "dumb")]).colour);
         assert_eq!(Look::PLAIN.paint(Ink::Bold, "x"), "x");
     }
 
     #[test]
     fn the_width_stays_within_reason() {
-        assert_eq!(judge(true, &[("COLUMNS", "100")]).width, 100);
-        assert_eq!(judge(true, &[("COLUMNS", "7")]).width, WIDTH_MIN);
-        assert_eq!(judge(true, &[("COLUMNS", "4000")]).width, WIDTH_MAX);
-        assert_eq!(judge(true, &[("COLUMNS", "4000")]).columns, 4000);
-        assert_eq!(judge(false, &[("COLUMNS", "100")]), Look::PLAIN);
-        let told = Look::judge(Some(Some(120)), |_| None);
-        assert_eq!((told.width, told.columns), (120, 120));
+        assert_eq!(look(&[("COLUMNS", "100")]).width, 100);
+        assert_eq!(look(&[("COLUMNS", "7")]).width, WIDTH_MIN);
+        assert_eq!(look(&[("COLUMNS", "4000")]).width, WIDTH_MAX);
+        assert_eq!(look(&[("COLUMNS", "4000")]).columns, 4000);
+        assert_eq!((look(&[]).width, look(&[]).columns), (120, 120));
     }
 }
