@@ -73,6 +73,7 @@ pub(super) fn colour(name: &str) -> &'static str {
         "queue+freq+linf" => "c-both",
         "segments" => "c-segments",
         "home" => "c-home",
+        "auto" => "c-auto",
         _ => "c-other",
     }
 }
