@@ -282,35 +282,50 @@ impl Parser {
 
     /// Goes on until a command ends or the input does.
     fn advance(&mut self, input: &[u8]) -> Result<Option<Found>, ProtocolError> {
-        loop {
-            self.stage = match self.stage {
-                Stage::Start => match input.first() {
-                    None => return Ok(None),
-                    Some(b'*') => match self.array_header(input)? {
-                        None => return Ok(None),
-                        Some(0) => return Ok(Some(Found::Nothing)),
-                        Some(missing) => Stage::Header { missing },
-                    },
-                    Some(_) => return self.inline(input),
+        match self.stage {
+            Stage::Start => match input.first() {
+                None => Ok(None),
+                Some(b'*') => match self.array_header(input)? {
+                    None => Ok(None),
+                    Some(0) => Ok(Some(Found::Nothing)),
+                    Some(missing) => self.array(input, missing, None),
                 },
-                Stage::Header { missing: 0 } => return Ok(Some(Found::Array)),
-                Stage::Header { missing } => match self.bulk_header(input)? {
-                    None => return Ok(None),
-                    Some(length) => Stage::Body { missing, length },
-                },
-                Stage::Body { missing, length } => {
-                    if !self.body(input, length)? {
-                        return Ok(None);
-                    }
-                    let missing = missing - 1;
-                    Stage::Header { missing }
-                }
-                Stage::Broken(error) => return Err(error),
-            };
+                Some(_) => self.inline(input),
+            },
+            Stage::Header { missing } => self.array(input, missing, None),
+            Stage::Body { missing, length } => self.array(input, missing, Some(length)),
+            Stage::Broken(error) => Err(error),
         }
     }
 
+    /// Takes the arguments that are missing; the length of the first may be known already.
+    #[inline]
+    fn array(
+        &mut self,
+        input: &[u8],
+        mut missing: usize,
+        mut length: Option<usize>,
+    ) -> Result<Option<Found>, ProtocolError> {
+        while missing > 0 {
+            let Some(known) = length
+                .take()
+                .map_or_else(|| self.bulk_header(input), |length| Ok(Some(length)))?
+            else {
+                self.stage = Stage::Header { missing };
+                return Ok(None);
+            };
+            if !self.body(input, known)? {
+                let length = known;
+                self.stage = Stage::Body { missing, length };
+                return Ok(None);
+            }
+            missing -= 1;
+        }
+        Ok(Some(Found::Array))
+    }
+
     /// Reads `*count`, and gives the count, zero for a negative one.
+    #[inline]
     fn array_header(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         let Some((count, end)) = length_line(input, 0).ok_or(ProtocolError::ArrayLength)? else {
             return Ok(None);
@@ -325,6 +340,7 @@ impl Parser {
     }
 
     /// Reads `$length`, and gives the length.
+    #[inline]
     fn bulk_header(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         match input.get(self.at) {
             None => return Ok(None),
@@ -347,6 +363,7 @@ impl Parser {
     }
 
     /// Takes one argument, if all of it is there.
+    #[inline]
     fn body(&mut self, input: &[u8], length: usize) -> Result<bool, ProtocolError> {
         let end = self.at + length;
         match input.get(end..) {
@@ -404,7 +421,24 @@ enum Found {
 ///
 /// The outer `None` is a malformed line, the inner one a line that has not ended yet.
 #[allow(clippy::option_option)]
+#[inline]
 fn length_line(input: &[u8], at: usize) -> Option<Option<(i64, usize)>> {
+    // Most lengths have one digit or two.
+    match input.get(at + 1..) {
+        Some([ones @ b'0'..=b'9', b'\r', b'\n', ..]) => {
+            return Some(Some((i64::from(ones - b'0'), at + 4)));
+        }
+        Some([tens @ b'0'..=b'9', ones @ b'0'..=b'9', b'\r', b'\n', ..]) => {
+            let value = i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
+            return Some(Some((value, at + 5)));
+        }
+        _ => {}
+    }
+    any_length_line(input, at)
+}
+
+#[allow(clippy::option_option)]
+fn any_length_line(input: &[u8], at: usize) -> Option<Option<(i64, usize)>> {
     let mut here = at + 1;
     let negative = input.get(here) == Some(&b'-');
     here += usize::from(negative);

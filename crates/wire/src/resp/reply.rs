@@ -46,12 +46,18 @@ impl<'a> Writer<'a> {
 
     /// A status, such as `OK`. Line ends in it become spaces.
     pub fn simple(&mut self, text: &str) {
-        self.line(b'+', &text);
+        let start = self.out.len();
+        self.out.push(b'+');
+        self.out.extend_from_slice(text.as_bytes());
+        self.close(start);
     }
 
     /// An error, whose first word is its code. Line ends in it become spaces.
     pub fn error(&mut self, error: &impl Display) {
-        self.line(b'-', error);
+        let start = self.out.len();
+        // Writing to a vector cannot fail; a `Display` that does leaves a shorter text.
+        let _ = write!(self.out, "-{error}");
+        self.close(start);
     }
 
     /// An integer.
@@ -95,11 +101,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn line(&mut self, kind: u8, text: &impl Display) {
-        self.out.push(kind);
-        let start = self.out.len();
-        // Writing to a vector cannot fail; a `Display` that does leaves a shorter text.
-        let _ = write!(self.out, "{text}");
+    /// Ends a line that began at `start`, and takes the line ends out of it.
+    fn close(&mut self, start: usize) {
         for byte in &mut self.out[start..] {
             if matches!(byte, b'\r' | b'\n') {
                 *byte = b' ';
@@ -108,32 +111,34 @@ impl<'a> Writer<'a> {
         self.end();
     }
 
+    /// Writes a type byte, a number and a line end, all at once.
+    #[inline]
     fn header(&mut self, kind: u8, value: impl TryInto<i64>) {
-        self.out.push(kind);
         // No slice is longer than the largest `i64`.
         let value = value.try_into().unwrap_or(i64::MAX);
-        self.decimal(value);
-        self.end();
-    }
-
-    fn decimal(&mut self, value: i64) {
-        let mut digits = [0_u8; DIGITS_MAX];
-        let mut from = digits.len();
+        if let Ok(digit @ 0..=9) = u8::try_from(value) {
+            let line = [kind, b'0' + digit, b'\r', b'\n'];
+            self.out.extend_from_slice(&line);
+            return;
+        }
+        let mut line = [0_u8; LINE_BYTES_MAX];
+        let mut from = line.len() - 2;
+        line[from..].copy_from_slice(b"\r\n");
         let mut left = value.unsigned_abs();
-        loop {
+        while left > 0 {
             from -= 1;
             #[allow(clippy::cast_possible_truncation)] // Less than ten.
             let digit = (left % 10) as u8;
-            digits[from] = b'0' + digit;
+            line[from] = b'0' + digit;
             left /= 10;
-            if left == 0 {
-                break;
-            }
         }
         if value < 0 {
-            self.out.push(b'-');
+            from -= 1;
+            line[from] = b'-';
         }
-        self.out.extend_from_slice(&digits[from..]);
+        from -= 1;
+        line[from] = kind;
+        self.out.extend_from_slice(&line[from..]);
     }
 
     fn end(&mut self) {
@@ -141,8 +146,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Digits of the largest magnitude an `i64` has.
-const DIGITS_MAX: usize = 20;
+/// A type byte, a sign, the digits of the largest magnitude an `i64` has, and a line end.
+const LINE_BYTES_MAX: usize = 1 + 1 + 19 + 2;
 
 #[cfg(test)]
 mod tests {
