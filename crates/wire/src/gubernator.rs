@@ -13,6 +13,9 @@ use crate::json;
 pub const SERVICE: &str = "pb.gubernator.V1";
 
 /// The most requests of one call; more are refused as a whole.
+///
+/// The JSON form is refused while it is read. Protobuf is read to its end, so that whoever reads
+/// it limits the bytes: an empty request is two of them, and about a hundred times that in memory.
 pub const REQUESTS_MAX: usize = 1_000;
 
 /// `pb.gubernator.GetRateLimitsReq`.
@@ -21,7 +24,7 @@ pub const REQUESTS_MAX: usize = 1_000;
 pub struct GetRateLimitsReq {
     /// What to decide, in order.
     #[prost(message, repeated, tag = "1")]
-    #[serde(deserialize_with = "json::nullable")]
+    #[serde(deserialize_with = "json::list::<REQUESTS_MAX, _, _>")]
     pub requests: Vec<RateLimitReq>,
 }
 
@@ -31,7 +34,7 @@ pub struct GetRateLimitsReq {
 pub struct GetRateLimitsResp {
     /// One for each request, in their order.
     #[prost(message, repeated, tag = "1")]
-    #[serde(deserialize_with = "json::nullable")]
+    #[serde(deserialize_with = "json::list::<REQUESTS_MAX, _, _>")]
     pub responses: Vec<RateLimitResp>,
 }
 

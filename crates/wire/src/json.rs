@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Unexpected, Visitor};
 use serde::ser::Serializer;
 
 /// An enumeration whose values have names in JSON.
@@ -45,6 +45,15 @@ where
     T: Default + Deserialize<'de>,
 {
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// Reads a list of at most `MAX`, or null; a longer one is refused before it is read to its end.
+pub(crate) fn list<'de, const MAX: usize, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer.deserialize_any(ListVisitor::<T, MAX>(PhantomData))
 }
 
 /// Writes an enumeration by name, or by number if it has none.
@@ -139,6 +148,31 @@ impl<T: TryFrom<i128>> Visitor<'_> for NumberVisitor<T> {
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
         Ok(None)
+    }
+}
+
+struct ListVisitor<T, const MAX: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for ListVisitor<T, MAX> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "a list of at most {MAX}")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            if items.len() == MAX {
+                return Err(A::Error::invalid_length(MAX + 1, &self));
+            }
+            items.push(item);
+        }
+        Ok(items)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Vec<T>, E> {
+        Ok(Vec::new())
     }
 }
 

@@ -17,15 +17,20 @@ pub const SERVICE: &str = "envoy.service.ratelimit.v3.RateLimitService";
 /// without judging; both take and give the same messages.
 pub const KUADRANT_SERVICE: &str = "kuadrant.service.ratelimit.v1.RateLimitService";
 
+/// The most descriptors of a request, and the most entries of a descriptor, in JSON.
+pub const LIST_MAX: usize = 256;
+
 /// `envoy.service.ratelimit.v3.RateLimitRequest`.
 #[derive(Clone, PartialEq, Eq, Deserialize, prost::Message)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct RateLimitRequest {
     /// Which set of rules; must not be empty.
     #[prost(string, tag = "1")]
+    #[serde(deserialize_with = "json::nullable")]
     pub domain: String,
     /// What is counted; at least one.
     #[prost(message, repeated, tag = "2")]
+    #[serde(deserialize_with = "json::list::<LIST_MAX, _, _>")]
     pub descriptors: Vec<RateLimitDescriptor>,
     /// The cost of every descriptor that has none of its own; zero is one.
     #[prost(uint32, tag = "3")]
@@ -39,6 +44,7 @@ pub struct RateLimitRequest {
 pub struct RateLimitDescriptor {
     /// The key, in order; at least one.
     #[prost(message, repeated, tag = "1")]
+    #[serde(deserialize_with = "json::list::<LIST_MAX, _, _>")]
     pub entries: Vec<Entry>,
     /// A limit to use instead of the configured one.
     #[prost(message, optional, tag = "2")]

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use tollgate_wire::envoy::HeaderValue;
 use tollgate_wire::google::{Duration, Kind, Struct, Value as Dynamic};
 use tollgate_wire::gubernator::{
-    Algorithm, Behavior, GetRateLimitsReq, GetRateLimitsResp, HealthCheckResp, RateLimitReq,
-    RateLimitResp, Status,
+    Algorithm, Behavior, GetRateLimitsReq, GetRateLimitsResp, HealthCheckResp, REQUESTS_MAX,
+    RateLimitReq, RateLimitResp, Status,
 };
 use tollgate_wire::problem::{ABNORMAL_USAGE, Problem};
 use tollgate_wire::rls::{
-    Code, DescriptorStatus, Entry, RateLimit, RateLimitDescriptor, RateLimitOverride,
+    Code, DescriptorStatus, Entry, LIST_MAX, RateLimit, RateLimitDescriptor, RateLimitOverride,
     RateLimitRequest, RateLimitResponse, Unit,
 };
 use tollgate_wire::v1::{
@@ -120,6 +120,19 @@ fn batches_and_keys_are_bounded() {
         .collect();
     let body = format!("{{\"key\": {{{}}}}}", members.join(","));
     refuses::<CheckBody<'_>>(&body, "more than 64 entries");
+}
+
+#[test]
+fn other_lists_are_bounded_while_they_are_read() {
+    let list = |count: usize| format!("[{}]", vec!["{}"; count].join(","));
+    let requests = |count| format!("{{\"requests\": {}}}", list(count));
+    let read: GetRateLimitsReq = decode(requests(REQUESTS_MAX).as_bytes()).unwrap();
+    assert_eq!(read.requests.len(), REQUESTS_MAX);
+    refuses::<GetRateLimitsReq>(&requests(REQUESTS_MAX + 1), "a list of at most 1000");
+    let descriptors = format!("{{\"descriptors\": {}}}", list(LIST_MAX + 1));
+    refuses::<RateLimitRequest>(&descriptors, "a list of at most 256");
+    let entries = format!("{{\"entries\": {}}}", list(LIST_MAX + 1));
+    refuses::<RateLimitDescriptor>(&entries, "a list of at most 256");
 }
 
 #[test]
@@ -370,6 +383,22 @@ proptest! {
         let mut out = Vec::new();
         encode(&request, &mut out).unwrap();
         prop_assert_eq!(decode::<RateLimitReq>(&out).unwrap(), request);
+    }
+
+    #[test]
+    fn bodies_with_a_byte_changed_are_read_or_refused(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        for body in [
+            r#"[{"key": {"user": "4\u00e9", "plan": "free"}, "cost": 3, "id": "op"}, {"key": "a"}]"#,
+            r#"{"requests": [{"unique_key": "k", "hits": "1", "algorithm": 1, "metadata": {"a": "b"}}]}"#,
+            r#"{"domain": "d", "descriptors": [{"entries": [{"key": "k"}], "hitsAddend": "0"}]}"#,
+        ] {
+            let mut bytes = body.as_bytes().to_vec();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            let _ = decode::<CheckBody<'_>>(&bytes);
+            let _ = decode::<GetRateLimitsReq>(&bytes);
+            let _ = decode::<RateLimitRequest>(&bytes);
+        }
     }
 
     #[test]

@@ -57,6 +57,23 @@ proptest! {
     }
 
     #[test]
+    fn messages_with_a_byte_changed_are_read_or_refused(
+        rls in rls_request(),
+        authz in check_request(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        for mut bytes in [rls.encode_to_vec(), authz.encode_to_vec()] {
+            if !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            let _ = RateLimitRequest::decode(&*bytes);
+            let _ = CheckRequest::decode(&*bytes);
+        }
+    }
+
+    #[test]
     fn random_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..200)) {
         let _ = RateLimitRequest::decode(&*bytes);
         let _ = CheckRequest::decode(&*bytes);
