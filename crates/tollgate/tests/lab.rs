@@ -208,7 +208,7 @@ fn degenerate_clusters_give_degenerate_answers() {
     ];
     for more in cases {
         let rows = rows(&trace(&small, &[&json[..], more].concat()));
-        assert_eq!(rows.len(), 10, "{more:?}");
+        assert_eq!(rows.len(), 11, "{more:?}");
         let central = &rows[0];
         assert_eq!(central["design"], "central");
         assert_eq!(
