@@ -257,6 +257,17 @@ impl Parser {
         self.limits = limits;
     }
 
+    /// Gives back memory beyond what common commands need, for a connection that falls idle.
+    ///
+    /// Between commands a parser otherwise keeps room for the largest it has seen.
+    pub fn release(&mut self) {
+        if matches!(self.stage, Stage::Start) {
+            self.arguments.clear();
+        }
+        self.arguments.shrink_to(IDLE_ARGUMENTS_MAX);
+        self.line = Vec::new();
+    }
+
     /// Looks for one command at the front of `input`.
     pub fn parse<'a>(&'a mut self, input: &'a [u8]) -> Result<Step<'a>, ProtocolError> {
         let found = self.advance(input).inspect_err(|&error| {
@@ -462,6 +473,9 @@ fn any_length_line(input: &[u8], at: usize) -> Option<Option<(i64, usize)>> {
     }
 }
 
+/// Arguments for which an idle parser keeps room.
+const IDLE_ARGUMENTS_MAX: usize = 8;
+
 const LINE_END: &[u8] = b"\r\n";
 
 /// Digits of a length; more than any limit needs.
@@ -563,6 +577,25 @@ mod tests {
         let mut parser = Parser::default();
         assert_eq!(parser.parse(b"*x"), Err(ProtocolError::ArrayLength));
         assert_eq!(parser.parse(b"PING\r\n"), Err(ProtocolError::ArrayLength));
+    }
+
+    #[test]
+    fn releasing_memory_changes_nothing_else() {
+        let mut parser = Parser::default();
+        let line = format!("echo {}\n", "a ".repeat(500));
+        assert!(matches!(
+            parser.parse(line.as_bytes()),
+            Ok(Step::Command { .. })
+        ));
+        parser.release();
+        assert!(parser.arguments.capacity() < 500 && parser.line.capacity() == 0);
+        let input = b"*2\r\n$4\r\nECHO\r\n$1\r\na\r\n";
+        for at in 0..input.len() {
+            assert_eq!(parser.parse(&input[..at]), Ok(Step::NeedMore));
+            parser.release();
+        }
+        let step = parser.parse(input);
+        assert!(matches!(step, Ok(Step::Command { request, .. }) if request.get(1) == Some(b"a")));
     }
 
     #[test]
