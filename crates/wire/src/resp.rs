@@ -35,7 +35,7 @@ mod session;
 mod throttle;
 
 pub use check::{Check, CheckReply, Entries};
-pub use command::{Command, NAMES};
+pub use command::{About, COMMANDS, Command};
 pub use error::{CommandError, Excerpt};
 pub use parse::{Arguments, ArgumentsIter, Limits, Parser, ProtocolError, Step};
 pub use reply::{Version, Writer};

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
 use tollgate_wire::resp::{
-    Check, Client, Command, CommandError, Credentials, Dialect, Entries, Excerpt, Hello,
+    COMMANDS, Check, Client, Command, CommandError, Credentials, Dialect, Entries, Excerpt, Hello,
     HelloReply, List, Parser, Step, Throttle, Version, Writer,
 };
 
@@ -242,7 +242,8 @@ fn commands_describe_themselves() {
         listed("COMMAND INFO Throttle get", Version::Resp3),
         described
     );
-    let docs = "%1\r\n$4\r\nping\r\n%1\r\n$5\r\ngroup\r\n$10\r\nconnection\r\n";
+    let docs = "%1\r\n$4\r\nping\r\n%3\r\n$7\r\nsummary\r\n$29\r\nReturns PONG, or the message.\r\n\
+        $5\r\nsince\r\n$5\r\n0.1.0\r\n$5\r\ngroup\r\n$10\r\nconnection\r\n";
     assert_eq!(listed("COMMAND DOCS PING get", Version::Resp3), docs);
     assert!(listed("COMMAND", Version::Resp2).starts_with("*13\r\n*6\r\n$4\r\nauth\r\n"));
     assert!(listed("COMMAND DOCS", Version::Resp2).starts_with("*26\r\n"));
@@ -272,4 +273,15 @@ fn hello_is_answered_in_the_version_it_asked_for() {
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with(start) && text.contains(proto), "{text}");
     }
+}
+
+#[test]
+fn the_list_of_commands_is_what_is_understood() {
+    for about in COMMANDS {
+        let unknown = |command: Result<Command<'_>, CommandError<'_>>| {
+            matches!(command, Err(CommandError::UnknownCommand(_)))
+        };
+        assert!(!decoded(about.name, unknown), "{}", about.name);
+    }
+    assert!(COMMANDS.is_sorted_by_key(|about| about.name));
 }

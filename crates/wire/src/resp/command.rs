@@ -85,11 +85,11 @@ impl List<'_> {
         match self {
             Self::All => described(writer, None),
             Self::Info(names) => described(writer, Some(*names)),
-            Self::Count => writer.integer(i64::try_from(NAMES.len()).unwrap_or(i64::MAX)),
+            Self::Count => writer.integer(i64::try_from(COMMANDS.len()).unwrap_or(i64::MAX)),
             Self::Names => {
-                writer.array(NAMES.len());
-                for (name, _, _) in NAMES {
-                    writer.bulk(name.as_bytes());
+                writer.array(COMMANDS.len());
+                for about in COMMANDS {
+                    writer.bulk(about.name.as_bytes());
                 }
             }
             Self::Docs(names) => documented(writer, *names),
@@ -97,29 +97,73 @@ impl List<'_> {
     }
 }
 
-/// Every command: its name, its arity as Redis counts it (negative is "at least"), and whether its
-/// first argument is a key.
-pub const NAMES: &[(&str, i64, bool)] = &[
-    ("auth", -2, false),
-    ("cl.throttle", -5, true),
-    ("client", -2, false),
-    ("command", -1, false),
-    ("echo", 2, false),
-    ("hello", -1, false),
-    ("info", -1, false),
-    ("ping", -1, false),
-    ("quit", -1, false),
-    ("reset", 1, false),
-    ("select", 2, false),
-    ("throttle", -5, true),
-    ("tollgate.check", -3, false),
+/// What `COMMAND` tells about a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The name, in lower case.
+    pub name: &'static str,
+    /// How many arguments it takes as Redis counts them: with the name, and negative for at least.
+    pub arity: i64,
+    /// Whether its first argument is a key.
+    pub has_key: bool,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+}
+
+/// Every command, by name.
+pub const COMMANDS: &[About] = &[
+    plain("auth", -2, "Says who the client is."),
+    keyed(
+        "cl.throttle",
+        -5,
+        "Takes tokens from a bucket, as redis-cell does.",
+    ),
+    plain("client", -2, "Names and describes the connection."),
+    plain("command", -1, "Lists the commands."),
+    plain("echo", 2, "Returns the message."),
+    plain(
+        "hello",
+        -1,
+        "Chooses the protocol version, authenticates, names the connection.",
+    ),
+    plain("info", -1, "Describes the server."),
+    plain("ping", -1, "Returns PONG, or the message."),
+    plain("quit", -1, "Closes the connection."),
+    plain("reset", 1, "Forgets version, name and authentication."),
+    plain("select", 2, "Accepts database 0, the only one."),
+    keyed(
+        "throttle",
+        -5,
+        "Takes tokens from a bucket, as throttlecrab does.",
+    ),
+    plain(
+        "tollgate.check",
+        -3,
+        "Decides a request by the contracts that bind its key.",
+    ),
 ];
+
+const fn plain(name: &'static str, arity: i64, summary: &'static str) -> About {
+    About {
+        name,
+        arity,
+        has_key: false,
+        summary,
+    }
+}
+
+const fn keyed(name: &'static str, arity: i64, summary: &'static str) -> About {
+    About {
+        has_key: true,
+        ..plain(name, arity, summary)
+    }
+}
 
 /// Six fields for each command asked for, null for one that is not there.
 fn described(writer: &mut Writer<'_>, names: Option<Arguments<'_>>) {
     let Some(names) = names.filter(|names| !names.is_empty()) else {
-        writer.array(NAMES.len());
-        for about in NAMES {
+        writer.array(COMMANDS.len());
+        for about in COMMANDS {
             describe(writer, about);
         }
         return;
@@ -133,39 +177,47 @@ fn described(writer: &mut Writer<'_>, names: Option<Arguments<'_>>) {
     }
 }
 
-fn describe(writer: &mut Writer<'_>, (name, arity, has_key): &(&str, i64, bool)) {
+fn describe(writer: &mut Writer<'_>, about: &About) {
     writer.array(6);
-    writer.bulk(name.as_bytes());
-    writer.integer(*arity);
+    writer.bulk(about.name.as_bytes());
+    writer.integer(about.arity);
     writer.array(1);
     writer.simple("fast");
     // The first key, the last, and the step between keys.
     for _ in 0..3 {
-        writer.integer(i64::from(*has_key));
+        writer.integer(i64::from(about.has_key));
     }
 }
 
-/// A map from each known command that was asked for to its group.
+/// A map from each known command that was asked for to what it does.
 fn documented(writer: &mut Writer<'_>, names: Arguments<'_>) {
-    let asked = |about: &&(&str, i64, bool)| {
-        names.is_empty()
-            || names
-                .iter()
-                .any(|name| name.eq_ignore_ascii_case(about.0.as_bytes()))
+    let asked = |about: &&About| {
+        let is = |name: &[u8]| name.eq_ignore_ascii_case(about.name.as_bytes());
+        names.is_empty() || names.iter().any(is)
     };
-    writer.map(NAMES.iter().filter(asked).count());
-    for (name, _, has_key) in NAMES.iter().filter(asked) {
-        writer.bulk(name.as_bytes());
-        writer.map(1);
-        writer.bulk(b"group");
-        let group = if *has_key { "module" } else { "connection" };
-        writer.bulk(group.as_bytes());
+    writer.map(COMMANDS.iter().filter(asked).count());
+    for about in COMMANDS.iter().filter(asked) {
+        let group = if about.has_key {
+            "module"
+        } else {
+            "connection"
+        };
+        writer.bulk(about.name.as_bytes());
+        writer.map(3);
+        for (name, value) in [
+            ("summary", about.summary),
+            ("since", "0.1.0"),
+            ("group", group),
+        ] {
+            writer.bulk(name.as_bytes());
+            writer.bulk(value.as_bytes());
+        }
     }
 }
 
-fn find(name: &[u8]) -> Option<&'static (&'static str, i64, bool)> {
-    let mut all = NAMES.iter();
-    all.find(|about| name.eq_ignore_ascii_case(about.0.as_bytes()))
+fn find(name: &[u8]) -> Option<&'static About> {
+    let mut all = COMMANDS.iter();
+    all.find(|about| name.eq_ignore_ascii_case(about.name.as_bytes()))
 }
 
 /// Longer names are unknown without being looked up.
