@@ -6,7 +6,8 @@ mod home_world;
 
 use home_world::random::random_world;
 use home_world::{Dice, Event, Law, MS, Net, World};
-use tollgate_gossip::{Knobs, Ratio};
+use tollgate_gossip::{Key, Knobs, NodeId, Ratio, collectors};
+use tollgate_limit::Span;
 
 #[test]
 fn nobody_is_rejected_while_the_bucket_that_saw_everything_has_room() {
@@ -120,5 +121,47 @@ fn a_rush_takes_the_burst_and_not_one_more() {
         world.run(start + 1_000 * MS);
         assert_eq!(world.score.wrong, 0, "seed {seed}");
         assert_eq!(world.score.rejected, law.burst, "seed {seed}");
+    }
+}
+
+/// The first byte of an announcement.
+const ANNOUNCE: u8 = 0x12;
+
+#[test]
+fn the_standby_is_silent_as_long_as_the_home_speaks() {
+    let nodes = 10_u16;
+    let members: Vec<_> = (0..nodes).map(NodeId).collect();
+    let (home, _) = collectors(Key(1), &members);
+    for seed in 0..60 {
+        let mut dice = Dice(seed);
+        let law = Law {
+            burst: 100,
+            tokens: 1,
+            per_ns: 3_000_000_000,
+        };
+        let delay_ms = 20 + dice.below(180);
+        let knobs = Knobs {
+            delay: Span::from_nanos(u128::from(delay_ms * MS)),
+            direct: None,
+            ..Knobs::default()
+        };
+        let net = Net {
+            delay_ms,
+            ..Net::default()
+        };
+        let mut world = World::new(nodes, law, knobs, net, seed);
+        world.frames = Some(Vec::new());
+        let mut at = world.now;
+        for _ in 0..400 {
+            at += dice.below(100 * MS);
+            let node = dice.below(u64::from(nodes)) as u16;
+            let (key, cost) = (1, 1);
+            world.at(at, Event::Request { node, key, cost });
+        }
+        world.run(at);
+        let frames = world.frames.take().unwrap_or_default();
+        let announced = frames.iter().filter(|(_, _, bytes)| bytes[0] == ANNOUNCE);
+        let others = announced.filter(|(from, _, _)| Some(NodeId(*from)) != home);
+        assert_eq!(others.count(), 0, "seed {seed}");
     }
 }

@@ -133,15 +133,21 @@ impl Entry {
             (Role::Home, _) if desk.gathered_at.is_some() => return,
             (Role::Home, Due::Now) => cx.now,
             (Role::Home, Due::Soon) => cx.after(cx.rules.round()),
-            (Role::Standby, Due::Now) => cx.after(cx.rules.patience()),
-            (Role::Standby, Due::Soon) => cx
-                .after(cx.rules.patience())
-                .saturating_add(cx.rules.round()),
+            (Role::Standby, Due::Now | Due::Soon) => cx.after(cx.rules.patience()),
         };
         let at = desk.due_at.map_or(wait, |at| at.min(wait));
         desk.due_at = Some(at);
         if at <= cx.now && self.due(cx, Cause::Report) != Due::No {
             self.announce(cx);
+        }
+    }
+
+    /// A standby that hears the home waits anew. Two nodes that open epochs in turn would make everybody count from nothing each time.
+    pub(super) fn leave_to_home(&mut self, cx: &Desktop) {
+        if self.role(cx) == Role::Standby
+            && let Some(desk) = &mut self.desk
+        {
+            desk.due_at = None;
         }
     }
 
@@ -172,15 +178,14 @@ impl Entry {
         }
     }
 
-    /// The direct threshold: as set, or as the rate demands, and then fixed for the epoch.
+    /// The direct threshold: as set, or as the rate demands, and then fixed for the epoch; the standby goes by the home's.
     fn threshold(&self, cx: &Desktop) -> u64 {
         if let Some(near) = cx.rules.near {
             return near;
         }
+        let is_free = self.role(cx) == Role::Home && self.raised().is_none();
         match &self.desk {
-            Some(desk) if self.raised().is_none() => {
-                cx.rules.near_for(desk.rate.per_second(cx.now))
-            }
+            Some(desk) if is_free => cx.rules.near_for(desk.rate.per_second(cx.now)),
             _ => self.near,
         }
     }

@@ -100,6 +100,9 @@ impl Entry {
             self.join(sum.id, announce.end);
         }
         self.near = announce.near;
+        if planted!("home-patience", true, false) {
+            self.leave_to_home(cx);
+        }
         self.hear_all(cx, end);
     }
 

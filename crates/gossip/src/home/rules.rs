@@ -17,7 +17,7 @@ pub(super) const REPEAT_FIRST: Span = Span::from_nanos(600_000_000);
 pub(super) const REPEATS: u8 = 3;
 /// The end that was announced is renewed when it is that near, or the others would forget.
 pub(super) const REFRESH_NS: u64 = 2_000_000_000;
-/// How much longer than two delays the standby waits for the home.
+/// How much longer than two rounds the standby waits for the home.
 const PATIENCE_NS: u128 = 50_000_000;
 /// How much longer than two delays a new home waits for what the others know.
 const GATHER_NS: u128 = 1_000_000;
@@ -25,7 +25,9 @@ const GATHER_NS: u128 = 1_000_000;
 const SHARE_LOOSE_MAX: u64 = 30;
 /// The direct threshold chosen by rate and delay is at most that many tokens per node.
 const NEAR_PER_NODE_MAX: u64 = 3;
-/// Tokens added to that for a rate that lags behind.
+/// It is what so many delays take,
+const NEAR_DELAYS: u128 = 5;
+/// and these tokens more.
 const NEAR_MARGIN: u64 = 2;
 
 /// The knobs worked out.
@@ -100,10 +102,10 @@ impl Rules {
         level.saturating_add(self.bucket.grains(tokens)) >= self.bucket.capacity()
     }
 
-    /// The direct threshold for that many tokens reported per second: what four delays take, and a little more because the rate
-    /// lags behind. Where messages take no time it is one.
+    /// The direct threshold for that many tokens reported per second, one where messages take no time. Until everybody has heard of
+    /// what was under way when the threshold was crossed, four delays pass; a fifth and a little more are for a rate that lags behind.
     pub(super) fn near_for(&self, rate: u64) -> u64 {
-        let delays = 4 * self.delay.as_nanos();
+        let delays = NEAR_DELAYS * self.delay.as_nanos();
         if delays == 0 {
             return 1;
         }
@@ -125,9 +127,9 @@ impl Rules {
         Span::from_nanos(2 * self.delay.as_nanos())
     }
 
-    /// How long the standby waits for the home.
+    /// How long the standby waits for the home, which may itself wait for a round before it speaks.
     pub(super) fn patience(&self) -> Span {
-        Span::from_nanos(2 * self.delay.as_nanos() + PATIENCE_NS)
+        Span::from_nanos(2 * self.round().as_nanos() + PATIENCE_NS)
     }
 
     /// How long a new home waits for what the others know.
