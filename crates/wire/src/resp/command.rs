@@ -159,7 +159,7 @@ const fn keyed(name: &'static str, arity: i64, summary: &'static str) -> About {
     }
 }
 
-/// Six fields for each command asked for, null for one that is not there.
+/// Ten fields for each command asked for, null for one that is not there.
 fn described(writer: &mut Writer<'_>, names: Option<Arguments<'_>>) {
     let Some(names) = names.filter(|names| !names.is_empty()) else {
         writer.array(COMMANDS.len());
@@ -178,7 +178,7 @@ fn described(writer: &mut Writer<'_>, names: Option<Arguments<'_>>) {
 }
 
 fn describe(writer: &mut Writer<'_>, about: &About) {
-    writer.array(6);
+    writer.array(10);
     writer.bulk(about.name.as_bytes());
     writer.integer(about.arity);
     writer.array(1);
@@ -186,6 +186,10 @@ fn describe(writer: &mut Writer<'_>, about: &About) {
     // The first key, the last, and the step between keys.
     for _ in 0..3 {
         writer.integer(i64::from(about.has_key));
+    }
+    // Access categories, tips, where keys are, subcommands: clients index them, and find them empty.
+    for _ in 0..4 {
+        writer.array(0);
     }
 }
 
