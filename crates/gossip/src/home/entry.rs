@@ -5,6 +5,7 @@
 use tollgate_limit::Instant;
 
 use crate::bucket::{Bucket, Mark};
+use crate::codec::Encoder;
 use crate::home::desk::{Cause, Desk};
 use crate::home::epoch::{Count, Epoch, EpochId};
 use crate::home::own::Own;
@@ -172,7 +173,9 @@ impl Entry {
             self.add_up(cx);
         }
         self.view.hear(cx.rules.bucket, self.view.end, cx.now);
-        self.send_report(cx, is_direct, self.pair.standby);
+        let (encoder, sequence) = cx.post.begin(REPORT);
+        self.version = 2 * sequence;
+        self.send_report(cx, encoder, is_direct, self.pair.standby);
         let settles = cx.rules.repeats && self.role(cx) != Role::Home;
         self.settle_at = settles.then(|| cx.after(SETTLE));
         if is_direct {
@@ -180,11 +183,13 @@ impl Entry {
         }
     }
 
-    /// Says again to the home what was last reported. The standby does without: both would have to fail for that to matter.
+    /// Says again to the home what was last reported, under the same number: a later one would make it newer than the copy of
+    /// what was admitted since. The standby does without: both would have to fail for that to matter.
     pub(super) fn settle(&mut self, cx: &mut Desktop) {
         self.settle_at = None;
         if !self.own.sent().is_empty() {
-            self.send_report(cx, false, None);
+            let encoder = cx.post.again(REPORT, self.version / 2);
+            self.send_report(cx, encoder, false, None);
         }
     }
 
@@ -208,7 +213,13 @@ impl Entry {
                 .grains(planted!("home-share", share, 2 * share + 1))
     }
 
-    fn send_report(&mut self, cx: &mut Desktop, is_told: bool, standby: Option<NodeId>) {
+    fn send_report(
+        &self,
+        cx: &mut Desktop,
+        encoder: Encoder,
+        is_told: bool,
+        standby: Option<NodeId>,
+    ) {
         let count = self.epoch.as_ref().map(Epoch::told);
         let report = Report {
             key: self.key,
@@ -218,8 +229,6 @@ impl Entry {
             is_told,
             is_forwarded: false,
         };
-        let (encoder, sequence) = cx.post.begin(REPORT);
-        self.version = 2 * sequence;
         let frame = report.write(cx.rules.bucket, encoder);
         let me = cx.peers.me();
         let readers = std::iter::once(self.pair.home).chain(standby);

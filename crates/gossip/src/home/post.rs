@@ -29,12 +29,16 @@ impl Post {
     /// A new frame of that kind, and its number.
     pub(super) fn begin(&mut self, kind: u8) -> (Encoder, u64) {
         self.sequence = (self.sequence + 1).min(SEQUENCE_MAX);
-        let header = Header {
+        (self.again(kind, self.sequence), self.sequence)
+    }
+
+    /// A frame of that kind that repeats an earlier one.
+    pub(super) fn again(&self, kind: u8, sequence: u64) -> Encoder {
+        Encoder::new(Header {
             kind,
             writer: self.writer,
-            sequence: self.sequence,
-        };
-        (Encoder::new(header), self.sequence)
+            sequence,
+        })
     }
 
     /// Sends one frame to all of these.
