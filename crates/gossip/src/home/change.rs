@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_limit::{Instant, Span};
+
 use crate::bucket::Mark;
 use crate::home::entry::Entry;
 use crate::home::peers::Role;
@@ -12,6 +14,9 @@ use crate::home::rules::Desktop;
 use crate::home::wire::{ASK, HAND, Hand, JOIN};
 use crate::home::{FRAME_BYTES, Home};
 use crate::ids::{NodeId, Writer};
+
+/// Lists of a cold key are kept for a day at most, whatever anybody says.
+const KEPT_SECONDS_MAX: u64 = 86_400;
 
 /// What is to be handed to whom.
 pub(super) type Parcels = BTreeMap<NodeId, Vec<Hand>>;
@@ -74,11 +79,12 @@ impl Home {
     pub(super) fn take_ask(&mut self, from: NodeId, was: Writer) {
         let mut parcels = Parcels::new();
         let me = self.cx.peers.me();
-        for (key, held) in self.copies.take(from, was) {
+        for (key, until, held) in self.copies.take(from, was) {
             let hand = Hand {
                 key,
                 end: Mark(0),
                 is_told: false,
+                seconds: seconds(self.cx.now, until),
                 lists: vec![held],
             };
             for node in self.cx.peers.pair(key).nodes() {
@@ -148,10 +154,12 @@ impl Entry {
         let desk = self.desk.as_ref().filter(|_| was != Role::Writer);
         lists.extend(desk.into_iter().flat_map(|desk| desk.all()));
         let told = desk.filter(|_| was == Role::Home).map(|desk| desk.told);
+        let kept = desk.and_then(|desk| desk.kept_until);
         let hand = Hand {
             key: self.key,
             end: told.unwrap_or(self.view.public),
             is_told: told.is_some(),
+            seconds: kept.map_or(0, |until| seconds(cx.now, until)),
             lists,
         };
         (!hand.lists.is_empty()).then_some(hand)
@@ -168,6 +176,7 @@ impl Entry {
             key: self.key,
             end: desk.told,
             is_told: true,
+            seconds: 0,
             lists: desk.of(was).into_iter().collect(),
         })
     }
@@ -189,12 +198,28 @@ impl Entry {
             desk.told = desk.told.max(hand.end);
         }
         self.take_lists(cx, hand.lists);
+        self.keep_for(cx, hand.seconds);
+    }
+
+    /// What was never reported looks drained as long as nobody speaks of the key, and is not: others are silent about it too.
+    fn keep_for(&mut self, cx: &Desktop, seconds: u64) {
+        let nanos = u128::from(seconds.min(KEPT_SECONDS_MAX)) * 1_000_000_000;
+        let until = cx.after(Span::from_nanos(nanos));
+        if seconds > 0 && self.view.public <= cx.mark() {
+            let desk = self.desk(cx);
+            desk.kept_until = desk.kept_until.max(Some(until));
+        }
     }
 
     fn become_home_with(&mut self, cx: &Desktop) {
         self.desk(cx);
         self.become_home(cx);
     }
+}
+
+/// Whole seconds until then, rounded up.
+fn seconds(now: Instant, until: Instant) -> u64 {
+    until.nanos_since(now).div_ceil(1_000_000_000)
 }
 
 fn send_parcels(cx: &mut Desktop, parcels: Parcels) {

@@ -36,6 +36,8 @@ pub(super) struct Desk {
     /// Who has reported since with an end as late as announced.
     pub(super) confirmed: BTreeSet<NodeId>,
     pub(super) rate: Rate,
+    /// Until when lists may matter that a restarted node had told nobody of; only as long as the key is cold.
+    pub(super) kept_until: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -153,10 +155,11 @@ impl Desk {
         is_open.then(|| at.max(now))
     }
 
-    /// Bytes held: for each writer its name, the version, and its list; four marks and instants; who has confirmed.
+    /// Bytes held: for each writer its name, the version, and its list; four marks and instants, or five; who has confirmed.
     pub(super) fn bytes(&self) -> u64 {
         let lists = 8 * self.lists.len() + 9 * self.segments;
-        (36 + lists + 2 * self.confirmed.len()) as u64
+        let kept = self.kept_until.map_or(0, |_| 8);
+        (36 + kept + lists + 2 * self.confirmed.len()) as u64
     }
 }
 

@@ -88,6 +88,9 @@ impl Entry {
     pub(super) fn hear(&mut self, cx: &mut Desktop, end: Mark) {
         self.fade(cx);
         let is_first = self.view.hear(cx.rules.bucket, end, cx.now);
+        if let Some(desk) = self.desk.as_mut().filter(|_| is_first) {
+            desk.kept_until = None;
+        }
         if self.own.has_unsent() && (is_first || self.is_over_share(cx)) {
             self.report(cx, false);
         }
@@ -295,7 +298,9 @@ impl Entry {
     fn forget_at(&self, cx: &Desktop) -> Option<Instant> {
         let has_public = self.view.public > Mark(0) || self.desk.is_some();
         let drained = cx.rules.bucket.instant(self.view.public);
-        has_public.then(|| drained.saturating_add(cx.rules.grace))
+        let at = drained.saturating_add(cx.rules.grace);
+        let kept = self.desk.as_ref().and_then(|desk| desk.kept_until);
+        has_public.then(|| kept.map_or(at, |kept| at.max(kept)))
     }
 
     /// When to look again for something to forget.

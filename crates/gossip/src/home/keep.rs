@@ -82,8 +82,8 @@ impl Copies {
         }
     }
 
-    /// Takes what is kept of a former boot of a node.
-    pub(super) fn take(&mut self, from: NodeId, writer: Writer) -> Vec<(Key, Held)> {
+    /// Takes what is kept of a former boot of a node, and until when it matters.
+    pub(super) fn take(&mut self, from: NodeId, writer: Writer) -> Vec<(Key, Instant, Held)> {
         let is_of = |room: &Room| room.writer == Some(writer);
         if !self.rooms.get(&from).is_some_and(is_of) {
             return Vec::new();
@@ -97,7 +97,8 @@ impl Copies {
             list: copy.list,
         };
         let all = copies.into_iter();
-        all.map(|(key, copy)| (key, held(copy))).collect()
+        all.map(|(key, copy)| (key, copy.until, held(copy)))
+            .collect()
     }
 
     /// Drops copies that cannot matter any more.
@@ -156,7 +157,7 @@ mod tests {
         assert!(copies.take(node, Writer(2)).is_empty());
         let given = copies.take(node, Writer(1));
         assert_eq!(given.len(), 2);
-        assert_eq!(given[0].1.version, 3);
+        assert_eq!(given[0].2.version, 3);
         assert!(copies.take(node, Writer(1)).is_empty());
         assert_eq!((copies.bytes(), copies.count), (0, 0));
     }

@@ -101,6 +101,8 @@ pub(super) struct Hand {
     pub(super) end: Mark,
     /// `end` is what everybody has been told.
     pub(super) is_told: bool,
+    /// For how many seconds lists may matter that were never reported.
+    pub(super) seconds: u64,
     pub(super) lists: Vec<Held>,
 }
 
@@ -182,6 +184,7 @@ impl Hand {
         to.key(self.key);
         to.u8(if self.is_told { IS_TOLD } else { 0 });
         write_mark(bucket, to, self.end);
+        to.varint(u128::from(self.seconds));
         to.varint(self.lists.len() as u128);
         for held in &self.lists {
             to.u16(held.writer.0);
@@ -286,6 +289,7 @@ impl Reader<'_> {
         let key = self.decoder.key()?;
         let flags = self.flags(IS_TOLD)?;
         let end = self.mark()?;
+        let seconds = self.decoder.count()?;
         let count = self.decoder.length(4)?;
         let mut lists = Vec::with_capacity(count);
         for _ in 0..count {
@@ -299,6 +303,7 @@ impl Reader<'_> {
             key,
             end,
             is_told: flags & IS_TOLD != 0,
+            seconds,
             lists,
         })
     }
@@ -482,6 +487,7 @@ mod tests {
             key: KEY,
             end: Mark(3),
             is_told: true,
+            seconds: 700,
             lists: vec![held.clone(), held],
         };
         let mut to = encoder(HAND);
