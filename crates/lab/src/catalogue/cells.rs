@@ -173,7 +173,7 @@ pub(super) fn collectors_of(key: Key, nodes: u16) -> (u16, u16) {
 
 /// A user whose home and standby are far apart in the ring of 30 nodes, as those of most users are.
 pub(super) const APART: Key = Key(0x0123_4567_89ab_cdef_0123_4567_89ab_cdf1);
-/// One whose home comes right after its standby, and so keeps the standby's copies.
+/// One whose home comes right after its standby.
 pub(super) const BESIDE: Key = Key(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
 
 #[cfg(test)]

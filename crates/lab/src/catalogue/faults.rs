@@ -72,7 +72,7 @@ pub(super) fn in_nodes() -> Vec<Trouble> {
             "home and standby down 20 s",
             vec![delay(5), down(home, 20), down(standby, 25)],
         ),
-        // The copies of what one of them kept to itself are lost with the other.
+        // What one of them kept to itself must not be copied to the other.
         Trouble {
             key: BESIDE,
             ..trouble(
