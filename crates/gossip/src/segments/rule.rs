@@ -7,14 +7,10 @@ use tollgate_limit::{Instant, Span};
 use crate::bucket::{Bucket, Mark};
 use crate::list::{Backlog, Segment};
 use crate::planted;
-use crate::setup::{Ratio, Setup};
+use crate::setup::{Ratio, Setup, shares};
 use crate::talk::{Known, News, Rule, Taken};
 
 use super::cell::Cell;
-
-/// Up to that many tokens of the burst per node, random traffic never fills all nodes at once, and a node may keep a
-/// quarter more than its share to itself.
-const LOOSE_SHARE_MAX: u64 = 30;
 
 /// A bucket shared by silent nodes.
 #[derive(Debug)]
@@ -66,9 +62,7 @@ impl Segments {
     fn share(&self, cell: &Cell, now: Instant) -> u64 {
         let capacity = self.bucket.capacity();
         let room = capacity.saturating_sub(self.level(cell, now));
-        let is_loose = self.bucket.burst() <= LOOSE_SHARE_MAX.saturating_mul(self.nodes);
-        let usual = Ratio::new(if is_loose { 5 } else { 4 }, 4);
-        let part = self.beta.unwrap_or(usual).of(room);
+        let part = shares(self.beta, self.bucket.burst(), self.nodes).of(room);
         let share = self.bucket.tokens(part / u128::from(self.nodes));
         planted!("segments-share-one-more", share, share + 1)
     }

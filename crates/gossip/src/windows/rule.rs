@@ -9,14 +9,12 @@ use tollgate_limit::{Instant, Span};
 use crate::dice::mix;
 use crate::list::Segment;
 use crate::planted;
-use crate::setup::{Ratio, Setup};
+use crate::setup::{Ratio, Setup, shares};
 use crate::talk::{Known, News, Rule, Taken};
 
 use super::cell::{Cell, Own, Sum};
 use super::{Shape, Window};
 
-/// Up to that many tokens per node, a node may keep a quarter more than its share to itself.
-const LOOSE_SHARE_MAX: u64 = 30;
 /// Bits of a check that hold a sum; the rest say which slice it is of.
 const SUM_BITS: u32 = 24;
 
@@ -80,10 +78,9 @@ impl Windows {
     }
 
     fn share(&self, cell: &Cell, now: Instant) -> u64 {
-        let is_loose = self.window.limit() <= LOOSE_SHARE_MAX.saturating_mul(self.nodes);
-        let usual = Ratio::new(if is_loose { 5 } else { 4 }, 4);
+        let shares = shares(self.beta, self.window.limit(), self.nodes);
         let room = u128::from(self.room(Some(cell), now));
-        let part = self.beta.unwrap_or(usual).of(room) / u128::from(self.nodes);
+        let part = shares.of(room) / u128::from(self.nodes);
         let share = u64::try_from(part).unwrap_or(u64::MAX);
         planted!("windows-share-one-more", share, share.saturating_add(1))
     }
