@@ -165,6 +165,24 @@ pub(super) const HOME_FAULTS: &[Line] = &[
         AtLeast(96.0),
     ),
     (
+        "B-extreme, home and standby, neighbours, down 20 s",
+        "home",
+        Mean(Total),
+        AtLeast(99.9),
+    ),
+    (
+        "B-substantial, home and standby, neighbours, down 20 s",
+        "home",
+        Mean(Total),
+        AtLeast(99.9),
+    ),
+    (
+        "B-barely, home and standby, neighbours, down 20 s",
+        "home",
+        Mean(Total),
+        AtLeast(96.0),
+    ),
+    (
         "B-extreme, home dies at exhaustion",
         "home",
         Mean(Over),
