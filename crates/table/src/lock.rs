@@ -60,11 +60,11 @@ impl<T> Lock<T> {
 }
 
 /// How often a waiter looks before it gives its processor away.
-const ROUNDS: u32 = 24;
+const ROUNDS: u32 = 8;
 /// The first pause, as a power of two of spins: long enough for the holder to do some more while it has the line.
-const ROUND_FIRST: u32 = 4;
+const ROUND_FIRST: u32 = 6;
 /// The longest pause between two looks, as a power of two of spins.
-const ROUND_LONGEST: u32 = 7;
+const ROUND_LONGEST: u32 = 9;
 
 #[cfg(test)]
 mod tests {
