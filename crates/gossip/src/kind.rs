@@ -35,8 +35,8 @@ pub enum Kind {
 }
 
 /// From that many nodes on, collecting at a home costs less than telling everybody. Measured on the limited users of data set B
-/// with buckets of 1 to 30 tokens per node: telling everybody takes 0.5 to 1.1 times the bytes of a home at 5 nodes, 0.8 to
-/// 1.3 at 7, 1.0 to 1.8 at 10.
+/// with buckets of 1 to 30 tokens per node: telling everybody takes 0.8 to 1.2 times the bytes of a home at 5 nodes, 1.0 to
+/// 1.4 at 7, 1.0 to 1.8 at 10.
 const HOME_NODES_MIN: u64 = 7;
 
 impl Kind {
