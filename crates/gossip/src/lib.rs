@@ -17,7 +17,7 @@ mod ids;
 mod kind;
 mod list;
 #[cfg(feature = "planted")]
-pub mod plant;
+mod plant;
 mod queue;
 mod replica;
 mod rounds;

@@ -11,11 +11,6 @@ const VARIABLE: &str = "TOLLGATE_PLANTED";
 
 static PLANTED: OnceLock<String> = OnceLock::new();
 
-/// Plants the bug of that name, whatever the environment says; `false` if the process has made up its mind already.
-pub fn set(name: &str) -> bool {
-    PLANTED.set(name.to_owned()).is_ok()
-}
-
 /// Whether the bug of that name is planted.
 pub(crate) fn is(name: &str) -> bool {
     PLANTED.get_or_init(named) == name

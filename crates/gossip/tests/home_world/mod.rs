@@ -62,16 +62,6 @@ pub(crate) enum Known {
     Left(u64),
 }
 
-/// Plants the bug that `TOLLGATE_PLANTED` names, in builds that can.
-pub(crate) fn plant() {
-    #[cfg(feature = "planted")]
-    {
-        #[allow(clippy::disallowed_methods, reason = "says which bug to plant")]
-        let name = std::env::var("TOLLGATE_PLANTED").unwrap_or_default();
-        tollgate_gossip::plant::set(&name);
-    }
-}
-
 /// A bucket that sees every admission.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Judge {
@@ -138,7 +128,6 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(nodes: u16, law: Law, knobs: Knobs, net: Net, seed: u64) -> Self {
-        plant();
         let mut world = Self {
             law,
             knobs,
