@@ -20,6 +20,7 @@ const LAB: &str = "tollgate-lab";
 const NODE: &str = "tollgate-node";
 const CLIENT: &str = "tollgate-client";
 const WIRE: &str = "tollgate-wire";
+const SERVE: &str = "tollgate-serve";
 const ORACLE: &str = "tollgate-oracle";
 const TOLLGATE: &str = "tollgate";
 
@@ -68,9 +69,16 @@ pub(crate) const ROOMS: &[Room] = &[
         uses: &[LIMIT, CONTRACT, TABLE, NODE],
     },
     Room {
+        package: SERVE,
+        pure: false,
+        uses: &[LIMIT, CONTRACT, TABLE, NODE, WIRE, CLIENT],
+    },
+    Room {
         package: TOLLGATE,
         pure: false,
-        uses: &[LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT],
+        uses: &[
+            LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE,
+        ],
     },
     // Judges the others, so it shares no code with them.
     Room {

@@ -1,0 +1,1 @@
+//! Counts that survive a restart: cells of durable policies, written to `SQLite` once in a while.

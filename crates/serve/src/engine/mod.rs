@@ -1,0 +1,88 @@
+//! The engine: the node that decides, the time, and everything that happens around a decision.
+//!
+//! A listener takes a [`Turn`] for one request, or for all requests that came in together, and asks it. A turn keeps the
+//! contracts it began with, so that names in an answer are those of the contracts that gave it, whatever is loaded
+//! meanwhile. Nothing here waits. Not here: protocols.
+
+mod seal;
+mod turn;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tollgate_client::{Clock, SystemClock};
+use tollgate_contract::Contracts;
+use tollgate_limit::Instant;
+use tollgate_node::{Node, NodeConfig};
+use tollgate_table::Seed;
+
+use crate::meter::Meter;
+
+pub use seal::{Seal, SealError};
+pub use turn::{Ask, EngineError, Scope, Turn};
+
+/// What every listener asks.
+pub struct Engine {
+    node: ArcSwap<Node>,
+    clock: SystemClock,
+    seal: Seal,
+    meter: Meter,
+}
+
+impl Engine {
+    /// An engine that decides by these contracts.
+    pub fn new(contracts: Contracts, config: NodeConfig, secrets: &Secrets) -> Self {
+        let node = Node::new(contracts, config, secrets.table.clone());
+        Self {
+            node: ArcSwap::from_pointee(node),
+            clock: SystemClock::new(),
+            seal: Seal::new(&secrets.receipts),
+            meter: Meter::new(),
+        }
+    }
+
+    /// Begins to answer: takes the contracts as they are now, and the time.
+    pub fn turn(&self) -> Turn<'_> {
+        Turn::new(self, self.node.load(), self.clock.now())
+    }
+
+    /// The time.
+    pub fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// The node as it is now, for whoever needs it longer than for a turn.
+    pub fn node(&self) -> Arc<Node> {
+        self.node.load_full()
+    }
+
+    /// What happened so far.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    pub(crate) const fn seal(&self) -> &Seal {
+        &self.seal
+    }
+}
+
+/// What must not be guessed: drawn at the first start and, where counts are durable, kept with them.
+#[derive(Clone)]
+pub struct Secrets {
+    /// Gives keys their places in tables.
+    pub table: Seed,
+    /// Seals receipts.
+    pub receipts: [u8; 32],
+}
+
+impl Secrets {
+    /// Fresh secrets from the system's randomness.
+    pub fn draw() -> Result<Self, getrandom::Error> {
+        let mut receipts = [0; 32];
+        getrandom::fill(&mut receipts)?;
+        Ok(Self {
+            table: Seed::new([getrandom::u64()?, getrandom::u64()?]),
+            receipts,
+        })
+    }
+}

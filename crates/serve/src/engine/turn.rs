@@ -1,0 +1,229 @@
+//! One request, or those that came in together: the contracts they are asked of, and the time they came.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::Guard;
+use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_limit::{Cost, Instant, OperationId, PolicyConfig, PolicyError, Span, Status};
+use tollgate_node::{Answer, IdError, Key, Node, RefusedBy};
+
+use super::{Engine, SealError};
+
+/// What a request asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// Who or what is counted.
+    pub key: Key<'a>,
+    /// Tokens it takes; zero is a peek.
+    pub cost: Cost,
+    /// Which contracts are asked.
+    pub scope: Scope<'a>,
+    /// The caller's id of the operation, where it must happen once.
+    pub id: Option<&'a str>,
+}
+
+impl<'a> Ask<'a> {
+    /// Asks every contract that binds the key.
+    pub const fn new(key: Key<'a>, cost: Cost) -> Self {
+        Self {
+            key,
+            cost,
+            scope: Scope::All,
+            id: None,
+        }
+    }
+}
+
+/// Which contracts a request is asked of, among those that bind its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// All.
+    All,
+    /// Those of the contract file, and those imported from this domain.
+    Domain(&'a str),
+    /// The one with this id.
+    Contract(&'a str),
+}
+
+/// Why a question has no answer. Nothing was charged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineError {
+    /// No contract has this id.
+    UnknownContract(String),
+    /// A caller's id is empty or too long.
+    BadId,
+    /// The operation cannot be done by this id.
+    Id(IdError),
+    /// The receipt was not written here, or was changed.
+    Receipt(SealError),
+    /// The policy that a request describes makes no sense.
+    Policy(PolicyError),
+    /// Requests describe more different policies than are kept.
+    TooManyPolicies,
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownContract(id) => write!(f, "no contract has the id `{id}`"),
+            Self::BadId => f.write_str("an id must have 1 to 128 bytes"),
+            Self::Id(error) => error.fmt(f),
+            Self::Receipt(error) => error.fmt(f),
+            Self::Policy(error) => error.fmt(f),
+            Self::TooManyPolicies => f.write_str("too many different policies are in use"),
+        }
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+/// One request, or those that came in together.
+pub struct Turn<'e> {
+    engine: &'e Engine,
+    node: Guard<Arc<Node>>,
+    now: Instant,
+}
+
+impl<'e> Turn<'e> {
+    pub(super) const fn new(engine: &'e Engine, node: Guard<Arc<Node>>, now: Instant) -> Self {
+        Self { engine, node, now }
+    }
+
+    /// The time of the turn.
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The node that answers.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Decides one request and charges it.
+    pub fn check(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
+        let answer = match ask.id {
+            None => self.node.check(ask.key, ask.cost, self.now),
+            Some(id) => self
+                .node
+                .check_once(&operation(id)?, (ask.key, ask.cost), self.now)
+                .map_err(EngineError::Id)?,
+        };
+        self.engine.meter().decided(&answer);
+        Ok(answer)
+    }
+
+    /// Decides one request by a policy that the request itself describes, for a key in a space of the protocol's own.
+    ///
+    /// A key keeps its state when it comes with another policy, as far as that makes sense.
+    pub fn check_described(
+        &self,
+        _space: &str,
+        _ask: &Ask<'_>,
+        _policy: &PolicyConfig,
+    ) -> Result<Answer, EngineError> {
+        Err(EngineError::TooManyPolicies)
+    }
+
+    /// Decides one request and charges it, to be settled within `ttl` under `ask.id`.
+    pub fn reserve(&self, ask: &Ask<'_>, ttl: Span) -> Result<Answer, EngineError> {
+        let id = operation(ask.id.unwrap_or_default())?;
+        self.node
+            .reserve(&id, (ask.key, ask.cost), ttl, self.now)
+            .map_err(EngineError::Id)
+    }
+
+    /// Settles a reservation at its actual cost.
+    pub fn commit(&self, id: &str, actual: Cost) -> Result<(), EngineError> {
+        let done = self.node.commit(&operation(id)?, actual, self.now);
+        done.map_err(EngineError::Id)
+    }
+
+    /// Gives a reservation back in full.
+    pub fn cancel(&self, id: &str) -> Result<(), EngineError> {
+        self.commit(id, Cost::PEEK)
+    }
+
+    /// Charges the difference between `actual` and what was charged, by a sealed receipt.
+    pub fn settle(&self, receipt: &str, actual: Cost, id: Option<&str>) -> Result<(), EngineError> {
+        let receipt = self.engine.seal().open(receipt);
+        let receipt = receipt.map_err(EngineError::Receipt)?;
+        match id {
+            None => self.node.settle(&receipt, actual, self.now),
+            Some(id) => self
+                .node
+                .settle_once(&operation(id)?, (&receipt, actual), self.now)
+                .map_err(EngineError::Id)?,
+        }
+        Ok(())
+    }
+
+    /// Charges without asking. Says whether every contract had room for the key.
+    pub fn charge(&self, ask: &Ask<'_>) -> Result<bool, EngineError> {
+        let Some(id) = ask.id else {
+            return Ok(self.node.charge(ask.key, ask.cost, self.now));
+        };
+        let done = self
+            .node
+            .charge_once(&operation(id)?, (ask.key, ask.cost), self.now);
+        done.map(|()| true).map_err(EngineError::Id)
+    }
+
+    /// Gives tokens back, the last taken first.
+    pub fn refund(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
+        let Some(id) = ask.id else {
+            self.node.refund(ask.key, ask.cost, self.now);
+            return Ok(());
+        };
+        let done = self
+            .node
+            .refund_once(&operation(id)?, (ask.key, ask.cost), self.now);
+        done.map_err(EngineError::Id)
+    }
+
+    /// How every policy that binds a key stands, in order.
+    pub fn standings(&self, key: Key<'_>) -> Vec<Standing<'_>> {
+        let mut standings = Vec::new();
+        for (place, statuses) in self.node.status(key, self.now) {
+            let Some(contract) = self.node.contracts().get(place) else {
+                continue;
+            };
+            let policies = contract.policies.iter().zip(statuses);
+            standings.extend(policies.map(|(policy, status)| Standing {
+                contract,
+                policy,
+                status,
+            }));
+        }
+        standings
+    }
+
+    /// The receipt of an answer as callers keep it; `None` where nothing was charged.
+    pub fn receipt(&self, answer: &Answer) -> Option<String> {
+        self.engine.seal().seal(&answer.receipt)
+    }
+
+    /// The policy that refused, with its contract.
+    pub fn refuser(&self, answer: &Answer) -> Option<(&Contract, &NamedPolicy)> {
+        let RefusedBy::Policy { contract, policy } = answer.refused_by? else {
+            return None;
+        };
+        let contract = self.node.contracts().get(contract)?;
+        Some((contract, contract.policies.get(policy)?))
+    }
+}
+
+/// How one policy stands for a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing<'a> {
+    /// The contract.
+    pub contract: &'a Contract,
+    /// The policy.
+    pub policy: &'a NamedPolicy,
+    /// How it stands.
+    pub status: Status,
+}
+
+fn operation(id: &str) -> Result<OperationId, EngineError> {
+    OperationId::new(id.as_bytes()).ok_or(EngineError::BadId)
+}

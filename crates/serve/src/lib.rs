@@ -1,0 +1,15 @@
+//! The server: listeners, and the engine they all ask.
+//!
+//! Every listener turns what its protocol says into one of the questions of [`engine::Turn`], and the answer back into
+//! what its protocol says. Deliberately absent: deciding (`tollgate-node`), bytes of protocols (`tollgate-wire`), and the
+//! command line (`tollgate`).
+
+pub mod durable;
+pub mod engine;
+pub mod grpc;
+pub mod http;
+pub mod listen;
+pub mod meter;
+pub mod resp;
+pub mod settings;
+pub mod shared;

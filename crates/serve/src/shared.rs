@@ -1,0 +1,56 @@
+//! What every connection shares.
+
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+use crate::engine::Engine;
+use crate::settings::Settings;
+
+/// What every connection shares.
+pub struct Shared {
+    /// Decides.
+    pub engine: Engine,
+    /// How the server was set up.
+    pub settings: Settings,
+}
+
+/// A connection's bytes, whatever carries them.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for S {}
+
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// The address; `None` over a Unix socket.
+    pub address: Option<SocketAddr>,
+    /// Whether a client certificate was shown and is trusted.
+    pub certified: bool,
+    /// Number of the connection, from 1.
+    pub connection: u64,
+}
+
+/// Tells connections to finish what they have begun and close.
+#[derive(Clone, Debug)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// A stop, and what gives the signal when `true` is sent.
+    pub fn new() -> (watch::Sender<bool>, Self) {
+        let (sender, receiver) = watch::channel(false);
+        (sender, Self(receiver))
+    }
+
+    /// Whether the signal was given.
+    pub fn is_given(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits for the signal.
+    pub async fn given(&mut self) {
+        // A sender that is gone will never start anything again.
+        let _ = self.0.wait_for(|stop| *stop).await;
+    }
+}
