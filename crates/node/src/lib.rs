@@ -3,10 +3,12 @@
 //! [`Node`] takes keys, costs and the time, and answers at once. The library, the daemon and the lab drive this same
 //! type. Deliberately absent: clocks, sockets, threads, randomness, and agreement with other nodes.
 
+mod adhoc;
 mod answer;
 mod batch;
 mod cells;
 mod decide;
+mod gubernator;
 mod ids;
 mod key;
 mod node;

@@ -4,12 +4,19 @@
 //! what its protocol says. Deliberately absent: deciding (`tollgate-node`), bytes of protocols (`tollgate-wire`), and the
 //! command line (`tollgate`).
 
+pub mod access;
+pub mod auth;
 pub mod durable;
 pub mod engine;
+pub mod fields;
 pub mod grpc;
+pub mod gubernator;
 pub mod http;
 pub mod listen;
 pub mod meter;
 pub mod resp;
+pub mod rls;
+pub mod run;
 pub mod settings;
 pub mod shared;
+pub mod throttle;

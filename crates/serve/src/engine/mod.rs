@@ -4,6 +4,7 @@
 //! contracts it began with, so that names in an answer are those of the contracts that gave it, whatever is loaded
 //! meanwhile. Nothing here waits. Not here: protocols.
 
+mod described;
 mod seal;
 mod turn;
 
@@ -19,7 +20,7 @@ use tollgate_table::Seed;
 use crate::meter::Meter;
 
 pub use seal::{Seal, SealError};
-pub use turn::{Ask, EngineError, Scope, Turn};
+pub use turn::{Ask, EngineError, Scope, Standing, Turn};
 
 /// What every listener asks.
 pub struct Engine {

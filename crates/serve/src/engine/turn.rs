@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 use tollgate_contract::{Contract, NamedPolicy};
-use tollgate_limit::{Cost, Instant, OperationId, PolicyConfig, PolicyError, Span, Status};
+use tollgate_limit::{Cost, Instant, OperationId, PolicyError, Span, Status};
 use tollgate_node::{Answer, IdError, Key, Node, RefusedBy};
 
 use super::{Engine, SealError};
@@ -80,9 +80,9 @@ impl std::error::Error for EngineError {}
 
 /// One request, or those that came in together.
 pub struct Turn<'e> {
-    engine: &'e Engine,
-    node: Guard<Arc<Node>>,
-    now: Instant,
+    pub(super) engine: &'e Engine,
+    pub(super) node: Guard<Arc<Node>>,
+    pub(super) now: Instant,
 }
 
 impl<'e> Turn<'e> {
@@ -111,18 +111,6 @@ impl<'e> Turn<'e> {
         };
         self.engine.meter().decided(&answer);
         Ok(answer)
-    }
-
-    /// Decides one request by a policy that the request itself describes, for a key in a space of the protocol's own.
-    ///
-    /// A key keeps its state when it comes with another policy, as far as that makes sense.
-    pub fn check_described(
-        &self,
-        _space: &str,
-        _ask: &Ask<'_>,
-        _policy: &PolicyConfig,
-    ) -> Result<Answer, EngineError> {
-        Err(EngineError::TooManyPolicies)
     }
 
     /// Decides one request and charges it, to be settled within `ttl` under `ask.id`.

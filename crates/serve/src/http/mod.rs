@@ -1,5 +1,9 @@
 //! The HTTP door.
 
+mod auth;
+mod compat;
+mod json;
+
 use std::sync::Arc;
 
 use crate::shared::{Peer, Shared, Stop, Stream};

@@ -1,0 +1,1 @@
+//! Policies that requests describe themselves, and their cells.

@@ -1,0 +1,1 @@
+//! Windows and leaky buckets as clients of gubernator describe them.

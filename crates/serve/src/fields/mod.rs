@@ -1,0 +1,1 @@
+//! Header fields that tell clients of their quota.

@@ -1,0 +1,1 @@
+//! The answers that clients of gubernator expect.

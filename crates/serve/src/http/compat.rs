@@ -1,0 +1,1 @@
+//! Paths of other limiters: `/throttle`, `/v1/GetRateLimits` and their like.

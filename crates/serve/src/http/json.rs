@@ -1,0 +1,1 @@
+//! `/json`, the rate limit service without gRPC.

@@ -1,0 +1,1 @@
+//! The answers of a rate limit service, as Envoy asks it.

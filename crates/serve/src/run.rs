@@ -1,0 +1,1 @@
+//! A whole server: started, reloaded, stopped.

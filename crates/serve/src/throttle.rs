@@ -1,0 +1,1 @@
+//! Decisions by policies that requests describe themselves: the throttle commands.
