@@ -19,4 +19,5 @@ pub mod rls;
 pub mod run;
 pub mod settings;
 pub mod shared;
+mod state;
 pub mod throttle;

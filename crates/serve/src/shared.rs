@@ -8,12 +8,36 @@ use tokio::sync::watch;
 use crate::engine::Engine;
 use crate::settings::Settings;
 
+pub use crate::state::{State, Ticket};
+
 /// What every connection shares.
 pub struct Shared {
     /// Decides.
     pub engine: Engine,
     /// How the server was set up.
     pub settings: Settings,
+    /// How the server is.
+    pub state: State,
+}
+
+impl Shared {
+    /// What connections share before the first is there.
+    pub fn new(engine: Engine, settings: Settings) -> Self {
+        let state = State::new(settings.limits.requests_max);
+        Self {
+            engine,
+            settings,
+            state,
+        }
+    }
+
+    /// A place among the requests that are worked on, to be kept until the answer is there; `None` where so many are that
+    /// this one must be turned away.
+    ///
+    /// For requests that can wait for something, as for the rest of a body. What is answered at once needs no place.
+    pub fn enter(&self) -> Option<Ticket<'_>> {
+        self.state.enter()
+    }
 }
 
 /// A connection's bytes, whatever carries them.

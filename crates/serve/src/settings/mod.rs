@@ -1,27 +1,32 @@
 //! How a server is set up: where it listens, whom it lets in, how much it takes.
 //!
-//! Not here: contracts, which have a file of their own and change while the server runs.
+//! Not here: contracts, which change while the server runs.
 
-use std::net::SocketAddr;
+mod token;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_client::{ClientAddress, Dialect};
 use tollgate_node::NodeConfig;
 
+pub use token::Token;
+
 /// How a server is set up.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where durable counts are kept; nothing is durable without.
     pub data_dir: Option<PathBuf>,
-    /// The contract file.
-    pub contracts: Option<PathBuf>,
+    /// Where contracts come from.
+    pub contracts: ContractSource,
     /// Where HTTP and gRPC are served.
     pub http: Vec<Listener>,
     /// Where RESP is served.
     pub resp: Vec<Listener>,
     /// Secrets of which every request on the data plane must show one; empty where everybody may ask.
-    pub tokens: Vec<String>,
+    pub tokens: Vec<Token>,
     /// Header fields that tell clients of their quota, where a contract says nothing else.
     pub dialect: Dialect,
     /// How the address of a client behind proxies is told.
@@ -32,6 +37,41 @@ pub struct Settings {
     pub node: NodeConfig,
     /// How often durable counts are written.
     pub flush_every: Duration,
+    /// Which threads serve.
+    pub runtime: Runtime,
+}
+
+/// Where contracts come from. Files are read again when they change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ContractSource {
+    /// From nowhere: nothing is limited.
+    #[default]
+    None,
+    /// From a contract file, or a descriptor file of envoyproxy/ratelimit.
+    File(PathBuf),
+    /// From the server's own file, among its settings.
+    Within(PathBuf),
+    /// From a text that never changes.
+    Text(String),
+}
+
+/// Which threads serve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Runtime {
+    /// How they share the work.
+    pub kind: RuntimeKind,
+    /// How many; as many as there are cores where absent.
+    pub threads: Option<usize>,
+}
+
+/// How threads share the work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RuntimeKind {
+    /// Each has listeners and connections of its own.
+    #[default]
+    PerCore,
+    /// All serve all connections.
+    Shared,
 }
 
 /// Where one door is.
@@ -43,13 +83,40 @@ pub struct Listener {
     pub tls: Option<Tls>,
 }
 
+impl Listener {
+    /// A listener without TLS.
+    pub const fn plain(at: Address) -> Self {
+        Self { at, tls: None }
+    }
+
+    /// A listener at a free port of this machine that nobody else can reach.
+    pub const fn loopback() -> Self {
+        let anywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+        Self::plain(Address::Tcp(anywhere))
+    }
+}
+
 /// A place to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// Port 0 is any free one.
     Tcp(SocketAddr),
-    /// A socket in the file system.
-    Unix(PathBuf),
+    /// A socket in the file system, and who may open it, as in `0o600`.
+    Unix {
+        /// Where.
+        path: PathBuf,
+        /// The mode of the file.
+        mode: u32,
+    },
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix { path, .. } => write!(f, "unix:{}", path.display()),
+        }
+    }
 }
 
 /// Files of certificates, in PEM.
@@ -109,7 +176,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             data_dir: None,
-            contracts: None,
+            contracts: ContractSource::None,
             http: Vec::new(),
             resp: Vec::new(),
             tokens: Vec::new(),
@@ -118,6 +185,7 @@ impl Default for Settings {
             limits: Limits::default(),
             node: NodeConfig::default(),
             flush_every: Duration::from_secs(1),
+            runtime: Runtime::default(),
         }
     }
 }

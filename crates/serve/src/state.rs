@@ -1,0 +1,113 @@
+//! How the server is: whether it is ready, how the last reload went, how many requests are worked on.
+//!
+//! Not here: counters for metrics (`meter`).
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+/// How the server is.
+#[derive(Debug)]
+pub struct State {
+    is_ready: AtomicBool,
+    /// Requests that are worked on.
+    working: AtomicUsize,
+    working_max: usize,
+    reloads: AtomicU64,
+    failed_reloads: AtomicU64,
+    /// Why the contracts in use are not those of the file.
+    reload_error: Mutex<Option<String>>,
+}
+
+impl State {
+    /// Not ready, nothing reloaded, and at most so many requests at once.
+    pub const fn new(working_max: usize) -> Self {
+        Self {
+            is_ready: AtomicBool::new(false),
+            working: AtomicUsize::new(0),
+            working_max,
+            reloads: AtomicU64::new(0),
+            failed_reloads: AtomicU64::new(0),
+            reload_error: Mutex::new(None),
+        }
+    }
+
+    /// Whether requests may be sent here: every port is open, and the server does not stop.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_ready(&self, is_ready: bool) {
+        self.is_ready.store(is_ready, Ordering::Relaxed);
+    }
+
+    /// A place among the requests that are worked on; `None` where there are too many.
+    pub fn enter(&self) -> Option<Ticket<'_>> {
+        if self.working.fetch_add(1, Ordering::Relaxed) >= self.working_max {
+            self.working.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Ticket(self))
+    }
+
+    /// How many requests are worked on.
+    pub fn working(&self) -> usize {
+        self.working.load(Ordering::Relaxed)
+    }
+
+    /// How often contracts were loaded again, and how often that failed.
+    pub fn reloads(&self) -> (u64, u64) {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (read(&self.reloads), read(&self.failed_reloads))
+    }
+
+    /// Why the contracts in use are not those of the file, where they are not.
+    pub fn reload_error(&self) -> Option<String> {
+        self.reload_error.lock().clone()
+    }
+
+    pub(crate) fn reloaded(&self, outcome: Result<(), String>) {
+        let counter = match outcome {
+            Ok(()) => &self.reloads,
+            Err(_) => &self.failed_reloads,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        *self.reload_error.lock() = outcome.err();
+    }
+}
+
+/// A place among the requests that are worked on, given back when it is dropped.
+#[derive(Debug)]
+pub struct Ticket<'s>(&'s State);
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.0.working.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_away_the_request_after_the_last_place() {
+        let state = State::new(2);
+        let first = state.enter();
+        let second = state.enter();
+        assert!(first.is_some() && second.is_some() && state.enter().is_none());
+        drop(first);
+        assert!(state.enter().is_some());
+        drop(second);
+        assert_eq!(state.working(), 0);
+    }
+
+    #[test]
+    fn a_good_reload_clears_the_error_of_a_bad_one() {
+        let state = State::new(1);
+        state.reloaded(Err("line 3".into()));
+        assert_eq!(state.reload_error().as_deref(), Some("line 3"));
+        state.reloaded(Ok(()));
+        assert_eq!((state.reload_error(), state.reloads()), (None, (1, 1)));
+    }
+}
