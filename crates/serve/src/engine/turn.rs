@@ -9,6 +9,7 @@ use tollgate_limit::{Cost, Instant, OperationId, PolicyError, Span, Status};
 use tollgate_node::{Answer, IdError, Key, Node, RefusedBy};
 
 use super::{Engine, SealError};
+use crate::meter::{Decided, Door, Judgement};
 
 /// What a request asks.
 #[derive(Clone, Copy, Debug)]
@@ -83,11 +84,24 @@ pub struct Turn<'e> {
     pub(super) engine: &'e Engine,
     pub(super) node: Guard<Arc<Node>>,
     pub(super) now: Instant,
+    door: Door,
 }
 
 impl<'e> Turn<'e> {
     pub(super) const fn new(engine: &'e Engine, node: Guard<Arc<Node>>, now: Instant) -> Self {
-        Self { engine, node, now }
+        Self {
+            engine,
+            node,
+            now,
+            door: Door::Http,
+        }
+    }
+
+    /// The same turn, taken by whoever came through this door; HTTP where nothing is said.
+    #[must_use]
+    pub fn by(mut self, door: Door) -> Self {
+        self.door = door;
+        self
     }
 
     /// The time of the turn.
@@ -103,22 +117,43 @@ impl<'e> Turn<'e> {
     /// Decides one request and charges it.
     pub fn check(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
         let answer = match ask.id {
-            None => self.node.check(ask.key, ask.cost, self.now),
-            Some(id) => self
-                .node
-                .check_once(&operation(id)?, (ask.key, ask.cost), self.now)
-                .map_err(EngineError::Id)?,
+            None => Ok(self.node.check(ask.key, ask.cost, self.now)),
+            Some(id) => operation(id).and_then(|id| {
+                let done = self.node.check_once(&id, (ask.key, ask.cost), self.now);
+                done.map_err(EngineError::Id)
+            }),
         };
-        self.engine.meter().decided(&answer);
-        Ok(answer)
+        self.note(ask.key, answer)
+    }
+
+    /// Tells the meter what was decided, by whichever policies.
+    #[inline]
+    pub fn note(
+        &self,
+        key: Key<'_>,
+        answer: Result<Answer, EngineError>,
+    ) -> Result<Answer, EngineError> {
+        let decided = match &answer {
+            Ok(answer) => Decided::of(self.door, key, answer, self.now),
+            Err(_) => Decided {
+                door: self.door,
+                key,
+                judgement: Judgement::Failed,
+                contract: None,
+                now: self.now,
+            },
+        };
+        self.engine.meter().decided(&decided);
+        answer
     }
 
     /// Decides one request and charges it, to be settled within `ttl` under `ask.id`.
     pub fn reserve(&self, ask: &Ask<'_>, ttl: Span) -> Result<Answer, EngineError> {
-        let id = operation(ask.id.unwrap_or_default())?;
-        self.node
-            .reserve(&id, (ask.key, ask.cost), ttl, self.now)
-            .map_err(EngineError::Id)
+        let answer = operation(ask.id.unwrap_or_default()).and_then(|id| {
+            let done = self.node.reserve(&id, (ask.key, ask.cost), ttl, self.now);
+            done.map_err(EngineError::Id)
+        });
+        self.note(ask.key, answer)
     }
 
     /// Settles a reservation at its actual cost.

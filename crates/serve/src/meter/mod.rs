@@ -2,7 +2,15 @@
 //!
 //! Counting must cost a decision next to nothing: no lock, and no line of memory that two threads write.
 
-use tollgate_node::Answer;
+mod event;
+mod top;
+
+use std::time::Duration;
+
+use crate::engine::Engine;
+
+pub use event::{Decided, Door, Event, Judgement};
+pub use top::{Percentiles, Rates, Top, TopKey};
 
 /// Counts what happens.
 pub struct Meter {}
@@ -14,37 +22,22 @@ impl Meter {
         Self {}
     }
 
-    /// A request was decided by contracts.
-    pub fn decided(&self, _answer: &Answer) {}
+    /// A request was decided, by contracts or by a policy of its own.
+    pub fn decided(&self, _decided: &Decided<'_>) {}
+
+    /// So many requests that came in together were answered in this time.
+    pub fn served(&self, _door: Door, _requests: u64, _took: Duration) {}
 
     /// Something happened that has a counter of its own.
     pub fn count(&self, _event: Event) {}
-}
 
-/// What has a counter of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A connection was opened.
-    Opened(Door),
-    /// A connection was closed.
-    Closed(Door),
-    /// A connection or request was turned away because there were too many.
-    Shed(Door),
-    /// Somebody sent what the protocol does not allow.
-    Malformed(Door),
-    /// Somebody was too slow.
-    TimedOut(Door),
-    /// Somebody had no credential, or a wrong one.
-    Unauthorized(Door),
-}
+    /// Everything in Prometheus' text format 0.0.4: the body of `/metrics`.
+    pub fn render(&self, _engine: &Engine) -> String {
+        String::new()
+    }
 
-/// A way in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
-    /// HTTP of any kind, but for gRPC.
-    Http,
-    /// gRPC.
-    Grpc,
-    /// RESP.
-    Resp,
+    /// What happens now: rates, latencies, and the keys that come and are refused most.
+    pub fn top(&self, _engine: &Engine) -> Top {
+        Top::default()
+    }
 }
