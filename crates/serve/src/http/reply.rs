@@ -1,0 +1,125 @@
+//! An answer as handlers write it, whoever sends it: the lean loop or hyper.
+//!
+//! One reply serves all requests of a connection, so that its buffers are allocated once. Not here: what is asked
+//! (`asked`), and the bytes around an answer (`lean`, `full`).
+
+use http::StatusCode;
+use tollgate_wire::problem::{self, Problem};
+use tollgate_wire::v1;
+
+/// An answer.
+pub(crate) struct Reply {
+    status: StatusCode,
+    kind: &'static str,
+    /// Header fields, each with its line end.
+    lines: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    /// An empty answer, which is a success.
+    pub(crate) const fn new() -> Self {
+        Self {
+            status: StatusCode::OK,
+            kind: "",
+            lines: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Empties it again, and keeps what memory it has, within reason.
+    pub(crate) fn clear(&mut self) {
+        self.status = StatusCode::OK;
+        self.kind = "";
+        self.lines.clear();
+        self.body.clear();
+        self.body.shrink_to(BODY_KEPT_MAX);
+    }
+
+    /// The status.
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The content type; empty where there is no body.
+    pub(crate) const fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// The header fields, each with its line end.
+    pub(crate) fn lines(&self) -> &[u8] {
+        &self.lines
+    }
+
+    /// The body.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Sets the status.
+    pub(crate) const fn set_status(&mut self, status: StatusCode) {
+        self.status = status;
+    }
+
+    /// Adds a header field, its name in lower case. A value that is none is left out: it could end the head early.
+    pub(crate) fn line(&mut self, name: &str, value: &[u8]) {
+        if !value
+            .iter()
+            .all(|byte| matches!(byte, b'\t' | b' '..=b'~' | 0x80..))
+        {
+            return;
+        }
+        self.lines.extend_from_slice(name.as_bytes());
+        self.lines.extend_from_slice(b": ");
+        self.lines.extend_from_slice(value);
+        self.lines.extend_from_slice(b"\r\n");
+    }
+
+    /// Adds a header field whose value is a number.
+    pub(crate) fn number(&mut self, name: &str, value: u64) {
+        self.line(name, itoa::Buffer::new().format(value).as_bytes());
+    }
+
+    /// Sets the body.
+    pub(crate) fn text(&mut self, kind: &'static str, body: &[u8]) {
+        self.kind = kind;
+        self.body.clear();
+        self.body.extend_from_slice(body);
+    }
+
+    /// Sets the body to a value in JSON.
+    pub(crate) fn json(&mut self, value: &impl serde::Serialize) {
+        self.kind = JSON;
+        self.body.clear();
+        // Bodies of ours have text for names, so that nothing can fail.
+        let _ = v1::encode(value, &mut self.body);
+    }
+
+    /// Answers with a problem, and its status.
+    pub(crate) fn problem(&mut self, problem: &Problem<'_>) {
+        self.status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
+        self.json(problem);
+        self.kind = problem::CONTENT_TYPE;
+    }
+
+    /// Answers with a problem that its status says most about.
+    pub(crate) fn refuse(&mut self, status: StatusCode, detail: &str) {
+        let title = status.canonical_reason().unwrap_or("Refused");
+        self.problem(&Problem::blank(status.as_u16(), title, detail));
+    }
+
+    /// Turns a request away because there is too much to do.
+    pub(crate) fn shed(&mut self, detail: &str) {
+        self.number("retry-after", SHED_SECONDS);
+        self.problem(&Problem::reduced_capacity(detail));
+    }
+}
+
+/// The type of JSON.
+pub(crate) const JSON: &str = "application/json";
+/// The type of plain text.
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
+/// When those may come again who were turned away.
+const SHED_SECONDS: u64 = 1;
+/// The most bytes of body that are kept for the next answer.
+const BODY_KEPT_MAX: usize = 16 << 10;
