@@ -168,6 +168,14 @@ impl Bucket {
         }
     }
 
+    /// The ratio that keeps the time until a bucket `old` is full.
+    pub(crate) fn time_ratio(&self, old: &Self) -> Ratio {
+        Ratio {
+            numerator: u128::from(self.refill_grains),
+            denominator: u128::from(old.refill_grains),
+        }
+    }
+
     #[inline]
     fn grains(&self, tokens: u64) -> u128 {
         u128::from(tokens) * u128::from(self.token_grains)

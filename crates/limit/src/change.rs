@@ -24,6 +24,7 @@ impl Policy {
             (Rule::Bucket(new), Rule::Bucket(old), State::Spent(spent)) => {
                 State::Spent(match self.config().inherit {
                     Inherit::Proportional => new.fraction_ratio(old).of(*spent),
+                    Inherit::Time => new.time_ratio(old).of(*spent),
                     Inherit::AsIs | Inherit::Reset => new.tokens_ratio(old).of(*spent),
                 })
             }
@@ -64,7 +65,7 @@ impl Policy {
                 numerator: u128::from(self.capacity()),
                 denominator: u128::from(old.capacity()),
             },
-            Inherit::AsIs | Inherit::Reset => Ratio::ONE,
+            Inherit::AsIs | Inherit::Time | Inherit::Reset => Ratio::ONE,
         }
     }
 }

@@ -111,6 +111,8 @@ pub enum Inherit {
     AsIs,
     /// The same spent fraction.
     Proportional,
+    /// The same time until a bucket is full, as an arrival time stays where it is; elsewhere the same number.
+    Time,
     /// Nothing: everybody starts fresh.
     Reset,
 }

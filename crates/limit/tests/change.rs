@@ -158,6 +158,17 @@ proptest! {
         spent.carries_over(&new, (tokens * depth(&new), parts * depth(&spent.config)));
     }
 
+    #[test]
+    fn a_bucket_keeps_the_time_at_which_it_is_full(spent in spent_buckets(), new in buckets()) {
+        let mut new = inheriting(new, Inherit::Time);
+        new.algorithm = spent.config.algorithm;
+        let mut key = Key::<1>::new([spent.config.clone()]);
+        key.charge(spent.tokens, 0);
+        let before = key.status(spent.elapsed)[0].reset_after;
+        let key = changed_to(&key, &new, spent.elapsed);
+        prop_assert_eq!(key.status(spent.elapsed)[0].reset_after, before);
+    }
+
     /// Longer periods too: what counted when the policy changed still counts.
     #[test]
     fn every_algorithm_carries_its_spent_tokens_over_as_they_are(
