@@ -24,6 +24,7 @@
 mod bucket;
 mod calendar;
 mod cell;
+mod cell_bytes;
 mod change;
 mod config;
 mod decision;
@@ -42,6 +43,7 @@ mod window;
 
 pub use calendar::Calendar;
 pub use cell::Cell;
+pub use cell_bytes::{CellError, Stored};
 pub use config::{
     Algorithm, Inherit, LIMIT_MAX, OnLimit, PERIOD_NS_MAX, Period, PolicyConfig, PolicyError,
     SLICES_MAX,

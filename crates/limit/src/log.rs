@@ -76,6 +76,11 @@ impl Log {
         taken
     }
 
+    /// Time and cost of every entry, oldest first.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (Instant, u64)> + '_ {
+        self.entries.iter().copied()
+    }
+
     /// The sum of all entries.
     pub(crate) const fn sum(&self) -> u128 {
         self.sum

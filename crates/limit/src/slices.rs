@@ -56,8 +56,25 @@ impl Slices {
         self.sum
     }
 
+    /// These counts, each in one of the slices that end with the newest.
+    pub(crate) fn of(newest: u64, entries: &[(u64, u64)], rule: &SliceRule) -> Self {
+        let mut slices = Self {
+            newest,
+            ..Self::empty()
+        };
+        for &(slice, count) in entries {
+            slices.set(slice, count, rule);
+        }
+        slices
+    }
+
+    /// The newest slice written.
+    pub(crate) const fn newest(&self) -> u64 {
+        self.newest
+    }
+
     /// (slice, count) of every counter in use, oldest first; `k` is the policy's number of slices.
-    fn in_use(&self, k: u64) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+    pub(crate) fn in_use(&self, k: u64) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         let (list, ring) = match &self.counters {
             Counters::Sparse(list) => (list.as_slice(), 0),
             Counters::Dense { .. } => (&[][..], k),
@@ -241,7 +258,8 @@ impl SliceRule {
         })
     }
 
-    fn slice(&self, now: Instant) -> u64 {
+    /// The slice that holds an instant.
+    pub(crate) fn slice(&self, now: Instant) -> u64 {
         now.as_nanos() / self.width_ns
     }
 
