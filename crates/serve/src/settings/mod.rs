@@ -12,6 +12,8 @@ use std::time::Duration;
 use tollgate_client::{ClientAddress, Dialect};
 use tollgate_node::NodeConfig;
 
+pub use crate::logs::{LogFormat, LogSettings};
+pub use crate::traces::{TraceProtocol, TraceSettings};
 pub use token::Token;
 
 /// How a server is set up.
@@ -39,6 +41,29 @@ pub struct Settings {
     pub flush_every: Duration,
     /// Which threads serve.
     pub runtime: Runtime,
+    /// What the server tells of itself.
+    pub telemetry: Telemetry,
+}
+
+/// What a server tells of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Telemetry {
+    /// Logs.
+    pub logs: LogSettings,
+    /// Traces, where there is somebody to send them to.
+    pub traces: Option<TraceSettings>,
+    /// Whether the texts of busy keys are shown, to whoever may read `/v1/top`; their hashes where not.
+    pub show_keys: bool,
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self {
+            logs: LogSettings::default(),
+            traces: None,
+            show_keys: true,
+        }
+    }
 }
 
 /// Where contracts come from. Files are read again when they change.
@@ -186,6 +211,7 @@ impl Default for Settings {
             node: NodeConfig::default(),
             flush_every: Duration::from_secs(1),
             runtime: Runtime::default(),
+            telemetry: Telemetry::default(),
         }
     }
 }
