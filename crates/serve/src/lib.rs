@@ -20,6 +20,7 @@ pub mod rls;
 pub mod run;
 pub mod settings;
 pub mod shared;
+pub mod source;
 mod state;
 pub mod throttle;
 pub mod traces;

@@ -1,1 +1,37 @@
 //! Sockets: binding them, accepting connections, handing each to its door, and closing all of it in good order.
+//!
+//! Not here: what is said over a connection (`http`, `resp`), and the threads this runs on (`run`).
+
+mod accept;
+mod bind;
+mod crowd;
+mod tls;
+mod unix;
+
+use crate::meter::Door;
+
+pub(crate) use accept::{Ground, Post, accept};
+pub use bind::BindError;
+pub(crate) use bind::{Bound, Socket, bind};
+pub(crate) use crowd::Crowd;
+pub(crate) use tls::Certificates;
+pub use tls::TlsError;
+
+/// What is spoken at a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speech {
+    /// HTTP of every version, and gRPC.
+    Http,
+    /// RESP.
+    Resp,
+}
+
+impl Speech {
+    /// The door that counts connections here.
+    const fn door(self) -> Door {
+        match self {
+            Self::Http => Door::Http,
+            Self::Resp => Door::Resp,
+        }
+    }
+}

@@ -79,6 +79,12 @@ pub enum Event {
     TimedOut(Door),
     /// Somebody had no credential, or a wrong one.
     Unauthorized(Door),
+    /// A connection ended by a panic, which is a bug of ours.
+    Panicked(Door),
+    /// Connections could not be accepted for want of descriptors or memory.
+    AcceptFailed(Door),
+    /// Somebody did not get through the handshake of TLS.
+    HandshakeFailed(Door),
     /// Contracts were read again and are in force.
     Reloaded,
     /// Contracts were read again and could not be used; the old ones stay.

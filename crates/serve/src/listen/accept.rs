@@ -1,0 +1,241 @@
+//! The loop that accepts connections and gives each a task of its own.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::mpsc;
+
+use super::crowd::{Crowd, Seat};
+use super::{Certificates, Socket, Speech};
+use crate::meter::{Door, Event};
+use crate::shared::{Peer, Shared, Stop, Stream};
+use crate::{http, resp};
+
+/// What every connection of a thread stands on.
+#[derive(Clone)]
+pub(crate) struct Ground {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) crowd: Arc<Crowd>,
+    pub(crate) stop: Stop,
+    /// Held by every connection: when no one holds it any more, all are closed.
+    pub(crate) held: mpsc::Sender<()>,
+}
+
+/// A listener as one thread has it.
+pub(crate) struct Post {
+    socket: Listening,
+    speech: Speech,
+    certificates: Option<Arc<Certificates>>,
+}
+
+enum Listening {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Post {
+    /// Must be called within the runtime that will accept.
+    pub(crate) fn new(
+        socket: Socket,
+        speech: Speech,
+        certificates: Option<Arc<Certificates>>,
+    ) -> io::Result<Self> {
+        let socket = match socket {
+            Socket::Tcp(socket) => Listening::Tcp(TcpListener::from_std(socket)?),
+            Socket::Unix(socket) => Listening::Unix(UnixListener::from_std(socket)?),
+        };
+        Ok(Self {
+            socket,
+            speech,
+            certificates,
+        })
+    }
+
+    const fn door(&self) -> Door {
+        self.speech.door()
+    }
+}
+
+enum Accepted {
+    Tcp(TcpStream, SocketAddr),
+    Unix(UnixStream),
+}
+
+/// Accepts connections until the signal to stop is given.
+pub(crate) async fn accept(post: Arc<Post>, mut ground: Ground) {
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = ground.stop.given() => return,
+            accepted = next(&post.socket) => accepted,
+        };
+        match accepted {
+            Ok(accepted) => admit(&post, &ground, accepted),
+            Err(error) if is_one_connection(&error) => {}
+            Err(error) => {
+                // Out of descriptors or memory. Connections that end make room; asking again at once would only spin.
+                ground
+                    .shared
+                    .engine
+                    .meter()
+                    .count(Event::AcceptFailed(post.door()));
+                tracing::warn!(%error, "cannot accept connections");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn next(socket: &Listening) -> io::Result<Accepted> {
+    match socket {
+        Listening::Tcp(socket) => {
+            let (stream, address) = socket.accept().await?;
+            Ok(Accepted::Tcp(stream, address))
+        }
+        Listening::Unix(socket) => Ok(Accepted::Unix(socket.accept().await?.0)),
+    }
+}
+
+/// Whether only the connection that was to be accepted is at fault.
+fn is_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted, TimedOut, WouldBlock,
+    };
+    matches!(
+        error.kind(),
+        ConnectionAborted
+            | ConnectionRefused
+            | ConnectionReset
+            | Interrupted
+            | TimedOut
+            | WouldBlock
+    )
+}
+
+fn admit(post: &Arc<Post>, ground: &Ground, accepted: Accepted) {
+    let address = match &accepted {
+        Accepted::Tcp(_, address) => Some(*address),
+        Accepted::Unix(_) => None,
+    };
+    let is_near = address.is_none_or(|address| address.ip().to_canonical().is_loopback());
+    if !ground.crowd.admit(is_near) {
+        ground.shared.engine.meter().count(Event::Shed(post.door()));
+        turn_away(post, &accepted);
+        return;
+    }
+    let seat = Seat::take(&ground.shared, &ground.crowd, post.door());
+    let peer = Peer {
+        address,
+        certified: false,
+        connection: ground.crowd.number(),
+    };
+    match accepted {
+        Accepted::Tcp(stream, _) => {
+            // Only slower without.
+            let _ = stream.set_nodelay(true);
+            begin(post, ground, (stream, peer, seat));
+        }
+        Accepted::Unix(stream) => begin(post, ground, (stream, peer, seat)),
+    }
+}
+
+/// Says why, as far as that takes no waiting. A handshake would, so that TLS is just closed.
+fn turn_away(post: &Post, accepted: &Accepted) {
+    if post.certificates.is_some() {
+        return;
+    }
+    let words = match post.speech {
+        Speech::Http => CROWDED_HTTP,
+        Speech::Resp => CROWDED_RESP,
+    };
+    // Whoever cannot be told sees the end of the connection.
+    let _ = match accepted {
+        Accepted::Tcp(stream, _) => stream.try_write(words),
+        Accepted::Unix(stream) => stream.try_write(words),
+    };
+}
+
+/// Gives the connection a task that is as large as what is spoken needs, and no larger.
+fn begin<S: Stream>(post: &Arc<Post>, ground: &Ground, (stream, peer, seat): (S, Peer, Seat)) {
+    let Ground {
+        shared, stop, held, ..
+    } = ground.clone();
+    let guards = (seat, held);
+    match (post.speech, &post.certificates) {
+        (Speech::Http, None) => {
+            let served = http::serve(stream, peer, shared, stop);
+            tokio::spawn(guarded(guards, served));
+        }
+        (Speech::Resp, None) => {
+            let served = resp::serve(stream, peer, shared, stop);
+            tokio::spawn(guarded(guards, served));
+        }
+        (Speech::Http, Some(certificates)) => {
+            let certificates = Arc::clone(certificates);
+            tokio::spawn(guarded(guards, async move {
+                if let Some((stream, peer)) = shake(stream, peer, &certificates, &shared).await {
+                    http::serve(stream, peer, shared, stop).await;
+                }
+            }));
+        }
+        (Speech::Resp, Some(certificates)) => {
+            let certificates = Arc::clone(certificates);
+            tokio::spawn(guarded(guards, async move {
+                if let Some((stream, peer)) = shake(stream, peer, &certificates, &shared).await {
+                    resp::serve(stream, peer, shared, stop).await;
+                }
+            }));
+        }
+    }
+}
+
+async fn shake<S: Stream>(
+    stream: S,
+    peer: Peer,
+    certificates: &Certificates,
+    shared: &Shared,
+) -> Option<(impl Stream, Peer)> {
+    let shaken = certificates
+        .shake(stream, shared.settings.limits.slow)
+        .await;
+    if shaken.is_none() {
+        let event = Event::HandshakeFailed(certificates.speech().door());
+        shared.engine.meter().count(event);
+    }
+    let certified = certificates.asks_clients();
+    shaken.map(|stream| (stream, Peer { certified, ..peer }))
+}
+
+/// Keeps the guards until the connection is over, also where it ends by a panic.
+async fn guarded<G>(guards: G, served: impl Future<Output = ()>) {
+    let _guards = guards;
+    served.await;
+}
+
+/// How long a thread waits before it tries to accept again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+const CROWDED_RESP: &[u8] = b"-ERR too many connections\r\n";
+const CROWDED_HTTP: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+content-type: application/problem+json\r\n\
+content-length: 98\r\n\
+retry-after: 1\r\n\
+connection: close\r\n\
+\r\n\
+{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\"detail\":\"too many connections\"}\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_for_callers_turned_away_are_whole() {
+        let text = std::str::from_utf8(CROWDED_HTTP).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let length = format!("content-length: {}", body.len());
+        assert!(head.lines().any(|line| line == length), "{length}");
+    }
+}

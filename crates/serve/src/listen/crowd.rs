@@ -1,0 +1,98 @@
+//! How many connections there are, and whether one more may come.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::meter::{Door, Event};
+use crate::shared::Shared;
+
+/// All connections that are open, whatever they speak.
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    open: AtomicUsize,
+    most: usize,
+    last: AtomicU64,
+}
+
+impl Crowd {
+    pub(crate) const fn new(most: usize) -> Self {
+        Self {
+            open: AtomicUsize::new(0),
+            most,
+            last: AtomicU64::new(0),
+        }
+    }
+
+    /// Lets one more in, or not. The last places are for callers on this machine, so that whoever runs it can still ask
+    /// how it is when strangers took all others.
+    pub(crate) fn admit(&self, is_near: bool) -> bool {
+        let room = if is_near { 0 } else { self.kept() };
+        let before = self.open.fetch_add(1, Ordering::Relaxed);
+        let is_in = before < self.most - room;
+        if !is_in {
+            self.leave();
+        }
+        is_in
+    }
+
+    fn leave(&self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn kept(&self) -> usize {
+        KEPT_NEAR.min(self.most / 8)
+    }
+
+    /// A number that no connection had before, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+/// A connection's place in the crowd, given back when it is dropped.
+pub(crate) struct Seat {
+    shared: Arc<Shared>,
+    crowd: Arc<Crowd>,
+    door: Door,
+}
+
+impl Seat {
+    /// Takes the place that [`Crowd::admit`] gave.
+    pub(crate) fn take(shared: &Arc<Shared>, crowd: &Arc<Crowd>, door: Door) -> Self {
+        shared.engine.meter().count(Event::Opened(door));
+        Self {
+            shared: Arc::clone(shared),
+            crowd: Arc::clone(crowd),
+            door,
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.crowd.leave();
+        let meter = self.shared.engine.meter();
+        meter.count(Event::Closed(self.door));
+        if std::thread::panicking() {
+            meter.count(Event::Panicked(self.door));
+        }
+    }
+}
+
+/// Places that only callers on this machine may take; fewer where there are few.
+const KEPT_NEAR: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_last_places_for_callers_on_this_machine() {
+        let crowd = Crowd::new(16);
+        let strangers = (0..100).filter(|_| crowd.admit(false)).count();
+        let neighbours = (0..100).filter(|_| crowd.admit(true)).count();
+        assert_eq!((strangers, neighbours), (14, 2));
+        crowd.leave();
+        assert!(!crowd.admit(false) && crowd.admit(true));
+    }
+}

@@ -1,0 +1,52 @@
+//! Why a server does not start.
+
+use std::fmt;
+use std::io;
+
+use crate::durable::StoreError;
+use crate::listen::{BindError, TlsError};
+use crate::source::SourceError;
+
+/// Why a server does not start. No port is open then.
+#[derive(Debug)]
+pub enum StartError {
+    /// Contracts cannot be read, or are wrong.
+    Contracts(SourceError),
+    /// Certificates cannot be used.
+    Tls(TlsError),
+    /// Durable counts cannot be read.
+    Store(StoreError),
+    /// An address cannot be listened at.
+    Bind(BindError),
+    /// The system gives no threads.
+    Thread(io::Error),
+    /// The system gives something else not.
+    System(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Contracts(error) => error.fmt(f),
+            Self::Tls(error) => error.fmt(f),
+            Self::Store(error) => error.fmt(f),
+            Self::Bind(error) => error.fmt(f),
+            Self::Thread(error) => write!(f, "cannot start threads: {error}"),
+            Self::System(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl From<SourceError> for StartError {
+    fn from(error: SourceError) -> Self {
+        Self::Contracts(error)
+    }
+}
+
+impl From<TlsError> for StartError {
+    fn from(error: TlsError) -> Self {
+        Self::Tls(error)
+    }
+}

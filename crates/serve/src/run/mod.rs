@@ -1,0 +1,240 @@
+//! Starting a server, keeping it, stopping it.
+//!
+//! Everything that can be wrong with settings, contracts and certificates is found before the first port opens. Not here:
+//! signals and the command line, which belong to the binary.
+
+mod error;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::sync::watch;
+
+use crate::durable::{self, Flusher, Store, StoreError};
+use crate::engine::{Engine, Secrets};
+use crate::listen::{Bound, Certificates, Crowd, Speech, bind};
+use crate::meter::Event;
+use crate::settings::{Address, Listener, Settings};
+use crate::shared::{Shared, Stop};
+
+pub use error::StartError;
+use worker::Worker;
+
+/// A server that runs. It ends at once when it is dropped; [`Running::stop`] lets connections finish.
+pub struct Running {
+    shared: Arc<Shared>,
+    listeners: Vec<Open>,
+    certificates: Vec<Arc<Certificates>>,
+    stop: watch::Sender<bool>,
+    halt: watch::Sender<bool>,
+    threads: Vec<JoinHandle<()>>,
+    flusher: Option<Flusher>,
+}
+
+/// A listener that is open.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// What is spoken there.
+    pub speech: Speech,
+    /// Where, with the port that was chosen.
+    pub at: Address,
+    /// Whether over TLS.
+    pub tls: bool,
+}
+
+/// Starts a server. All ports are open when this returns.
+pub fn start(settings: Settings) -> Result<Running, StartError> {
+    let contracts = settings.contracts.read()?;
+    let listeners = certified(&settings)?;
+    let (store, secrets) = remembered(&settings)?;
+    let engine = Engine::new(contracts, settings.node, &secrets);
+    if let Some(store) = &store {
+        store.load_into(&engine.node()).map_err(StartError::Store)?;
+    }
+    let bound = open(listeners, &settings)?;
+    let shared = Arc::new(Shared::new(engine, settings));
+    let flusher = store.map(|store| Flusher::start(store, Arc::clone(&shared)));
+    let flusher = flusher.transpose().map_err(StartError::Store)?;
+    let mut running = work(shared, bound)?;
+    running.flusher = flusher;
+    running.shared.state.set_ready(true);
+    Ok(running)
+}
+
+/// What the data directory holds, where there is one; fresh secrets otherwise.
+fn remembered(settings: &Settings) -> Result<(Option<Store>, Secrets), StartError> {
+    let Some(folder) = &settings.data_dir else {
+        let drawn = Secrets::draw().map_err(|error| StartError::System(error.to_string()))?;
+        return Ok((None, drawn));
+    };
+    let (store, secrets) = durable::open(folder).map_err(StartError::Store)?;
+    Ok((Some(store), secrets))
+}
+
+type Certified = (Listener, Speech, Option<Arc<Certificates>>);
+
+/// All listeners, with their certificates read.
+fn certified(settings: &Settings) -> Result<Vec<Certified>, StartError> {
+    let http = settings
+        .http
+        .iter()
+        .map(|listener| (listener, Speech::Http));
+    let resp = settings
+        .resp
+        .iter()
+        .map(|listener| (listener, Speech::Resp));
+    let with_certificates = http.chain(resp).map(|(listener, speech)| {
+        let files = listener.tls.as_ref();
+        let read = files
+            .map(|files| Certificates::read(files, speech))
+            .transpose()?;
+        Ok((listener.clone(), speech, read.map(Arc::new)))
+    });
+    with_certificates.collect()
+}
+
+fn open(listeners: Vec<Certified>, settings: &Settings) -> Result<Vec<Bound>, StartError> {
+    let sockets = settings.runtime.sockets();
+    let bound = listeners
+        .into_iter()
+        .map(|(listener, speech, certificates)| bind(&listener, speech, certificates, sockets));
+    bound.collect::<Result<_, _>>().map_err(StartError::Bind)
+}
+
+/// Starts the threads.
+fn work(shared: Arc<Shared>, mut bound: Vec<Bound>) -> Result<Running, StartError> {
+    let (stop, stopping) = Stop::new();
+    let (halt, halting) = Stop::new();
+    let crowd = Arc::new(Crowd::new(shared.settings.limits.connections_max));
+    let mut running = Running {
+        listeners: bound.iter().map(Open::of).collect(),
+        certificates: bound
+            .iter()
+            .filter_map(|b| b.certificates.clone())
+            .collect(),
+        shared: Arc::clone(&shared),
+        stop,
+        halt,
+        threads: Vec::new(),
+        flusher: None,
+    };
+    for number in 0..shared.settings.runtime.sockets() {
+        let worker = Worker {
+            shared: Arc::clone(&shared),
+            crowd: Arc::clone(&crowd),
+            stop: stopping.clone(),
+            halt: halting.clone(),
+        };
+        let thread = worker.start(number, &mut bound);
+        running.threads.push(thread.map_err(StartError::Thread)?);
+    }
+    Ok(running)
+}
+
+impl Open {
+    fn of(bound: &Bound) -> Self {
+        Self {
+            speech: bound.speech,
+            at: bound.at.clone(),
+            tls: bound.certificates.is_some(),
+        }
+    }
+}
+
+impl Running {
+    /// What connections share.
+    pub const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Every listener that is open, in the order of the settings, HTTP first.
+    pub fn listeners(&self) -> &[Open] {
+        &self.listeners
+    }
+
+    /// Where HTTP is served over TCP: the first such listener.
+    pub fn http(&self) -> Option<std::net::SocketAddr> {
+        self.tcp(Speech::Http)
+    }
+
+    /// Where RESP is served over TCP: the first such listener.
+    pub fn resp(&self) -> Option<std::net::SocketAddr> {
+        self.tcp(Speech::Resp)
+    }
+
+    fn tcp(&self, speech: Speech) -> Option<std::net::SocketAddr> {
+        self.listeners.iter().find_map(|open| match open.at {
+            Address::Tcp(address) if open.speech == speech => Some(address),
+            Address::Tcp(_) | Address::Unix { .. } => None,
+        })
+    }
+
+    /// Reads contracts and certificates again. What cannot be used changes nothing, and the text says why.
+    pub fn reload(&self) -> Result<(), String> {
+        let outcome = self.load();
+        let event = match outcome {
+            Ok(()) => Event::Reloaded,
+            Err(_) => Event::ReloadFailed,
+        };
+        self.shared.engine.meter().count(event);
+        self.shared.state.reloaded(outcome.clone());
+        outcome
+    }
+
+    fn load(&self) -> Result<(), String> {
+        let _contracts = self
+            .shared
+            .settings
+            .contracts
+            .read()
+            .map_err(|error| error.to_string())?;
+        for certificates in &self.certificates {
+            certificates.reload().map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Stops accepting, lets connections finish for as long as the settings say, writes what is durable, and ends.
+    pub fn stop(mut self) -> Result<(), StoreError> {
+        self.end()
+    }
+
+    /// What [`Self::stop`] waits for, cut short.
+    pub fn halt(&self) {
+        let _ = self.halt.send(true);
+    }
+
+    fn end(&mut self) -> Result<(), StoreError> {
+        self.shared.state.set_ready(false);
+        let _ = self.stop.send(true);
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has nothing more to finish.
+            let _ = thread.join();
+        }
+        for path in self.listeners.drain(..).filter_map(Open::path) {
+            // Whoever starts next clears it away as well.
+            let _ = std::fs::remove_file(path);
+        }
+        self.flusher.take().map_or(Ok(()), Flusher::stop)
+    }
+}
+
+impl Open {
+    fn path(self) -> Option<PathBuf> {
+        match self.at {
+            Address::Tcp(_) => None,
+            Address::Unix { path, .. } => Some(path),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.halt();
+        if let Err(error) = self.end() {
+            tracing::error!(%error, "durable counts could not be written");
+        }
+    }
+}
