@@ -55,6 +55,7 @@ pub use contracts::Contracts;
 pub use coordination::{Coordination, OnFailure};
 pub use entries::{Descriptor, Identity};
 pub use error::{ContractError, ContractErrors, ErrorKind};
+pub use nearest::nearest;
 pub use schema::json_schema;
 pub use yaml::decode;
 

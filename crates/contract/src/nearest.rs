@@ -16,7 +16,7 @@ pub(crate) fn hint(name: &str, valid: &[&str]) -> String {
 }
 
 /// The valid name that is fewest slips of the finger away, if it is few enough; the first among equals.
-pub(crate) fn nearest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = folded(name)?;
     let far = (name.len() / 3).max(1);
     valid
