@@ -6,6 +6,7 @@ use tollgate_limit::{POLICIES_MAX, PolicySet};
 
 use crate::contract::Contract;
 use crate::coordination::{self, Coordination};
+use crate::dialect::Dialect;
 use crate::error::{ContractErrors, ErrorKind};
 use crate::merge::{Given, check_names, overlaid};
 use crate::nearest::hint;
@@ -141,6 +142,7 @@ fn check_contract(
     let matches = check_matches(contract, problems);
     let key = check_key(contract, problems);
     let default = check_coordination(contract, problems);
+    let headers = check_headers(contract, problems);
     let own = given(&contract.policies, problems);
     let all = match &contract.plan {
         None => own,
@@ -169,6 +171,7 @@ fn check_contract(
         id: id?,
         matches,
         key,
+        headers,
         policies,
         set,
     })
@@ -237,4 +240,10 @@ fn check_coordination(raw: &RawContract, problems: &mut Problems) -> Inherited {
         index.map_or(Coordination::default(), |index| Coordination::ALL[index]),
         Some(text.place),
     )
+}
+
+fn check_headers(raw: &RawContract, problems: &mut Problems) -> Option<Dialect> {
+    let text = raw.headers.as_ref()?;
+    let index = scalar::choice(text, "unknown dialect of headers", &Dialect::NAMES);
+    problems.keep(index).map(|index| Dialect::ALL[index])
 }

@@ -23,6 +23,7 @@ impl Contracts {
             id: "every-key".to_owned(),
             matches: Vec::new(),
             key,
+            headers: None,
             policies,
             set,
         };

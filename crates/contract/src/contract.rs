@@ -3,6 +3,7 @@
 use tollgate_limit::{Policy, PolicySet};
 
 use crate::coordination::{Coordination, OnFailure};
+use crate::dialect::Dialect;
 use crate::entries::{Identity, has_key};
 
 /// The policies that bind one kind of key; all must admit, all or nothing.
@@ -14,6 +15,8 @@ pub struct Contract {
     pub matches: Vec<(String, String)>,
     /// Entries whose values identify the counter, in order.
     pub key: Vec<String>,
+    /// How clients are told of their quota; `None` leaves it to whoever answers.
+    pub headers: Option<Dialect>,
     /// The policies, in the order they are asked.
     pub policies: Vec<NamedPolicy>,
     pub(crate) set: PolicySet,
@@ -66,10 +69,12 @@ impl PartialEq for Contract {
             id,
             matches,
             key,
+            headers,
             policies,
             set: _,
         } = self;
-        (id, matches, key, policies) == (&other.id, &other.matches, &other.key, &other.policies)
+        (id, matches, key) == (&other.id, &other.matches, &other.key)
+            && (headers, policies) == (&other.headers, &other.policies)
     }
 }
 

@@ -48,6 +48,10 @@ pub(crate) struct RawContract {
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "CoordinationSchema")]
     pub(crate) coordination: Option<Text>,
+    /// Which header fields tell clients of their quota; the listener's where absent.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "HeadersSchema")]
+    pub(crate) headers: Option<Text>,
     /// The plan whose policies the contract has; its own policies override and add to them.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "String")]
@@ -155,3 +159,6 @@ enum EntryValue {
 
 /// How nodes agree about a policy.
 pub(crate) struct CoordinationSchema;
+
+/// Which header fields tell clients of their quota.
+pub(crate) struct HeadersSchema;

@@ -7,9 +7,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::NAME_BYTES_MAX;
 use crate::coordination;
+use crate::dialect::Dialect;
 use crate::duration;
 use crate::fields::{Field, ROWS, Shape};
-use crate::raw::{CoordinationSchema, RawFile, RawPolicy};
+use crate::raw::{CoordinationSchema, HeadersSchema, RawFile, RawPolicy};
 
 /// The JSON schema (draft 2020-12) of the contract file, indented, with a line end.
 pub fn json_schema() -> String {
@@ -59,6 +60,16 @@ impl JsonSchema for CoordinationSchema {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "enum": coordination::NAMES, "default": "local" })
+    }
+}
+
+impl JsonSchema for HeadersSchema {
+    fn schema_name() -> Cow<'static, str> {
+        "Headers".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Dialect::NAMES })
     }
 }
 

@@ -186,6 +186,7 @@ impl Rule {
             id: self.id.clone(),
             matches,
             key: self.path.iter().map(|(key, _)| key.clone()).collect(),
+            headers: None,
             policies: vec![named],
             set: PolicySet::new(vec![policy]).ok()?,
         })
