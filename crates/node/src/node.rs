@@ -10,7 +10,7 @@ use tollgate_contract::{Contracts, Descriptor};
 use tollgate_limit::{Cost, Instant, Lot, Status};
 use tollgate_table::{Budget, Counters, Print, Seed, Sweep, TableConfig, WhenFull};
 
-use crate::answer::{Answer, Place, Receipt};
+use crate::answer::{Answer, Booking, Place, Receipt};
 use crate::batch::{self, Printed};
 use crate::cells::Cells;
 use crate::decide::{Ask, Bound, decide};
@@ -227,6 +227,12 @@ impl Node {
             .iter()
             .map(|b| (b.contract, b.cells.status(b.print, now)))
             .collect()
+    }
+
+    /// How each policy of the contract of a booking stands for its key.
+    pub fn standing(&self, booking: &Booking, now: Instant) -> Vec<Status> {
+        let cells = self.cells.get(booking.contract);
+        cells.map_or_else(Vec::new, |cells| cells.status(booking.print, now))
     }
 
     /// What happened at the limits of the table so far.
