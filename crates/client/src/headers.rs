@@ -3,40 +3,35 @@
 //! Not here: parsing them. `RateLimit` and `RateLimit-Policy` follow the IETF draft (structured fields); the older
 //! names have no standard. A period that is not whole seconds cannot be said: its policy is listed without `w`.
 
-use std::fmt::Write as _;
-
-use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use smallvec::SmallVec;
+use tollgate_contract::{Dialect, Reset};
 
 use crate::report::{Line, Refusal, Report};
 
-/// Which header fields tell clients about their quota. `Retry-After` is sent with every refusal in each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
-    /// `RateLimit-Policy` and `RateLimit`, one item for each policy.
+impl Report<'_> {
+    /// Hands over the header fields of a response, one by one: names in small letters, values of printable ASCII.
     ///
-    /// `t` is when a policy with nothing left has a token again, and otherwise when all of its quota is back.
-    #[default]
-    Ietf,
-    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` of the policy with the least left.
-    XRateLimit {
-        /// What the reset is counted from; clients cannot tell, so it must be the one they expect.
-        reset: Reset,
-    },
-    /// None.
-    None,
-}
+    /// `dialect` is for contracts that do not name one themselves. Nothing is allocated unless names or many policies
+    /// make a value long.
+    pub fn each_field(&self, dialect: Dialect, mut put: impl FnMut(&'static str, &[u8])) {
+        match self.dialect.unwrap_or(dialect) {
+            Dialect::None => {}
+            Dialect::Ietf => self.ietf(&mut put),
+            Dialect::XRateLimit { reset } => self.triple(&X_RATELIMIT, reset, &mut put),
+            Dialect::Envoy => self.envoy(&mut put),
+            Dialect::Kong => self.kong(&mut put),
+            Dialect::RateLimit => self.triple(&RATELIMIT_TRIPLE, Reset::Seconds, &mut put),
+        }
+        match self.refusal {
+            Some(Refusal::Later(after) | Refusal::Full(after)) => {
+                put(RETRY_AFTER, number(after).as_bytes());
+            }
+            Some(Refusal::Never) | None => {}
+        }
+    }
 
-/// The forms of `X-RateLimit-Reset`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reset {
-    /// Seconds left.
-    Seconds,
-    /// Seconds since the UNIX epoch.
-    Epoch,
-}
-
-impl Report {
-    /// The header fields of a response.
+    /// The header fields of a response; `dialect` is for contracts that do not name one themselves.
     ///
     /// ```
     /// use tollgate_client::{Dialect, FakeClock, Limiter, Period, PolicyConfig, Report};
@@ -44,43 +39,92 @@ impl Report {
     /// let policy = PolicyConfig::token_bucket(600, Period::MINUTE);
     /// let limiter = Limiter::with_clock([policy], FakeClock::default())?;
     /// let answer = limiter.check("user-42", 1);
-    /// let headers = Report::new(&limiter, "user-42", &answer).headers(Dialect::Ietf);
+    /// let headers = Report::new(&limiter, &answer).headers(Dialect::Ietf);
     /// assert!(headers["ratelimit-policy"].to_str()?.ends_with(";q=600;w=60"));
     /// assert!(headers["ratelimit"].to_str()?.ends_with(";r=599;t=1"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn headers(&self, dialect: Dialect) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        match dialect {
-            Dialect::None => {}
-            Dialect::Ietf => {
-                insert(
-                    &mut headers,
-                    RATELIMIT_POLICY,
-                    list(&self.lines, write_policy),
-                );
-                insert(&mut headers, RATELIMIT, list(&self.lines, write_standing));
+        self.each_field(dialect, |name, value| {
+            // Labels are printable, so that every list is a header value.
+            if let Ok(value) = HeaderValue::from_bytes(value) {
+                headers.insert(HeaderName::from_static(name), value);
             }
-            Dialect::XRateLimit { reset } => {
-                if let Some(line) = self.tightest() {
-                    headers.insert(X_RATELIMIT_LIMIT, line.quota.into());
-                    headers.insert(X_RATELIMIT_REMAINING, line.remaining.into());
-                    headers.insert(X_RATELIMIT_RESET, self.reset(line, reset).into());
-                }
-            }
-        }
-        match self.refusal {
-            Some(Refusal::Later(after) | Refusal::Full(after)) => {
-                headers.insert(RETRY_AFTER, after.into());
-            }
-            Some(Refusal::Never) | None => {}
-        }
+        });
         headers
     }
 
-    fn reset(&self, line: &Line, reset: Reset) -> u64 {
+    fn ietf(&self, put: &mut impl FnMut(&'static str, &[u8])) {
+        if self.lines.is_empty() {
+            return;
+        }
+        let mut value = Value::new();
+        for line in &self.lines {
+            separate(&mut value);
+            line.label.quote(&mut value);
+            parameter(&mut value, b";q=", Some(line.quota));
+            parameter(&mut value, b";w=", line.window());
+        }
+        put(RATELIMIT_POLICY, &value);
+        value.clear();
+        for line in &self.lines {
+            separate(&mut value);
+            line.label.quote(&mut value);
+            parameter(&mut value, b";r=", Some(line.remaining));
+            parameter(&mut value, b";t=", line.more_after);
+        }
+        put(RATELIMIT, &value);
+    }
+
+    /// Limit, remaining and reset of the policy with the least left.
+    fn triple(
+        &self,
+        [limit, remaining, reset]: &[&'static str; 3],
+        form: Reset,
+        put: &mut impl FnMut(&'static str, &[u8]),
+    ) {
+        if let Some(line) = self.tightest() {
+            put(limit, number(line.quota).as_bytes());
+            put(remaining, number(line.remaining).as_bytes());
+            put(reset, number(self.reset(line, form)).as_bytes());
+        }
+    }
+
+    fn envoy(&self, put: &mut impl FnMut(&'static str, &[u8])) {
+        let mut value = Value::new();
+        if let Some(line) = self.tightest() {
+            parameter(&mut value, b"", Some(line.quota));
+        }
+        for line in &self.lines {
+            parameter(&mut value, b", ", Some(line.quota));
+            parameter(&mut value, b";w=", line.window());
+            value.extend_from_slice(b";name=");
+            line.label.quote(&mut value);
+        }
+        let [limit, ..] = X_RATELIMIT;
+        self.triple(&X_RATELIMIT, Reset::Seconds, &mut |name, number| {
+            put(name, if name == limit { &value } else { number });
+        });
+    }
+
+    fn kong(&self, put: &mut impl FnMut(&'static str, &[u8])) {
+        self.triple(&RATELIMIT_TRIPLE, Reset::Seconds, put);
+        for (period, limit, remaining) in KONG {
+            let of_period = self
+                .lines
+                .iter()
+                .filter(|line| line.window() == Some(period));
+            if let Some(line) = of_period.min_by_key(|line| (!line.refused, line.remaining)) {
+                put(limit, number(line.quota).as_bytes());
+                put(remaining, number(line.remaining).as_bytes());
+            }
+        }
+    }
+
+    fn reset(&self, line: &Line<'_>, form: Reset) -> u64 {
         let after = line.more_after.unwrap_or(0);
-        match reset {
+        match form {
             Reset::Seconds => after,
             Reset::Epoch => after.saturating_add(self.now.as_nanos().div_ceil(1_000_000_000)),
         }
@@ -98,59 +142,92 @@ pub(crate) fn merge(ours: &HeaderMap, into: &mut HeaderMap) {
     }
 }
 
-/// A text between quotes, as structured fields and JSON both write printable ASCII.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for letter in text.chars() {
-        if matches!(letter, '"' | '\\') {
-            out.push('\\');
+/// A value under way: one policy with a name of ordinary length fits without the heap.
+type Value = SmallVec<[u8; 128]>;
+
+fn separate(value: &mut Value) {
+    if !value.is_empty() {
+        value.extend_from_slice(b", ");
+    }
+}
+
+fn parameter(value: &mut Value, name: &[u8], is: Option<u64>) {
+    if let Some(is) = is {
+        value.extend_from_slice(name);
+        value.extend_from_slice(number(is).as_bytes());
+    }
+}
+
+/// A number in decimal digits, without the heap.
+fn number(mut value: u64) -> Digits {
+    let mut digits = Digits {
+        text: [b'0'; DIGITS_MAX],
+        from: DIGITS_MAX,
+    };
+    for (place, digit) in digits.text.iter_mut().enumerate().rev() {
+        *digit = b'0' + (value % 10) as u8;
+        digits.from = place;
+        value /= 10;
+        if value == 0 {
+            break;
         }
-        out.push(letter);
     }
-    out.push('"');
-    out
+    digits
 }
 
-fn list(lines: &[Line], write: fn(&mut String, &Line)) -> String {
-    let mut out = String::new();
-    for line in lines {
-        if !out.is_empty() {
-            out.push_str(", ");
-        }
-        out.push_str(&quoted(&line.label));
-        write(&mut out, line);
-    }
-    out
+struct Digits {
+    text: [u8; DIGITS_MAX],
+    from: usize,
 }
 
-fn write_policy(out: &mut String, line: &Line) {
-    // Writing to a string cannot fail.
-    let _ = write!(out, ";q={}", line.quota);
-    if let Some(window) = line.window {
-        let _ = write!(out, ";w={window}");
+impl Digits {
+    fn as_bytes(&self) -> &[u8] {
+        self.text.get(self.from..).unwrap_or_default()
     }
 }
 
-fn write_standing(out: &mut String, line: &Line) {
-    let _ = write!(out, ";r={}", line.remaining);
-    if let Some(after) = line.more_after {
-        let _ = write!(out, ";t={after}");
-    }
-}
+const DIGITS_MAX: usize = 20;
 
-fn insert(headers: &mut HeaderMap, name: HeaderName, value: String) {
-    // Labels are printable, so that every list is a header value; an empty one says nothing.
-    if let (false, Ok(value)) = (value.is_empty(), HeaderValue::try_from(value)) {
-        headers.insert(name, value);
-    }
-}
+const RETRY_AFTER: &str = "retry-after";
+const RATELIMIT: &str = "ratelimit";
+const RATELIMIT_POLICY: &str = "ratelimit-policy";
+const RATELIMIT_TRIPLE: [&str; 3] = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
+const X_RATELIMIT: [&str; 3] = [
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+];
 
-const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-const X_RATELIMIT_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const X_RATELIMIT_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const X_RATELIMIT_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const DAY: u64 = 86_400;
+/// Windows in seconds that have a name, and the fields named after them.
+const KONG: [(u64, &str, &str); 6] = [
+    (
+        1,
+        "x-ratelimit-limit-second",
+        "x-ratelimit-remaining-second",
+    ),
+    (
+        60,
+        "x-ratelimit-limit-minute",
+        "x-ratelimit-remaining-minute",
+    ),
+    (
+        3_600,
+        "x-ratelimit-limit-hour",
+        "x-ratelimit-remaining-hour",
+    ),
+    (DAY, "x-ratelimit-limit-day", "x-ratelimit-remaining-day"),
+    (
+        30 * DAY,
+        "x-ratelimit-limit-month",
+        "x-ratelimit-remaining-month",
+    ),
+    (
+        365 * DAY,
+        "x-ratelimit-limit-year",
+        "x-ratelimit-remaining-year",
+    ),
+];
 
 #[cfg(test)]
 mod tests;

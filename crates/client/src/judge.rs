@@ -81,7 +81,7 @@ where
     pub(crate) fn judge(&self, parts: &Parts) -> Ruling {
         if let Some(key) = (self.extract)(parts) {
             let answer = self.check(&key);
-            return self.rule(&key, answer);
+            return self.rule(answer);
         }
         match &self.config.no_key {
             NoKey::Allow => Ruling::Pass {
@@ -94,7 +94,7 @@ where
                 if answer.is_allowed() && answer.contract.is_none() {
                     return Ruling::Refuse(Refused::without_key());
                 }
-                self.rule(key, answer)
+                self.rule(answer)
             }
         }
     }
@@ -104,21 +104,21 @@ where
         key.with(|name| self.limiter.node().check(name, cost_of(key.cost()), now))
     }
 
-    fn rule(&self, key: &RequestKey, answer: Answer) -> Ruling {
+    fn rule(&self, answer: Answer) -> Ruling {
         match answer.verdict {
             Verdict::Allow => {
-                let headers = self.report(key, &answer).headers(self.config.dialect);
+                let headers = self.report(&answer).headers(self.config.dialect);
                 Ruling::Pass {
                     answer: Some(answer),
                     headers,
                 }
             }
-            Verdict::Deny { .. } | Verdict::Never => self.refuse(key, &answer),
+            Verdict::Deny { .. } | Verdict::Never => self.refuse(&answer),
             Verdict::Delay { wait } => {
-                let headers = self.report(key, &answer).headers(self.config.dialect);
+                let headers = self.report(&answer).headers(self.config.dialect);
                 match self.delay(answer, wait.into()) {
                     Ok(delay) => Ruling::Delay { delay, headers },
-                    Err(answer) => self.refuse(key, &answer),
+                    Err(answer) => self.refuse(&answer),
                 }
             }
         }
@@ -144,8 +144,8 @@ where
         }))
     }
 
-    fn refuse(&self, key: &RequestKey, answer: &Answer) -> Ruling {
-        let report = self.report(key, answer);
+    fn refuse(&self, answer: &Answer) -> Ruling {
+        let report = self.report(answer);
         Ruling::Refuse(Refused {
             status: report.status().unwrap_or(StatusCode::TOO_MANY_REQUESTS),
             headers: report.headers(self.config.dialect),
@@ -153,8 +153,8 @@ where
         })
     }
 
-    fn report(&self, key: &RequestKey, answer: &Answer) -> Report {
-        key.with(|name| Report::new(&self.limiter, name, answer))
+    fn report(&self, answer: &Answer) -> Report<'_> {
+        Report::new(&self.limiter, answer)
     }
 }
 

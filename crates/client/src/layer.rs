@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{Request, Response};
+use tollgate_contract::Dialect;
 use tower::{Layer, Service};
 
 use crate::clock::{Clock, SystemClock};
-use crate::headers::Dialect;
 use crate::judge::{Judge, Ruling};
 use crate::limiter::Limiter;
 use crate::request_key::RequestKey;

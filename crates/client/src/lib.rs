@@ -35,6 +35,8 @@ mod headers;
 #[cfg(feature = "tower")]
 mod judge;
 #[cfg(feature = "tower")]
+mod label;
+#[cfg(feature = "tower")]
 mod layer;
 mod limiter;
 #[cfg(feature = "tower")]
@@ -56,8 +58,6 @@ pub use address::{ClientAddress, ForwardingHeader, Trust};
 pub use clock::{Clock, FakeClock, SystemClock};
 pub use error::LimiterError;
 #[cfg(feature = "tower")]
-pub use headers::{Dialect, Reset};
-#[cfg(feature = "tower")]
 pub use layer::{LayerConfig, NoKey, RateLimit, RateLimitLayer};
 pub use limiter::{Limiter, LimiterConfig};
 #[cfg(feature = "tower")]
@@ -69,7 +69,7 @@ pub use request_key::{RequestKey, by_address, by_entries, by_header};
 pub use reservation::Reservation;
 #[cfg(feature = "tower")]
 pub use response_future::ResponseFuture;
-pub use tollgate_contract::Contracts;
+pub use tollgate_contract::{Contracts, Dialect, Reset};
 pub use tollgate_limit::{
     Algorithm, Calendar, Cost, Inherit, Instant, OnLimit, Period, PolicyConfig, Span, Status,
     Verdict,

@@ -4,10 +4,9 @@
 
 use http::StatusCode;
 
-use crate::headers::quoted;
 use crate::report::{Line, Refusal, Report};
 
-impl Report {
+impl Report<'_> {
     /// The status of the refusal, if it is one: 429, or 503 where the limiter has no room for the key.
     pub const fn status(&self) -> Option<StatusCode> {
         match self.refusal {
@@ -21,7 +20,9 @@ impl Report {
     pub fn problem(&self) -> Option<String> {
         let status = self.status()?;
         let violated = self.lines.iter().filter(|line| line.refused);
-        let violated: Vec<String> = violated.map(|line| quoted(&line.label)).collect();
+        let violated: Vec<String> = violated
+            .map(|line| quoted(&line.label.printable()))
+            .collect();
         let problem = Problem {
             kind: self.kind(),
             title: self.title(),
@@ -82,10 +83,11 @@ pub(crate) fn no_key() -> String {
     problem.to_json()
 }
 
-fn describe(line: &Line) -> String {
-    match line.window {
-        Some(window) => format!(" of {} ({} in {window} s)", quoted(&line.label), line.quota),
-        None => format!(" of {}", quoted(&line.label)),
+fn describe(line: &Line<'_>) -> String {
+    let name = line.label.printable();
+    match line.window() {
+        Some(window) => format!(" of \"{name}\" ({} in {window} s)", line.quota),
+        None => format!(" of \"{name}\""),
     }
 }
 
@@ -113,4 +115,18 @@ impl Problem<'_> {
             "{{\"type\":{kind},\"title\":{title},\"status\":{status},\"detail\":{detail}{more}}}"
         )
     }
+}
+
+/// A text of printable ASCII as JSON.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for letter in text.chars() {
+        if matches!(letter, '"' | '\\') {
+            out.push('\\');
+        }
+        out.push(letter);
+    }
+    out.push('"');
+    out
 }

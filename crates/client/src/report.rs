@@ -1,31 +1,35 @@
 //! What a client is told about its quota: how each policy stands, and whether the request was refused.
 //!
-//! Not here: the header fields (`headers`) and the body of a refusal (`problem`).
+//! Most requests are bound by one contract with one policy, and then the answer itself says everything: no cell is looked
+//! up again and nothing is allocated. Not here: the header fields (`headers`) and the body of a refusal (`problem`).
 
-use tollgate_limit::{Instant, Policy, Span, Status, Verdict};
-use tollgate_node::{Answer, Key, RefusedBy};
+use smallvec::SmallVec;
+use tollgate_contract::{Dialect, NamedPolicy};
+use tollgate_limit::{Instant, Span, Status, Verdict};
+use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy};
 
 use crate::clock::Clock;
+use crate::label::Label;
 use crate::limiter::Limiter;
 
 /// How the policies that bind a request stand after its answer.
 ///
 /// Policies in shadow mode are left out: they refuse nobody. Of many policies the 16 with the least left are told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    pub(crate) lines: Vec<Line>,
+pub struct Report<'c> {
+    pub(crate) lines: SmallVec<[Line<'c>; 1]>,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) now: Instant,
+    /// What the contracts themselves say about header fields.
+    pub(crate) dialect: Option<Dialect>,
 }
 
 /// How one policy stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
-    /// The policy's name in printable ASCII, with the contract's where two share it.
-    pub(crate) label: String,
+pub(crate) struct Line<'c> {
+    pub(crate) label: Label<'c>,
     pub(crate) quota: u64,
-    /// Whole seconds; `None` for periods that are not whole seconds.
-    pub(crate) window: Option<u64>,
+    pub(crate) period_ns: u64,
     pub(crate) remaining: u64,
     /// Seconds until there is more.
     pub(crate) more_after: Option<u64>,
@@ -44,29 +48,52 @@ pub(crate) enum Refusal {
     Full(u64),
 }
 
-impl Report {
-    /// The report of an answer that `limiter` gave to `key`.
-    pub fn new<'k, C: Clock>(
-        limiter: &Limiter<C>,
-        key: impl Into<Key<'k>>,
-        answer: &Answer,
-    ) -> Self {
-        let now = limiter.clock().now();
-        let mut entries = entries(limiter, key.into(), now);
+impl<'c> Report<'c> {
+    /// The report of an answer that `limiter` gave.
+    pub fn new<C: Clock>(limiter: &'c Limiter<C>, answer: &Answer) -> Self {
+        Self::of(limiter.node(), answer, limiter.clock().now())
+    }
+
+    /// The report at `now` of an answer that `node` gave.
+    pub fn of(node: &'c Node, answer: &Answer, now: Instant) -> Self {
+        match lone_entry(node, answer) {
+            Some((entry, dialect)) => {
+                let mut lines = SmallVec::new();
+                lines.push(entry.line(Label::short(&entry.named.name), answer));
+                Self::with(lines, answer, now, dialect)
+            }
+            None => Self::looked_up(node, answer, now),
+        }
+    }
+
+    /// The same, by looking every policy up.
+    pub(crate) fn looked_up(node: &'c Node, answer: &Answer, now: Instant) -> Self {
+        let mut entries = entries(node, answer, now);
         if entries.len() > LINES_MAX {
             // The sort is stable, so that of equals the first in the file stay.
-            entries.sort_by_key(|entry| (!entry.refused(answer), entry.status.remaining));
+            entries.sort_by_key(|entry| (!entry.refused(answer), entry.standing.remaining));
             entries.truncate(LINES_MAX);
         }
-        let lines: Vec<Line> = entries
-            .iter()
-            .map(|entry| entry.line(&entries, answer))
-            .collect();
+        let line = |entry: &Entry<'c>| entry.line(entry.label(&entries), answer);
+        let lines = entries.iter().map(line).collect();
+        let contracts = answer.receipt.bookings().iter();
+        let mut contracts = contracts.filter_map(|b| node.contracts().get(b.contract));
+        let dialect = contracts.find_map(|contract| contract.headers);
+        Self::with(lines, answer, now, dialect)
+    }
+
+    fn with(
+        lines: SmallVec<[Line<'c>; 1]>,
+        answer: &Answer,
+        now: Instant,
+        dialect: Option<Dialect>,
+    ) -> Self {
         let refusal = refusal(answer, &lines);
         Self {
             lines,
             refusal,
             now,
+            dialect,
         }
     }
 
@@ -76,37 +103,109 @@ impl Report {
     }
 
     /// The line with the least left, and first of all the one that refused.
-    pub(crate) fn tightest(&self) -> Option<&Line> {
+    pub(crate) fn tightest(&self) -> Option<&Line<'c>> {
         self.lines
             .iter()
             .min_by_key(|line| (!line.refused, line.remaining))
     }
 }
 
-/// A policy that binds the request, by name.
-struct Entry<'a> {
-    place: (usize, usize),
-    contract: &'a str,
-    name: &'a str,
-    policy: &'a Policy,
-    status: Status,
+impl Line<'_> {
+    /// Whole seconds; `None` for periods that are not whole seconds.
+    pub(crate) const fn window(&self) -> Option<u64> {
+        if self.period_ns.is_multiple_of(SECOND) {
+            Some(self.period_ns / SECOND)
+        } else {
+            None
+        }
+    }
 }
 
-fn entries<'a, C: Clock>(limiter: &'a Limiter<C>, key: Key<'_>, now: Instant) -> Vec<Entry<'a>> {
+/// A policy that binds the request, by name.
+struct Entry<'c> {
+    place: (usize, usize),
+    contract: &'c str,
+    named: &'c NamedPolicy,
+    standing: Standing,
+}
+
+/// How a policy stands for the key.
+#[derive(Clone, Copy)]
+struct Standing {
+    remaining: u64,
+    /// Until all of the quota is back.
+    reset_after: Span,
+    /// Until there is a token where there is none.
+    next_token_after: Span,
+}
+
+impl From<Status> for Standing {
+    fn from(status: Status) -> Self {
+        let Status {
+            remaining,
+            reset_after,
+            next_token_after,
+            ..
+        } = status;
+        Self {
+            remaining,
+            reset_after,
+            next_token_after,
+        }
+    }
+}
+
+/// The one policy that binds the request, where the answer says how it stands.
+fn lone_entry<'c>(node: &'c Node, answer: &Answer) -> Option<(Entry<'c>, Option<Dialect>)> {
+    let Receipt::One(booking) = &answer.receipt else {
+        return None;
+    };
+    let contract = node.contracts().get(answer.contract?)?;
+    let [named] = contract.policies.as_slice() else {
+        return None;
+    };
+    // The answer does not say when there is a token again, nor how a policy stands that some keys are spared from.
+    let said = match answer.verdict {
+        Verdict::Allow | Verdict::Delay { .. } => answer.remaining > 0,
+        Verdict::Deny { .. } | Verdict::Never => answer.refused_by.is_some(),
+    };
+    if !said || named.policy.config().enforce_percent < 100 {
+        return None;
+    }
+    let entry = Entry {
+        place: (booking.contract, 0),
+        contract: &contract.id,
+        named,
+        standing: Standing {
+            remaining: answer.remaining,
+            reset_after: answer.reset_after,
+            next_token_after: Span::ZERO,
+        },
+    };
+    Some((entry, contract.headers))
+}
+
+fn entries<'c>(node: &'c Node, answer: &Answer, now: Instant) -> Vec<Entry<'c>> {
     let mut entries = Vec::new();
-    for (place, statuses) in limiter.node().status(key, now) {
-        let Some(contract) = limiter.node().contracts().get(place) else {
+    // What no contract answered was not charged by one either.
+    let bookings = answer
+        .contract
+        .map_or(&[][..], |_| answer.receipt.bookings());
+    for booking in bookings {
+        let Booking {
+            contract: place, ..
+        } = *booking;
+        let Some(contract) = node.contracts().get(place) else {
             continue;
         };
-        for (nth, (policy, status)) in contract.policies.iter().zip(statuses).enumerate() {
-            if policy.policy.config().enforce_percent > 0 {
-                let (contract, name, policy) = (&contract.id, &policy.name, &policy.policy);
+        let statuses = node.standing(booking, now);
+        for (nth, (named, status)) in contract.policies.iter().zip(statuses).enumerate() {
+            if named.policy.config().enforce_percent > 0 {
                 entries.push(Entry {
                     place: (place, nth),
-                    contract,
-                    name,
-                    policy,
-                    status,
+                    contract: &contract.id,
+                    named,
+                    standing: status.into(),
                 });
             }
         }
@@ -114,25 +213,29 @@ fn entries<'a, C: Clock>(limiter: &'a Limiter<C>, key: Key<'_>, now: Instant) ->
     entries
 }
 
-impl Entry<'_> {
+impl<'c> Entry<'c> {
     fn refused(&self, answer: &Answer) -> bool {
         let (contract, policy) = self.place;
         answer.refused_by == Some(RefusedBy::Policy { contract, policy })
     }
 
-    fn line(&self, all: &[Self], answer: &Answer) -> Line {
-        let namesakes = all.iter().filter(|other| other.name == self.name).count();
-        let label = match namesakes {
-            1 => printable(self.name),
-            _ => printable(&format!("{}/{}", self.contract, self.name)),
-        };
-        let config = self.policy.config();
-        let period = config.period.nanos();
+    /// The policy's name, with the contract's where two share it.
+    fn label(&self, all: &[Self]) -> Label<'c> {
+        let name = &self.named.name;
+        let namesakes = all.iter().filter(|other| other.named.name == *name);
+        match namesakes.count() {
+            1 => Label::short(name),
+            _ => Label::full(self.contract, name),
+        }
+    }
+
+    fn line(&self, label: Label<'c>, answer: &Answer) -> Line<'c> {
+        let config = self.named.policy.config();
         Line {
             label,
             quota: config.limit.min(INTEGER_MAX),
-            window: period.is_multiple_of(SECOND).then_some(period / SECOND),
-            remaining: self.status.remaining.min(INTEGER_MAX),
+            period_ns: config.period.nanos(),
+            remaining: self.standing.remaining.min(INTEGER_MAX),
             more_after: self.more_after(answer),
             refused: self.refused(answer),
         }
@@ -141,12 +244,11 @@ impl Entry<'_> {
     /// Until there is more: a token where nothing is left, enough for a request that this policy refused, and
     /// otherwise the whole quota.
     fn more_after(&self, answer: &Answer) -> Option<u64> {
-        let Status {
+        let Standing {
             remaining,
             reset_after,
             next_token_after,
-            ..
-        } = self.status;
+        } = self.standing;
         let after = match answer.verdict {
             Verdict::Deny { retry_after } if self.refused(answer) => retry_after,
             Verdict::Never if self.refused(answer) => return None,
@@ -160,7 +262,7 @@ impl Entry<'_> {
 }
 
 /// The refusal, which points no earlier than any line does.
-fn refusal(answer: &Answer, lines: &[Line]) -> Option<Refusal> {
+fn refusal(answer: &Answer, lines: &[Line<'_>]) -> Option<Refusal> {
     let retry_after = match answer.verdict {
         Verdict::Allow | Verdict::Delay { .. } => return None,
         Verdict::Never => return Some(Refusal::Never),
@@ -170,35 +272,20 @@ fn refusal(answer: &Answer, lines: &[Line]) -> Option<Refusal> {
         return Some(Refusal::Full(retry_after));
     }
     let latest = lines.iter().filter_map(|line| line.more_after).max();
-    Some(Refusal::Later(
-        latest
-            .map_or(retry_after, |latest| latest.max(retry_after))
-            .max(1),
-    ))
+    let latest = latest.map_or(retry_after, |latest| latest.max(retry_after));
+    Some(Refusal::Later(latest.max(1)))
 }
 
 /// Whole seconds, rounded up; `None` where that is beyond what a structured field can say.
 fn seconds(span: Span) -> Option<u64> {
-    u64::try_from(span.as_secs_ceil())
-        .ok()
-        .filter(|seconds| *seconds <= INTEGER_MAX)
+    // Most spans fit in 64 bits, whose division is many times quicker.
+    let seconds = match u64::try_from(span.as_nanos()) {
+        Ok(nanos) => nanos.div_ceil(SECOND),
+        Err(_) => u64::try_from(span.as_secs_ceil()).ok()?,
+    };
+    (seconds <= INTEGER_MAX).then_some(seconds)
 }
 
-/// A name in printable ASCII; every other byte becomes `%` and two digits.
-fn printable(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if matches!(byte, b' '..=b'~') {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            out.extend([byte >> 4, byte & 15].map(|digit| char::from(HEX[usize::from(digit)])));
-        }
-    }
-    out
-}
-
-const HEX: &[u8; 16] = b"0123456789ABCDEF";
 const SECOND: u64 = 1_000_000_000;
 /// The largest integer of a structured field.
 const INTEGER_MAX: u64 = 999_999_999_999_999;
@@ -210,16 +297,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_made_printable() {
-        assert_eq!(printable("per minute"), "per minute");
-        assert_eq!(printable("čas\n\u{7f}"), "%C4%8Das%0A%7F");
-        assert_eq!(printable("a\"b\\c"), "a\"b\\c");
-    }
-
-    #[test]
     fn seconds_round_up_and_have_an_end() {
         assert_eq!(seconds(Span::from_nanos(1)), Some(1));
         assert_eq!(seconds(Span::from_nanos(2_000_000_000)), Some(2));
+        assert_eq!(seconds(Span::from_nanos(1 << 64)), Some(18_446_744_074));
         assert_eq!(seconds(Span::from_nanos(u128::MAX)), None);
     }
 }

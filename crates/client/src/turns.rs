@@ -107,7 +107,7 @@ where
         };
         Answer {
             verdict,
-            receipt: Receipt::Nothing,
+            receipt: uncharged(self.answer.receipt.clone()),
             ..self.answer.clone()
         }
     }
@@ -131,6 +131,21 @@ where
     fn drop(&mut self) {
         self.limiter.settle(&self.answer.receipt, 0);
     }
+}
+
+/// The receipt of a request that was refused by the same contracts.
+#[cfg(feature = "tower")]
+fn uncharged(mut receipt: Receipt) -> Receipt {
+    match &mut receipt {
+        Receipt::Nothing => {}
+        Receipt::One(booking) => booking.receipt.charged = 0,
+        Receipt::Several(bookings) => {
+            for booking in bookings {
+                booking.receipt.charged = 0;
+            }
+        }
+    }
+    receipt
 }
 
 /// The step of splitmix64: 2^64 over the golden ratio, made odd.

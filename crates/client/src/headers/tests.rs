@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use http::header::RETRY_AFTER;
 use tollgate_contract::Contracts;
 use tollgate_limit::{Algorithm, Instant, OnLimit, Period, PolicyConfig};
 use tollgate_node::Key;
@@ -20,13 +21,12 @@ fn contracts(text: &str) -> Limiter<FakeClock> {
 }
 
 /// Spends `cost` and reports.
-fn report<'k>(limiter: &Limiter<FakeClock>, key: impl Into<Key<'k>>, cost: u64) -> Report {
-    let key = key.into();
-    Report::new(limiter, key, &limiter.check(key, cost))
+fn report<'k>(limiter: &Limiter<FakeClock>, key: impl Into<Key<'k>>, cost: u64) -> Report<'_> {
+    Report::new(limiter, &limiter.check(key.into(), cost))
 }
 
 #[track_caller]
-fn fields(report: &Report, dialect: Dialect, expected: &[(&str, &str)]) {
+fn fields(report: &Report<'_>, dialect: Dialect, expected: &[(&str, &str)]) {
     let headers = report.headers(dialect);
     let mut found: Vec<_> = headers
         .iter()
