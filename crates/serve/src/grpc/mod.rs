@@ -1,27 +1,203 @@
-//! The gRPC services, as one tower-like function for the HTTP door's HTTP/2 connections.
+//! The gRPC services, as one function for the HTTP door's HTTP/2 connections.
+//!
+//! Calls with one message each way are answered by hand: a frame, a message, a decision, a frame, trailers. What streams
+//! is left to tonic. Deliberately absent: compressed messages, and gRPC in the guise of HTTP/1.1 or of JSON.
 
+mod body;
+mod frame;
+mod method;
+mod services;
+mod status;
+mod timeout;
+
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::combinators::UnsyncBoxBody;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method as Verb, Request, Response, StatusCode, Version};
+use tokio::time::timeout;
 
+use crate::access;
+use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared};
 
-/// The body of any answer.
-pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
+pub use body::Body;
+use method::Method;
+use services::Service;
+pub(crate) use status::{Code, Status};
+
+/// An error of any kind, as bodies have it.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Whether a request is for a gRPC service.
 pub fn is_for<B>(request: &Request<B>) -> bool {
-    let kind = request.headers().get(http::header::CONTENT_TYPE);
-    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
+    kind(request.headers()).is_some_and(|kind| kind.starts_with(GRPC.as_bytes()))
 }
 
 /// Answers one call.
 pub async fn answer<B>(request: Request<B>, peer: Peer, shared: Arc<Shared>) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError> + Send + 'static,
 {
-    drop((request, peer, shared));
-    Response::new(Body::default())
+    if !is_protobuf(kind(request.headers()).unwrap_or_default()) {
+        let mut response = Response::new(Body::EMPTY);
+        *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return refused(&shared, response, Code::Unimplemented);
+    }
+    let outcome = match Method::of(request.uri().path()) {
+        Some(method) => unary(method, request, &peer, &shared).await,
+        None => match Service::of(request.uri().path()) {
+            Some(service) => match admitted(service, &request, &peer, &shared) {
+                Ok(()) => {
+                    let response = services::answer(service, request, shared).await;
+                    return response.map(Body::stream);
+                }
+                Err(status) => Err(status),
+            },
+            None => Err(Status::new(
+                Code::Unimplemented,
+                "there is no such method here",
+            )),
+        },
+    };
+    match outcome {
+        Ok(framed) => spoken(Body::message(framed)),
+        Err(status) => {
+            let mut response = spoken(Body::EMPTY);
+            status.put(response.headers_mut());
+            refused(&shared, response, status.code())
+        }
+    }
+}
+
+/// Answers a call with one message each way: its message in its frame.
+async fn unary<B>(
+    method: Method,
+    request: Request<B>,
+    peer: &Peer,
+    shared: &Shared,
+) -> Result<Bytes, Status>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+{
+    check_head(&request)?;
+    check_access(request.headers(), peer, shared)?;
+    let limits = &shared.settings.limits;
+    let patience = timeout::of(request.headers()).map_or(limits.slow, |told| told.min(limits.slow));
+    if patience.is_zero() {
+        return Err(late());
+    }
+    let body = pin!(request.into_body());
+    let mut reading = pin!(frame::read(body, limits.body_bytes_max));
+    // Most calls are here whole when they are looked at: those neither wait nor need a place among those who do.
+    let first = std::future::poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await;
+    let message = match first {
+        Poll::Ready(message) => message?,
+        Poll::Pending => {
+            let _ticket = shared.enter().ok_or_else(overloaded)?;
+            timeout(patience, reading).await.map_err(|_| late())??
+        }
+    };
+    method.answer(message, peer, shared)
+}
+
+/// Whether a call to one of tonic's services may go on. Health is for everybody: those who probe it have no secrets.
+fn admitted<B>(
+    service: Service,
+    request: &Request<B>,
+    peer: &Peer,
+    shared: &Shared,
+) -> Result<(), Status> {
+    check_head(request)?;
+    match service {
+        Service::Health => Ok(()),
+        Service::Reflection => check_access(request.headers(), peer, shared),
+    }
+}
+
+fn check_head<B>(request: &Request<B>) -> Result<(), Status> {
+    if request.method() == Verb::POST && request.version() == Version::HTTP_2 {
+        return Ok(());
+    }
+    let what = "a call is a POST over HTTP/2";
+    Err(Status::new(Code::Unimplemented, what))
+}
+
+fn check_access(headers: &HeaderMap, peer: &Peer, shared: &Shared) -> Result<(), Status> {
+    let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    if access::allows(&shared.settings, peer, shown) {
+        return Ok(());
+    }
+    let what = "a bearer token is needed";
+    Err(Status::new(Code::Unauthenticated, what))
+}
+
+/// Counts what went wrong, where somebody should know.
+fn refused(shared: &Shared, response: Response<Body>, code: Code) -> Response<Body> {
+    let event = match code {
+        Code::InvalidArgument | Code::OutOfRange | Code::Unimplemented | Code::Internal => {
+            Event::Malformed(Door::Grpc)
+        }
+        Code::DeadlineExceeded => Event::TimedOut(Door::Grpc),
+        Code::ResourceExhausted | Code::Unavailable => Event::Shed(Door::Grpc),
+        Code::Unauthenticated => Event::Unauthorized(Door::Grpc),
+    };
+    shared.engine.meter().count(event);
+    response
+}
+
+fn spoken(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let kind = HeaderValue::from_static(GRPC);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+fn kind(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes)
+}
+
+/// Whether a type that begins as gRPC's does is one whose messages are protobuf: not that of gRPC-Web, nor of JSON.
+fn is_protobuf(kind: &[u8]) -> bool {
+    let rest = kind.strip_prefix(GRPC.as_bytes()).unwrap_or(b"-");
+    let rest = rest.strip_prefix(b"+proto").unwrap_or(rest);
+    rest.first().is_none_or(|byte| matches!(byte, b';' | b' '))
+}
+
+fn late() -> Status {
+    Status::new(Code::DeadlineExceeded, "the call did not arrive in time")
+}
+
+fn overloaded() -> Status {
+    let what = "too many calls are under way";
+    Status::new(Code::Unavailable, what)
+}
+
+const GRPC: &str = "application/grpc";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_protobuf_is_spoken() {
+        for kind in [
+            "application/grpc",
+            "application/grpc+proto",
+            "application/grpc;charset=utf-8",
+        ] {
+            assert!(is_protobuf(kind.as_bytes()), "{kind}");
+        }
+        for kind in [
+            "application/grpc+json",
+            "application/grpc-web",
+            "application/grpc-web+proto",
+            "",
+        ] {
+            assert!(!is_protobuf(kind.as_bytes()), "{kind}");
+        }
+    }
 }

@@ -1,0 +1,80 @@
+//! The body of an answer: one message and its trailers, nothing, or what a service of tonic streams.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+
+use super::status;
+
+/// The body of an answer.
+pub struct Body(Kind);
+
+enum Kind {
+    /// A message in its frame, then the trailers.
+    Message(Bytes),
+    /// The trailers of a call that went well.
+    Trailers,
+    /// Nothing, or nothing more.
+    Empty,
+    /// Whatever comes.
+    Stream(tonic::body::Body),
+}
+
+impl Body {
+    /// No body: the head said it all.
+    pub(super) const EMPTY: Self = Self(Kind::Empty);
+
+    /// One message in its frame, and the trailers of a call that went well.
+    pub(super) const fn message(framed: Bytes) -> Self {
+        Self(Kind::Message(framed))
+    }
+
+    /// What a service of tonic answers.
+    pub(super) const fn stream(body: tonic::body::Body) -> Self {
+        Self(Kind::Stream(body))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let kind = &mut self.get_mut().0;
+        if let Kind::Stream(body) = kind {
+            // A service of tonic says in its trailers what went wrong; a broken stream just ends.
+            let frame = Pin::new(body).poll_frame(context);
+            return frame.map(|frame| frame.and_then(Result::ok).map(Ok));
+        }
+        Poll::Ready(match std::mem::replace(kind, Kind::Empty) {
+            Kind::Message(framed) => {
+                *kind = Kind::Trailers;
+                Some(Ok(Frame::data(framed)))
+            }
+            Kind::Trailers => Some(Ok(Frame::trailers(status::ok()))),
+            Kind::Empty | Kind::Stream(_) => None,
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Message(_) | Kind::Trailers => false,
+            Kind::Empty => true,
+            Kind::Stream(body) => body.is_end_stream(),
+        }
+    }
+
+    /// Nothing is promised of a message, as a `content-length` would only cost bytes.
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Empty => SizeHint::with_exact(0),
+            Kind::Message(_) | Kind::Trailers | Kind::Stream(_) => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! How a call ended: a code, and words for people.
+//!
+//! Not here: what HTTP says of a request that is no call at all.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+/// Why a call has no message for an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Status {
+    code: Code,
+    message: Cow<'static, str>,
+}
+
+/// The codes of gRPC that are used here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    InvalidArgument = 3,
+    DeadlineExceeded = 4,
+    ResourceExhausted = 8,
+    OutOfRange = 11,
+    Unimplemented = 12,
+    Internal = 13,
+    Unavailable = 14,
+    Unauthenticated = 16,
+}
+
+impl Code {
+    const fn digits(self) -> &'static str {
+        match self {
+            Self::InvalidArgument => "3",
+            Self::DeadlineExceeded => "4",
+            Self::ResourceExhausted => "8",
+            Self::OutOfRange => "11",
+            Self::Unimplemented => "12",
+            Self::Internal => "13",
+            Self::Unavailable => "14",
+            Self::Unauthenticated => "16",
+        }
+    }
+}
+
+impl Status {
+    pub(crate) fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+
+    pub(crate) const fn code(&self) -> Code {
+        self.code
+    }
+
+    /// Adds the two fields that say it.
+    pub(crate) fn put(&self, into: &mut HeaderMap) {
+        into.insert(GRPC_STATUS, HeaderValue::from_static(self.code.digits()));
+        // What is encoded is printable, so that it is a value.
+        if let Ok(message) = HeaderValue::try_from(encoded(&self.message)) {
+            into.insert(GRPC_MESSAGE, message);
+        }
+    }
+}
+
+/// The trailers of a call that went well.
+pub(super) fn ok() -> HeaderMap {
+    let mut trailers = HeaderMap::with_capacity(1);
+    trailers.insert(GRPC_STATUS, HeaderValue::from_static("0"));
+    trailers
+}
+
+/// A message as the protocol writes it: bytes that are not printable, and the percent sign, as `%` and two digits.
+fn encoded(message: &str) -> String {
+    let mut out = String::with_capacity(message.len());
+    for byte in message.bytes().take(MESSAGE_BYTES_MAX) {
+        match byte {
+            b' '..=b'~' if byte != b'%' => out.push(char::from(byte)),
+            _ => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}
+
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+/// The most bytes of a message that are told.
+const MESSAGE_BYTES_MAX: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_percent_encoded() {
+        assert_eq!(encoded("plain text"), "plain text");
+        assert_eq!(encoded("100% ä\n"), "100%25 %C3%A4%0A");
+    }
+
+    #[test]
+    fn a_status_is_two_fields() {
+        let mut fields = HeaderMap::new();
+        Status::new(Code::Unavailable, "later").put(&mut fields);
+        assert_eq!(fields["grpc-status"], "14");
+        assert_eq!(fields["grpc-message"], "later");
+    }
+}

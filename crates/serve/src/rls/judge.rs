@@ -1,0 +1,250 @@
+//! One descriptor after the other: which rule judges it, and what that says.
+
+use smallvec::SmallVec;
+use tollgate_contract::envoy::EnvoyRule;
+use tollgate_limit::{Algorithm, Cost, Period, PolicyConfig};
+use tollgate_node::{Answer, Key, RefusedBy};
+use tollgate_wire::rls::{
+    Code, DescriptorStatus, RateLimit, RateLimitDescriptor, RateLimitOverride, RateLimitRequest,
+    Unit,
+};
+
+use super::{RlsError, status};
+use crate::engine::{Ask, Scope, Turn};
+
+/// The entries of a descriptor, as contracts see them.
+pub(super) type Entries<'a> = SmallVec<[(&'a str, &'a str); 4]>;
+
+/// The same, borrowed.
+pub(super) type Pairs<'a> = &'a [(&'a str, &'a str)];
+
+/// Whether what is judged is also counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Count {
+    /// What is admitted, as always.
+    Judged,
+    /// Nothing.
+    Not,
+    /// Everything, whatever the limits say.
+    Unjudged,
+}
+
+/// A whole request, while it is judged.
+pub(super) struct Request<'a> {
+    pub(super) turn: &'a Turn<'a>,
+    request: &'a RateLimitRequest,
+    entries: &'a [Pairs<'a>],
+    /// The imported rule of each descriptor; empty where nothing was imported.
+    rules: SmallVec<[Option<EnvoyRule<'a>>; 2]>,
+    count: Count,
+}
+
+/// What a descriptor is told.
+pub(super) struct Judged<'a> {
+    pub(super) status: DescriptorStatus,
+    /// Whether its rule is in quota mode.
+    pub(super) is_quota: bool,
+    /// What the contracts answered, where they were asked.
+    pub(super) answer: Option<(Ask<'a>, Answer)>,
+}
+
+impl Judged<'_> {
+    pub(super) fn is_over(&self) -> bool {
+        self.status.code == i32::from(Code::OverLimit)
+    }
+
+    /// Says only that the descriptor passes.
+    fn passes(limit_remaining: u32) -> Self {
+        Self {
+            status: DescriptorStatus {
+                code: Code::Ok.into(),
+                limit_remaining,
+                ..DescriptorStatus::default()
+            },
+            is_quota: false,
+            answer: None,
+        }
+    }
+}
+
+impl<'a> Request<'a> {
+    pub(super) fn new(
+        turn: &'a Turn<'a>,
+        request: &'a RateLimitRequest,
+        entries: &'a [Pairs<'a>],
+        count: Count,
+    ) -> Self {
+        let domains = turn.node().contracts().envoy();
+        let rules = domains.map_or_else(SmallVec::new, |domains| {
+            let domain = domains.get(&request.domain);
+            let own = |(entries, descriptor): (&Pairs<'a>, &RateLimitDescriptor)| {
+                // A limit of its own stands for the rule, which then replaces nothing either.
+                let rule = domain.filter(|_| descriptor.limit.is_none());
+                rule.and_then(|domain| domain.rule_for(entries))
+            };
+            entries.iter().zip(&request.descriptors).map(own).collect()
+        });
+        Self {
+            turn,
+            request,
+            entries,
+            rules,
+            count,
+        }
+    }
+
+    /// Judges each descriptor, in order.
+    pub(super) fn judge(&self) -> Result<SmallVec<[Judged<'a>; 2]>, RlsError> {
+        let descriptors = self.request.descriptors.iter().zip(self.entries);
+        let judged = descriptors.enumerate().map(|(at, (descriptor, &entries))| {
+            let rule = self.rules.get(at).copied().flatten();
+            match (descriptor.limit, rule) {
+                (Some(limit), _) => self.by_own_limit(descriptor, entries, limit),
+                (None, Some(rule)) if rule.is_unlimited() => Ok(Judged::passes(UNLIMITED)),
+                (None, Some(rule)) if self.is_replaced(rule) => Ok(Judged::passes(0)),
+                (None, rule) => self.by_contracts(descriptor, entries, rule),
+            }
+        });
+        judged.collect()
+    }
+
+    /// Whether the rule of another descriptor takes the place of this one.
+    fn is_replaced(&self, rule: EnvoyRule<'_>) -> bool {
+        let Some(name) = rule.name() else {
+            return false;
+        };
+        let mut rules = self.rules.iter().flatten();
+        rules.any(|other| other.replaces().iter().any(|replaced| replaced == name))
+    }
+
+    fn by_contracts(
+        &self,
+        descriptor: &RateLimitDescriptor,
+        entries: Pairs<'a>,
+        rule: Option<EnvoyRule<'a>>,
+    ) -> Result<Judged<'a>, RlsError> {
+        let ask = self.ask(descriptor, entries)?;
+        let answer = self.asked(&ask, descriptor)?;
+        if answer.refused_by == Some(RefusedBy::FullTable) {
+            return Err(RlsError::Full);
+        }
+        let passes = self.passes(descriptor, ask.cost, &answer);
+        Ok(Judged {
+            status: status::of(self.turn, &ask, &answer, (rule, passes)),
+            is_quota: rule.is_some_and(|rule| rule.is_quota()),
+            answer: Some((ask, answer)),
+        })
+    }
+
+    /// Charges or gives back, where that is what is wanted; and what the contracts say then.
+    fn asked(&self, ask: &Ask<'_>, descriptor: &RateLimitDescriptor) -> Result<Answer, RlsError> {
+        let turn = self.turn;
+        match self.count {
+            Count::Not => {}
+            _ if descriptor.is_negative_hits => turn.refund(ask).map_err(RlsError::Engine)?,
+            Count::Unjudged => {
+                if !turn.charge(ask).map_err(RlsError::Engine)? {
+                    return Err(RlsError::Full);
+                }
+            }
+            Count::Judged => return turn.check(ask).map_err(RlsError::Engine),
+        }
+        let peek = Ask {
+            cost: Cost::PEEK,
+            ..*ask
+        };
+        turn.check(&peek).map_err(RlsError::Engine)
+    }
+
+    /// What is given back, or counted whatever the limits say, is refused by nobody.
+    fn passes(&self, descriptor: &RateLimitDescriptor, cost: Cost, answer: &Answer) -> bool {
+        match self.count {
+            _ if descriptor.is_negative_hits => true,
+            Count::Unjudged => true,
+            Count::Judged => answer.is_allowed(),
+            // A peek asks for one; more must be left for more.
+            Count::Not => {
+                let is_enough = cost.tokens() <= answer.remaining.max(1);
+                answer.is_allowed() && (is_enough || answer.contract.is_none() || answer.shadowed)
+            }
+        }
+    }
+
+    /// Judges by a limit that the request brought along, in windows as those of an imported rule.
+    fn by_own_limit(
+        &self,
+        descriptor: &RateLimitDescriptor,
+        entries: Pairs<'a>,
+        limit: RateLimitOverride,
+    ) -> Result<Judged<'a>, RlsError> {
+        let unit = Unit::try_from(limit.unit).map_err(|_| RlsError::UnknownUnit)?;
+        let seconds = status::seconds(unit).ok_or(RlsError::UnknownUnit)?;
+        let period = Period::from_nanos(seconds * 1_000_000_000);
+        let mut ask = self.ask(descriptor, entries)?;
+        let current_limit = RateLimit {
+            requests_per_unit: limit.requests_per_unit,
+            unit: limit.unit,
+            name: String::new(),
+        };
+        let mut status = DescriptorStatus {
+            code: Code::Ok.into(),
+            current_limit: Some(current_limit),
+            duration_until_reset: Some(status::until_window_ends(&period, self.turn.now())),
+            ..DescriptorStatus::default()
+        };
+        let passes;
+        if limit.requests_per_unit == 0 {
+            passes = descriptor.is_negative_hits || ask.cost == Cost::PEEK;
+        } else {
+            let limit = u64::from(limit.requests_per_unit);
+            let mut config = PolicyConfig::new(Algorithm::FixedWindow, limit, period);
+            config.count_refused = true;
+            // Without a way to give back here, what should be is left as it is.
+            if descriptor.is_negative_hits || self.count == Count::Not {
+                ask.cost = Cost::PEEK;
+            }
+            let space = format!("rls {seconds} {}", self.request.domain);
+            let answer = self.turn.check_described(&space, &ask, &config);
+            let answer = answer.map_err(RlsError::Engine)?;
+            if answer.refused_by == Some(RefusedBy::FullTable) {
+                return Err(RlsError::Full);
+            }
+            passes = self.passes(descriptor, ask.cost, &answer);
+            status.limit_remaining = status::count(answer.remaining);
+        }
+        if !passes {
+            status.code = Code::OverLimit.into();
+            status.limit_remaining = 0;
+        }
+        Ok(Judged {
+            status,
+            is_quota: false,
+            answer: None,
+        })
+    }
+
+    fn ask(
+        &self,
+        descriptor: &RateLimitDescriptor,
+        entries: Pairs<'a>,
+    ) -> Result<Ask<'a>, RlsError> {
+        let whole = u64::from(self.request.hits_addend.max(1));
+        let cost = Cost::new(descriptor.hits_addend.unwrap_or(whole));
+        Ok(Ask {
+            scope: Scope::Domain(&self.request.domain),
+            ..Ask::new(
+                Key::Entries(entries),
+                cost.map_err(|_| RlsError::CostTooLarge)?,
+            )
+        })
+    }
+}
+
+/// The entries of a descriptor, as contracts see them.
+pub(super) fn entries(descriptor: &RateLimitDescriptor) -> Entries<'_> {
+    let entries = descriptor.entries.iter();
+    entries.map(|entry| (&*entry.key, &*entry.value)).collect()
+}
+
+/// What is left of a rule without a limit.
+const UNLIMITED: u32 = u32::MAX;

@@ -1,0 +1,155 @@
+//! What Envoy is told of the policy that judged a descriptor: of those that did, the one that refused or has the least
+//! left.
+//!
+//! A policy's period need not be one of Envoy's units. Then its limit is told with the unit unknown: Envoy leaves the
+//! window out of its header fields and says the rest.
+
+use tollgate_contract::NamedPolicy;
+use tollgate_contract::envoy::EnvoyRule;
+use tollgate_limit::{Algorithm, Instant, Period, Span};
+use tollgate_node::{Answer, Receipt, RefusedBy};
+use tollgate_wire::google::Duration;
+use tollgate_wire::rls::{Code, DescriptorStatus, RateLimit, Unit};
+
+use crate::engine::{Ask, Turn};
+
+/// The status of a descriptor that contracts judged.
+pub(super) fn of(
+    turn: &Turn<'_>,
+    ask: &Ask<'_>,
+    answer: &Answer,
+    (rule, passes): (Option<EnvoyRule<'_>>, bool),
+) -> DescriptorStatus {
+    let code = if passes { Code::Ok } else { Code::OverLimit };
+    let Some((policy, remaining, reset_after)) = judge(turn, ask, answer) else {
+        return DescriptorStatus {
+            code: code.into(),
+            ..DescriptorStatus::default()
+        };
+    };
+    let name = match rule {
+        Some(rule) => rule.name().unwrap_or_default(),
+        None => &policy.name,
+    };
+    let config = policy.policy.config();
+    let current_limit = RateLimit {
+        requests_per_unit: count(config.limit),
+        unit: unit(&config.period).into(),
+        name: name.to_owned(),
+    };
+    let aligned = config.algorithm == Algorithm::FixedWindow && config.offset_ns == 0;
+    let reset = match &config.period {
+        // Also where nothing was counted yet: the window ends when it ends.
+        period @ Period::Fixed(_) if aligned => until_window_ends(period, turn.now()),
+        _ => whole_seconds(reset_after),
+    };
+    DescriptorStatus {
+        code: code.into(),
+        current_limit: Some(current_limit),
+        limit_remaining: if passes { count(remaining) } else { 0 },
+        duration_until_reset: Some(reset),
+        quota: None,
+    }
+}
+
+/// The policy to tell of, what it has left, and when it is as if nothing had been taken.
+fn judge<'t>(
+    turn: &'t Turn<'_>,
+    ask: &Ask<'_>,
+    answer: &Answer,
+) -> Option<(&'t NamedPolicy, u64, Span)> {
+    let contract = turn.node().contracts().get(answer.contract?)?;
+    if let (Receipt::One(_), [policy]) = (&answer.receipt, &*contract.policies) {
+        return Some((policy, answer.remaining, answer.reset_after));
+    }
+    let standings = turn.standings(ask.key);
+    let refuser = turn.refuser(answer).map(|(_, policy)| policy);
+    let is_refuser = |policy: &NamedPolicy| {
+        answer
+            .refused_by
+            .is_some_and(|by| by != RefusedBy::FullTable)
+            && refuser.is_some_and(|refuser| std::ptr::eq(refuser, policy))
+    };
+    let told = standings.into_iter().min_by_key(|standing| {
+        let is_enforced = standing.policy.policy.config().enforce_percent > 0;
+        let is_refuser = is_refuser(standing.policy);
+        (!is_refuser, !is_enforced, standing.status.remaining)
+    })?;
+    Some((told.policy, told.status.remaining, told.status.reset_after))
+}
+
+/// Seconds of a unit, with months and years as the reference server has them.
+pub(super) const fn seconds(unit: Unit) -> Option<u64> {
+    Some(match unit {
+        Unit::Unknown => return None,
+        Unit::Second => 1,
+        Unit::Minute => 60,
+        Unit::Hour => 3_600,
+        Unit::Day => 86_400,
+        Unit::Week => 7 * 86_400,
+        Unit::Month => 30 * 86_400,
+        Unit::Year => 365 * 86_400,
+    })
+}
+
+/// The unit that a period is; calendar units are theirs, whatever their length.
+fn unit(period: &Period) -> Unit {
+    let nanos = period.nanos();
+    let is = |unit: &Unit| seconds(*unit).is_some_and(|secs| secs * 1_000_000_000 == nanos);
+    UNITS.into_iter().find(is).unwrap_or(Unit::Unknown)
+}
+
+/// Whole seconds until the window of the epoch that holds `now` ends.
+pub(super) fn until_window_ends(period: &Period, now: Instant) -> Duration {
+    let period = period.nanos().max(1);
+    whole_seconds(Span::from_nanos(u128::from(
+        period - now.as_nanos() % period,
+    )))
+}
+
+/// Rounded up: Envoy drops what is less than a second, and nobody should come a moment early.
+fn whole_seconds(span: Span) -> Duration {
+    Duration {
+        seconds: i64::try_from(span.as_secs_ceil()).unwrap_or(i64::MAX),
+        nanos: 0,
+    }
+}
+
+/// A count as the messages have it: what is too large for them is the largest they can say.
+pub(super) fn count(tokens: u64) -> u32 {
+    u32::try_from(tokens).unwrap_or(u32::MAX)
+}
+
+const UNITS: [Unit; 7] = [
+    Unit::Second,
+    Unit::Minute,
+    Unit::Hour,
+    Unit::Day,
+    Unit::Week,
+    Unit::Month,
+    Unit::Year,
+];
+
+#[cfg(test)]
+mod tests {
+    use tollgate_limit::Calendar;
+
+    use super::*;
+
+    #[test]
+    fn periods_are_units_or_unknown() {
+        assert_eq!(unit(&Period::SECOND), Unit::Second);
+        assert_eq!(unit(&Period::HOUR), Unit::Hour);
+        assert_eq!(unit(&Period::Calendar(Calendar::MONTH)), Unit::Month);
+        assert_eq!(unit(&Period::from_nanos(10_000_000_000)), Unit::Unknown);
+    }
+
+    #[test]
+    fn a_reset_is_told_in_whole_seconds_and_never_too_early() {
+        let at = |nanos| until_window_ends(&Period::MINUTE, Instant::from_nanos(nanos)).seconds;
+        assert_eq!(at(0), 60);
+        assert_eq!(at(1), 60);
+        assert_eq!(at(1_000_000_000), 59);
+        assert_eq!(at(59_999_999_999), 1);
+    }
+}
