@@ -3,6 +3,8 @@
 //! One reply serves all requests of a connection, so that its buffers are allocated once. Not here: what is asked
 //! (`asked`), and the bytes around an answer (`lean`, `full`).
 
+use std::time::Duration;
+
 use http::StatusCode;
 use tollgate_wire::problem::{self, Problem};
 use tollgate_wire::v1;
@@ -14,6 +16,7 @@ pub(crate) struct Reply {
     /// Header fields, each with its line end.
     lines: Vec<u8>,
     body: Vec<u8>,
+    hold: Duration,
 }
 
 impl Reply {
@@ -24,6 +27,7 @@ impl Reply {
             kind: "",
             lines: Vec::new(),
             body: Vec::new(),
+            hold: Duration::ZERO,
         }
     }
 
@@ -31,6 +35,7 @@ impl Reply {
     pub(crate) fn clear(&mut self) {
         self.status = StatusCode::OK;
         self.kind = "";
+        self.hold = Duration::ZERO;
         self.lines.clear();
         self.body.clear();
         self.body.shrink_to(BODY_KEPT_MAX);
@@ -54,6 +59,16 @@ impl Reply {
     /// The body.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
+    }
+
+    /// How long to wait before the answer is sent.
+    pub(crate) const fn hold(&self) -> Duration {
+        self.hold
+    }
+
+    /// Holds the answer back for a while.
+    pub(crate) const fn set_hold(&mut self, hold: Duration) {
+        self.hold = hold;
     }
 
     /// Sets the status.

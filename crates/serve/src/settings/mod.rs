@@ -12,6 +12,7 @@ use std::time::Duration;
 use tollgate_client::{ClientAddress, Dialect};
 use tollgate_node::NodeConfig;
 
+pub use crate::auth::{AuthSettings, EntrySource};
 pub use crate::logs::{LogFormat, LogSettings};
 pub use crate::traces::{TraceProtocol, TraceSettings};
 pub use token::Token;
@@ -33,6 +34,8 @@ pub struct Settings {
     pub dialect: Dialect,
     /// How the address of a client behind proxies is told.
     pub client_address: ClientAddress,
+    /// How requests that proxies ask about become keys.
+    pub auth: AuthSettings,
     /// How much strangers may send and hold.
     pub limits: Limits,
     /// How much memory counting may take.
@@ -207,6 +210,7 @@ impl Default for Settings {
             tokens: Vec::new(),
             dialect: Dialect::default(),
             client_address: ClientAddress::default(),
+            auth: AuthSettings::default(),
             limits: Limits::default(),
             node: NodeConfig::default(),
             flush_every: Duration::from_secs(1),
