@@ -13,6 +13,7 @@ mod ids;
 mod key;
 mod node;
 
+pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, Receipt, RefusedBy};
 pub use ids::IdError;
 pub use key::Key;

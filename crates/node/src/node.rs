@@ -261,6 +261,11 @@ impl Node {
             .sum()
     }
 
+    /// The bytes that the cells may take, to be shared with whoever keeps some beside the node.
+    pub const fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
     pub(crate) const fn ids(&self) -> &Ids {
         &self.ids
     }
