@@ -3,6 +3,8 @@
 //! The model is the textbook's: one theoretical arrival time per key, in so many parts of a nanosecond that every
 //! interval is a whole number of them. It shares nothing with the code it judges.
 
+#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+
 use std::sync::Arc;
 
 use proptest::collection::vec;

@@ -1,20 +1,95 @@
 //! Decisions by policies that requests describe themselves.
+//!
+//! Not here: what protocols say of them (`throttle`, `rls`), nor the keys and their states (`tollgate_node::Adhoc`).
 
-use tollgate_limit::PolicyConfig;
-use tollgate_node::Answer;
+use tollgate_limit::{Decision, PolicyConfig, Span, Verdict};
+use tollgate_node::{AdhocAsk, AdhocError, Answer, Receipt, RefusedBy, Space};
 
-use super::{Ask, EngineError, Turn};
+use super::{Ask, EngineError, Scope, Turn};
+use crate::meter::{Decided, Judgement};
 
 impl Turn<'_> {
     /// Decides one request by a policy that the request itself describes, for a key in a space of the protocol's own.
     ///
-    /// A key keeps its state when it comes with another policy, as far as that makes sense.
+    /// A key keeps its state when it comes with another policy, as far as that policy's `inherit` says. A domain sets its
+    /// keys apart from those of others. There are no receipts, and operation ids are not looked at; a refusal names no
+    /// contract.
     pub fn check_described(
         &self,
-        _space: &str,
-        _ask: &Ask<'_>,
-        _policy: &PolicyConfig,
+        space: &str,
+        ask: &Ask<'_>,
+        policy: &PolicyConfig,
     ) -> Result<Answer, EngineError> {
-        Err(EngineError::TooManyPolicies)
+        match self.describe(Space::named(space), ask, policy) {
+            Ok(decision) => Ok(answer(&decision)),
+            Err(AdhocError::Full) => Ok(full()),
+            Err(AdhocError::Policy(error)) => Err(EngineError::Policy(error)),
+        }
+    }
+
+    /// The decision alone, for protocols that say no more.
+    #[inline]
+    pub(crate) fn describe(
+        &self,
+        space: Space,
+        ask: &Ask<'_>,
+        policy: &PolicyConfig,
+    ) -> Result<Decision, AdhocError> {
+        let within = match ask.scope {
+            Scope::All | Scope::Contract(_) => None,
+            Scope::Domain(domain) => Some(domain),
+        };
+        let adhoc = &self.engine.adhoc;
+        let asked = AdhocAsk {
+            print: adhoc.print(space, within, ask.key),
+            cost: ask.cost,
+            policy,
+        };
+        let decision = adhoc.check(&asked, self.now);
+        let judgement = match &decision {
+            Ok(decision) => Judgement::of(decision.verdict, false),
+            Err(AdhocError::Full) => Judgement::Denied,
+            Err(AdhocError::Policy(_)) => Judgement::Failed,
+        };
+        self.engine.meter().decided(&Decided {
+            door: self.door,
+            key: ask.key,
+            judgement,
+            contract: None,
+            now: self.now,
+        });
+        decision
     }
 }
+
+fn answer(decision: &Decision) -> Answer {
+    Answer {
+        verdict: decision.verdict,
+        refused_by: None,
+        contract: None,
+        limit: decision.limit,
+        remaining: decision.remaining,
+        reset_after: decision.reset_after,
+        shadowed: false,
+        receipt: Receipt::Nothing,
+    }
+}
+
+/// What a key hears that finds no room.
+fn full() -> Answer {
+    Answer {
+        verdict: Verdict::Deny {
+            retry_after: RETRY_WHEN_FULL,
+        },
+        refused_by: Some(RefusedBy::FullTable),
+        contract: None,
+        limit: 0,
+        remaining: 0,
+        reset_after: Span::ZERO,
+        shadowed: false,
+        receipt: Receipt::Nothing,
+    }
+}
+
+/// Nobody knows when there will be room; as long as contracts say.
+pub(crate) const RETRY_WHEN_FULL: Span = Span::from_nanos(1_000_000_000);

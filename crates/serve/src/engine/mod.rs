@@ -14,17 +14,20 @@ use arc_swap::ArcSwap;
 use tollgate_client::{Clock, SystemClock};
 use tollgate_contract::Contracts;
 use tollgate_limit::Instant;
-use tollgate_node::{Node, NodeConfig};
+use tollgate_node::{Adhoc, Node, NodeConfig};
 use tollgate_table::Seed;
 
 use crate::meter::Meter;
 
+pub(crate) use described::RETRY_WHEN_FULL;
 pub use seal::{Seal, SealError};
 pub use turn::{Ask, EngineError, Scope, Standing, Turn};
 
 /// What every listener asks.
 pub struct Engine {
     node: ArcSwap<Node>,
+    /// Keys of policies that requests describe; contracts come and go without them.
+    adhoc: Adhoc,
     clock: SystemClock,
     seal: Seal,
     meter: Meter,
@@ -34,8 +37,10 @@ impl Engine {
     /// An engine that decides by these contracts.
     pub fn new(contracts: Contracts, config: NodeConfig, secrets: &Secrets) -> Self {
         let node = Node::new(contracts, config, secrets.table.clone());
+        let budget = Arc::clone(node.budget());
         Self {
             node: ArcSwap::from_pointee(node),
+            adhoc: Adhoc::new(config, secrets.table.clone(), budget),
             clock: SystemClock::new(),
             seal: Seal::new(&secrets.receipts),
             meter: Meter::new(),
@@ -55,6 +60,11 @@ impl Engine {
     /// The node as it is now, for whoever needs it longer than for a turn.
     pub fn node(&self) -> Arc<Node> {
         self.node.load_full()
+    }
+
+    /// Keys of policies that requests describe.
+    pub const fn adhoc(&self) -> &Adhoc {
+        &self.adhoc
     }
 
     /// What happened so far.

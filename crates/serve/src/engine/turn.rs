@@ -84,7 +84,7 @@ pub struct Turn<'e> {
     pub(super) engine: &'e Engine,
     pub(super) node: Guard<Arc<Node>>,
     pub(super) now: Instant,
-    door: Door,
+    pub(super) door: Door,
 }
 
 impl<'e> Turn<'e> {
