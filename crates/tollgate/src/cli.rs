@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::lab::options::LabCommand;
+use crate::serve::options::ServeOptions;
 
 /// Decides, for any key, whether a request may pass, must wait, or is refused.
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, about, after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct Cli {
-    /// What to do; without one, this help.
+    /// What to do; without one, `serve` with everything as it comes.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -20,6 +21,8 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Serve: answer requests over HTTP, gRPC and RESP until told to stop
+    Serve(Box<ServeOptions>),
     /// Run contracts over recorded traffic: what would have been refused, for whom, and when
     Replay(ReplayOptions),
     /// Check contract files
@@ -120,12 +123,14 @@ pub enum CheckFormat {
 
 const EXAMPLES: &str = "\
 Try:
+  tollgate serve
   tollgate config check examples/contracts.yaml
   tollgate replay --contracts examples/contracts.yaml --trace examples/traffic.csv
   tollgate replay --contracts examples/contracts.yaml --trace examples/traffic.csv --html report.html
   tollgate lab run thesis-b
 
-Exit codes: 0 done, 64 bad usage or contract file, 65 bad trace, 66 no such file, 74 input or output failed.";
+Exit codes: 0 done, 64 bad usage, settings or contract file, 65 bad trace, 66 no such file, 69 an address is taken,
+71 the system refuses, 74 input or output failed.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:

@@ -6,6 +6,11 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use tollgate_serve::durable::StoreError;
+use tollgate_serve::listen::BindError;
+use tollgate_serve::run::StartError;
+use tollgate_serve::source::SourceError;
+
 use crate::trace::{Class, TraceError};
 
 /// Bad usage or a bad contract file.
@@ -14,6 +19,10 @@ pub const USAGE: u8 = 64;
 pub const DATA: u8 = 65;
 /// A file that cannot be opened.
 pub const NO_INPUT: u8 = 66;
+/// An address that is taken.
+pub const UNAVAILABLE: u8 = 69;
+/// Something the system does not give.
+pub const SYSTEM: u8 = 71;
 /// Output that cannot be written, or input that breaks off.
 pub const IO: u8 = 74;
 
@@ -38,6 +47,41 @@ impl Failure {
         Self {
             code: USAGE,
             text: text.into(),
+        }
+    }
+
+    /// A server does not start.
+    pub fn start(error: &StartError) -> Self {
+        let (code, advice) = match error {
+            StartError::Contracts(SourceError::Wrong(_)) => {
+                return Self::config(error.to_string());
+            }
+            StartError::Contracts(SourceError::Unreadable { .. }) => (NO_INPUT, ""),
+            StartError::Tls(error) if error.is_unreadable => (NO_INPUT, ""),
+            StartError::Tls(_) => (USAGE, ""),
+            StartError::Store(_) => (IO, ""),
+            StartError::Bind(error) => (UNAVAILABLE, advice(error)),
+            StartError::Thread(_) | StartError::System(_) => (SYSTEM, ""),
+        };
+        Self {
+            code,
+            text: format!("error: {error}{advice}"),
+        }
+    }
+
+    /// Durable counts could not be written at the end.
+    pub fn lost(error: &StoreError) -> Self {
+        Self {
+            code: IO,
+            text: format!("error: {error}"),
+        }
+    }
+
+    /// The system does not do what a server needs.
+    pub fn system(what: &str, error: &io::Error) -> Self {
+        Self {
+            code: SYSTEM,
+            text: format!("error: {what}: {error}"),
         }
     }
 
@@ -88,6 +132,19 @@ impl Failure {
     /// The exit code.
     pub const fn code(&self) -> u8 {
         self.code
+    }
+}
+
+/// What to do about an address that cannot be listened at.
+fn advice(error: &BindError) -> &'static str {
+    match error.error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "\n  stop that process, or choose another address: --http ADDR, --resp ADDR; port 0 is any free one"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "\n  choose a port above 1023, or run with the right to take it"
+        }
+        _ => "",
     }
 }
 

@@ -10,4 +10,5 @@ pub mod lab;
 pub mod progress;
 pub mod replay;
 pub mod report;
+pub mod serve;
 pub mod trace;

@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use tollgate::cli::{Cli, Command, ConfigCommand};
 use tollgate::failure::{Failure, USAGE};
-use tollgate::{config, lab, replay};
+use tollgate::serve::options::ServeOptions;
+use tollgate::{config, lab, replay, serve};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -33,12 +34,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Config(ConfigCommand::Check(options))) => config::check(&options),
         Some(Command::Config(ConfigCommand::Schema)) => config::schema(),
         Some(Command::Lab(command)) => lab::run(&command),
-        None => help(),
+        Some(Command::Serve(options)) => serve::run(&options),
+        None => serve::run(&ServeOptions::default()),
     }
-}
-
-/// Without a command: what Tollgate is, and what to try.
-fn help() -> Result<(), Failure> {
-    let text = Cli::command().render_long_help();
-    write!(std::io::stdout(), "{text}").map_err(Failure::output)
 }

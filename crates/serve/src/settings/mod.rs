@@ -2,9 +2,9 @@
 //!
 //! Not here: contracts, which change while the server runs.
 
+mod address;
 mod token;
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use tollgate_node::NodeConfig;
 pub use crate::auth::{AuthSettings, EntrySource};
 pub use crate::logs::{LogFormat, LogSettings};
 pub use crate::traces::{TraceProtocol, TraceSettings};
+pub use address::{Address, AddressError};
 pub use token::Token;
 
 /// How a server is set up.
@@ -102,6 +103,11 @@ pub enum RuntimeKind {
     Shared,
 }
 
+/// Where HTTP and gRPC are served where nothing else is said.
+pub const HTTP_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+/// Where RESP is served where nothing else is said: beside the customary port of Redis, not in its place.
+pub const RESP_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6380);
+
 /// Where one door is.
 #[derive(Clone, Debug)]
 pub struct Listener {
@@ -121,29 +127,6 @@ impl Listener {
     pub const fn loopback() -> Self {
         let anywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
         Self::plain(Address::Tcp(anywhere))
-    }
-}
-
-/// A place to listen at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// Port 0 is any free one.
-    Tcp(SocketAddr),
-    /// A socket in the file system, and who may open it, as in `0o600`.
-    Unix {
-        /// Where.
-        path: PathBuf,
-        /// The mode of the file.
-        mode: u32,
-    },
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(address) => address.fmt(f),
-            Self::Unix { path, .. } => write!(f, "unix:{}", path.display()),
-        }
     }
 }
 
