@@ -17,6 +17,8 @@ use crate::yaml;
 pub struct Contracts {
     contracts: Vec<Contract>,
     rules: Rules,
+    /// Positions, sorted by id.
+    by_id: Vec<usize>,
 }
 
 /// How the contracts that bind a request are found.
@@ -43,10 +45,18 @@ impl Contracts {
 
     /// Checked contracts, every one of which binds the requests it applies to.
     pub(crate) fn of(contracts: Vec<Contract>) -> Self {
-        let index = Index::of(&contracts);
+        let rules = Rules::Each(Index::of(&contracts));
+        Self::with(contracts, rules)
+    }
+
+    fn with(contracts: Vec<Contract>, rules: Rules) -> Self {
+        let mut by_id: Vec<_> = (0..contracts.len()).collect();
+        let id = |position: &usize| contracts.get(*position).map(|contract| &*contract.id);
+        by_id.sort_by_key(id);
         Self {
             contracts,
-            rules: Rules::Each(index),
+            rules,
+            by_id,
         }
     }
 
@@ -92,9 +102,11 @@ impl Contracts {
         self.contracts.get(index)
     }
 
-    /// The position of the contract with that id; looks at each.
+    /// The position of the contract with that id.
     pub fn position(&self, id: &str) -> Option<usize> {
-        self.contracts.iter().position(|contract| contract.id == id)
+        let id_at = |position: &usize| self.contracts.get(*position).map(|contract| &*contract.id);
+        let found = self.by_id.binary_search_by_key(&Some(id), id_at);
+        self.by_id.get(found.ok()?).copied()
     }
 
     /// Where the contracts were imported, what more their file says: names, replacements, unlimited rules.
@@ -151,11 +163,7 @@ impl Contracts {
 
 impl From<EnvoyDomains> for Contracts {
     fn from(domains: EnvoyDomains) -> Self {
-        let contracts = domains.contracts();
-        Self {
-            contracts,
-            rules: Rules::Envoy(domains),
-        }
+        Self::with(domains.contracts(), Rules::Envoy(domains))
     }
 }
 

@@ -97,6 +97,8 @@ pub struct Decision {
     pub verdict: Verdict,
     /// Position in the set of the first policy that refused.
     pub refused_by: Option<usize>,
+    /// Position in the set of the policy with the least left.
+    pub policy: usize,
     /// Limit of the policy with the least left.
     pub limit: u64,
     /// Whole tokens left in the policy with the least left.
@@ -115,6 +117,8 @@ pub struct Outcome {
     pub receipt: Receipt,
     /// Whole tokens left, in the policy with the least left, before anything is charged.
     pub remaining_before: u64,
+    /// Position in the set of the policy with the least left before anything is charged.
+    pub policy_before: usize,
     /// Bit `i` is set where policy `i` would have refused but is not enforced for this key.
     pub shadowed: u64,
 }

@@ -133,6 +133,7 @@ impl Plain {
         let decision = Decision {
             verdict: Verdict::Allow,
             refused_by: None,
+            policy: 0,
             limit: self.limit,
             remaining,
             reset_after: self.reset_after(taken),
@@ -141,6 +142,7 @@ impl Plain {
             decision,
             receipt: self.receipt(taken),
             remaining_before: remaining + taken.tokens,
+            policy_before: 0,
             shadowed: 0,
         }
     }
@@ -154,6 +156,7 @@ impl Plain {
                 retry_after: self.nanos_to_refill(after - self.depth),
             },
             refused_by: Some(0),
+            policy: 0,
             limit: self.limit,
             remaining,
             reset_after: self.nanos_to_refill(spent),
@@ -167,6 +170,7 @@ impl Plain {
             decision,
             receipt,
             remaining_before: remaining,
+            policy_before: 0,
             shadowed: 0,
         }
     }

@@ -39,7 +39,11 @@ impl Tally {
     pub(crate) fn add(&mut self, index: usize, limit: u64, probe: Probe, enforced: bool) {
         let Probe { fit, remaining } = probe;
         self.asked |= bit(index);
-        let left = Left { limit, remaining };
+        let left = Left {
+            policy: index,
+            limit,
+            remaining,
+        };
         if !enforced {
             self.shadowed |= if fit.admits() { 0 } else { bit(index) };
             self.unbound.add(left, self.taken(fit));
@@ -90,6 +94,7 @@ impl Tally {
         let decision = Decision {
             verdict,
             refused_by: self.refused_by,
+            policy: left.map_or(0, |left| left.policy),
             limit: left.map_or(0, |left| left.limit),
             remaining: left.map_or(0, |left| left.remaining),
             reset_after: Span::ZERO,
@@ -98,6 +103,7 @@ impl Tally {
             decision,
             receipt,
             remaining_before: least.before.map_or(0, |left| left.remaining),
+            policy_before: least.before.map_or(0, |left| left.policy),
             shadowed: self.shadowed,
         }
     }
@@ -108,9 +114,10 @@ impl Tally {
     }
 }
 
-/// Limit of a policy and what is left of it.
+/// A policy, its limit and what is left of it.
 #[derive(Clone, Copy)]
 struct Left {
+    policy: usize,
     limit: u64,
     remaining: u64,
 }

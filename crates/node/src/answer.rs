@@ -13,6 +13,8 @@ pub struct Answer {
     pub refused_by: Option<RefusedBy>,
     /// The contract whose policy has the least left; `None` where no contract binds the request.
     pub contract: Option<usize>,
+    /// Its place in that contract.
+    pub policy: Option<usize>,
     /// Limit of the policy with the least left.
     pub limit: u64,
     /// Whole tokens left in the policy with the least left.
@@ -32,6 +34,7 @@ impl Answer {
             verdict: Verdict::Allow,
             refused_by: None,
             contract: None,
+            policy: None,
             limit: 0,
             remaining: 0,
             reset_after: Span::ZERO,
@@ -63,6 +66,7 @@ impl Answer {
             verdict: Verdict::Allow,
             refused_by: None,
             contract: Some(contract),
+            policy: Some(0),
             limit: plain.limit(),
             remaining: plain.remaining(taken),
             reset_after: plain.reset_after(taken),
@@ -85,6 +89,7 @@ impl Answer {
                 .refused_by
                 .map(|policy| RefusedBy::Policy { contract, policy }),
             contract: Some(contract),
+            policy: Some(decision.policy),
             limit: decision.limit,
             remaining: decision.remaining,
             reset_after: decision.reset_after,

@@ -104,7 +104,9 @@ fn enter_table<const N: usize>(
         });
         if !tally.verdict.is_allowed() {
             let left = set.probe(cell, ask.cost, ask.now, first.lot);
-            tally.add_refused(contract, &left);
+            let policy = set.policies().get(left.policy_before);
+            let limit = policy.map_or(0, |policy| policy.config().limit);
+            tally.add_refused((contract, limit), &left);
         }
         tally.reset_after = tally.reset_after.max(set.reset_after(cell, receipt.at));
         let wrote = receipt.charged != 0;
@@ -142,10 +144,11 @@ struct Tally {
     bookings: Vec<Booking>,
 }
 
-/// The contract with the least left.
+/// The policy with the least left, and its contract.
 #[derive(Clone, Copy)]
 struct Least {
     contract: usize,
+    policy: usize,
     limit: u64,
     remaining: u64,
 }
@@ -166,12 +169,16 @@ impl Tally {
     fn add(&mut self, contract: usize, outcome: &Outcome) {
         let decision = &outcome.decision;
         let Decision {
-            limit, remaining, ..
+            policy,
+            limit,
+            remaining,
+            ..
         } = *decision;
         lower(
             &mut self.charged,
             Least {
                 contract,
+                policy,
                 limit,
                 remaining,
             },
@@ -184,17 +191,17 @@ impl Tally {
     }
 
     /// Adds how a contract stands once the refused request has been counted where refusals count.
-    fn add_refused(&mut self, contract: usize, left: &Outcome) {
-        let Decision { limit, verdict, .. } = left.decision;
+    fn add_refused(&mut self, (contract, limit): (usize, u64), left: &Outcome) {
         lower(
             &mut self.uncharged,
             Least {
                 contract,
+                policy: left.policy_before,
                 limit,
                 remaining: left.remaining_before,
             },
         );
-        self.verdict = graver(self.verdict, verdict);
+        self.verdict = graver(self.verdict, left.decision.verdict);
     }
 
     fn answer(mut self) -> Answer {
@@ -208,6 +215,7 @@ impl Tally {
             verdict: self.verdict,
             refused_by: self.refused_by,
             contract: least.map(|least| least.contract),
+            policy: least.map(|least| least.policy),
             limit: least.map_or(0, |least| least.limit),
             remaining: least.map_or(0, |least| least.remaining),
             reset_after: self.reset_after,

@@ -11,6 +11,7 @@ use tollgate_limit::{Cost, Instant, Ledger, LedgerError, OperationId, Span};
 use crate::answer::{Answer, Receipt};
 use crate::key::Key;
 use crate::node::Node;
+use crate::scope::Within;
 
 /// Why an operation by id was not done. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +60,70 @@ enum Entry {
 #[derive(Debug)]
 pub(crate) struct Ids(Mutex<Ledger<Entry>>);
 
-impl Ids {
-    pub(crate) const fn new(ids_max: usize) -> Self {
-        Self(Mutex::new(Ledger::new(ids_max)))
+impl Within<'_> {
+    /// Decides one request and charges it, to be settled within `ttl` by [`Node::commit`] or [`Node::cancel`].
+    ///
+    /// A reservation that is neither keeps its full charge. Asking again with the same id gives the same answer.
+    pub fn reserve(
+        &self,
+        id: &OperationId,
+        (key, cost): (Key<'_>, Cost),
+        ttl: Span,
+        now: Instant,
+    ) -> Result<Answer, IdError> {
+        let expires = now.saturating_add(ttl);
+        let entry = self
+            .node
+            .ids()
+            .once(id, expires, now, || Entry::Reservation {
+                answer: self.check(key, cost, now),
+                settled: None,
+            })?;
+        match entry {
+            Entry::Reservation { answer, .. } => Ok(answer),
+            Entry::Done(_) => Err(IdError::OtherKind),
+        }
+    }
+
+    /// Checks once: the same id gets the same answer while it is remembered.
+    pub fn check_once(
+        &self,
+        id: &OperationId,
+        (key, cost): (Key<'_>, Cost),
+        now: Instant,
+    ) -> Result<Answer, IdError> {
+        let run = || Some(self.check(key, cost, now));
+        let done = self.node.ids().once_remembered(id, now, run)?;
+        done.ok_or(IdError::OtherKind)
+    }
+
+    /// Charges once, however often it is called with the same id.
+    pub fn charge_once(
+        &self,
+        id: &OperationId,
+        (key, cost): (Key<'_>, Cost),
+        now: Instant,
+    ) -> Result<(), IdError> {
+        let charge = || {
+            self.charge(key, cost, now);
+        };
+        self.node.ids().write_once(id, now, charge)
+    }
+
+    /// Refunds once, however often it is called with the same id.
+    pub fn refund_once(
+        &self,
+        id: &OperationId,
+        (key, cost): (Key<'_>, Cost),
+        now: Instant,
+    ) -> Result<(), IdError> {
+        let refund = || self.refund(key, cost, now);
+        self.node.ids().write_once(id, now, refund)
+    }
+
+    /// Resets a key once, however often it is called with the same id.
+    pub fn reset_once(&self, id: &OperationId, key: Key<'_>, now: Instant) -> Result<(), IdError> {
+        self.node.ids().write_once(id, now, || self.reset(key))
     }
 }
 
@@ -72,18 +134,11 @@ impl Node {
     pub fn reserve(
         &self,
         id: &OperationId,
-        (key, cost): (Key<'_>, Cost),
+        request: (Key<'_>, Cost),
         ttl: Span,
         now: Instant,
     ) -> Result<Answer, IdError> {
-        let entry = self.once(id, now.saturating_add(ttl), now, || Entry::Reservation {
-            answer: self.check(key, cost, now),
-            settled: None,
-        })?;
-        match entry {
-            Entry::Reservation { answer, .. } => Ok(answer),
-            Entry::Done(_) => Err(IdError::OtherKind),
-        }
+        self.whole().reserve(id, request, ttl, now)
     }
 
     /// Settles a reservation at its actual cost. Settling it again at the same cost does nothing.
@@ -121,33 +176,30 @@ impl Node {
     pub fn check_once(
         &self,
         id: &OperationId,
-        (key, cost): (Key<'_>, Cost),
+        request: (Key<'_>, Cost),
         now: Instant,
     ) -> Result<Answer, IdError> {
-        let done = self.once_remembered(id, now, || Some(self.check(key, cost, now)))?;
-        done.ok_or(IdError::OtherKind)
+        self.whole().check_once(id, request, now)
     }
 
     /// Charges once, however often it is called with the same id.
     pub fn charge_once(
         &self,
         id: &OperationId,
-        (key, cost): (Key<'_>, Cost),
+        request: (Key<'_>, Cost),
         now: Instant,
     ) -> Result<(), IdError> {
-        self.write_once(id, now, || {
-            self.charge(key, cost, now);
-        })
+        self.whole().charge_once(id, request, now)
     }
 
     /// Refunds once, however often it is called with the same id.
     pub fn refund_once(
         &self,
         id: &OperationId,
-        (key, cost): (Key<'_>, Cost),
+        request: (Key<'_>, Cost),
         now: Instant,
     ) -> Result<(), IdError> {
-        self.write_once(id, now, || self.refund(key, cost, now))
+        self.whole().refund_once(id, request, now)
     }
 
     /// Settles a receipt once, however often it is called with the same id.
@@ -157,17 +209,24 @@ impl Node {
         (receipt, actual): (&Receipt, Cost),
         now: Instant,
     ) -> Result<(), IdError> {
-        self.write_once(id, now, || self.settle(receipt, actual, now))
+        let settle = || self.settle(receipt, actual, now);
+        self.ids().write_once(id, now, settle)
     }
 
     /// Resets a key once, however often it is called with the same id.
     pub fn reset_once(&self, id: &OperationId, key: Key<'_>, now: Instant) -> Result<(), IdError> {
-        self.write_once(id, now, || self.reset(key))
+        self.whole().reset_once(id, key, now)
     }
 
     /// How many ids are remembered.
     pub fn ids_count(&self) -> usize {
         self.ids().0.lock().len()
+    }
+}
+
+impl Ids {
+    pub(crate) const fn new(ids_max: usize) -> Self {
+        Self(Mutex::new(Ledger::new(ids_max)))
     }
 
     fn write_once(
@@ -208,7 +267,7 @@ impl Node {
         now: Instant,
         run: impl FnOnce() -> Entry,
     ) -> Result<Entry, IdError> {
-        let mut ledger = self.ids().0.lock();
+        let mut ledger = self.0.lock();
         let entered = ledger.insert_with(id, expires, now, run);
         entered.or_else(|refusal| match refusal {
             LedgerError::Present(entry) => Ok(entry),

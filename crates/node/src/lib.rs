@@ -12,9 +12,11 @@ mod gubernator;
 mod ids;
 mod key;
 mod node;
+mod scope;
 
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, Receipt, RefusedBy};
 pub use ids::IdError;
 pub use key::Key;
 pub use node::{Node, NodeConfig};
+pub use scope::{Scope, UnknownContract, Within};

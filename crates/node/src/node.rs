@@ -5,15 +5,14 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-use tollgate_contract::{Contracts, Descriptor};
+use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant, Lot, Status};
 use tollgate_table::{Budget, Counters, Print, Seed, Sweep, TableConfig, WhenFull};
 
 use crate::answer::{Answer, Booking, Place, Receipt};
 use crate::batch::{self, Printed};
 use crate::cells::Cells;
-use crate::decide::{Ask, Bound, decide};
+use crate::decide::{Ask, Bound};
 use crate::ids::Ids;
 use crate::key::Key;
 
@@ -148,13 +147,7 @@ impl Node {
             return Answer::taken(Place { contract, print }, plain, taken);
         }
         let now = if cached { early } else { late(&now) };
-        self.check_any(key, Ask { cost, now })
-    }
-
-    /// Decides one request, whatever its key and however many contracts bind it.
-    #[inline(never)]
-    fn check_any(&self, key: Key<'_>, ask: Ask) -> Answer {
-        decide(&self.bind(key), ask)
+        self.whole().check_any(key, Ask { cost, now })
     }
 
     /// Decides many requests at one time, in order, and hands each answer over; faster than one by one.
@@ -198,35 +191,22 @@ impl Node {
 
     /// Charges without asking; the key may go into debt. Says whether every contract had room for the key.
     pub fn charge(&self, key: Key<'_>, cost: Cost, now: Instant) -> bool {
-        let bound = self.bind(key);
-        let charged = bound
-            .iter()
-            .filter(|b| b.cells.charge(b.print, cost, now).is_ok())
-            .count();
-        charged == bound.len()
+        self.whole().charge(key, cost, now)
     }
 
     /// Gives tokens back, the last taken first.
     pub fn refund(&self, key: Key<'_>, cost: Cost, now: Instant) {
-        for bound in self.bind(key) {
-            bound.cells.refund(bound.print, cost, now);
-        }
+        self.whole().refund(key, cost, now);
     }
 
     /// Forgets everything about a key.
     pub fn reset(&self, key: Key<'_>) {
-        for bound in self.bind(key) {
-            bound.cells.reset(bound.print);
-        }
+        self.whole().reset(key);
     }
 
     /// How each policy of each contract that binds the key stands.
     pub fn status(&self, key: Key<'_>, now: Instant) -> Vec<(usize, Vec<Status>)> {
-        let bound = self.bind(key);
-        bound
-            .iter()
-            .map(|b| (b.contract, b.cells.status(b.print, now)))
-            .collect()
+        self.whole().status(key, now)
     }
 
     /// How each policy of the contract of a booking stands for its key.
@@ -270,50 +250,21 @@ impl Node {
         &self.ids
     }
 
-    /// The contracts that bind a key, in order.
-    fn bind(&self, key: Key<'_>) -> SmallVec<[Bound<'_>; 4]> {
-        let mut bound = SmallVec::new();
-        let Key::Entries(entries) = key else {
-            for (contract, counts_by_it) in &*self.bare {
-                let counted = if *counts_by_it {
-                    key
-                } else {
-                    Key::Entries(&[])
-                };
-                let print = |seed: &Seed| bare_print(seed, counted);
-                bound.extend(self.bound(*contract, print));
-            }
-            return bound;
-        };
-        self.contracts
-            .bind(&Descriptor::of(entries), |contract, identity| {
-                let print = |seed: &Seed| {
-                    let mut hasher = seed.hasher();
-                    identity
-                        .clone()
-                        .for_each(|value| hasher.bytes(value.as_bytes()));
-                    hasher.finish()
-                };
-                bound.extend(self.bound(contract, print));
-            });
-        bound
+    /// Contracts that a bare key binds: their place, and whether they count by it.
+    pub(crate) const fn bare(&self) -> &[(usize, bool)] {
+        &self.bare
     }
 
-    /// A contract together with a key's place in it.
-    #[inline]
-    fn bound(&self, contract: usize, print: impl Fn(&Seed) -> Print) -> Option<Bound<'_>> {
-        let cells = self.cells.get(contract)?;
-        let lot = if cells.set.is_staged() {
-            Lot::from_hash(print(&self.lots).0)
-        } else {
-            Lot::ALWAYS
-        };
-        Some(Bound {
-            contract,
-            cells,
-            print: print(&self.seed),
-            lot,
-        })
+    pub(crate) fn cells_of(&self, contract: usize) -> Option<&Cells> {
+        self.cells.get(contract)
+    }
+
+    pub(crate) const fn seed(&self) -> &Seed {
+        &self.seed
+    }
+
+    pub(crate) const fn lots(&self) -> &Seed {
+        &self.lots
     }
 
     /// The lone contract, without a print yet.
@@ -331,7 +282,7 @@ impl Node {
 
 #[inline(always)]
 #[allow(clippy::inline_always)] // The short way is worth it only as one function.
-fn bare_print(seed: &Seed, key: Key<'_>) -> Print {
+pub(crate) fn bare_print(seed: &Seed, key: Key<'_>) -> Print {
     match key {
         Key::Word(word) => seed.word(word),
         Key::Text(text) => seed.bytes(text),

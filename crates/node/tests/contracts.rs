@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant, Span, Verdict};
-use tollgate_node::{Answer, Key, Node, NodeConfig, RefusedBy};
+use tollgate_node::{Answer, Key, Node, NodeConfig, RefusedBy, Scope};
 use tollgate_table::{Seed, WhenFull};
 
 const FREE_AND_CEILING: &str = "
@@ -186,4 +186,71 @@ proptest! {
         batch.check_many(&asked, now, |answer| answers.push(answer));
         prop_assert_eq!(answers, expected);
     }
+}
+
+const TWO: &str = "
+contracts:
+  - id: users
+    key: [user]
+    policies: [{ name: p, limit: 1, per: 1h }]
+  - id: free
+    match: { plan: free }
+    key: [user]
+    policies:
+      - { name: wide, limit: 9, per: 1h }
+      - { name: narrow, limit: 2, per: 1h }
+";
+
+#[test]
+fn a_contract_asked_for_by_id_is_the_only_one_charged() {
+    let node = node_of(TWO);
+    let now = Instant::from_nanos(0);
+    let free = node.within(Scope::Contract("free")).expect("it is there");
+    let entries = [("plan", "free"), ("user", "ann")];
+    let answer = free.check(Key::from(&entries), Cost::ONE, now);
+    assert_eq!(
+        (answer.contract, answer.policy, answer.limit),
+        (Some(1), Some(1), 2)
+    );
+    let bare = free.check(Key::from("ann"), Cost::ONE, now);
+    assert_eq!(
+        bare.remaining, 0,
+        "a bare key needs no match where the contract was chosen"
+    );
+    assert!(!free.check(Key::from("ann"), Cost::ONE, now).is_allowed());
+    let users = node.status(Key::from("ann"), now);
+    assert_eq!(users[0].1[0].remaining, 1, "nobody else was charged");
+    assert!(node.within(Scope::Contract("nobody")).is_err());
+}
+
+#[test]
+fn a_scope_without_the_key_binds_nothing() {
+    let node = node_of(TWO);
+    let free = node.within(Scope::Contract("free")).expect("it is there");
+    let entries = [("plan", "pro"), ("user", "ann")];
+    let answer = free.check(Key::from(&entries), Cost::ONE, Instant::from_nanos(0));
+    assert_eq!((answer.contract, answer.policy), (None, None));
+}
+
+#[test]
+fn a_domain_binds_only_what_was_imported_from_it() {
+    let text = "
+domain: one
+descriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 1 } }]
+---
+domain: two
+descriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 5 } }]
+";
+    let contracts = Contracts::parse_any(text).expect("a good file");
+    let node = Node::new(contracts, NodeConfig::default(), Seed::new([1, 2]));
+    let (now, entries) = (Instant::from_nanos(0), [("user", "ann")]);
+    let ask = |scope| {
+        let within = node.within(scope).expect("known");
+        within.check(Key::from(&entries), Cost::ONE, now)
+    };
+    assert_eq!(ask(Scope::Domain("two")).remaining, 4);
+    assert_eq!(ask(Scope::Domain("three")).contract, None);
+    assert_eq!(ask(Scope::All).receipt.bookings().len(), 2);
+    assert!(!ask(Scope::Domain("one")).is_allowed());
+    assert_eq!(ask(Scope::Domain("two")).remaining, 2);
 }

@@ -21,7 +21,8 @@ use crate::meter::Meter;
 
 pub(crate) use described::RETRY_WHEN_FULL;
 pub use seal::{Seal, SealError};
-pub use turn::{Ask, EngineError, Scope, Standing, Turn};
+pub use tollgate_node::Scope;
+pub use turn::{Ask, EngineError, Standing, Turn};
 
 /// What every listener asks.
 pub struct Engine {

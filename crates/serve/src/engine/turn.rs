@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::Guard;
 use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_limit::{Cost, Instant, OperationId, PolicyError, Span, Status};
-use tollgate_node::{Answer, IdError, Key, Node, RefusedBy};
+use tollgate_node::{Answer, IdError, Key, Node, RefusedBy, Scope, Within};
 
 use super::{Engine, SealError};
 use crate::meter::{Decided, Door, Judgement};
@@ -34,17 +34,6 @@ impl<'a> Ask<'a> {
             id: None,
         }
     }
-}
-
-/// Which contracts a request is asked of, among those that bind its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope<'a> {
-    /// All.
-    All,
-    /// Those of the contract file, and those imported from this domain.
-    Domain(&'a str),
-    /// The one with this id.
-    Contract(&'a str),
 }
 
 /// Why a question has no answer. Nothing was charged.
@@ -116,13 +105,13 @@ impl<'e> Turn<'e> {
 
     /// Decides one request and charges it.
     pub fn check(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
-        let answer = match ask.id {
-            None => Ok(self.node.check(ask.key, ask.cost, self.now)),
-            Some(id) => operation(id).and_then(|id| {
-                let done = self.node.check_once(&id, (ask.key, ask.cost), self.now);
-                done.map_err(EngineError::Id)
-            }),
-        };
+        let answer = self.within(ask.scope).and_then(|within| {
+            let Some(id) = ask.id else {
+                return Ok(within.check(ask.key, ask.cost, self.now));
+            };
+            let done = within.check_once(&operation(id)?, (ask.key, ask.cost), self.now);
+            done.map_err(EngineError::Id)
+        });
         self.note(ask.key, answer)
     }
 
@@ -149,8 +138,9 @@ impl<'e> Turn<'e> {
 
     /// Decides one request and charges it, to be settled within `ttl` under `ask.id`.
     pub fn reserve(&self, ask: &Ask<'_>, ttl: Span) -> Result<Answer, EngineError> {
-        let answer = operation(ask.id.unwrap_or_default()).and_then(|id| {
-            let done = self.node.reserve(&id, (ask.key, ask.cost), ttl, self.now);
+        let answer = self.within(ask.scope).and_then(|within| {
+            let id = operation(ask.id.unwrap_or_default())?;
+            let done = within.reserve(&id, (ask.key, ask.cost), ttl, self.now);
             done.map_err(EngineError::Id)
         });
         self.note(ask.key, answer)
@@ -183,31 +173,50 @@ impl<'e> Turn<'e> {
 
     /// Charges without asking. Says whether every contract had room for the key.
     pub fn charge(&self, ask: &Ask<'_>) -> Result<bool, EngineError> {
+        let within = self.within(ask.scope)?;
         let Some(id) = ask.id else {
-            return Ok(self.node.charge(ask.key, ask.cost, self.now));
+            return Ok(within.charge(ask.key, ask.cost, self.now));
         };
-        let done = self
-            .node
-            .charge_once(&operation(id)?, (ask.key, ask.cost), self.now);
+        let done = within.charge_once(&operation(id)?, (ask.key, ask.cost), self.now);
         done.map(|()| true).map_err(EngineError::Id)
     }
 
     /// Gives tokens back, the last taken first.
     pub fn refund(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
+        let within = self.within(ask.scope)?;
         let Some(id) = ask.id else {
-            self.node.refund(ask.key, ask.cost, self.now);
+            within.refund(ask.key, ask.cost, self.now);
             return Ok(());
         };
-        let done = self
-            .node
-            .refund_once(&operation(id)?, (ask.key, ask.cost), self.now);
+        let done = within.refund_once(&operation(id)?, (ask.key, ask.cost), self.now);
+        done.map_err(EngineError::Id)
+    }
+
+    /// Forgets everything about a key. The cost is not looked at.
+    pub fn reset(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
+        let within = self.within(ask.scope)?;
+        let Some(id) = ask.id else {
+            within.reset(ask.key);
+            return Ok(());
+        };
+        let done = within.reset_once(&operation(id)?, ask.key, self.now);
         done.map_err(EngineError::Id)
     }
 
     /// How every policy that binds a key stands, in order.
     pub fn standings(&self, key: Key<'_>) -> Vec<Standing<'_>> {
+        let within = self.within(Scope::All);
+        within.map_or_else(|_| Vec::new(), |within| self.standings_in(within, key))
+    }
+
+    /// How every policy that a question is asked of stands, in order. Its cost and id are not looked at.
+    pub fn standings_of(&self, ask: &Ask<'_>) -> Result<Vec<Standing<'_>>, EngineError> {
+        Ok(self.standings_in(self.within(ask.scope)?, ask.key))
+    }
+
+    fn standings_in(&self, within: Within<'_>, key: Key<'_>) -> Vec<Standing<'_>> {
         let mut standings = Vec::new();
-        for (place, statuses) in self.node.status(key, self.now) {
+        for (place, statuses) in within.status(key, self.now) {
             let Some(contract) = self.node.contracts().get(place) else {
                 continue;
             };
@@ -221,9 +230,25 @@ impl<'e> Turn<'e> {
         standings
     }
 
+    fn within<'a>(&'a self, scope: Scope<'a>) -> Result<Within<'a>, EngineError> {
+        self.node.within(scope).map_err(|_| {
+            let id = match scope {
+                Scope::Contract(id) => id,
+                Scope::All | Scope::Domain(_) => "",
+            };
+            EngineError::UnknownContract(id.to_owned())
+        })
+    }
+
     /// The receipt of an answer as callers keep it; `None` where nothing was charged.
     pub fn receipt(&self, answer: &Answer) -> Option<String> {
         self.engine.seal().seal(&answer.receipt)
+    }
+
+    /// The policy with the least left, with its contract.
+    pub fn tightest(&self, answer: &Answer) -> Option<(&Contract, &NamedPolicy)> {
+        let contract = self.node.contracts().get(answer.contract?)?;
+        Some((contract, contract.policies.get(answer.policy?)?))
     }
 
     /// The policy that refused, with its contract.

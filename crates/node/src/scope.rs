@@ -1,0 +1,197 @@
+//! Which contracts a request is asked of: all that bind its key, those of a domain, or a single one.
+//!
+//! Not here: how a contract is found by the entries of a key (`contract`), and the short way of a bare key (`node`).
+
+use core::fmt;
+
+use smallvec::SmallVec;
+use tollgate_contract::Descriptor;
+use tollgate_limit::{Cost, Instant, Lot, Status};
+use tollgate_table::{Print, Seed};
+
+use crate::answer::Answer;
+use crate::decide::{Ask, Bound, decide};
+use crate::key::Key;
+use crate::node::{Node, bare_print};
+
+/// Which contracts a request is asked of, among those that bind its key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// All.
+    #[default]
+    All,
+    /// Those of a contract file, or those imported from this domain.
+    Domain(&'a str),
+    /// The one with this id. A bare key needs no `match` of it, as the caller has chosen.
+    Contract(&'a str),
+}
+
+/// No contract has the id that was asked for. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownContract;
+
+impl fmt::Display for UnknownContract {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no contract has this id")
+    }
+}
+
+impl core::error::Error for UnknownContract {}
+
+/// A node as far as a scope reaches.
+#[derive(Clone, Copy, Debug)]
+pub struct Within<'a> {
+    pub(crate) node: &'a Node,
+    part: Part<'a>,
+}
+
+/// A scope whose contract was found.
+#[derive(Clone, Copy, Debug)]
+enum Part<'a> {
+    All,
+    Domain(&'a str),
+    Contract(usize),
+}
+
+impl Node {
+    /// The node as far as a scope reaches.
+    pub fn within<'a>(&'a self, scope: Scope<'a>) -> Result<Within<'a>, UnknownContract> {
+        let part = match scope {
+            Scope::All => Part::All,
+            Scope::Domain(name) => Part::Domain(name),
+            Scope::Contract(id) => {
+                Part::Contract(self.contracts().position(id).ok_or(UnknownContract)?)
+            }
+        };
+        Ok(Within { node: self, part })
+    }
+
+    /// The whole node.
+    pub(crate) const fn whole(&self) -> Within<'_> {
+        Within {
+            node: self,
+            part: Part::All,
+        }
+    }
+}
+
+impl<'a> Within<'a> {
+    /// Decides one request and charges it.
+    #[inline]
+    pub fn check(&self, key: Key<'_>, cost: Cost, now: Instant) -> Answer {
+        if let Part::All = self.part {
+            return self.node.check(key, cost, now);
+        }
+        self.check_any(key, Ask { cost, now })
+    }
+
+    /// Decides one request, whatever its key and however many contracts bind it.
+    #[inline(never)]
+    pub(crate) fn check_any(&self, key: Key<'_>, ask: Ask) -> Answer {
+        decide(&self.bind(key), ask)
+    }
+
+    /// Charges without asking; the key may go into debt. Says whether every contract had room for the key.
+    pub fn charge(&self, key: Key<'_>, cost: Cost, now: Instant) -> bool {
+        let bound = self.bind(key);
+        let charged = bound
+            .iter()
+            .filter(|b| b.cells.charge(b.print, cost, now).is_ok())
+            .count();
+        charged == bound.len()
+    }
+
+    /// Gives tokens back, the last taken first.
+    pub fn refund(&self, key: Key<'_>, cost: Cost, now: Instant) {
+        for bound in self.bind(key) {
+            bound.cells.refund(bound.print, cost, now);
+        }
+    }
+
+    /// Forgets everything about a key.
+    pub fn reset(&self, key: Key<'_>) {
+        for bound in self.bind(key) {
+            bound.cells.reset(bound.print);
+        }
+    }
+
+    /// How each policy of each contract that binds the key stands, with the places of the contracts.
+    pub fn status(&self, key: Key<'_>, now: Instant) -> Vec<(usize, Vec<Status>)> {
+        let bound = self.bind(key);
+        bound
+            .iter()
+            .map(|b| (b.contract, b.cells.status(b.print, now)))
+            .collect()
+    }
+
+    /// The contracts that bind a key, in order.
+    pub(crate) fn bind(&self, key: Key<'_>) -> SmallVec<[Bound<'a>; 4]> {
+        match key {
+            Key::Entries(entries) => self.bind_entries(entries),
+            Key::Word(_) | Key::Text(_) => self.bind_bare(key),
+        }
+    }
+
+    fn bind_entries(&self, entries: &[(&str, &str)]) -> SmallVec<[Bound<'a>; 4]> {
+        let mut bound = SmallVec::new();
+        let (domain, only) = match self.part {
+            Part::All => (None, None),
+            Part::Domain(name) => (Some(name), None),
+            Part::Contract(place) => (None, Some(place)),
+        };
+        let request = Descriptor { domain, entries };
+        self.node.contracts().bind(&request, |contract, identity| {
+            if only.is_some_and(|only| only != contract) {
+                return;
+            }
+            let print = |seed: &Seed| {
+                let mut hasher = seed.hasher();
+                identity
+                    .clone()
+                    .for_each(|value| hasher.bytes(value.as_bytes()));
+                hasher.finish()
+            };
+            bound.extend(self.bound(contract, print));
+        });
+        bound
+    }
+
+    fn bind_bare(&self, key: Key<'_>) -> SmallVec<[Bound<'a>; 4]> {
+        let mut bound = SmallVec::new();
+        let mut add = |contract, counts_by_it| {
+            let counted = if counts_by_it { key } else { NO_ENTRIES };
+            bound.extend(self.bound(contract, |seed: &Seed| bare_print(seed, counted)));
+        };
+        if let Part::Contract(place) = self.part {
+            let contract = self.node.contracts().get(place);
+            if let Some(contract) = contract.filter(|contract| contract.key.len() <= 1) {
+                add(place, !contract.key.is_empty());
+            }
+            return bound;
+        }
+        for (contract, counts_by_it) in self.node.bare() {
+            add(*contract, *counts_by_it);
+        }
+        bound
+    }
+
+    /// A contract together with a key's place in it.
+    #[inline]
+    fn bound(&self, contract: usize, print: impl Fn(&Seed) -> Print) -> Option<Bound<'a>> {
+        let cells = self.node.cells_of(contract)?;
+        let lot = if cells.set.is_staged() {
+            Lot::from_hash(print(self.node.lots()).0)
+        } else {
+            Lot::ALWAYS
+        };
+        Some(Bound {
+            contract,
+            cells,
+            print: print(self.node.seed()),
+            lot,
+        })
+    }
+}
+
+/// The key of a contract that counts everybody together.
+const NO_ENTRIES: Key<'static> = Key::Entries(&[]);
