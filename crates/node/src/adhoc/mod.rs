@@ -235,6 +235,7 @@ fn decision(plain: &Plain, taken: Taken) -> Decision {
     Decision {
         verdict: Verdict::Allow,
         refused_by: None,
+        policy: 0,
         limit: plain.limit(),
         remaining: plain.remaining(taken),
         reset_after: plain.reset_after(taken),
