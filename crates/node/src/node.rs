@@ -233,6 +233,11 @@ impl Node {
         self.budget.used()
     }
 
+    /// How many bytes the cells may take.
+    pub fn bytes_max(&self) -> u64 {
+        self.budget.limit()
+    }
+
     /// Drops fresh cells from the next few pages of every table; for whoever has a moment to spare.
     pub fn drop_fresh(&self, now: Instant, pages: usize) -> usize {
         self.cells

@@ -52,6 +52,31 @@ pub enum Judgement {
 }
 
 impl Judgement {
+    /// All of them, in the order of their numbers.
+    pub(super) const ALL: [Self; JUDGEMENTS] = [
+        Self::Allowed,
+        Self::Delayed,
+        Self::Denied,
+        Self::ShadowDenied,
+        Self::Failed,
+    ];
+
+    /// The name in metrics.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Allowed => "allow",
+            Self::Delayed => "delay",
+            Self::Denied => "deny",
+            Self::ShadowDenied => "shadow_deny",
+            Self::Failed => "error",
+        }
+    }
+
+    /// Whether the request does not pass.
+    pub(super) const fn is_denied(self) -> bool {
+        matches!(self, Self::Denied)
+    }
+
     /// What a verdict is; `shadowed` where a policy that is not enforced would have refused.
     #[inline]
     pub const fn of(verdict: Verdict, shadowed: bool) -> Self {
@@ -91,6 +116,36 @@ pub enum Event {
     ReloadFailed,
 }
 
+impl Event {
+    /// The number of its counter.
+    pub(super) const fn number(self) -> usize {
+        match self {
+            Self::Opened(door) => door as usize,
+            Self::Closed(door) => DOORS + door as usize,
+            Self::Shed(door) => 2 * DOORS + door as usize,
+            Self::Malformed(door) => 3 * DOORS + door as usize,
+            Self::TimedOut(door) => 4 * DOORS + door as usize,
+            Self::Unauthorized(door) => 5 * DOORS + door as usize,
+            Self::Reloaded => 6 * DOORS,
+            Self::ReloadFailed => 6 * DOORS + 1,
+        }
+    }
+}
+
+impl Door {
+    /// All of them, in the order of their numbers.
+    pub(super) const ALL: [Self; DOORS] = [Self::Http, Self::Grpc, Self::Resp];
+
+    /// The name in metrics.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Grpc => "grpc",
+            Self::Resp => "resp",
+        }
+    }
+}
+
 /// A way in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Door {
@@ -102,3 +157,7 @@ pub enum Door {
     /// RESP.
     Resp,
 }
+
+pub(super) const JUDGEMENTS: usize = 5;
+pub(super) const DOORS: usize = 3;
+pub(super) const EVENTS: usize = 6 * DOORS + 2;

@@ -1,43 +1,168 @@
 //! What happened, counted: decisions, refusals, connections, bytes; and which keys come most.
 //!
-//! Counting must cost a decision next to nothing: no lock, and no line of memory that two threads write.
+//! Counting must cost a decision next to nothing: no lock, and no line of memory that two threads write. Every thread has
+//! counters of its own, and whoever reads sums them.
 
+mod durable;
 mod event;
+mod history;
+mod labels;
+mod latency;
+mod process;
+mod render;
+mod shard;
+mod sketch;
+mod slot;
+mod text;
 mod top;
+mod view;
 
+use std::hash::{BuildHasher, Hasher};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::engine::Engine;
+use tollgate_contract::Contracts;
+use tollgate_limit::Instant;
+use tollgate_node::Key;
+use tollgate_table::Seed;
 
+use labels::Labels;
+use shard::{Counts, Look, Shard};
+use slot::{COMMON, SLOTS};
+
+pub use durable::DurableMeter;
 pub use event::{Decided, Door, Event, Judgement};
 pub use top::{Percentiles, Rates, Top, TopKey};
 
 /// Counts what happens.
-pub struct Meter {}
+pub struct Meter {
+    shards: Box<[OnceLock<Box<Shard>>]>,
+    labels: Labels,
+    /// Tells keys apart, for nobody else to foresee.
+    seed: Seed,
+    shows_keys: AtomicBool,
+    durable: DurableMeter,
+    started: Instant,
+}
 
 impl Meter {
     /// Nothing happened yet.
-    #[allow(clippy::new_without_default)]
-    pub const fn new() -> Self {
-        Self {}
+    #[allow(clippy::new_without_default)] // A meter draws randomness, which a default should not.
+    pub fn new() -> Self {
+        let shards = std::iter::repeat_with(OnceLock::new).take(SLOTS);
+        Self {
+            shards: shards.collect(),
+            labels: Labels::new(),
+            seed: Seed::new([random(), random()]),
+            shows_keys: AtomicBool::new(true),
+            durable: DurableMeter::default(),
+            started: process::wall(),
+        }
+    }
+
+    /// Contracts were loaded: decisions are counted by their ids, for the first sixty-four of them.
+    pub fn load(&self, contracts: &Contracts) {
+        self.labels.load(contracts);
+    }
+
+    /// Whether the texts of busy keys are kept and shown, as they are where nothing is said.
+    pub fn show_keys(&self, show: bool) {
+        self.shows_keys.store(show, Relaxed);
     }
 
     /// A request was decided, by contracts or by a policy of its own.
-    pub fn decided(&self, _decided: &Decided<'_>) {}
+    #[inline]
+    pub fn decided(&self, decided: &Decided<'_>) {
+        let shard = self.shard();
+        let judgement = decided.judgement as usize;
+        let counts = &shard.counts;
+        shard.add(&counts.decisions[decided.door as usize][judgement], 1);
+        let column = self.labels.column(decided.contract);
+        if let Some(contract) = counts.contracts.get(column) {
+            shard.add(&contract[judgement], 1);
+        }
+        if shard.is_due(decided.now) {
+            self.look(shard, decided);
+        }
+    }
 
     /// So many requests that came in together were answered in this time.
-    pub fn served(&self, _door: Door, _requests: u64, _took: Duration) {}
+    #[inline]
+    pub fn served(&self, door: Door, requests: u64, took: Duration) {
+        let shard = self.shard();
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let place = door as usize;
+        shard.add(
+            &shard.counts.latency[place][latency::bucket(nanos)],
+            requests,
+        );
+        shard.add(
+            &shard.counts.latency_sum[place],
+            nanos.saturating_mul(requests),
+        );
+    }
 
     /// Something happened that has a counter of its own.
-    pub fn count(&self, _event: Event) {}
-
-    /// Everything in Prometheus' text format 0.0.4: the body of `/metrics`.
-    pub fn render(&self, _engine: &Engine) -> String {
-        String::new()
+    #[inline]
+    pub fn count(&self, event: Event) {
+        let shard = self.shard();
+        shard.add(&shard.counts.events[event.number()], 1);
     }
 
-    /// What happens now: rates, latencies, and the keys that come and are refused most.
-    pub fn top(&self, _engine: &Engine) -> Top {
-        Top::default()
+    /// What is counted of durable counts.
+    pub const fn durable(&self) -> &DurableMeter {
+        &self.durable
     }
+
+    #[cold]
+    fn look(&self, shard: &Shard, decided: &Decided<'_>) {
+        shard.look(&Look {
+            decided,
+            hash: self.hash(decided.key),
+            with_text: self.shows_keys.load(Relaxed),
+        });
+    }
+
+    fn hash(&self, key: Key<'_>) -> u64 {
+        match key {
+            Key::Word(word) => self.seed.word(word).0,
+            Key::Text(text) => self.seed.bytes(text).0,
+            Key::Entries(entries) => {
+                let mut hasher = self.seed.hasher();
+                for (name, value) in entries {
+                    hasher.bytes(name.as_bytes());
+                    hasher.bytes(value.as_bytes());
+                }
+                hasher.finish().0
+            }
+        }
+    }
+
+    #[inline]
+    fn shard(&self) -> &Shard {
+        let slot = slot::mine();
+        let shard = &self.shards[slot];
+        shard.get_or_init(|| Box::new(Shard::new(slot == COMMON, random())))
+    }
+
+    /// One counter, summed over everybody.
+    fn sum(&self, counter: impl Fn(&Counts) -> &AtomicU64) -> u64 {
+        let each = self
+            .shards()
+            .map(|shard| counter(&shard.counts).load(Relaxed));
+        each.fold(0, u64::wrapping_add)
+    }
+
+    /// Everybody's counters.
+    fn shards(&self) -> impl Iterator<Item = &Shard> {
+        self.shards
+            .iter()
+            .filter_map(|shard| shard.get().map(Box::as_ref))
+    }
+}
+
+/// A number from the system's randomness, for nothing that must never be guessed.
+fn random() -> u64 {
+    std::hash::RandomState::new().build_hasher().finish()
 }

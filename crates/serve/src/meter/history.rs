@@ -1,0 +1,108 @@
+//! How one thread's counts stood at the start of each second, so that rates over the last seconds can be told.
+//!
+//! A second is noted by its first decision; one without decisions is not noted, and needs not be.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::event::{DOORS, JUDGEMENTS};
+use super::latency::BUCKETS;
+use super::shard::Counts;
+
+/// Decisions by judgement.
+pub(super) type ByJudgement = [u64; JUDGEMENTS];
+/// Answers by length, all doors together.
+pub(super) type ByLength = [u64; BUCKETS];
+
+/// How counts stood.
+pub(super) struct History {
+    /// Oldest first, each as of the start of its second.
+    seconds: Ring<ByJudgement, SECONDS>,
+    /// The same for every tenth second.
+    tens: Ring<ByLength, TENS>,
+}
+
+impl History {
+    /// Notes how counts stand now, as a second begins.
+    pub(super) fn begin_second(&mut self, second: u64, counts: &Counts) {
+        self.seconds.push(second, judgements(counts));
+        self.tens.push(second / 10, lengths(counts));
+    }
+
+    /// Decisions in the seconds from `first` until before `end`.
+    pub(super) fn decisions(&self, (first, end): (u64, u64), counts: &Counts) -> ByJudgement {
+        let now = judgements(counts);
+        let at = |second| *self.seconds.since(second).unwrap_or(&now);
+        let (from, to) = (at(first), at(end));
+        std::array::from_fn(|i| to[i].saturating_sub(from[i]))
+    }
+
+    /// Answers since the start of a ten of seconds, until now.
+    pub(super) fn lengths_since(&self, ten: u64, counts: &Counts) -> ByLength {
+        let now = lengths(counts);
+        let from = *self.tens.since(ten).unwrap_or(&now);
+        std::array::from_fn(|i| now[i].saturating_sub(from[i]))
+    }
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            seconds: Ring::new([0; JUDGEMENTS]),
+            tens: Ring::new([0; BUCKETS]),
+        }
+    }
+}
+
+/// The last `N` values, each with the time since when it holds.
+struct Ring<T, const N: usize> {
+    values: Box<[(u64, T)]>,
+    next: usize,
+}
+
+impl<T: Copy, const N: usize> Ring<T, N> {
+    /// Before the first value, time is before everything.
+    fn new(value: T) -> Self {
+        Self {
+            values: vec![(NEVER, value); N].into(),
+            next: 0,
+        }
+    }
+
+    /// Adds a value, unless there is one of this time.
+    fn push(&mut self, time: u64, value: T) {
+        let last = self.values[(self.next + N - 1) % N].0;
+        if last == NEVER || last < time {
+            self.values[self.next] = (time, value);
+            self.next = (self.next + 1) % N;
+        }
+    }
+
+    /// The first value at or after a time.
+    fn since(&self, time: u64) -> Option<&T> {
+        let later = self
+            .values
+            .iter()
+            .filter(|(at, _)| *at != NEVER && *at >= time);
+        later.min_by_key(|(at, _)| *at).map(|(_, value)| value)
+    }
+}
+
+fn judgements(counts: &Counts) -> ByJudgement {
+    std::array::from_fn(|judgement| {
+        let doors = counts.decisions.iter();
+        doors.map(|door| door[judgement].load(Relaxed)).sum()
+    })
+}
+
+fn lengths(counts: &Counts) -> ByLength {
+    std::array::from_fn(|bucket| {
+        (0..DOORS)
+            .map(|door| counts.latency[door][bucket].load(Relaxed))
+            .sum()
+    })
+}
+
+const NEVER: u64 = u64::MAX;
+/// A minute, and room for a reader whose second is another.
+const SECONDS: usize = 64;
+const TENS: usize = 8;

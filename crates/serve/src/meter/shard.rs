@@ -1,0 +1,205 @@
+//! What one thread counts. Only it writes; whoever reads sums over all threads.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use tollgate_limit::Instant;
+
+use super::event::{DOORS, Decided, EVENTS, JUDGEMENTS};
+use super::history::History;
+use super::labels::COLUMNS;
+use super::latency::BUCKETS;
+use super::sketch::{Sketch, Text};
+
+/// What one thread counts.
+pub(super) struct Shard {
+    /// Whether several threads write here.
+    is_common: bool,
+    /// Decisions until the next one is looked at more closely.
+    skip: AtomicU64,
+    /// From when on a new second must be noted.
+    second_ends: AtomicU64,
+    pub(super) counts: Counts,
+    closer: Mutex<Closer>,
+}
+
+/// Plain counters.
+pub(super) struct Counts {
+    pub(super) decisions: [[AtomicU64; JUDGEMENTS]; DOORS],
+    pub(super) contracts: [[AtomicU64; JUDGEMENTS]; COLUMNS],
+    pub(super) events: [AtomicU64; EVENTS],
+    pub(super) latency: [[AtomicU64; BUCKETS]; DOORS],
+    /// Nanoseconds of all answers together.
+    pub(super) latency_sum: [AtomicU64; DOORS],
+}
+
+/// What is looked at more closely: busy keys, and how counts stood at the start of each second.
+pub(super) struct Closer {
+    pub(super) all: Sketch,
+    pub(super) denied: Sketch,
+    pub(super) history: History,
+    /// Of how many decisions one is looked at.
+    step: u64,
+    /// Decisions looked at in this second.
+    looked: u64,
+    /// What the next skip is drawn from.
+    dice: u64,
+}
+
+/// What the meter knows of a key that is looked at.
+pub(super) struct Look<'a> {
+    pub(super) decided: &'a Decided<'a>,
+    pub(super) hash: u64,
+    /// Whether texts are kept.
+    pub(super) with_text: bool,
+}
+
+impl Shard {
+    pub(super) fn new(is_common: bool, dice: u64) -> Self {
+        let zero = || AtomicU64::new(0);
+        Self {
+            is_common,
+            skip: zero(),
+            second_ends: zero(),
+            counts: Counts {
+                decisions: std::array::from_fn(|_| std::array::from_fn(|_| zero())),
+                contracts: std::array::from_fn(|_| std::array::from_fn(|_| zero())),
+                events: std::array::from_fn(|_| zero()),
+                latency: std::array::from_fn(|_| std::array::from_fn(|_| zero())),
+                latency_sum: std::array::from_fn(|_| zero()),
+            },
+            closer: Mutex::new(Closer {
+                all: Sketch::new(Instant::default()),
+                denied: Sketch::new(Instant::default()),
+                history: History::default(),
+                step: 1,
+                looked: 0,
+                dice: dice | 1,
+            }),
+        }
+    }
+
+    /// Adds to one of our counters.
+    #[inline]
+    pub(super) fn add(&self, counter: &AtomicU64, number: u64) {
+        if self.is_common {
+            counter.fetch_add(number, Relaxed);
+        } else {
+            // Nobody else writes, so nothing is lost between the two.
+            counter.store(counter.load(Relaxed).wrapping_add(number), Relaxed);
+        }
+    }
+
+    /// Whether this decision, or the second it came in, must be looked at more closely.
+    #[inline]
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        let skip = self.skip.load(Relaxed);
+        if skip == 0 || now.as_nanos() >= self.second_ends.load(Relaxed) {
+            return true;
+        }
+        self.skip.store(skip - 1, Relaxed);
+        false
+    }
+
+    /// Looks at a decision. Whoever reads the same now is not waited for: another decision will do.
+    #[cold]
+    pub(super) fn look(&self, look: &Look<'_>) {
+        let Some(mut closer) = self.closer.try_lock() else {
+            return;
+        };
+        let now = look.decided.now;
+        if now.as_nanos() >= self.second_ends.load(Relaxed) {
+            let second = now.as_nanos() / SECOND_NS;
+            closer.begin_second(second, &self.counts);
+            self.second_ends
+                .store((second + 1).saturating_mul(SECOND_NS), Relaxed);
+        }
+        if self.skip.load(Relaxed) == 0 {
+            closer.add(look);
+            self.skip.store(closer.next_skip(), Relaxed);
+        }
+    }
+
+    /// Shows what was looked at.
+    pub(super) fn with_closer<T>(&self, read: impl FnOnce(&mut Closer, &Counts) -> T) -> T {
+        read(&mut self.closer.lock(), &self.counts)
+    }
+}
+
+impl Closer {
+    /// How far sampling alone may be off, for a key that came `count` times: two standard deviations.
+    #[allow(clippy::cast_precision_loss)] // A small number.
+    pub(super) fn sampling_error(&self, count: f64) -> f64 {
+        if self.step == 1 {
+            0.0
+        } else {
+            2.0 * (count * self.step as f64).sqrt()
+        }
+    }
+
+    fn begin_second(&mut self, second: u64, counts: &Counts) {
+        self.history.begin_second(second, counts);
+        if self.looked < EVERY_ONE_MAX / STEP {
+            self.step = 1;
+        }
+        self.looked = 0;
+    }
+
+    #[allow(clippy::cast_precision_loss)] // A small number.
+    fn add(&mut self, look: &Look<'_>) {
+        let Decided {
+            key,
+            judgement,
+            now,
+            ..
+        } = *look.decided;
+        let text = || {
+            if look.with_text {
+                text_of(key)
+            } else {
+                Text::NONE
+            }
+        };
+        let (times, is_denied) = (self.step as f64, judgement.is_denied());
+        self.all.add(look.hash, times, (is_denied, now), text);
+        if is_denied {
+            self.denied.add(look.hash, times, (true, now), text);
+        }
+        self.looked += 1;
+        if self.looked > EVERY_ONE_MAX {
+            self.step = STEP;
+        }
+    }
+
+    /// Decisions to skip: drawn evenly, so that no pattern of keys hides between the looks.
+    fn next_skip(&mut self) -> u64 {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        (self.dice >> 32) % (2 * self.step - 1)
+    }
+}
+
+fn text_of(key: tollgate_node::Key<'_>) -> Text {
+    use tollgate_node::Key;
+    match key {
+        Key::Text(text) => Text::of(std::iter::once(text)),
+        Key::Word(word) => Text::of(std::iter::once(word.to_string().as_bytes())),
+        Key::Entries(entries) => {
+            let parts = entries
+                .iter()
+                .enumerate()
+                .flat_map(|(place, (name, value))| {
+                    let comma: &[u8] = if place == 0 { b"" } else { b"," };
+                    [comma, name.as_bytes(), b"=", value.as_bytes()]
+                });
+            Text::of(parts)
+        }
+    }
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Up to so many decisions a second are all looked at.
+const EVERY_ONE_MAX: u64 = 2_000;
+/// Beyond, one of so many is.
+pub(super) const STEP: u64 = 16;

@@ -1,0 +1,107 @@
+//! Prometheus' text format, version 0.0.4: families of samples, each with help and type.
+
+use std::fmt::{Display, Write};
+
+/// A text of families.
+pub(super) struct Text {
+    text: String,
+    family: &'static str,
+}
+
+/// What kind of metric a family is.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+impl Text {
+    pub(super) fn new() -> Self {
+        Self {
+            text: String::with_capacity(16 << 10),
+            family: "",
+        }
+    }
+
+    /// Begins a family; its samples follow.
+    pub(super) fn family(&mut self, name: &'static str, kind: Kind, help: &str) {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        self.family = name;
+        self.write(format_args!("# HELP {name} "));
+        for character in help.chars() {
+            match character {
+                '\\' => self.text.push_str("\\\\"),
+                '\n' => self.text.push_str("\\n"),
+                other => self.text.push(other),
+            }
+        }
+        self.write(format_args!("\n# TYPE {name} {kind}\n"));
+    }
+
+    /// One sample of the family.
+    pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
+        self.part("", labels, value);
+    }
+
+    /// One sample of a histogram: of its buckets, sum or count.
+    pub(super) fn part(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
+        let family = self.family;
+        self.write(format_args!("{family}{suffix}"));
+        for (place, (name, text)) in labels.iter().enumerate() {
+            let open = if place == 0 { '{' } else { ',' };
+            self.write(format_args!("{open}{name}=\""));
+            self.escaped(text);
+            self.text.push('"');
+        }
+        if !labels.is_empty() {
+            self.text.push('}');
+        }
+        self.write(format_args!(" {value}\n"));
+    }
+
+    /// A family of one sample without labels.
+    pub(super) fn one(&mut self, name: &'static str, kind: Kind, help: &str, value: impl Display) {
+        self.family(name, kind, help);
+        self.sample(&[], value);
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+
+    fn escaped(&mut self, text: &str) {
+        for character in text.chars() {
+            match character {
+                '\\' => self.text.push_str("\\\\"),
+                '"' => self.text.push_str("\\\""),
+                '\n' => self.text.push_str("\\n"),
+                other => self.text.push(other),
+            }
+        }
+    }
+
+    fn write(&mut self, text: std::fmt::Arguments<'_>) {
+        // Memory is all that a string needs.
+        let _ = self.text.write_fmt(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_and_help_are_escaped() {
+        let mut text = Text::new();
+        text.family("a_total", Kind::Counter, "back\\slash\nline");
+        text.sample(&[("l", "a\"b\\c\nd"), ("m", "é")], 3);
+        let expected = "# HELP a_total back\\\\slash\\nline\n# TYPE a_total counter\n\
+             a_total{l=\"a\\\"b\\\\c\\nd\",m=\"é\"} 3\n";
+        assert_eq!(text.finish(), expected);
+    }
+}
