@@ -24,6 +24,7 @@ impl Shared {
     /// What connections share before the first is there.
     pub fn new(engine: Engine, settings: Settings) -> Self {
         let state = State::new(settings.limits.requests_max);
+        engine.meter().show_keys(settings.telemetry.show_keys);
         Self {
             engine,
             settings,

@@ -37,6 +37,8 @@ pub struct Engine {
 impl Engine {
     /// An engine that decides by these contracts.
     pub fn new(contracts: Contracts, config: NodeConfig, secrets: &Secrets) -> Self {
+        let meter = Meter::new();
+        meter.load(&contracts);
         let node = Node::new(contracts, config, secrets.table.clone());
         let budget = Arc::clone(node.budget());
         Self {
@@ -44,7 +46,7 @@ impl Engine {
             adhoc: Adhoc::new(config, secrets.table.clone(), budget),
             clock: SystemClock::new(),
             seal: Seal::new(&secrets.receipts),
-            meter: Meter::new(),
+            meter,
         }
     }
 

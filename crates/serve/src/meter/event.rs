@@ -126,8 +126,11 @@ impl Event {
             Self::Malformed(door) => 3 * DOORS + door as usize,
             Self::TimedOut(door) => 4 * DOORS + door as usize,
             Self::Unauthorized(door) => 5 * DOORS + door as usize,
-            Self::Reloaded => 6 * DOORS,
-            Self::ReloadFailed => 6 * DOORS + 1,
+            Self::Panicked(door) => 6 * DOORS + door as usize,
+            Self::AcceptFailed(door) => 7 * DOORS + door as usize,
+            Self::HandshakeFailed(door) => 8 * DOORS + door as usize,
+            Self::Reloaded => 9 * DOORS,
+            Self::ReloadFailed => 9 * DOORS + 1,
         }
     }
 }
@@ -160,4 +163,4 @@ pub enum Door {
 
 pub(super) const JUDGEMENTS: usize = 5;
 pub(super) const DOORS: usize = 3;
-pub(super) const EVENTS: usize = 6 * DOORS + 2;
+pub(super) const EVENTS: usize = 9 * DOORS + 2;

@@ -93,7 +93,7 @@ impl Meter {
         for door in Door::ALL {
             text.sample(&[("door", door.name())], self.open(door));
         }
-        let families: [(&'static str, &str, OfDoor); 5] = [
+        let families: [(&'static str, &str, OfDoor); 8] = [
             (
                 "tollgate_connections_total",
                 "Connections ever opened.",
@@ -113,6 +113,21 @@ impl Meter {
                 "tollgate_timed_out_total",
                 "Connections closed because the other end was too slow.",
                 Event::TimedOut,
+            ),
+            (
+                "tollgate_panics_total",
+                "Connections ended by a mistake of the server's own.",
+                Event::Panicked,
+            ),
+            (
+                "tollgate_accept_failures_total",
+                "Connections that the system could not hand over.",
+                Event::AcceptFailed,
+            ),
+            (
+                "tollgate_handshake_failures_total",
+                "Connections on which TLS was not agreed.",
+                Event::HandshakeFailed,
             ),
             (
                 "tollgate_unauthorized_total",
