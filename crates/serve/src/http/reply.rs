@@ -102,6 +102,12 @@ impl Reply {
         self.body.extend_from_slice(body);
     }
 
+    /// Sets the body to what was written for it.
+    pub(crate) fn own(&mut self, kind: &'static str, body: Vec<u8>) {
+        self.kind = kind;
+        self.body = body;
+    }
+
     /// Sets the body to a value in JSON.
     pub(crate) fn json(&mut self, value: &impl serde::Serialize) {
         self.kind = JSON;

@@ -1,0 +1,151 @@
+//! Bodies of `/v1`: read, or refused with what is wrong and where.
+//!
+//! Not here: their shapes (`tollgate-wire`).
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+use serde::Deserialize;
+use smallvec::SmallVec;
+use tollgate_limit::{Cost, Span};
+use tollgate_node::Key;
+use tollgate_wire::v1::{self, BodyError};
+
+use super::{Asked, Reply};
+use crate::engine::EngineError;
+use crate::meter::{Door, Event};
+
+/// Reads the body of a request, or answers with what is wrong with it.
+pub(super) fn read<'a, T: Deserialize<'a>>(asked: &Asked<'a>, reply: &mut Reply) -> Option<T> {
+    if !is_json(asked) {
+        malformed(asked);
+        reply.line("accept", b"application/json");
+        let detail = "The body must be JSON, and say so: `Content-Type: application/json`.";
+        reply.refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
+        return None;
+    }
+    match v1::decode(asked.body) {
+        Ok(body) => Some(body),
+        Err(error) => {
+            malformed(asked);
+            reply.refuse(StatusCode::BAD_REQUEST, &explain(&error, asked.body));
+            None
+        }
+    }
+}
+
+/// Whether the body says that it is JSON, or nothing.
+///
+/// A page in a browser has to say it: that makes the browser ask before it sends anything for somebody else's page.
+fn is_json(asked: &Asked<'_>) -> bool {
+    let Some(kind) = asked.line("content-type") else {
+        return asked.line("origin").is_none();
+    };
+    if kind == b"application/json" {
+        return true;
+    }
+    let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default();
+    let kind = kind.trim_ascii().to_ascii_lowercase();
+    kind == b"application/json" || (kind.starts_with(b"application/") && kind.ends_with(b"+json"))
+}
+
+fn malformed(asked: &Asked<'_>) {
+    let meter = asked.shared.engine.meter();
+    meter.count(Event::Malformed(Door::Http));
+}
+
+fn explain(error: &BodyError, body: &[u8]) -> String {
+    if body.trim_ascii().is_empty() {
+        return "The body is empty; it must be JSON.".to_owned();
+    }
+    let text = error.to_string();
+    let hint = meant(&text).map_or_else(String::new, |near| format!(" Did you mean `{near}`?"));
+    let kind = if error.is_syntax() {
+        "The body is not JSON"
+    } else {
+        "The body has the wrong shape"
+    };
+    format!("{kind}: {}.{hint}", shown(&text))
+}
+
+/// The member that was probably meant by the one that an error says is unknown.
+fn meant(text: &str) -> Option<&str> {
+    let text = text.strip_prefix("unknown field ")?;
+    let mut names = text.split('`').skip(1).step_by(2);
+    let unknown = names.next()?;
+    tollgate_contract::nearest(unknown, names)
+}
+
+/// What a stranger wrote, short enough to be said again.
+pub(super) fn shown(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN_MAX) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}...", text.get(..end).unwrap_or_default())),
+    }
+}
+
+/// The entries of a key, where it has some.
+pub(super) type Entries<'a> = SmallVec<[(&'a str, &'a str); 8]>;
+
+/// Why something that was read cannot be asked.
+pub(super) enum Refusal {
+    /// A key is longer than the server takes.
+    KeyTooLong {
+        /// What it takes.
+        max: usize,
+    },
+    /// A cost is larger than counts go.
+    Cost(u64),
+    /// The engine has no answer.
+    Engine(EngineError),
+}
+
+impl From<EngineError> for Refusal {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// The entries of a key; none where it is bare.
+pub(super) fn entries<'k>(key: &'k v1::Key<'_>) -> Entries<'k> {
+    match key {
+        v1::Key::Bare(_) => Entries::new(),
+        v1::Key::Entries(entries) => entries
+            .iter()
+            .map(|(name, value)| (&**name, &**value))
+            .collect(),
+    }
+}
+
+/// The key that the engine is asked for.
+pub(super) fn key<'k>(
+    key: &'k v1::Key<'_>,
+    entries: &'k [(&'k str, &'k str)],
+    asked: &Asked<'_>,
+) -> Result<Key<'k>, Refusal> {
+    let max = asked.shared.settings.limits.key_bytes_max;
+    let (key, length) = match key {
+        v1::Key::Bare(text) => (Key::Text(text.as_bytes()), text.len()),
+        v1::Key::Entries(_) => {
+            let length = entries.iter().map(|(name, value)| name.len() + value.len());
+            (Key::Entries(entries), length.sum())
+        }
+    };
+    if length > max {
+        return Err(Refusal::KeyTooLong { max });
+    }
+    Ok(key)
+}
+
+/// The cost that the engine is asked for.
+pub(super) fn cost(tokens: u64) -> Result<Cost, Refusal> {
+    Cost::new(tokens).map_err(|_| Refusal::Cost(tokens))
+}
+
+/// A span in whole milliseconds, rounded up.
+pub(super) fn millis(span: Span) -> u64 {
+    u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+/// The most letters of a stranger's that are said again.
+const SHOWN_MAX: usize = 200;

@@ -1,0 +1,377 @@
+//! HTTP/1 for requests that come whole and simple, which is nearly all of them.
+//!
+//! A connection is read into one buffer; every whole request in it is answered into another, which is written at once.
+//! Whatever is not simple goes to hyper with the connection and everything read of it, for good. Not here: paths and
+//! answers (`route`).
+
+mod answer;
+mod head;
+mod vigil;
+mod write;
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use http::StatusCode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::Reply;
+use crate::meter::{Door, Event};
+use crate::shared::{Peer, Shared, Stop, Stream};
+use answer::{Call, Outcome};
+use vigil::{Vigil, Woken};
+
+/// Who goes on with a connection.
+pub(super) enum Next<S> {
+    /// Nobody: it ended.
+    Nobody,
+    /// Hyper, with what was read.
+    Http1(S, BytesMut),
+    /// Hyper, with what was read.
+    Http2(S, BytesMut),
+}
+
+/// Serves a connection for as long as its requests are simple.
+pub(super) async fn serve<S: Stream>(
+    stream: S,
+    peer: Peer,
+    shared: &Arc<Shared>,
+    stop: Stop,
+) -> Next<S> {
+    let tick = shared.settings.limits.idle / IDLE_TICKS;
+    let mut lean = Lean {
+        stream,
+        peer,
+        shared,
+        input: BytesMut::new(),
+        output: Vec::new(),
+        reply: Reply::new(),
+        vigil: Vigil::new(stop, tick),
+        is_first: true,
+        is_stopping: false,
+        is_partial: false,
+        is_idle: false,
+        ticks: 0,
+        hold: Duration::ZERO,
+    };
+    let next = lean.run().await;
+    let Lean { stream, input, .. } = lean;
+    match next {
+        After::Close => Next::Nobody,
+        After::Http1 => Next::Http1(stream, input),
+        After::Http2 => Next::Http2(stream, input),
+    }
+}
+
+struct Lean<'s, S> {
+    stream: S,
+    peer: Peer,
+    shared: &'s Arc<Shared>,
+    input: BytesMut,
+    output: Vec<u8>,
+    reply: Reply,
+    vigil: Vigil,
+    /// Whether nothing was answered yet, so that HTTP/2 may still begin.
+    is_first: bool,
+    is_stopping: bool,
+    /// Whether a request began to arrive.
+    is_partial: bool,
+    /// Whether nothing came since the last tick, and how many ticks nothing came for.
+    is_idle: bool,
+    ticks: u32,
+    /// How long to wait before the answers are written.
+    hold: Duration,
+}
+
+/// What comes after everything was answered that is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// More bytes.
+    Read,
+    /// The same again, once everything is written.
+    Again,
+    /// The end, once everything is written.
+    Close,
+    /// Hyper.
+    Http1,
+    /// Hyper.
+    Http2,
+}
+
+/// Who goes on.
+enum After {
+    Close,
+    Http1,
+    Http2,
+}
+
+impl<S: Stream> Lean<'_, S> {
+    async fn run(&mut self) -> After {
+        loop {
+            let step = self.answer_whole();
+            if !self.hold.is_zero() {
+                sleep(std::mem::take(&mut self.hold)).await;
+                self.vigil.disarm();
+            }
+            if !self.output.is_empty() && self.flush().await.is_err() {
+                return After::Close;
+            }
+            match step {
+                Step::Read => {}
+                Step::Again => continue,
+                Step::Close => {
+                    self.close().await;
+                    return After::Close;
+                }
+                Step::Http1 => return After::Http1,
+                Step::Http2 => return After::Http2,
+            }
+            if !self.fill().await {
+                return After::Close;
+            }
+        }
+    }
+
+    /// Answers every whole request in the buffer, all at one time and by the same contracts.
+    fn answer_whole(&mut self) -> Step {
+        if self.input.is_empty() {
+            return Step::Read;
+        }
+        if self.is_first
+            && let Some(step) = self.preface()
+        {
+            return step;
+        }
+        let began = Instant::now();
+        let (done, step) = self.answer_batch();
+        if done > 0 {
+            self.is_first = false;
+            let meter = self.shared.engine.meter();
+            meter.served(Door::Http, done, began.elapsed());
+        }
+        if step == Step::Read {
+            self.expect_more(done > 0);
+        }
+        step
+    }
+
+    /// Whether this is the beginning of an HTTP/2 connection.
+    fn preface(&mut self) -> Option<Step> {
+        let length = self.input.len().min(PREFACE.len());
+        if self.input.get(..length) != PREFACE.get(..length) {
+            return None;
+        }
+        if length == PREFACE.len() {
+            return Some(Step::Http2);
+        }
+        self.expect_more(false);
+        Some(Step::Read)
+    }
+
+    /// Answers requests until one is not whole; how many were, and what comes next.
+    fn answer_batch(&mut self) -> (u64, Step) {
+        let shared = self.shared;
+        let turn = shared.engine.turn();
+        let call = Call {
+            shared,
+            peer: self.peer,
+            turn: &turn,
+            is_stopping: self.is_stopping,
+        };
+        let (mut done, mut at) = (0, 0);
+        let step = loop {
+            let bytes = self.input.get(at..).unwrap_or_default();
+            if bytes.is_empty() {
+                break Step::Read;
+            }
+            if self.output.len() > OUTPUT_MAX {
+                break Step::Again;
+            }
+            match answer::answer(&call, bytes, &mut self.reply, &mut self.output) {
+                Outcome::Answered {
+                    length,
+                    is_kept,
+                    hold,
+                } => {
+                    at += length;
+                    done += 1;
+                    self.hold = hold;
+                    if !is_kept {
+                        break Step::Close;
+                    }
+                    if !hold.is_zero() {
+                        break Step::Again;
+                    }
+                }
+                Outcome::Partial => break Step::Read,
+                Outcome::Other => break Step::Http1,
+                Outcome::Refused => break Step::Close,
+            }
+        };
+        self.input.advance(at);
+        (done, step)
+    }
+
+    /// Sees to it that the rest of a request comes in time, and that a connection is not idle for too long.
+    fn expect_more(&mut self, is_new: bool) {
+        self.is_idle = false;
+        if self.input.is_empty() {
+            self.is_partial = false;
+        } else if is_new || !self.is_partial {
+            self.is_partial = true;
+            self.vigil.set(self.shared.settings.limits.slow);
+        }
+    }
+
+    /// Reads more. Says whether there will be any.
+    async fn fill(&mut self) -> bool {
+        loop {
+            match self.read().await {
+                Waited::Read(Ok(0) | Err(_)) => return false,
+                Waited::Read(Ok(_)) => return true,
+                Waited::Woken(Woken::Stopped) => {
+                    self.is_stopping = true;
+                    if self.input.is_empty() {
+                        let _ = self.stream.shutdown().await;
+                        return false;
+                    }
+                }
+                Waited::Woken(Woken::Late) => {
+                    if !self.is_patient().await {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Waited {
+        self.input.reserve(READ_BYTES);
+        let Self {
+            stream,
+            input,
+            vigil,
+            ..
+        } = self;
+        let mut read = pin!(stream.read_buf(input));
+        let mut is_first = vigil.is_armed();
+        poll_fn(|context| {
+            if let Poll::Ready(read) = read.as_mut().poll(context) {
+                return Poll::Ready(Waited::Read(read));
+            }
+            // Bytes nearly always come first. A task that wakes to none was woken by something else.
+            if std::mem::take(&mut is_first) {
+                return Poll::Pending;
+            }
+            vigil.poll(context).map(Waited::Woken)
+        })
+        .await
+    }
+
+    /// Whether to go on waiting, now that the time is up.
+    async fn is_patient(&mut self) -> bool {
+        let limits = &self.shared.settings.limits;
+        if self.is_partial {
+            self.shared
+                .engine
+                .meter()
+                .count(Event::TimedOut(Door::Http));
+            self.cut(
+                StatusCode::REQUEST_TIMEOUT,
+                "The rest of the request came too slowly.",
+            )
+            .await;
+            return false;
+        }
+        self.ticks = if self.is_idle { self.ticks + 1 } else { 1 };
+        self.is_idle = true;
+        if self.ticks > IDLE_TICKS {
+            let _ = self.stream.shutdown().await;
+            return false;
+        }
+        // Who has not asked for a while gives memory back.
+        (self.input, self.output, self.reply) = (BytesMut::new(), Vec::new(), Reply::new());
+        self.vigil.set(limits.idle / IDLE_TICKS);
+        true
+    }
+
+    /// Answers what will never be a whole request, and ends.
+    async fn cut(&mut self, status: StatusCode, why: &str) {
+        let now = self.shared.engine.now();
+        answer::refuse((status, why), now, &mut self.reply, &mut self.output);
+        if self.flush().await.is_ok() {
+            self.close().await;
+        }
+    }
+
+    /// Writes what was answered.
+    async fn flush(&mut self) -> io::Result<()> {
+        let Self {
+            stream,
+            output,
+            vigil,
+            ..
+        } = self;
+        let send = async {
+            stream.write_all(output).await?;
+            stream.flush().await
+        };
+        let mut send = pin!(send);
+        // Nearly always there is room for an answer, so that no timer is needed.
+        let sent = match poll_fn(|context| Poll::Ready(send.as_mut().poll(context))).await {
+            Poll::Ready(sent) => sent,
+            Poll::Pending => {
+                vigil.disarm();
+                timeout(self.shared.settings.limits.slow, send).await?
+            }
+        };
+        self.output.clear();
+        self.output.shrink_to(OUTPUT_MAX);
+        sent
+    }
+
+    /// Ends the connection so that the last answer arrives: what comes behind it is read and dropped for a while, as a
+    /// socket that is closed with bytes unread takes back what it sent.
+    async fn close(&mut self) {
+        let drain = async {
+            self.stream.shutdown().await?;
+            let mut left = LINGER_BYTES_MAX;
+            while left > 0 {
+                self.input.clear();
+                self.input.reserve(READ_BYTES);
+                let read = self.stream.read_buf(&mut self.input).await?;
+                if read == 0 {
+                    break;
+                }
+                left = left.saturating_sub(read);
+            }
+            io::Result::Ok(())
+        };
+        let _ = timeout(LINGER, drain).await;
+    }
+}
+
+/// What a connection waited for.
+enum Waited {
+    Read(io::Result<usize>),
+    Woken(Woken),
+}
+
+/// How an HTTP/2 connection begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Room that a read has at least.
+const READ_BYTES: usize = 2 << 10;
+/// Answers are written before there are more bytes of them.
+const OUTPUT_MAX: usize = 64 << 10;
+/// In how many steps a connection is found to be idle.
+const IDLE_TICKS: u32 = 4;
+/// How long the end of a connection may take.
+const LINGER: Duration = Duration::from_secs(1);
+/// How much is read and dropped at the end of a connection.
+const LINGER_BYTES_MAX: usize = 256 << 10;

@@ -1,0 +1,42 @@
+//! What is read about the server itself: is it alive, is it ready, what did it count, what can it be asked.
+
+use http::StatusCode;
+
+use super::reply::{JSON, TEXT};
+use super::{Asked, Reply};
+use crate::engine::Turn;
+
+/// `GET /livez`: the process answers.
+pub(super) fn livez(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
+    reply.text(TEXT, b"ok\n");
+}
+
+/// `GET /readyz`: requests may be sent here.
+pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    reply.line("cache-control", b"no-store");
+    if asked.shared.state.is_ready() {
+        return reply.text(TEXT, b"ready\n");
+    }
+    reply.set_status(StatusCode::SERVICE_UNAVAILABLE);
+    reply.text(TEXT, b"not ready\n");
+}
+
+/// `GET /metrics`, for Prometheus.
+pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    let engine = &asked.shared.engine;
+    let body = engine.meter().render(engine);
+    reply.text("text/plain; version=0.0.4; charset=utf-8", body.as_bytes());
+}
+
+/// `GET /openapi.json`.
+pub(super) fn openapi(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
+    reply.text(JSON, OPENAPI.as_bytes());
+}
+
+/// `GET /`.
+pub(super) fn front(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
+    reply.text("text/html; charset=utf-8", FRONT.as_bytes());
+}
+
+const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
+const FRONT: &str = include_str!("front.html");

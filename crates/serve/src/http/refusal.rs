@@ -1,0 +1,72 @@
+//! What is said where a question has no answer.
+
+use http::StatusCode;
+use tollgate_node::IdError;
+use tollgate_wire::problem::Problem;
+
+use super::Reply;
+use super::body::{Refusal, shown};
+use crate::engine::{EngineError, SealError};
+
+impl Refusal {
+    /// Answers with the problem.
+    #[cold]
+    pub(super) fn answer(&self, reply: &mut Reply) {
+        let problem = self.problem();
+        if problem.status == StatusCode::SERVICE_UNAVAILABLE.as_u16() {
+            return reply.shed(&self.detail());
+        }
+        reply.problem(&problem);
+    }
+
+    /// The problem.
+    pub(super) fn problem(&self) -> Problem<'static> {
+        let status = self.status();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            return Problem::reduced_capacity(self.detail());
+        }
+        let title = status.canonical_reason().unwrap_or("Refused");
+        Problem::blank(status.as_u16(), title, self.detail())
+    }
+
+    const fn status(&self) -> StatusCode {
+        match self {
+            Self::KeyTooLong { .. } | Self::Cost(_) => StatusCode::BAD_REQUEST,
+            Self::Engine(error) => match error {
+                EngineError::UnknownContract(_) | EngineError::Id(IdError::Unknown) => {
+                    StatusCode::NOT_FOUND
+                }
+                EngineError::Receipt(SealError::Gone) => StatusCode::GONE,
+                EngineError::BadId
+                | EngineError::Receipt(SealError::Broken)
+                | EngineError::Policy(_) => StatusCode::BAD_REQUEST,
+                EngineError::Id(IdError::SettledOtherwise { .. } | IdError::OtherKind) => {
+                    StatusCode::CONFLICT
+                }
+                EngineError::Id(IdError::TooManyIds) | EngineError::TooManyPolicies => {
+                    StatusCode::SERVICE_UNAVAILABLE
+                }
+            },
+        }
+    }
+
+    fn detail(&self) -> String {
+        match self {
+            Self::KeyTooLong { max } => format!("A key may have at most {max} bytes in all."),
+            Self::Cost(tokens) => format!("A cost of {tokens} is beyond 2^63 - 1."),
+            Self::Engine(EngineError::UnknownContract(id)) => {
+                format!("No contract has the id `{}`.", shown(id))
+            }
+            Self::Engine(error) => sentence(&error.to_string()),
+        }
+    }
+}
+
+/// A remark as a sentence.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    let mut sentence: String = first.into_iter().chain(letters).collect();
+    sentence.push('.');
+    sentence
+}

@@ -1,0 +1,133 @@
+//! Which function answers which path.
+//!
+//! Not here: how a request came (`lean`, `full`), and the answers themselves.
+
+use http::StatusCode;
+
+use super::{Asked, Reply, body, check, pages, writes};
+use crate::access;
+use crate::engine::Turn;
+use crate::meter::{Door, Event};
+
+type Handler = fn(&Turn<'_>, &Asked<'_>, &mut Reply);
+
+/// A path and who answers there.
+struct Route {
+    path: &'static str,
+    takes: Takes,
+    /// Whether a token is needed where tokens are set.
+    is_open: bool,
+    handler: Handler,
+}
+
+/// Which methods a path takes.
+#[derive(Clone, Copy)]
+enum Takes {
+    /// A body.
+    Post,
+    /// None, and with `HEAD` only the head of the answer.
+    Get,
+}
+
+impl Takes {
+    fn allows(self, method: &str) -> bool {
+        match self {
+            Self::Post => method == "POST",
+            Self::Get => matches!(method, "GET" | "HEAD"),
+        }
+    }
+
+    const fn names(self) -> &'static str {
+        match self {
+            Self::Post => "POST",
+            Self::Get => "GET, HEAD",
+        }
+    }
+}
+
+/// Answers a request.
+pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    let Some(route) = ROUTES.iter().find(|route| route.path == asked.path) else {
+        return nothing_there(asked, reply);
+    };
+    if !route.takes.allows(asked.method) {
+        return wrong_method(route, asked, reply);
+    }
+    if !route.is_open && !is_allowed(asked) {
+        return forbid(asked, reply);
+    }
+    (route.handler)(turn, asked, reply);
+}
+
+fn is_allowed(asked: &Asked<'_>) -> bool {
+    let settings = &asked.shared.settings;
+    if settings.tokens.is_empty() {
+        return true;
+    }
+    access::allows(settings, &asked.peer, asked.line("authorization"))
+}
+
+#[cold]
+fn forbid(asked: &Asked<'_>, reply: &mut Reply) {
+    let meter = asked.shared.engine.meter();
+    meter.count(Event::Unauthorized(Door::Http));
+    reply.line("www-authenticate", b"Bearer realm=\"tollgate\"");
+    let detail = "This needs a token: `Authorization: Bearer ...`.";
+    reply.refuse(StatusCode::UNAUTHORIZED, detail);
+}
+
+#[cold]
+fn wrong_method(route: &Route, asked: &Asked<'_>, reply: &mut Reply) {
+    let (path, names) = (route.path, route.takes.names());
+    reply.line("allow", names.as_bytes());
+    let method = body::shown(asked.method);
+    let detail = format!("`{path}` takes {names}, not {method}.");
+    reply.refuse(StatusCode::METHOD_NOT_ALLOWED, &detail);
+}
+
+#[cold]
+fn nothing_there(asked: &Asked<'_>, reply: &mut Reply) {
+    let path = asked.path.strip_suffix('/').unwrap_or(asked.path);
+    let near = tollgate_contract::nearest(path, ROUTES.iter().map(|route| route.path));
+    let shown = body::shown(asked.path);
+    let detail = match near {
+        Some(near) => format!("There is nothing at `{shown}`. Did you mean `{near}`?"),
+        None => format!("There is nothing at `{shown}`. `/openapi.json` lists what there is."),
+    };
+    reply.refuse(StatusCode::NOT_FOUND, &detail);
+}
+
+const fn post(path: &'static str, handler: Handler) -> Route {
+    Route {
+        path,
+        takes: Takes::Post,
+        is_open: false,
+        handler,
+    }
+}
+
+const fn open(path: &'static str, handler: Handler) -> Route {
+    Route {
+        path,
+        takes: Takes::Get,
+        is_open: true,
+        handler,
+    }
+}
+
+/// The paths, the busiest first.
+static ROUTES: &[Route] = &[
+    post("/v1/check", check::check),
+    post("/v1/settle", writes::settle),
+    post("/v1/reserve", check::reserve),
+    post("/v1/commit", writes::commit),
+    post("/v1/cancel", writes::cancel),
+    post("/v1/charge", writes::charge),
+    post("/v1/refund", writes::refund),
+    post("/v1/peek", check::peek),
+    open("/livez", pages::livez),
+    open("/readyz", pages::readyz),
+    open("/metrics", pages::metrics),
+    open("/openapi.json", pages::openapi),
+    open("/", pages::front),
+];
