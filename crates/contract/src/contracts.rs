@@ -9,7 +9,7 @@ use crate::entries::{Descriptor, Identity};
 use crate::envoy::{self, EnvoyDomains};
 use crate::error::ContractErrors;
 use crate::index::Index;
-use crate::raw::RawFile;
+use crate::raw::{RawFile, RawPart};
 use crate::yaml;
 
 /// The contracts of a file, in its order. A contract is known by its position.
@@ -40,6 +40,13 @@ impl Contracts {
     /// Reads a contract file: YAML or JSON.
     pub fn parse(text: &str) -> Result<Self, ContractErrors> {
         let raw: RawFile = yaml::read(text)?;
+        Ok(Self::of(check::check(&raw, text)?))
+    }
+
+    /// Reads the contracts in a file that holds more than them: fields that are none of a contract file are passed over.
+    pub fn parse_within(text: &str) -> Result<Self, ContractErrors> {
+        let RawPart { contracts, plans } = yaml::read(text)?;
+        let raw = RawFile { contracts, plans };
         Ok(Self::of(check::check(&raw, text)?))
     }
 

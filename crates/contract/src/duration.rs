@@ -69,7 +69,7 @@ pub(crate) fn format(mut nanos: u64) -> String {
 }
 
 /// The pattern a typed length of time has, for the JSON schema.
-pub(crate) const PATTERN: &str = "^(([0-9]+(w|d|h|m|s|ms|us|ns))+|day|week|month|year)$";
+pub const PATTERN: &str = "^(([0-9]+(w|d|h|m|s|ms|us|ns))+|day|week|month|year)$";
 
 /// The number and unit that come first, and what follows them.
 fn split_part(text: &str) -> ((&str, &str), &str) {

@@ -39,6 +39,7 @@ mod entries;
 pub mod envoy;
 mod error;
 mod fields;
+pub mod file;
 mod index;
 mod merge;
 mod nearest;

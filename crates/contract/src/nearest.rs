@@ -1,7 +1,7 @@
 //! The name that was probably meant.
 
 /// What to say after an unknown name: the nearest valid one, or all of them where they are few.
-pub(crate) fn hint(name: &str, valid: &[&str]) -> String {
+pub fn hint(name: &str, valid: &[&str]) -> String {
     if let Some(near) = nearest(name, valid.iter().copied()) {
         return format!(", did you mean `{near}`?");
     }

@@ -6,14 +6,18 @@ use crate::snippet::{Place, Snippet};
 
 /// A mistake before its source line is cut out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
-    pub(crate) kind: ErrorKind,
-    pub(crate) place: Place,
-    pub(crate) what: String,
+pub struct Problem {
+    /// The kind of mistake.
+    pub kind: ErrorKind,
+    /// Where.
+    pub place: Place,
+    /// What is wrong and, where that is known, what to write.
+    pub what: String,
 }
 
 impl Problem {
-    pub(crate) fn new(kind: ErrorKind, place: Place, what: impl Into<String>) -> Self {
+    /// A mistake at a place.
+    pub fn new(kind: ErrorKind, place: Place, what: impl Into<String>) -> Self {
         Self {
             kind,
             place,
@@ -22,7 +26,7 @@ impl Problem {
     }
 
     /// The whole answer, where nothing else can be said about the text.
-    pub(crate) fn alone(self, text: &str) -> ContractErrors {
+    pub fn alone(self, text: &str) -> ContractErrors {
         let mut problems = Problems::default();
         problems.add(self);
         problems.into_errors(text)
@@ -31,13 +35,14 @@ impl Problem {
 
 /// Mistakes so far. The same mistake found twice, as in a plan that many follow, counts once.
 #[derive(Debug, Default)]
-pub(crate) struct Problems {
+pub struct Problems {
     found: Vec<Problem>,
     unreported: usize,
 }
 
 impl Problems {
-    pub(crate) fn add(&mut self, problem: Problem) {
+    /// Adds a mistake.
+    pub fn add(&mut self, problem: Problem) {
         if self.found.contains(&problem) {
             return;
         }
@@ -49,7 +54,7 @@ impl Problems {
     }
 
     /// Adds a mistake and goes on without the value.
-    pub(crate) fn keep<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+    pub fn keep<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
         result.map_err(|problem| self.add(problem)).ok()
     }
 
@@ -58,12 +63,13 @@ impl Problems {
         self.found.len() + self.unreported >= COUNTED_MAX
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
     /// The errors in the order of the text they are about.
-    pub(crate) fn into_errors(mut self, text: &str) -> ContractErrors {
+    pub fn into_errors(mut self, text: &str) -> ContractErrors {
         self.found.sort_by_key(|problem| problem.place);
         let errors = self.found.into_iter().map(|problem| ContractError {
             kind: problem.kind,

@@ -28,6 +28,15 @@ pub(crate) struct RawFile {
     pub(crate) plans: RawPlans,
 }
 
+/// The part of a larger file that a contract file would have.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawPart {
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) contracts: Option<Node<Few<Node<RawContract>, CONTRACTS_MAX>>>,
+    #[serde(default)]
+    pub(crate) plans: RawPlans,
+}
+
 /// The policies that bind one kind of key; all must admit.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -9,7 +9,7 @@ use crate::snippet::quote;
 use crate::text::Text;
 
 /// A whole number between the bounds.
-pub(crate) fn whole(text: &Text, what: &str, (least, most): (u64, u64)) -> Result<u64, Problem> {
+pub fn whole(text: &Text, what: &str, (least, most): (u64, u64)) -> Result<u64, Problem> {
     let wrong = |kind, why: String| Err(Problem::new(kind, text.place, why));
     let value: &str = &text.value;
     let typed = quote(value);
@@ -61,7 +61,7 @@ fn not_whole(value: &str, what: &str) -> String {
 }
 
 /// `true` or `false`.
-pub(crate) fn switch(text: &Text, what: &str) -> Result<bool, Problem> {
+pub fn switch(text: &Text, what: &str) -> Result<bool, Problem> {
     match (&*text.value, text.plain) {
         ("true", true) => Ok(true),
         ("false", true) => Ok(false),
@@ -78,7 +78,7 @@ pub(crate) fn switch(text: &Text, what: &str) -> Result<bool, Problem> {
 }
 
 /// One of a few names; the answer is its position. The complaint begins with `unknown`.
-pub(crate) fn choice(text: &Text, unknown: &str, valid: &[&str]) -> Result<usize, Problem> {
+pub fn choice(text: &Text, unknown: &str, valid: &[&str]) -> Result<usize, Problem> {
     let value: &str = &text.value;
     valid.iter().position(|name| *name == value).ok_or_else(|| {
         let why = format!("{unknown} {}{}", quote(value), hint(value, valid));
@@ -87,7 +87,7 @@ pub(crate) fn choice(text: &Text, unknown: &str, valid: &[&str]) -> Result<usize
 }
 
 /// A length of time in nanoseconds; calendar words at their nominal length.
-pub(crate) fn nanos(text: &Text) -> Result<u64, Problem> {
+pub fn nanos(text: &Text) -> Result<u64, Problem> {
     match duration::parse(&text.value) {
         Ok(period) => Ok(period.nanos()),
         Err(why) => Err(Problem::new(ErrorKind::BadValue, text.place, why)),
@@ -95,7 +95,7 @@ pub(crate) fn nanos(text: &Text) -> Result<u64, Problem> {
 }
 
 /// An id, a name, or the key or value of an entry.
-pub(crate) fn name(text: &Text, what: &str) -> Result<String, Problem> {
+pub fn name(text: &Text, what: &str) -> Result<String, Problem> {
     let wrong = |kind, why: String| Err(Problem::new(kind, text.place, why));
     let value = &text.value;
     if value.is_empty() {

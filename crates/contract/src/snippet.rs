@@ -4,11 +4,13 @@
 
 /// Where something stands: counted from 1, in characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) line: u32,
-    pub(crate) column: u32,
+pub struct Place {
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
     /// Characters to underline; zero is one caret.
-    pub(crate) width: u32,
+    pub width: u32,
 }
 
 /// A place and the text of its line.
@@ -64,7 +66,7 @@ impl Snippet {
 }
 
 /// A name from the file as a message shows it: quoted, short, and without control characters.
-pub(crate) fn quote(name: &str) -> String {
+pub fn quote(name: &str) -> String {
     let shown: String = name.chars().take(QUOTE_MAX).flat_map(escaped).collect();
     let cut = if name.chars().nth(QUOTE_MAX).is_some() {
         CUT

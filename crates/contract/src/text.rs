@@ -10,11 +10,13 @@ use crate::snippet::Place;
 
 /// A scalar exactly as typed, whatever type YAML would give it.
 #[derive(Clone, Debug)]
-pub(crate) struct Text {
-    pub(crate) value: Box<str>,
-    pub(crate) place: Place,
+pub struct Text {
+    /// The text.
+    pub value: Box<str>,
+    /// Where it was typed.
+    pub place: Place,
     /// Typed without quotes, so that it may be a number.
-    pub(crate) plain: bool,
+    pub plain: bool,
 }
 
 impl<'de> Deserialize<'de> for Text {
@@ -36,9 +38,11 @@ impl<'de> Deserialize<'de> for Text {
 
 /// Fields or a list, with the place they begin at.
 #[derive(Clone, Debug)]
-pub(crate) struct Node<T> {
-    pub(crate) value: T,
-    pub(crate) place: Place,
+pub struct Node<T> {
+    /// What is there.
+    pub value: T,
+    /// Where it begins.
+    pub place: Place,
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Node<T> {
@@ -55,7 +59,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Node<T> {
 
 /// A list that is refused as soon as it has more than `MAX` items.
 #[derive(Clone, Debug)]
-pub(crate) struct Few<T, const MAX: usize>(pub(crate) Vec<T>);
+pub struct Few<T, const MAX: usize>(pub Vec<T>);
 
 impl<T, const MAX: usize> Default for Few<T, MAX> {
     fn default() -> Self {
@@ -92,7 +96,7 @@ impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for FewVisitor<T, 
 
 /// Names with values, in the order typed. Which names there are is checked later, so that every mistake has its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Pairs<T>(pub(crate) Vec<(Text, T)>);
+pub struct Pairs<T>(pub Vec<(Text, T)>);
 
 impl<T> Default for Pairs<T> {
     fn default() -> Self {
@@ -128,7 +132,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for PairsVisitor<T> {
 }
 
 /// A field that, where it is given, has a value: `burst:` with nothing behind it is a mistake, not a default.
-pub(crate) fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+pub fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,

@@ -14,7 +14,7 @@ use crate::snippet::{Place, one_line, quote};
 use crate::text::{TOO_MANY, place_of};
 
 /// Reads the one document of a text.
-pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ContractErrors> {
+pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ContractErrors> {
     check_size(text)?;
     serde_saphyr::from_str_with_options(text, options(1)).map_err(|e| explain(&e).alone(text))
 }
