@@ -39,7 +39,7 @@ fn check_table<const N: usize>(
         *print = request.print;
     }
     let prints = prints.get(..requests.len()).unwrap_or(&prints);
-    let (set, plain) = (&*bound.cells.set, bound.cells.set.plain());
+    let (set, plain) = (&*bound.cells.set, bound.cells.plain());
     table.update_many(prints, now.as_nanos(), |index, cell| {
         let (Ok(cell), Some(request)) = (cell, requests.get(index)) else {
             answer(Answer::full());
@@ -57,6 +57,9 @@ fn check_table<const N: usize>(
             return None;
         }
         let (outcome, made) = check_cell(set, cell, request.cost, now, bound.lot);
+        if outcome.receipt.charged != 0 {
+            bound.cells.changed(request.print);
+        }
         answer(Answer::of(place, &outcome));
         made
     });

@@ -4,8 +4,14 @@
 
 use std::sync::Arc;
 
-use tollgate_limit::{Cell, Cost, Instant, Lot, Outcome, Plain, PolicySet, Receipt, Status, Taken};
+use tollgate_contract::Contract;
+use tollgate_limit::{
+    Cell, CellError, Cost, Instant, Lot, Outcome, Plain, PolicySet, Receipt, Status, Stored, Taken,
+};
 use tollgate_table::{Budget, Counters, Full, Print, Rules, Table, TableConfig};
+
+use crate::dirty::Dirty;
+use crate::durable::{RestoreError, WrittenBy};
 
 /// Tells the table what a cell of these policies is worth.
 #[derive(Debug)]
@@ -27,12 +33,16 @@ impl<const N: usize> Rules<Cell<N>> for Worth {
 pub(crate) struct Cells {
     pub(crate) set: Arc<PolicySet>,
     pub(crate) width: Width,
+    /// Bit `i` is set where policy `i` is durable.
+    pub(crate) durable: u64,
+    /// Keys that changed, where a policy is durable.
+    pub(crate) dirty: Option<Dirty>,
 }
 
 /// A table by the number of policies its cells hold without a box.
 #[derive(Debug)]
 pub(crate) enum Width {
-    /// One policy for which there is a short way.
+    /// One policy for which there is a short way, and which is not durable.
     Plain(Table<Cell<1>, Worth>, Plain),
     One(Table<Cell<1>, Worth>),
     Two(Table<Cell<2>, Worth>),
@@ -56,10 +66,14 @@ macro_rules! on_table {
 pub(crate) use on_table;
 
 impl Cells {
-    pub(crate) fn new(set: Arc<PolicySet>, config: TableConfig, budget: Arc<Budget>) -> Self {
+    pub(crate) fn new(contract: &Contract, config: TableConfig, budget: Arc<Budget>) -> Self {
+        let set = Arc::new(contract.policy_set().clone());
+        let durable = durable(contract);
         let worth = Worth(Arc::clone(&set));
         let width = match set.policies().len() {
-            _ if let Some(plain) = set.plain() => {
+            _ if durable == 0
+                && let Some(plain) = set.plain() =>
+            {
                 Width::Plain(Table::new(worth, config, budget), plain.clone())
             }
             1 if set.is_compact() => Width::One(Table::new(worth, config, budget)),
@@ -67,7 +81,12 @@ impl Cells {
             3 if set.is_compact() => Width::Three(Table::new(worth, config, budget)),
             _ => Width::Any(Table::new(worth, config, budget)),
         };
-        Self { set, width }
+        Self {
+            set,
+            width,
+            durable,
+            dirty: (durable != 0).then(Dirty::new),
+        }
     }
 
     /// Decides one request for one cell and charges it.
@@ -78,9 +97,29 @@ impl Cells {
         now: Instant,
         lot: Lot,
     ) -> Result<Outcome, Full> {
-        on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
+        let outcome = on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
             check_cell(&self.set, cell, cost, now, lot)
-        }))
+        }))?;
+        if outcome.receipt.charged != 0 {
+            self.changed(print);
+        }
+        Ok(outcome)
+    }
+
+    /// Notes that a key changed, where somebody wants to know.
+    #[inline]
+    pub(crate) fn changed(&self, print: Print) {
+        if let Some(dirty) = &self.dirty {
+            dirty.mark(print);
+        }
+    }
+
+    /// The short way, where there is one.
+    pub(crate) const fn plain(&self) -> Option<&Plain> {
+        match &self.width {
+            Width::Plain(_, plain) => Some(plain),
+            Width::One(_) | Width::Two(_) | Width::Three(_) | Width::Any(_) => None,
+        }
     }
 
     /// Decides the short way for a key that has a cell, where there is a short way.
@@ -101,12 +140,15 @@ impl Cells {
 
     /// Charges without asking; a cell is made where there is none.
     pub(crate) fn charge(&self, print: Print, cost: Cost, now: Instant) -> Result<(), Full> {
-        on_table!(self, table => edit(&self.set, table, print, now, |cell| self.set.charge(cell, cost, now)))
+        on_table!(self, table => edit(&self.set, table, print, now, |cell| self.set.charge(cell, cost, now)))?;
+        self.changed(print);
+        Ok(())
     }
 
     /// Gives tokens back; a key never seen has none to get.
     pub(crate) fn refund(&self, print: Print, cost: Cost, now: Instant) {
         on_table!(self, table => touch(table, print, now, |cell| self.set.refund(cell, cost, now)));
+        self.changed(print);
     }
 
     /// Settles a receipt; a surcharge makes a cell where there is none.
@@ -124,12 +166,15 @@ impl Cells {
             Ok(())
         } else {
             edit(&self.set, table, print, now, |cell| self.set.settle(cell, receipt, actual, now))
-        })
+        })?;
+        self.changed(print);
+        Ok(())
     }
 
     /// Forgets a key.
     pub(crate) fn reset(&self, print: Print) {
         on_table!(self, table => drop(table.remove(print)));
+        self.changed(print);
     }
 
     /// How each policy stands for a key.
@@ -137,6 +182,38 @@ impl Cells {
         on_table!(self, table => table
             .get(print, |cell| self.set.status(cell, now))
             .unwrap_or_else(|| self.set.status(&fresh(table, &self.set), now)))
+    }
+
+    /// What the durable policies remember of a key.
+    pub(crate) fn store(&self, print: Print) -> Option<Stored> {
+        on_table!(self, table => table.get(print, |cell| self.set.store(cell, self.durable)))
+    }
+
+    /// Puts a cell back, unless the key has one by now.
+    pub(crate) fn restore(
+        &self,
+        print: Print,
+        bytes: &[u8],
+        written_by: Option<WrittenBy<'_>>,
+        now: Instant,
+    ) -> Result<(), RestoreError> {
+        on_table!(self, table => {
+            let cell = restored(&self.set, bytes, written_by, now).map_err(RestoreError::Cell)?;
+            table
+                .update(print, now.as_nanos(), |present| {
+                    ((), present.is_none().then_some(cell))
+                })
+                .map_err(|Full| RestoreError::Full)
+        })
+    }
+
+    pub(crate) fn shards_count(&self) -> usize {
+        on_table!(self, table => table.shards_count())
+    }
+
+    /// The keys of one shard.
+    pub(crate) fn prints_in(&self, shard: usize, prints: &mut Vec<Print>) {
+        on_table!(self, table => table.for_each_in(shard, |print, _| prints.push(print)));
     }
 
     pub(crate) fn counters(&self) -> Counters {
@@ -169,6 +246,27 @@ pub(crate) fn check_cell<const N: usize>(
     let outcome = set.check(&mut cell, cost, now, lot);
     let written = outcome.receipt.charged != 0;
     (outcome, written.then_some(cell))
+}
+
+/// The cell that was written as these bytes, perhaps by policies of before.
+fn restored<const N: usize>(
+    set: &PolicySet,
+    bytes: &[u8],
+    written_by: Option<WrittenBy<'_>>,
+    now: Instant,
+) -> Result<Cell<N>, CellError> {
+    let Some(WrittenBy { set: old, origins }) = written_by else {
+        return set.restore(bytes);
+    };
+    let cell: Cell<0> = old.restore(bytes)?;
+    Ok(set.inherit(old, origins, &cell, now))
+}
+
+/// Bits of the durable policies of a contract.
+fn durable(contract: &Contract) -> u64 {
+    let policies = contract.policies.iter().enumerate();
+    let durable = policies.filter(|(_, policy)| policy.durable);
+    durable.fold(0, |bits, (place, _)| bits | 1 << place)
 }
 
 /// Changes the cell of a key, making one where there is none.

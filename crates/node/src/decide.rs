@@ -64,9 +64,16 @@ pub(crate) fn answer_one(bound: &Bound<'_>, outcome: &Outcome) -> Answer {
 fn decide_several(bound: &[Bound<'_>], ask: Ask) -> Answer {
     let mut tally = Tally::new(bound.len());
     match enter(bound, ask, &mut tally) {
-        Ok(()) => tally.answer(),
-        Err(Full) => Answer::full(),
+        Ok(()) => {}
+        Err(Full) => return Answer::full(),
     }
+    let answer = tally.answer();
+    for (bound, booking) in bound.iter().zip(answer.receipt.bookings()) {
+        if booking.receipt.charged != 0 {
+            bound.cells.changed(bound.print);
+        }
+    }
+    answer
 }
 
 /// Enters the first cell, asks the rest, and charges the first by what all of them said.

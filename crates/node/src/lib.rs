@@ -8,6 +8,8 @@ mod answer;
 mod batch;
 mod cells;
 mod decide;
+mod dirty;
+mod durable;
 mod gubernator;
 mod ids;
 mod key;
@@ -16,6 +18,7 @@ mod scope;
 
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, Receipt, RefusedBy};
+pub use durable::{RestoreError, WrittenBy};
 pub use ids::IdError;
 pub use key::Key;
 pub use node::{Node, NodeConfig};

@@ -74,11 +74,7 @@ impl Node {
                 when_full,
                 sweep,
             };
-            Cells::new(
-                Arc::new(contract.policy_set().clone()),
-                table,
-                Arc::clone(&budget),
-            )
+            Cells::new(contract, table, Arc::clone(&budget))
         });
         let cells = cells.collect();
         let cached_bytes = budget.used().saturating_add(CACHED_BYTES);

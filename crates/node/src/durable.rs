@@ -1,0 +1,93 @@
+//! Cells for whoever keeps them longer than the process lives: which changed, what they hold, and how to put them back.
+//!
+//! Contracts are named by their place in this node. Not here: files, and when to write.
+
+use core::fmt;
+
+use tollgate_limit::{CellError, Instant, PolicySet, Stored};
+use tollgate_table::{Full, Print};
+
+use crate::node::Node;
+
+/// The policies by which bytes were written, where they are not those of the contract today.
+#[derive(Clone, Copy, Debug)]
+pub struct WrittenBy<'a> {
+    /// The policies then.
+    pub set: &'a PolicySet,
+    /// For each policy of the contract today, its place then.
+    pub origins: &'a [Option<usize>],
+}
+
+/// Why a cell was not put back. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestoreError {
+    /// The bytes are no cell of their policies.
+    Cell(CellError),
+    /// The table is full, and told to refuse keys it does not know.
+    Full,
+    /// There is no contract at that place.
+    NoContract,
+}
+
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cell(error) => error.fmt(f),
+            Self::Full => Full.fmt(f),
+            Self::NoContract => f.write_str("there is no contract at that place"),
+        }
+    }
+}
+
+impl core::error::Error for RestoreError {}
+
+impl Node {
+    /// Places of the contracts with a durable policy.
+    pub fn durable_contracts(&self) -> impl Iterator<Item = usize> + '_ {
+        let places = 0..self.contracts().len();
+        places.filter(|place| self.durable_policies(*place) != 0)
+    }
+
+    /// Bit `i` is set where policy `i` of the contract is durable.
+    pub fn durable_policies(&self, contract: usize) -> u64 {
+        self.cells_of(contract).map_or(0, |cells| cells.durable)
+    }
+
+    /// Adds the keys of a durable contract that changed since the last call to `prints`.
+    ///
+    /// Says whether more changed than could be kept in mind: then every key may have ([`Self::prints_in`]).
+    pub fn take_dirty(&self, contract: usize, prints: &mut Vec<Print>) -> bool {
+        let dirty = self.cells_of(contract).and_then(|c| c.dirty.as_ref());
+        dirty.is_some_and(|dirty| dirty.take(prints))
+    }
+
+    /// How many shards a contract's table has, for [`Self::prints_in`].
+    pub fn shards_count(&self, contract: usize) -> usize {
+        self.cells_of(contract)
+            .map_or(0, |cells| cells.shards_count())
+    }
+
+    /// Adds the keys of one shard of a contract to `prints`.
+    pub fn prints_in(&self, contract: usize, shard: usize, prints: &mut Vec<Print>) {
+        if let Some(cells) = self.cells_of(contract) {
+            cells.prints_in(shard, prints);
+        }
+    }
+
+    /// What the durable policies of a contract remember of a key; `None` where it has no cell.
+    pub fn read_cell(&self, contract: usize, print: Print) -> Option<Stored> {
+        self.cells_of(contract)?.store(print)
+    }
+
+    /// Puts the cell of a key back, unless it has one by now.
+    pub fn write_cell(
+        &self,
+        (contract, print): (usize, Print),
+        bytes: &[u8],
+        written_by: Option<WrittenBy<'_>>,
+        now: Instant,
+    ) -> Result<(), RestoreError> {
+        let cells = self.cells_of(contract).ok_or(RestoreError::NoContract)?;
+        cells.restore(print, bytes, written_by, now)
+    }
+}
