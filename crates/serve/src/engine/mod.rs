@@ -32,6 +32,8 @@ pub struct Engine {
     clock: SystemClock,
     seal: Seal,
     meter: Meter,
+    config: NodeConfig,
+    seed: Seed,
 }
 
 impl Engine {
@@ -47,7 +49,19 @@ impl Engine {
             clock: SystemClock::new(),
             seal: Seal::new(&secrets.receipts),
             meter,
+            config,
+            seed: secrets.table.clone(),
         }
+    }
+
+    /// Decides by these contracts from here on; turns that have begun keep theirs.
+    ///
+    /// It may take a while, as what is known of every key of a changed contract is carried over; requests are decided
+    /// meanwhile. Not for a thread that serves connections.
+    pub fn load(&self, contracts: Contracts) {
+        self.meter.load(&contracts);
+        let node = Node::new(contracts, self.config, self.seed.clone());
+        self.node.store(Arc::new(node));
     }
 
     /// Begins to answer: takes the contracts as they are now, and the time.
