@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::header::{FORWARDED, HeaderMap, HeaderName};
+use http::header::HeaderMap;
 
 use crate::network::{Network, masked};
 
@@ -72,8 +72,18 @@ impl ClientAddress {
     /// assert_eq!(client.to_string(), "203.0.113.9");
     /// ```
     pub fn of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let lines = headers.get_all(self.header.name()).into_iter();
+        self.of_lines(peer, lines.map(http::HeaderValue::as_bytes))
+    }
+
+    /// The client of a request that came from `peer`, by the lines of the [header](ForwardingHeader::name) in order.
+    pub fn of_lines<'h>(
+        &self,
+        peer: IpAddr,
+        lines: impl DoubleEndedIterator<Item = &'h [u8]>,
+    ) -> IpAddr {
         let mut client = peer.to_canonical();
-        let mut entries = self.header.entries_from_the_right(headers);
+        let mut entries = self.header.entries_from_the_right(lines);
         for hop in 0..HOPS_MAX {
             if !self.trust.covers(hop, client) {
                 break;
@@ -107,20 +117,26 @@ impl Trust {
 }
 
 impl ForwardingHeader {
+    /// The name of the header, in small letters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::XForwardedFor => "x-forwarded-for",
+            Self::Forwarded => "forwarded",
+        }
+    }
+
     /// The addresses from the nearest to the farthest, all header lines together; `None` for what is no address.
     ///
     /// Each is told by what stands to its right alone, so nobody further left can change it.
-    fn entries_from_the_right(self, headers: &HeaderMap) -> impl Iterator<Item = Option<IpAddr>> {
-        let (name, split, parse): (_, Split, Parse) = match self {
-            Self::XForwardedFor => (X_FORWARDED_FOR, rsplit_at_comma, address_of),
-            Self::Forwarded => (FORWARDED, rsplit_at_unquoted_comma, forwarded_for),
+    fn entries_from_the_right<'h>(
+        self,
+        lines: impl DoubleEndedIterator<Item = &'h [u8]>,
+    ) -> impl Iterator<Item = Option<IpAddr>> {
+        let (split, parse): (Split, Parse) = match self {
+            Self::XForwardedFor => (rsplit_at_comma, address_of),
+            Self::Forwarded => (rsplit_at_unquoted_comma, forwarded_for),
         };
-        let lines = headers
-            .get_all(name)
-            .into_iter()
-            .rev()
-            .map(http::HeaderValue::as_bytes);
-        let elements = lines.flat_map(move |line| {
+        let elements = lines.rev().flat_map(move |line| {
             let mut rest = Some(line);
             std::iter::from_fn(move || {
                 let (before, element) = split(rest?);
@@ -187,7 +203,6 @@ fn forwarded_for(element: &str) -> Option<IpAddr> {
     address_of(unquoted.unwrap_or(value))
 }
 
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// The longest row of proxies that is followed.
 const HOPS_MAX: usize = 64;
 

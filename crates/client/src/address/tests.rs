@@ -1,11 +1,13 @@
 //! Examples and properties of client addresses.
 
 use http::HeaderValue;
+use http::header::{FORWARDED, HeaderName};
 use proptest::prelude::*;
 
 use super::*;
 
 const PEER: &str = "10.0.0.1";
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 fn headers(name: &HeaderName, lines: &[&[u8]]) -> HeaderMap {
     let values = lines
