@@ -1,5 +1,153 @@
 //! Forward authorization: a proxy asks whether a request of its client may pass.
+//!
+//! What the proxy tells becomes a key: entries that whoever set it up gave, then `address`, `method`, `host`, `path`, then
+//! those of the settings. The first of a name counts, so that no client can say what the proxy's owner has said. Not
+//! here: how the question came (`http::auth`, `grpc`).
 
+mod entries;
+mod options;
+pub(crate) mod query;
+mod ruling;
 mod settings;
+mod uri;
 
+use std::borrow::Cow;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+
+use tollgate_client::{ClientAddress, Trust};
+use tollgate_node::Key;
+
+use crate::engine::{Ask, EngineError, Scope, Turn};
+use crate::settings::Settings;
+
+pub use ruling::Ruling;
 pub use settings::{AuthSettings, EntrySource};
+
+use entries::Entries;
+use options::Options;
+
+/// Decides about requests that proxies ask about.
+#[derive(Clone, Copy)]
+pub struct Judge<'s> {
+    settings: &'s Settings,
+}
+
+/// A request that a proxy asks about. What is empty or `None` was not told, and makes no entry.
+pub struct Inquiry<'a, F: ?Sized> {
+    /// The address of the client.
+    pub client: Option<IpAddr>,
+    /// The method.
+    pub method: &'a str,
+    /// The host, with or without a port.
+    pub host: &'a [u8],
+    /// Path and query, or the whole URI.
+    pub uri: &'a [u8],
+    /// The header fields.
+    pub fields: &'a F,
+}
+
+/// Header fields of a request, however they are kept.
+pub trait Fields {
+    /// Hands over every value of a field by its name, which may be in any case, in order.
+    fn each<'a>(&'a self, name: &str, take: &mut dyn FnMut(&'a [u8]));
+
+    /// The last value of a field: the one that the nearest proxy wrote.
+    fn last<'a>(&'a self, name: &str) -> Option<&'a [u8]> {
+        let mut last = None;
+        self.each(name, &mut |value| last = Some(value));
+        last
+    }
+}
+
+/// Header fields by their names in small letters, as Envoy tells them.
+impl Fields for std::collections::BTreeMap<String, String> {
+    fn each<'a>(&'a self, name: &str, take: &mut dyn FnMut(&'a [u8])) {
+        let found = self
+            .get(name)
+            .or_else(|| self.get(&name.to_ascii_lowercase()));
+        found.into_iter().for_each(|value| take(value.as_bytes()));
+    }
+}
+
+/// Why a question has no answer. Nothing was charged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuthError {
+    /// The question makes no sense.
+    Malformed(Malformed),
+    /// The engine has no answer.
+    Engine(EngineError),
+}
+
+/// What is wrong with a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed(pub String);
+
+impl fmt::Display for AuthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(Malformed(what)) => f.write_str(what),
+            Self::Engine(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for AuthError {}
+
+impl From<Malformed> for AuthError {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed)
+    }
+}
+
+impl<'s> Judge<'s> {
+    /// A judge by these settings.
+    pub const fn new(settings: &'s Settings) -> Self {
+        Self { settings }
+    }
+
+    /// The client of a request that the proxy at `peer` asks about, by the fields it sent; a peer on a Unix socket is on
+    /// this machine.
+    ///
+    /// Whoever asks here tells everything about a request, so its word is taken for the address too. Where the settings
+    /// trust nobody, that is one hop; where they do, they say how many.
+    pub fn client<F: Fields + ?Sized>(&self, peer: Option<IpAddr>, fields: &F) -> IpAddr {
+        let rules = &self.settings.client_address;
+        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let mut lines: smallvec::SmallVec<[&[u8]; 4]> = smallvec::SmallVec::new();
+        fields.each(rules.header.name(), &mut |line| lines.push(line));
+        let lines = lines.into_iter();
+        if rules.trust != Trust::Nobody {
+            return rules.of_lines(peer, lines);
+        }
+        let one_hop = ClientAddress {
+            trust: Trust::Hops(1),
+            ..*rules
+        };
+        one_hop.of_lines(peer, lines)
+    }
+
+    /// Decides about one request and charges it. `given` is what whoever set the proxy up says beside: options and
+    /// entries, as they stand in the query of `/v1/auth`.
+    pub fn judge<'a, F: Fields + ?Sized>(
+        &self,
+        turn: &Turn<'_>,
+        inquiry: &Inquiry<'a, F>,
+        given: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
+    ) -> Result<Ruling, AuthError> {
+        let options = Options::read(given)?;
+        let entries = Entries::read(inquiry, &options, self.settings)?;
+        let answer = entries.with(|entries| {
+            let ask = Ask {
+                scope: match &options.contract {
+                    Some(id) => Scope::Contract(id),
+                    None => Scope::All,
+                },
+                ..Ask::new(Key::Entries(entries), options.cost)
+            };
+            turn.check(&ask)
+        });
+        let answer = answer.map_err(AuthError::Engine)?;
+        Ok(Ruling::of(turn, answer, &options, self.settings))
+    }
+}

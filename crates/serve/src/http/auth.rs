@@ -1,1 +1,92 @@
 //! `/v1/auth`, for proxies that ask before they pass a request on.
+//!
+//! A request for `/v1/auth` itself tells of the client's request in header fields, and its query is the proxy owner's:
+//! options and entries. Below `/v1/auth/` the request *is* the client's, behind that prefix, as Envoy sends it; then its
+//! query is the client's too, and no option of ours. Not here: deciding (`auth`).
+
+use http::StatusCode;
+
+use super::{Asked, Lines, Reply};
+use crate::auth::{AuthError, Fields, Inquiry, Judge, Ruling, query};
+use crate::engine::Turn;
+use crate::meter::{Door, Event};
+
+/// Answers a proxy. Any method will do.
+pub(crate) fn auth(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    match judged(turn, asked) {
+        Ok(ruling) => tell(turn, asked, &ruling, reply),
+        Err(error) => {
+            if matches!(error, AuthError::Malformed(_)) {
+                let meter = asked.shared.engine.meter();
+                meter.count(Event::Malformed(Door::Http));
+            }
+            reply.refuse(StatusCode::BAD_REQUEST, &error.to_string());
+        }
+    }
+}
+
+fn judged(turn: &Turn<'_>, asked: &Asked<'_>) -> Result<Ruling, AuthError> {
+    let judge = Judge::new(&asked.shared.settings);
+    let fields = &asked.lines;
+    let peer = asked.peer.address.map(|address| address.ip());
+    let client = Some(judge.client(peer, fields));
+    let first = |names: [&str; 2]| names.into_iter().find_map(|name| fields.last(name));
+    if let Some(uri) = mirrored(asked.path) {
+        let inquiry = Inquiry {
+            client,
+            method: asked.method,
+            host: fields.last("host").unwrap_or_default(),
+            uri: &with_query(uri, asked.query),
+            fields,
+        };
+        return judge.judge(turn, &inquiry, []);
+    }
+    let method = first(["x-forwarded-method", "x-original-method"]);
+    let inquiry = Inquiry {
+        client,
+        method: method.and_then(token).unwrap_or(asked.method),
+        host: first(["x-forwarded-host", "host"]).unwrap_or_default(),
+        uri: first(["x-forwarded-uri", "x-original-uri"]).unwrap_or_default(),
+        fields,
+    };
+    judge.judge(turn, &inquiry, query::pairs(asked.query.as_bytes()))
+}
+
+fn tell(turn: &Turn<'_>, asked: &Asked<'_>, ruling: &Ruling, reply: &mut Reply) {
+    let report = ruling.report(turn);
+    reply.set_status(ruling.status(&report));
+    reply.set_hold(ruling.hold());
+    let dialect = asked.shared.settings.dialect;
+    ruling.each_field(&report, dialect, |name, value| reply.line(name, value));
+    if let Some(problem) = report.problem() {
+        reply.text(tollgate_wire::problem::CONTENT_TYPE, problem.as_bytes());
+    }
+}
+
+/// The client's own path, where a request is a copy of the client's.
+fn mirrored(path: &str) -> Option<&str> {
+    path.strip_prefix(PATH).filter(|rest| rest.starts_with('/'))
+}
+
+fn with_query(path: &str, query: &str) -> Vec<u8> {
+    [path, "?", query].concat().into_bytes()
+}
+
+/// A method that is one.
+fn token(value: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(value).ok()?;
+    let is_token = !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
+    is_token.then_some(text)
+}
+
+impl Fields for Lines<'_> {
+    fn each<'a>(&'a self, name: &str, take: &mut dyn FnMut(&'a [u8])) {
+        Lines::each(self, name, take);
+    }
+}
+
+/// Where proxies ask.
+pub(crate) const PATH: &str = "/v1/auth";

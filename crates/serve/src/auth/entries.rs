@@ -1,0 +1,169 @@
+//! The entries of a request that a proxy asks about.
+
+use std::borrow::Cow;
+use std::io::Write as _;
+
+use smallvec::SmallVec;
+
+use super::options::Options;
+use super::query::{self, text};
+use super::{EntrySource, Fields, Inquiry, Malformed, uri};
+use crate::settings::Settings;
+
+/// Entries by name, in the order in which contracts see them.
+pub(super) struct Entries<'a> {
+    list: List<'a>,
+}
+
+type List<'a> = SmallVec<[(&'a str, Cow<'a, str>); 8]>;
+
+impl<'a> Entries<'a> {
+    pub(super) fn read<F: Fields + ?Sized>(
+        inquiry: &'a Inquiry<'_, F>,
+        options: &'a Options<'_>,
+        settings: &'a Settings,
+    ) -> Result<Self, Malformed> {
+        let reader = Reader::new(inquiry)?;
+        let given = options.entries.iter();
+        let mut list: List<'a> = given
+            .map(|(name, value)| (&**name, Cow::Borrowed(&**value)))
+            .collect();
+        match &options.picked {
+            None => {
+                for name in OWN {
+                    list.extend(reader.own(name)?.map(|value| (name, value)));
+                }
+                for (name, source) in &settings.auth.entries {
+                    list.extend(reader.configured(source).map(|value| (&**name, value)));
+                }
+            }
+            Some(picked) => {
+                for name in picked.split(',').map(str::trim) {
+                    let value = reader.named(name, settings)?;
+                    list.extend(value.map(|value| (name, value)));
+                }
+            }
+        }
+        let bytes: usize = list
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
+        if bytes > settings.limits.key_bytes_max {
+            let most = settings.limits.key_bytes_max;
+            return Err(Malformed(format!(
+                "a key of {bytes} bytes is longer than {most}"
+            )));
+        }
+        Ok(Self { list })
+    }
+
+    /// Lends the entries to `run`.
+    pub(super) fn with<R>(&self, run: impl FnOnce(&[(&str, &str)]) -> R) -> R {
+        let entries = self.list.iter().map(|(name, value)| (*name, &**value));
+        let entries: SmallVec<[(&str, &str); 8]> = entries.collect();
+        run(&entries)
+    }
+}
+
+/// Reads entries out of a request.
+struct Reader<'a, F: ?Sized> {
+    method: &'a str,
+    host: &'a [u8],
+    /// Path and query, where they are told.
+    target: Option<(&'a [u8], &'a [u8])>,
+    client: Option<std::net::IpAddr>,
+    fields: &'a F,
+}
+
+impl<'a, F: Fields + ?Sized> Reader<'a, F> {
+    fn new(inquiry: &'a Inquiry<'_, F>) -> Result<Self, Malformed> {
+        let target = match inquiry.uri {
+            b"" => None,
+            told => Some(uri::split(told).map_err(|uri::NoPath| no_path(told))?),
+        };
+        Ok(Self {
+            method: inquiry.method,
+            host: inquiry.host,
+            target,
+            client: inquiry.client,
+            fields: inquiry.fields,
+        })
+    }
+
+    /// An entry that every request has, as far as it is told.
+    fn own(&self, name: &str) -> Result<Option<Cow<'a, str>>, Malformed> {
+        Ok(match name {
+            "address" => self.client.map(written),
+            "method" => Some(Cow::Borrowed(self.method)).filter(|method| !method.is_empty()),
+            "host" => host(self.host)?,
+            "path" => self.target.map(|(path, _)| uri::path(path)),
+            _ => None,
+        })
+    }
+
+    fn configured(&self, source: &EntrySource) -> Option<Cow<'a, str>> {
+        let value = match source {
+            EntrySource::Header(name) => text(self.fields.last(name)?.trim_ascii()),
+            EntrySource::Query(wanted) => {
+                let (_, query) = self.target?;
+                let mut pairs = query::pairs(query);
+                pairs.find_map(|(name, value)| (name == **wanted).then_some(value))?
+            }
+        };
+        Some(value).filter(|value| !value.is_empty())
+    }
+
+    /// An entry that was asked for by name.
+    fn named(&self, name: &str, settings: &Settings) -> Result<Option<Cow<'a, str>>, Malformed> {
+        if OWN.contains(&name) {
+            return self.own(name);
+        }
+        let mut sources = settings.auth.entries.iter();
+        match sources.find(|(known, _)| known == name) {
+            Some((_, source)) => Ok(self.configured(source)),
+            None => Err(Malformed(format!("there is no entry `{name}`"))),
+        }
+    }
+}
+
+fn no_path(told: &[u8]) -> Malformed {
+    let told = told.get(..SHOWN_BYTES_MAX).unwrap_or(told).escape_ascii();
+    Malformed(format!("`{told}` is no path"))
+}
+
+/// An address as text; the commonest without the heap's help in formatting.
+fn written(address: std::net::IpAddr) -> Cow<'static, str> {
+    let mut out = Vec::with_capacity(ADDRESS_BYTES_MAX);
+    // Writing to memory cannot fail, and addresses are ASCII.
+    let _ = write!(out, "{address}");
+    Cow::Owned(String::from_utf8(out).unwrap_or_default())
+}
+
+/// A host in small letters, without port and last dot.
+fn host(told: &[u8]) -> Result<Option<Cow<'_, str>>, Malformed> {
+    let told = told.trim_ascii();
+    if told.is_empty() {
+        return Ok(None);
+    }
+    let text = std::str::from_utf8(told).ok();
+    let Some(text) = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic())) else {
+        return Err(Malformed("the host is no name and no address".to_owned()));
+    };
+    let name = match text.rsplit_once(':') {
+        // The colons of an address in brackets are no start of a port.
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => text,
+    };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Ok(Some(Cow::Owned(name.to_ascii_lowercase())));
+    }
+    Ok(Some(Cow::Borrowed(name)))
+}
+
+/// The entries that every request has.
+const OWN: [&str; 4] = ["address", "method", "host", "path"];
+/// The longest address of version 6.
+const ADDRESS_BYTES_MAX: usize = 45;
+/// How much of what makes no sense is repeated.
+const SHOWN_BYTES_MAX: usize = 64;

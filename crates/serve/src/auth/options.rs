@@ -1,0 +1,92 @@
+//! What whoever set a proxy up says beside the request: options, and entries of its own.
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+use smallvec::SmallVec;
+use tollgate_limit::Cost;
+
+use super::Malformed;
+
+/// Options and entries of a question.
+///
+/// `contract`, `cost`, `deny`, `delay` and `entries` are options; every other name is an entry.
+#[derive(Debug)]
+pub(super) struct Options<'a> {
+    /// The only contract to ask.
+    pub(super) contract: Option<Cow<'a, str>>,
+    pub(super) cost: Cost,
+    /// The status of a refusal, where it is not the usual one.
+    pub(super) deny: Option<StatusCode>,
+    pub(super) delay: Delay,
+    /// Names of the entries to count by, in order, with commas; all where absent.
+    pub(super) picked: Option<Cow<'a, str>>,
+    pub(super) entries: SmallVec<[(Cow<'a, str>, Cow<'a, str>); 2]>,
+}
+
+/// What becomes of a request that has to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delay {
+    /// It passes, and the answer says for how long to hold it back.
+    Tell,
+    /// It passes when its time has come: the answer is held back.
+    Hold,
+    /// It is refused.
+    Deny,
+}
+
+impl<'a> Options<'a> {
+    pub(super) fn read(
+        given: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
+    ) -> Result<Self, Malformed> {
+        let mut options = Self {
+            contract: None,
+            cost: Cost::ONE,
+            deny: None,
+            delay: Delay::Tell,
+            picked: None,
+            entries: SmallVec::new(),
+        };
+        for (name, value) in given {
+            match &*name {
+                "contract" => options.contract = Some(value),
+                "cost" => options.cost = cost(&value)?,
+                "deny" => options.deny = Some(deny(&value)?),
+                "delay" => options.delay = delay(&value)?,
+                "entries" => options.picked = Some(value),
+                _ if options.entries.len() == ENTRIES_MAX => {
+                    return Err(Malformed(format!(
+                        "more than {ENTRIES_MAX} entries are given"
+                    )));
+                }
+                _ => options.entries.push((name, value)),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn cost(value: &str) -> Result<Cost, Malformed> {
+    let tokens = value.parse().ok().filter(|_| !value.starts_with('+'));
+    let cost = tokens.and_then(|tokens| Cost::new(tokens).ok());
+    cost.ok_or_else(|| Malformed(format!("`{value}` is no cost; it is a whole number")))
+}
+
+fn deny(value: &str) -> Result<StatusCode, Malformed> {
+    let status = value.parse().ok().filter(StatusCode::is_client_error);
+    status.ok_or_else(|| Malformed(format!("`{value}` is no status of a refusal, as 403 is")))
+}
+
+fn delay(value: &str) -> Result<Delay, Malformed> {
+    match value {
+        "tell" => Ok(Delay::Tell),
+        "hold" => Ok(Delay::Hold),
+        "deny" => Ok(Delay::Deny),
+        _ => Err(Malformed(format!(
+            "`{value}` is nothing to do with a delay; there are `tell`, `hold` and `deny`"
+        ))),
+    }
+}
+
+/// The most entries that may be given beside a request.
+const ENTRIES_MAX: usize = 32;
