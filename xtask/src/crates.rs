@@ -21,6 +21,7 @@ const NODE: &str = "tollgate-node";
 const CLIENT: &str = "tollgate-client";
 const WIRE: &str = "tollgate-wire";
 const SERVE: &str = "tollgate-serve";
+const LOAD: &str = "tollgate-load";
 const ORACLE: &str = "tollgate-oracle";
 const TOLLGATE: &str = "tollgate";
 
@@ -73,11 +74,17 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: false,
         uses: &[LIMIT, CONTRACT, TABLE, NODE, WIRE, CLIENT],
     },
+    // Asks as any client would, so that it can drive other servers too.
+    Room {
+        package: LOAD,
+        pure: false,
+        uses: &[WIRE],
+    },
     Room {
         package: TOLLGATE,
         pure: false,
         uses: &[
-            LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE,
+            LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE, LOAD,
         ],
     },
     // Judges the others, so it shares no code with them.
@@ -89,7 +96,9 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: "tollgate-bench",
         pure: false,
-        uses: &[LIMIT, CONTRACT, TABLE, NODE, CLIENT, ORACLE, TOLLGATE],
+        uses: &[
+            LIMIT, CONTRACT, TABLE, NODE, WIRE, CLIENT, LOAD, ORACLE, TOLLGATE,
+        ],
     },
     Room {
         package: "xtask",

@@ -1,0 +1,204 @@
+//! What is asked: the requests of every protocol, as templates, and how their replies are judged.
+//!
+//! Not here: how replies are cut out of a stream of bytes.
+
+mod grpc;
+mod http;
+mod resp;
+
+use std::fmt;
+
+use crate::plan::Plan;
+use crate::template::{Template, marker_text, width_for};
+
+pub use resp::LUA_TOKEN_BUCKET;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// RESP: `CL.THROTTLE key burst count period`.
+    ClThrottle(Limit),
+    /// RESP: `THROTTLE key burst count period`, whose reply says 1 for allowed.
+    Throttle(Limit),
+    /// RESP: `TOLLGATE.CHECK KEY key`.
+    TollgateCheck,
+    /// RESP: `SET key value`, for Redis itself.
+    Set,
+    /// RESP: `PING`.
+    Ping,
+    /// RESP: a token bucket in Lua by `EVALSHA`, for Redis itself.
+    Lua(Limit),
+    /// HTTP/1.1: `POST /v1/check`, so many checks to a body.
+    Check {
+        /// Checks in one request; more than one make a list.
+        batch: usize,
+    },
+    /// HTTP/1.1: throttlecrab's `POST /throttle`.
+    HttpThrottle(Limit),
+    /// HTTP/1.1: `GET` of a path; a `{}` in it is the key. 429 and 503 are denials.
+    Get {
+        /// The path.
+        path: String,
+    },
+    /// gRPC: Envoy's `ShouldRateLimit`, so many descriptors to a call.
+    Rls {
+        /// The domain.
+        domain: String,
+        /// Descriptors in one call.
+        batch: usize,
+    },
+    /// gRPC: gubernator's `GetRateLimits`.
+    Gubernator {
+        /// The limit each request names.
+        limit: Limit,
+        /// Requests in one call.
+        batch: usize,
+    },
+    /// gRPC: throttlecrab's `Throttle`.
+    GrpcThrottle(Limit),
+}
+
+/// A limit that requests carry along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The most that may be taken at once.
+    pub burst: u32,
+    /// How many are refilled in a period.
+    pub count: u32,
+    /// The period in seconds.
+    pub period_secs: u32,
+}
+
+/// Why a call cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallError {
+    /// The request does not fit what one HTTP/2 stream may carry at once.
+    TooLarge(usize),
+    /// The server would not take the Lua script.
+    Script(String),
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge(bytes) => {
+                write!(
+                    f,
+                    "a request of {bytes} bytes is too large; make the batch smaller"
+                )
+            }
+            Self::Script(text) => write!(f, "the server does not take the Lua script: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for CallError {}
+
+/// A call, ready to be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) protocol: Protocol,
+    /// The whole request; over HTTP/2 its body.
+    pub(crate) template: Template,
+    pub(crate) judge: Judge,
+}
+
+/// What carries a call.
+#[derive(Clone, Debug)]
+pub(crate) enum Protocol {
+    /// What to send on a new connection, and how many replies that has.
+    Resp {
+        greeting: Vec<u8>,
+        replies: usize,
+    },
+    Http1,
+    /// Header fields of every request.
+    Http2 {
+        fields: Vec<(&'static str, String)>,
+    },
+}
+
+/// How a reply is told to be yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judge {
+    /// Any reply that is no error.
+    Any,
+    /// The first integer is zero.
+    Zero,
+    /// The first integer is not zero.
+    NotZero,
+    /// JSON with `"allowed":true`, once or in a list.
+    Json,
+    /// Envoy's response.
+    Rls,
+    /// Gubernator's responses.
+    Gubernator,
+    /// Throttlecrab's response.
+    Throttle,
+}
+
+impl Call {
+    /// Whether this is asked over HTTP/2.
+    pub const fn is_grpc(&self) -> bool {
+        matches!(
+            self,
+            Self::Rls { .. } | Self::Gubernator { .. } | Self::GrpcThrottle(_)
+        )
+    }
+}
+
+/// Makes the requests of a plan. `sha` names the Lua script on the server.
+pub(crate) fn prepare(plan: &Plan, sha: Option<&str>) -> Result<Prepared, CallError> {
+    let width = width_for(plan.keys.count);
+    let key = plan.keys.template.with(&marker_text(width));
+    let parts = plan.keys.template.parts_with(&marker_text(width));
+    let template = |bytes| Template::new(bytes, width);
+    let token = plan.token.as_deref();
+    Ok(match &plan.call {
+        Call::ClThrottle(limit) => resp::prepare(
+            template(resp::throttle("CL.THROTTLE", &key, *limit)),
+            Judge::Zero,
+            token,
+        ),
+        Call::Throttle(limit) => resp::prepare(
+            template(resp::throttle("THROTTLE", &key, *limit)),
+            Judge::NotZero,
+            token,
+        ),
+        Call::TollgateCheck => resp::prepare(template(resp::check(&parts)), Judge::NotZero, token),
+        Call::Set => resp::prepare(
+            template(resp::command(&["SET", &key, "xxx"])),
+            Judge::Any,
+            token,
+        ),
+        Call::Ping => resp::prepare(template(resp::command(&["PING"])), Judge::Any, token),
+        Call::Lua(limit) => {
+            let script = resp::lua(sha.unwrap_or_default(), &key, *limit);
+            resp::prepare(template(script), Judge::NotZero, token)
+        }
+        Call::Check { batch } => {
+            let body = http::checks(&parts, *batch);
+            http::prepare(template(http::post(plan, "/v1/check", &body)), Judge::Json)
+        }
+        Call::HttpThrottle(limit) => {
+            let body = http::throttle(&key, *limit);
+            http::prepare(template(http::post(plan, "/throttle", &body)), Judge::Json)
+        }
+        Call::Get { path } => {
+            let path = path.replace("{}", &marker_text(width));
+            http::prepare(template(http::get(plan, &path)), Judge::Any)
+        }
+        Call::Rls { domain, batch } => {
+            grpc::prepare(plan, grpc::RLS, template(grpc::rls(domain, &parts, *batch)))?
+        }
+        Call::Gubernator { limit, batch } => {
+            let body = grpc::gubernator(&key, *limit, *batch);
+            grpc::prepare(plan, grpc::GUBERNATOR, template(body))?
+        }
+        Call::GrpcThrottle(limit) => {
+            grpc::prepare(plan, grpc::THROTTLE, template(grpc::throttle(&key, *limit)))?
+        }
+    })
+}
+
+pub(crate) use resp::load_script;

@@ -1,0 +1,106 @@
+//! How requests and replies travel on one connection, without sockets.
+//!
+//! A codec appends requests to what is to be sent, and cuts replies out of what came. It reads no more of a reply than it
+//! takes to find its end and its verdict.
+
+mod fields;
+mod http1;
+mod http2;
+mod judge;
+mod resp;
+
+use crate::errors::ErrorKind;
+use crate::random::Draw;
+
+pub(crate) use http1::Http1;
+pub(crate) use http2::Http2;
+pub(crate) use resp::Resp;
+
+/// What one reply said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) allowed: u32,
+    pub(crate) denied: u32,
+    pub(crate) error: Option<(ErrorKind, String)>,
+}
+
+impl Outcome {
+    pub(crate) const ALLOWED: Self = Self {
+        allowed: 1,
+        denied: 0,
+        error: None,
+    };
+    pub(crate) const DENIED: Self = Self {
+        allowed: 0,
+        denied: 1,
+        error: None,
+    };
+
+    pub(crate) fn of(allowed: bool) -> Self {
+        if allowed { Self::ALLOWED } else { Self::DENIED }
+    }
+
+    pub(crate) fn refused(text: impl Into<String>) -> Self {
+        Self {
+            error: Some((ErrorKind::Refused, text.into())),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn no_verdict() -> Self {
+        Self {
+            error: Some((ErrorKind::NoVerdict, "the reply has no verdict".to_owned())),
+            ..Self::default()
+        }
+    }
+}
+
+/// Why nothing more can be read from a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Broken(pub(crate) String);
+
+impl Broken {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+/// Tickets of a protocol that answers in order.
+#[derive(Default)]
+pub(crate) struct InOrder {
+    asked: u32,
+    answered: u32,
+}
+
+impl InOrder {
+    fn ask(&mut self) -> u32 {
+        self.asked = self.asked.wrapping_add(1);
+        self.asked.wrapping_sub(1)
+    }
+
+    fn answer(&mut self) -> Result<u32, Broken> {
+        if self.answered == self.asked {
+            return Err(Broken::new("a reply that nobody asked for"));
+        }
+        self.answered = self.answered.wrapping_add(1);
+        Ok(self.answered.wrapping_sub(1))
+    }
+}
+
+/// One connection's share of a protocol.
+pub(crate) trait Codec {
+    /// What a new connection starts with.
+    fn greet(&mut self, out: &mut Vec<u8>);
+
+    /// Appends a request and gives it a ticket; none while the server leaves no room.
+    fn ask(&mut self, draw: &mut Draw, out: &mut Vec<u8>) -> Option<u32>;
+
+    /// Reads what came, as far as it is whole, and says how much of it that was. Replies go to `answered` with their ticket;
+    /// what the protocol wants said in return is appended to `out`.
+    fn read(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        answered: &mut dyn FnMut(u32, Outcome),
+    ) -> Result<usize, Broken>;
+}

@@ -1,0 +1,173 @@
+//! Runs a plan: threads that each wait for their share of the connections.
+//!
+//! Not here: what the bytes mean.
+
+mod connection;
+mod record;
+mod timer;
+mod worker;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::call::{self, Call, CallError, Prepared, Protocol};
+use crate::codec::{Http1, Http2, Resp};
+use crate::plan::{Pace, Plan};
+use crate::report::{Latency, Report};
+
+use record::{Record, Span};
+use worker::{Share, Worker};
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Time since the start of the run.
+    pub elapsed: Duration,
+    /// Whether the server is still being warmed up.
+    pub warming_up: bool,
+    /// Decisions since progress was last told.
+    pub decisions: u64,
+    /// Errors since the start.
+    pub errors: u64,
+}
+
+/// Why a run could not be started.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The server cannot be reached.
+    Connect(io::Error),
+    /// The call cannot be made.
+    Call(CallError),
+    /// The system would not do its part.
+    System(io::Error),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(error) => write!(f, "the server cannot be reached: {error}"),
+            Self::Call(error) => error.fmt(f),
+            Self::System(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// What threads tell while they run.
+#[derive(Default)]
+pub(crate) struct Told {
+    pub(crate) decisions: AtomicU64,
+    pub(crate) errors: AtomicU64,
+}
+
+/// Runs a plan to its end. `progress` is told once a second.
+pub fn run(plan: &Plan, mut progress: impl FnMut(Progress)) -> Result<Report, LoadError> {
+    let server = plan.server.resolve().map_err(LoadError::Connect)?;
+    // Whether anybody is there is known before threads start.
+    drop(server.dial(DIAL_PATIENCE).map_err(LoadError::Connect)?);
+    let sha = match plan.call {
+        Call::Lua(_) => {
+            Some(call::load_script(&server, plan.token.as_deref()).map_err(LoadError::Call)?)
+        }
+        _ => None,
+    };
+    let prepared = call::prepare(plan, sha.as_deref()).map_err(LoadError::Call)?;
+    let told = Arc::new(Told::default());
+    let span = Span::new(plan);
+    let threads = plan.threads.clamp(1, plan.connections.max(1));
+    let start = Instant::now();
+    let mut handles = Vec::new();
+    for at in 0..threads {
+        let share = Share {
+            server: server.clone(),
+            at,
+            of: threads,
+            start,
+            span,
+        };
+        let (plan, prepared, told) = (plan.clone(), prepared.clone(), Arc::clone(&told));
+        let work = move || work(&plan, prepared, share, &told);
+        let builder = thread::Builder::new().name(format!("load-{at}"));
+        handles.push(builder.spawn(work).map_err(LoadError::System)?);
+    }
+    watch(&handles, (plan, start), &told, &mut progress);
+    let mut record = Record::new(span);
+    for handle in handles {
+        let done = handle.join();
+        let done = done.unwrap_or_else(|_| Err(io::Error::other("a load thread panicked")));
+        record.merge(done.map_err(LoadError::System)?);
+    }
+    Ok(report(plan, record))
+}
+
+/// One thread's part, by protocol.
+fn work(plan: &Plan, prepared: Prepared, share: Share, told: &Told) -> io::Result<Record> {
+    let Prepared {
+        protocol,
+        template,
+        judge,
+    } = prepared;
+    match protocol {
+        Protocol::Resp { greeting, replies } => Worker::new(plan, share, || {
+            Resp::new(template.clone(), judge, (greeting.clone(), replies))
+        })?
+        .run(told),
+        Protocol::Http1 => {
+            Worker::new(plan, share, || Http1::new(template.clone(), judge))?.run(told)
+        }
+        Protocol::Http2 { fields } => {
+            Worker::new(plan, share, || Http2::new(template.clone(), judge, &fields))?.run(told)
+        }
+    }
+}
+
+/// Tells progress until all threads are done.
+fn watch<T>(
+    handles: &[thread::JoinHandle<T>],
+    (plan, start): (&Plan, Instant),
+    told: &Told,
+    progress: &mut impl FnMut(Progress),
+) {
+    let (mut before, mut next) = (0, Duration::from_secs(1));
+    while handles.iter().any(|handle| !handle.is_finished()) {
+        thread::sleep(WATCH_EVERY);
+        let elapsed = start.elapsed();
+        if elapsed < next {
+            continue;
+        }
+        next += Duration::from_secs(1);
+        let decisions = told.decisions.load(Ordering::Relaxed);
+        progress(Progress {
+            elapsed,
+            warming_up: elapsed < plan.warm_up,
+            decisions: decisions - before,
+            errors: told.errors.load(Ordering::Relaxed),
+        });
+        before = decisions;
+    }
+}
+
+fn report(plan: &Plan, record: Record) -> Report {
+    Report {
+        seconds: plan.duration.as_secs_f64(),
+        replies: record.replies,
+        decisions: record.allowed + record.denied,
+        allowed: record.allowed,
+        denied: record.denied,
+        rate_due: match plan.pace {
+            Pace::Closed => None,
+            Pace::Open { rate, .. } => Some(rate),
+        },
+        latency: Latency::of(&record.latency),
+        service: Latency::of(&record.service),
+        errors: record.errors.into_list(),
+    }
+}
+
+pub(crate) const DIAL_PATIENCE: Duration = Duration::from_secs(3);
+const WATCH_EVERY: Duration = Duration::from_millis(20);

@@ -1,0 +1,114 @@
+//! What one thread saw.
+
+use hdrhistogram::Histogram;
+
+use crate::codec::Outcome;
+use crate::errors::Errors;
+use crate::plan::Plan;
+use crate::report::{NS_MAX, histogram};
+
+/// Which part of a run counts, in nanoseconds from its start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    /// The end of the warm-up.
+    pub(crate) from: u64,
+    /// The last request is sent before this.
+    pub(crate) to: u64,
+    /// The last reply is waited for until this.
+    pub(crate) give_up: u64,
+}
+
+impl Span {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let ns =
+            |duration: std::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let from = ns(plan.warm_up);
+        let to = from.saturating_add(ns(plan.duration));
+        Self {
+            from,
+            to,
+            give_up: to.saturating_add(GRACE_NS),
+        }
+    }
+
+    fn has(&self, at: u64) -> bool {
+        (self.from..self.to).contains(&at)
+    }
+}
+
+/// A request under way, with its times in nanoseconds from the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    pub(crate) ticket: u32,
+    /// When it should have been sent.
+    pub(crate) due: u64,
+    /// When it was.
+    pub(crate) sent: u64,
+}
+
+/// What one thread saw.
+pub(crate) struct Record {
+    span: Span,
+    pub(crate) latency: Histogram<u64>,
+    pub(crate) service: Histogram<u64>,
+    pub(crate) replies: u64,
+    pub(crate) allowed: u64,
+    pub(crate) denied: u64,
+    pub(crate) errors: Errors,
+    /// Decisions of the whole run, warm-up included.
+    pub(crate) seen: u64,
+}
+
+impl Record {
+    pub(crate) fn new(span: Span) -> Self {
+        Self {
+            span,
+            latency: histogram(),
+            service: histogram(),
+            replies: 0,
+            allowed: 0,
+            denied: 0,
+            errors: Errors::default(),
+            seen: 0,
+        }
+    }
+
+    /// A reply came.
+    pub(crate) fn answered(&mut self, flight: Flight, now: u64, outcome: Outcome) {
+        if let Some((kind, example)) = outcome.error {
+            self.errors.add(kind, 1, || example);
+            return;
+        }
+        self.seen += u64::from(outcome.allowed + outcome.denied);
+        if self.span.has(now) {
+            self.replies += 1;
+            self.allowed += u64::from(outcome.allowed);
+            self.denied += u64::from(outcome.denied);
+        }
+        self.took(flight, now);
+    }
+
+    /// A request has waited until now. Also said of those that never got a reply, whose wait is at least that: left out,
+    /// they would make a server look good that answers nothing.
+    pub(crate) fn took(&mut self, flight: Flight, now: u64) {
+        if self.span.has(flight.due) {
+            self.latency
+                .saturating_record(now.saturating_sub(flight.due).min(NS_MAX));
+            self.service
+                .saturating_record(now.saturating_sub(flight.sent).min(NS_MAX));
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        // Both have the same bounds.
+        let _ = self.latency.add(&other.latency);
+        let _ = self.service.add(&other.service);
+        self.replies += other.replies;
+        self.allowed += other.allowed;
+        self.denied += other.denied;
+        self.errors.merge(other.errors);
+    }
+}
+
+/// How long replies are waited for when no more is sent.
+const GRACE_NS: u64 = 2_000_000_000;
