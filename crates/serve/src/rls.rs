@@ -67,7 +67,7 @@ pub fn should_rate_limit(
     decide(turn, request, Dialect::None)
 }
 
-/// Judges a request, with header fields and a body for the client unless the dialect is none.
+/// Judges a request, with header fields and a body for the client unless the dialect is none and contracts name none.
 pub fn decide(
     turn: &Turn<'_>,
     request: &RateLimitRequest,
@@ -106,9 +106,7 @@ fn answer(
         overall_code: if is_over { Code::OverLimit } else { Code::Ok }.into(),
         ..RateLimitResponse::default()
     };
-    if dialect != Dialect::None {
-        header::put(&request, &judged, (is_over, dialect), &mut response);
-    }
+    header::put(turn, &judged, dialect, &mut response);
     let statuses = judged.into_iter().map(|judged| judged.status);
     response.statuses = statuses.collect::<Vec<DescriptorStatus>>();
     Ok(response)
@@ -130,7 +128,7 @@ fn check(request: &RateLimitRequest) -> Result<(), RlsError> {
 }
 
 /// Whether a request is refused: a descriptor is, or all of those whose rules are in quota mode are.
-fn is_over(judged: &[Judged<'_>]) -> bool {
+fn is_over(judged: &[Judged]) -> bool {
     let mut quota = judged.iter().filter(|judged| judged.is_quota).peekable();
     let spent = quota.peek().is_some() && quota.all(Judged::is_over);
     spent

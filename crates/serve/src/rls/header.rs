@@ -1,34 +1,46 @@
 //! What the client is told besides the statuses: header fields, and a body where it is refused.
+//!
+//! They are those of one descriptor: one that refused or, as long as none did, the one with the least left. Where a limit
+//! came with the request there are none: Envoy, which knows that limit, makes its own from the status.
 
 use tollgate_client::Dialect;
 use tollgate_wire::envoy::HeaderValue;
-use tollgate_wire::problem::{self, Problem};
-use tollgate_wire::rls::RateLimitResponse;
+use tollgate_wire::problem;
+use tollgate_wire::rls::{Code, RateLimitResponse};
 
-use super::judge::{Judged, Request};
+use super::judge::Judged;
+use crate::engine::Turn;
+use crate::fields;
 
 /// Adds the fields of the descriptor that says most, and the body of a refusal.
 pub(super) fn put(
-    request: &Request<'_>,
-    judged: &[Judged<'_>],
-    (is_over, dialect): (bool, Dialect),
+    turn: &Turn<'_>,
+    judged: &[Judged],
+    dialect: Dialect,
     response: &mut RateLimitResponse,
 ) {
-    let _ = (request, dialect);
-    if is_over {
-        refuse(judged, response);
-    }
-}
-
-/// Envoy sends the body with the type that comes along with it.
-fn refuse(judged: &[Judged<'_>], response: &mut RateLimitResponse) {
-    let over = judged.iter().filter(|judged| judged.is_over());
-    let names = over.filter_map(|judged| Some(&*judged.status.current_limit.as_ref()?.name));
-    let problem = Problem::quota_exceeded(names.filter(|name| !name.is_empty()));
-    if let Ok(body) = serde_json::to_vec(&problem) {
-        response.raw_body = body;
-        let headers = &mut response.response_headers_to_add;
+    let bound = judged
+        .iter()
+        .filter(|judged| judged.status.current_limit.is_some());
+    let told = bound.min_by_key(|judged| {
+        let refused = judged.is_over() && !judged.is_quota;
+        (!refused, judged.status.limit_remaining)
+    });
+    let Some(answer) = told.and_then(|judged| judged.answer.as_ref()) else {
+        return;
+    };
+    let report = fields::report(turn, answer);
+    let headers = &mut response.response_headers_to_add;
+    report.each_field(dialect, |name, value| headers.push(header(name, value)));
+    // Whoever wants no fields wants no body either, which needs one to say what it is.
+    let is_over = response.overall_code == i32::from(Code::OverLimit);
+    if is_over
+        && !headers.is_empty()
+        && dialect != Dialect::None
+        && let Some(body) = report.problem()
+    {
         headers.push(header("content-type", problem::CONTENT_TYPE.as_bytes()));
+        response.raw_body = body.into();
     }
 }
 

@@ -40,15 +40,15 @@ pub(super) struct Request<'a> {
 }
 
 /// What a descriptor is told.
-pub(super) struct Judged<'a> {
+pub(super) struct Judged {
     pub(super) status: DescriptorStatus,
     /// Whether its rule is in quota mode.
     pub(super) is_quota: bool,
     /// What the contracts answered, where they were asked.
-    pub(super) answer: Option<(Ask<'a>, Answer)>,
+    pub(super) answer: Option<Answer>,
 }
 
-impl Judged<'_> {
+impl Judged {
     pub(super) fn is_over(&self) -> bool {
         self.status.code == i32::from(Code::OverLimit)
     }
@@ -94,7 +94,7 @@ impl<'a> Request<'a> {
     }
 
     /// Judges each descriptor, in order.
-    pub(super) fn judge(&self) -> Result<SmallVec<[Judged<'a>; 2]>, RlsError> {
+    pub(super) fn judge(&self) -> Result<SmallVec<[Judged; 2]>, RlsError> {
         let descriptors = self.request.descriptors.iter().zip(self.entries);
         let judged = descriptors.enumerate().map(|(at, (descriptor, &entries))| {
             let rule = self.rules.get(at).copied().flatten();
@@ -122,7 +122,7 @@ impl<'a> Request<'a> {
         descriptor: &RateLimitDescriptor,
         entries: Pairs<'a>,
         rule: Option<EnvoyRule<'a>>,
-    ) -> Result<Judged<'a>, RlsError> {
+    ) -> Result<Judged, RlsError> {
         let ask = self.ask(descriptor, entries)?;
         let answer = self.asked(&ask, descriptor)?;
         if answer.refused_by == Some(RefusedBy::FullTable) {
@@ -130,9 +130,9 @@ impl<'a> Request<'a> {
         }
         let passes = self.passes(descriptor, ask.cost, &answer);
         Ok(Judged {
-            status: status::of(self.turn, &ask, &answer, (rule, passes)),
+            status: status::of(self.turn, &answer, (rule, passes)),
             is_quota: rule.is_some_and(|rule| rule.is_quota()),
-            answer: Some((ask, answer)),
+            answer: Some(answer),
         })
     }
 
@@ -176,7 +176,7 @@ impl<'a> Request<'a> {
         descriptor: &RateLimitDescriptor,
         entries: Pairs<'a>,
         limit: RateLimitOverride,
-    ) -> Result<Judged<'a>, RlsError> {
+    ) -> Result<Judged, RlsError> {
         let unit = Unit::try_from(limit.unit).map_err(|_| RlsError::UnknownUnit)?;
         let seconds = status::seconds(unit).ok_or(RlsError::UnknownUnit)?;
         let period = Period::from_nanos(seconds * 1_000_000_000);

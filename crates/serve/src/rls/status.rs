@@ -6,22 +6,21 @@
 
 use tollgate_contract::NamedPolicy;
 use tollgate_contract::envoy::EnvoyRule;
-use tollgate_limit::{Algorithm, Instant, Period, Span};
-use tollgate_node::{Answer, Receipt, RefusedBy};
+use tollgate_limit::{Algorithm, Instant, Period, Span, Status};
+use tollgate_node::{Answer, Receipt};
 use tollgate_wire::google::Duration;
 use tollgate_wire::rls::{Code, DescriptorStatus, RateLimit, Unit};
 
-use crate::engine::{Ask, Turn};
+use crate::engine::Turn;
 
 /// The status of a descriptor that contracts judged.
 pub(super) fn of(
     turn: &Turn<'_>,
-    ask: &Ask<'_>,
     answer: &Answer,
     (rule, passes): (Option<EnvoyRule<'_>>, bool),
 ) -> DescriptorStatus {
     let code = if passes { Code::Ok } else { Code::OverLimit };
-    let Some((policy, remaining, reset_after)) = judge(turn, ask, answer) else {
+    let Some((policy, remaining, reset_after)) = judge(turn, answer) else {
         return DescriptorStatus {
             code: code.into(),
             ..DescriptorStatus::default()
@@ -53,29 +52,30 @@ pub(super) fn of(
 }
 
 /// The policy to tell of, what it has left, and when it is as if nothing had been taken.
-fn judge<'t>(
-    turn: &'t Turn<'_>,
-    ask: &Ask<'_>,
-    answer: &Answer,
-) -> Option<(&'t NamedPolicy, u64, Span)> {
-    let contract = turn.node().contracts().get(answer.contract?)?;
-    if let (Receipt::One(_), [policy]) = (&answer.receipt, &*contract.policies) {
+fn judge<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Option<(&'t NamedPolicy, u64, Span)> {
+    let contracts = turn.node().contracts();
+    if let Receipt::One(booking) = &answer.receipt
+        && let [policy] = &*contracts.get(booking.contract)?.policies
+    {
         return Some((policy, answer.remaining, answer.reset_after));
     }
-    let standings = turn.standings(ask.key);
     let refuser = turn.refuser(answer).map(|(_, policy)| policy);
-    let is_refuser = |policy: &NamedPolicy| {
-        answer
-            .refused_by
-            .is_some_and(|by| by != RefusedBy::FullTable)
-            && refuser.is_some_and(|refuser| std::ptr::eq(refuser, policy))
-    };
-    let told = standings.into_iter().min_by_key(|standing| {
-        let is_enforced = standing.policy.policy.config().enforce_percent > 0;
-        let is_refuser = is_refuser(standing.policy);
-        (!is_refuser, !is_enforced, standing.status.remaining)
-    })?;
-    Some((told.policy, told.status.remaining, told.status.reset_after))
+    let is_refuser = |policy| refuser.is_some_and(|refuser| std::ptr::eq(refuser, policy));
+    let mut told: Option<((bool, bool, u64), &NamedPolicy, Status)> = None;
+    for booking in answer.receipt.bookings() {
+        let policies = &contracts.get(booking.contract)?.policies;
+        for (policy, status) in policies
+            .iter()
+            .zip(turn.node().standing(booking, turn.now()))
+        {
+            let is_enforced = policy.policy.config().enforce_percent > 0;
+            let rank = (!is_refuser(policy), !is_enforced, status.remaining);
+            if told.is_none_or(|(least, ..)| rank < least) {
+                told = Some((rank, policy, status));
+            }
+        }
+    }
+    told.map(|(_, policy, status)| (policy, status.remaining, status.reset_after))
 }
 
 /// Seconds of a unit, with months and years as the reference server has them.
