@@ -203,8 +203,9 @@ impl<'a> Request<'a> {
             if descriptor.is_negative_hits || self.count == Count::Not {
                 ask.cost = Cost::PEEK;
             }
-            let space = format!("rls {seconds} {}", self.request.domain);
-            let answer = self.turn.check_described(&space, &ask, &config);
+            let answer = self
+                .turn
+                .check_described(status::space(unit), &ask, &config);
             let answer = answer.map_err(RlsError::Engine)?;
             if answer.refused_by == Some(RefusedBy::FullTable) {
                 return Err(RlsError::Full);

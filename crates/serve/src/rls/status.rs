@@ -92,6 +92,20 @@ pub(super) const fn seconds(unit: Unit) -> Option<u64> {
     })
 }
 
+/// Where keys of a unit are counted that come with a limit of their own: another unit is another count.
+pub(super) const fn space(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Unknown => "rls",
+        Unit::Second => "rls second",
+        Unit::Minute => "rls minute",
+        Unit::Hour => "rls hour",
+        Unit::Day => "rls day",
+        Unit::Week => "rls week",
+        Unit::Month => "rls month",
+        Unit::Year => "rls year",
+    }
+}
+
 /// The unit that a period is; calendar units are theirs, whatever their length.
 fn unit(period: &Period) -> Unit {
     let nanos = period.nanos();

@@ -327,7 +327,7 @@ contracts:
   - id: all
     key: []
     policies:
-      - {name: whole, limit: 100000, per: minute, algorithm: fixed-window}
+      - {name: whole, limit: 100000, per: 1m, algorithm: fixed-window}
 ";
 
 #[tokio::test]
