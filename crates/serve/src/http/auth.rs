@@ -6,21 +6,20 @@
 
 use http::StatusCode;
 
+use super::body::Refusal;
+use super::json::malformed;
 use super::{Asked, Lines, Reply};
-use crate::auth::{AuthError, Fields, Inquiry, Judge, Ruling, query};
+use crate::auth::{AuthError, Fields, Inquiry, Judge, Malformed, Ruling, query};
 use crate::engine::Turn;
-use crate::meter::{Door, Event};
 
 /// Answers a proxy. Any method will do.
-pub(crate) fn auth(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn auth(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     match judged(turn, asked) {
         Ok(ruling) => tell(turn, asked, &ruling, reply),
-        Err(error) => {
-            if matches!(error, AuthError::Malformed(_)) {
-                let meter = asked.shared.engine.meter();
-                meter.count(Event::Malformed(Door::Http));
-            }
-            reply.refuse(StatusCode::BAD_REQUEST, &error.to_string());
+        Err(AuthError::Engine(error)) => Refusal::Engine(error).answer(reply),
+        Err(AuthError::Malformed(Malformed(what))) => {
+            malformed(asked);
+            reply.refuse(StatusCode::BAD_REQUEST, &what);
         }
     }
 }
@@ -64,7 +63,7 @@ fn tell(turn: &Turn<'_>, asked: &Asked<'_>, ruling: &Ruling, reply: &mut Reply) 
 }
 
 /// The client's own path, where a request is a copy of the client's.
-fn mirrored(path: &str) -> Option<&str> {
+pub(super) fn mirrored(path: &str) -> Option<&str> {
     path.strip_prefix(PATH).filter(|rest| rest.starts_with('/'))
 }
 
@@ -89,4 +88,4 @@ impl Fields for Lines<'_> {
 }
 
 /// Where proxies ask.
-pub(crate) const PATH: &str = "/v1/auth";
+pub(super) const PATH: &str = "/v1/auth";

@@ -1,1 +1,93 @@
-//! `/json`, the rate limit service without gRPC.
+//! `/json`, the rate limit service without gRPC, and the paths beside it.
+//!
+//! Not here: what is answered (`rls`).
+
+use http::StatusCode;
+use serde::Deserialize;
+use tollgate_wire::rls::{Code, RateLimitRequest, RateLimitResponse};
+use tollgate_wire::v1;
+
+use super::body::{Refusal, shown};
+use super::reply::TEXT;
+use super::{Asked, Reply};
+use crate::engine::Turn;
+use crate::meter::{Door, Event};
+use crate::rls::{self, RlsError};
+
+/// `POST /json`: 200 where the request may pass, 429 where it may not.
+pub(super) fn json(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    let Some(request) = read::<RateLimitRequest>(asked, reply) else {
+        return;
+    };
+    match rls::should_rate_limit(turn, &request) {
+        Ok(response) => {
+            if response.overall_code == i32::from(Code::OverLimit) {
+                reply.set_status(StatusCode::TOO_MANY_REQUESTS);
+                reply.number("retry-after", retry_after(&response));
+            }
+            reply.json(&response);
+        }
+        Err(RlsError::Engine(error)) => Refusal::Engine(error).answer(reply),
+        Err(RlsError::Full) => reply.shed("There is no room to count another key."),
+        Err(error) => {
+            malformed(asked);
+            reply.refuse(StatusCode::BAD_REQUEST, &error.to_string());
+        }
+    }
+}
+
+/// `GET /healthcheck`, and `GET /health` of throttlecrab.
+pub(super) fn healthcheck(_: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    if asked.shared.state.is_ready() {
+        reply.text(TEXT, b"OK");
+    } else {
+        reply.set_status(StatusCode::SERVICE_UNAVAILABLE);
+        reply.text(TEXT, b"not ready");
+    }
+}
+
+/// Reads a body in JSON, or answers with what is wrong with it.
+///
+/// Clients of these paths do not all say that it is JSON. A page in a browser has to, as that makes the browser ask before
+/// it sends anything for somebody else's page.
+pub(super) fn read<'a, T: Deserialize<'a>>(asked: &Asked<'a>, reply: &mut Reply) -> Option<T> {
+    let kind = asked.line("content-type").unwrap_or_default();
+    if asked.line("origin").is_some() && !kind.starts_with(b"application/json") {
+        let detail = "The body must be JSON, and say so: `Content-Type: application/json`.";
+        reply.refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
+        malformed(asked);
+        return None;
+    }
+    match v1::decode(asked.body) {
+        Ok(body) => Some(body),
+        Err(error) => {
+            malformed(asked);
+            let detail = format!(
+                "The body is not what it should be: {}.",
+                shown(&error.to_string())
+            );
+            reply.refuse(StatusCode::BAD_REQUEST, &detail);
+            None
+        }
+    }
+}
+
+pub(super) fn malformed(asked: &Asked<'_>) {
+    let meter = asked.shared.engine.meter();
+    meter.count(Event::Malformed(Door::Http));
+}
+
+/// Seconds until the last of the refusing rules is as if nothing had been taken: the service does not say when it has
+/// a token.
+fn retry_after(response: &RateLimitResponse) -> u64 {
+    let over = response.statuses.iter();
+    let over = over.filter(|status| status.code == i32::from(Code::OverLimit));
+    let resets = over.filter_map(|status| status.duration_until_reset.as_ref());
+    let seconds = resets.map(|reset| {
+        let begun = u64::from(reset.nanos > 0);
+        u64::try_from(reset.seconds)
+            .unwrap_or(0)
+            .saturating_add(begun)
+    });
+    seconds.max().unwrap_or(1).max(1)
+}

@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 
-use super::{Asked, Reply, body, check, pages, writes};
+use super::{Asked, Reply, auth, body, check, compat, json, pages, writes};
 use crate::access;
 use crate::engine::Turn;
 use crate::meter::{Door, Event};
@@ -27,6 +27,8 @@ enum Takes {
     Post,
     /// None, and with `HEAD` only the head of the answer.
     Get,
+    /// Any, whatever it means to whoever is asked about.
+    Any,
 }
 
 impl Takes {
@@ -34,6 +36,7 @@ impl Takes {
         match self {
             Self::Post => method == "POST",
             Self::Get => matches!(method, "GET" | "HEAD"),
+            Self::Any => true,
         }
     }
 
@@ -41,13 +44,14 @@ impl Takes {
         match self {
             Self::Post => "POST",
             Self::Get => "GET, HEAD",
+            Self::Any => "*",
         }
     }
 }
 
 /// Answers a request.
 pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    let Some(route) = ROUTES.iter().find(|route| route.path == asked.path) else {
+    let Some(route) = find(asked.path) else {
         return nothing_there(asked, reply);
     };
     if !route.takes.allows(asked.method) {
@@ -57,6 +61,16 @@ pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         return forbid(asked, reply);
     }
     (route.handler)(turn, asked, reply);
+}
+
+fn find(path: &str) -> Option<&'static Route> {
+    // Below this path stand the paths of other servers.
+    let path = if auth::mirrored(path).is_some() {
+        auth::PATH
+    } else {
+        path
+    };
+    ROUTES.iter().find(|route| route.path == path)
 }
 
 fn is_allowed(asked: &Asked<'_>) -> bool {
@@ -118,6 +132,14 @@ const fn open(path: &'static str, handler: Handler) -> Route {
 /// The paths, the busiest first.
 static ROUTES: &[Route] = &[
     post("/v1/check", check::check),
+    Route {
+        path: auth::PATH,
+        takes: Takes::Any,
+        is_open: false,
+        handler: auth::auth,
+    },
+    post("/json", json::json),
+    post("/throttle", compat::throttle),
     post("/v1/settle", writes::settle),
     post("/v1/reserve", check::reserve),
     post("/v1/commit", writes::commit),
@@ -125,6 +147,10 @@ static ROUTES: &[Route] = &[
     post("/v1/charge", writes::charge),
     post("/v1/refund", writes::refund),
     post("/v1/peek", check::peek),
+    open("/healthcheck", json::healthcheck),
+    open("/health", json::healthcheck),
+    open("/v1/HealthCheck", compat::health_check),
+    open("/v1/LiveCheck", compat::live_check),
     open("/livez", pages::livez),
     open("/readyz", pages::readyz),
     open("/metrics", pages::metrics),
