@@ -1,10 +1,36 @@
-//! The RESP door.
+//! The RESP door: what clients of Redis, redis-cell and throttlecrab send, answered in their own words.
+//!
+//! A connection reads what is there, answers every whole command of it, and writes once. Nothing waits for anything but
+//! the client. Buffers belong to the thread and not to the connection, so that idle connections cost little. Not here:
+//! bytes to commands and replies to bytes (`tollgate_wire::resp`), decisions (`engine`), accepting (`listen`).
 
+mod check;
+mod connection;
+mod info;
+mod patience;
+mod refusal;
+mod scratch;
+mod session;
+
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 
+use connection::{Connection, End};
+
+use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
 
 /// Serves one connection until it ends, or until it has nothing under way when `stop` is given.
-pub async fn serve<S: Stream>(stream: S, peer: Peer, shared: Arc<Shared>, stop: Stop) {
-    drop((stream, peer, shared, stop));
+pub async fn serve<S: Stream>(stream: S, peer: Peer, shared: Arc<Shared>, mut stop: Stop) {
+    let mut connection = Connection::new(stream, peer, shared);
+    let end = {
+        let mut stop = pin!(stop.given());
+        poll_fn(|cx| connection.poll(cx, stop.as_mut())).await
+    };
+    match end {
+        End::Gone | End::Idle => {}
+        End::Slow => connection.count(Event::TimedOut(Door::Resp)),
+        End::Said => connection.close().await,
+    }
 }

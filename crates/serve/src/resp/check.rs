@@ -1,0 +1,91 @@
+//! `TOLLGATE.CHECK`: from what was sent to a question, and from the answer to what is said.
+
+use smallvec::SmallVec;
+use tollgate_contract::NamedPolicy;
+use tollgate_limit::{Cost, Span};
+use tollgate_node::{Answer, Key};
+use tollgate_wire::resp::{Check, CheckReply, Entries, Writer};
+
+use super::refusal::Refusal;
+use crate::engine::{Ask, Scope, Turn};
+
+/// Decides one check and writes the reply.
+pub(super) fn check(
+    turn: &Turn<'_>,
+    asked: &Check<'_>,
+    key_bytes_max: usize,
+    writer: &mut Writer<'_>,
+) -> Result<(), Refusal> {
+    let entries = entries(asked, key_bytes_max)?;
+    let key = match asked.key {
+        Entries::Bare(value) => Key::Text(value),
+        Entries::Pairs(_) => Key::Entries(&entries),
+    };
+    let scope = asked.contract.map(text).transpose()?;
+    let ask = Ask {
+        key,
+        // A cost beyond the largest is beyond every limit too.
+        cost: Cost::new(asked.cost).unwrap_or(Cost::MAX),
+        scope: scope.map_or(Scope::All, Scope::Contract),
+        id: asked.id.map(text).transpose()?,
+    };
+    let answer = turn.check(&ask)?;
+    write(turn, &answer, writer);
+    Ok(())
+}
+
+fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
+    let receipt = turn.receipt(answer);
+    let reply = CheckReply {
+        allowed: answer.is_allowed(),
+        policy: policy(turn, answer).map(|policy| policy.name.as_str()),
+        limit: answer.limit,
+        remaining: answer.remaining,
+        retry_after_ms: answer.verdict.retry_after().map(millis),
+        reset_after_ms: millis(answer.reset_after),
+        wait_ms: millis(answer.verdict.wait()),
+        receipt: receipt.as_deref(),
+    };
+    reply.write(writer);
+}
+
+/// The policy that refused, or else the one the answer's numbers are of.
+fn policy<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Option<&'t NamedPolicy> {
+    if let Some((_, policy)) = turn.refuser(answer) {
+        return Some(policy);
+    }
+    let policies = &turn.node().contracts().get(answer.contract?)?.policies;
+    let same_limit = |named: &&NamedPolicy| named.policy.config().limit == answer.limit;
+    policies.iter().find(same_limit)
+}
+
+/// Names and values of a key as text; none where it is bare.
+fn entries<'a>(
+    asked: &Check<'a>,
+    key_bytes_max: usize,
+) -> Result<SmallVec<[(&'a str, &'a str); ENTRIES_INLINE]>, Refusal> {
+    let mut bytes = 0_usize;
+    let mut entries = SmallVec::new();
+    for (name, value) in asked.key.pairs() {
+        bytes += name.len() + value.len();
+        if bytes > key_bytes_max {
+            return Err(Refusal::KeyTooLong(key_bytes_max));
+        }
+        if let Entries::Pairs(_) = asked.key {
+            entries.push((text(name)?, text(value)?));
+        }
+    }
+    Ok(entries)
+}
+
+fn text(bytes: &[u8]) -> Result<&str, Refusal> {
+    std::str::from_utf8(bytes).map_err(|_| Refusal::NotText)
+}
+
+/// Rounded up: whoever waits that long does not come too early.
+fn millis(span: Span) -> u64 {
+    u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+/// Entries of a key that need no allocation.
+const ENTRIES_INLINE: usize = 8;

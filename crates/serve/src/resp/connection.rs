@@ -1,0 +1,358 @@
+//! One connection: reading, answering what is whole, writing, and what happens when the client is slow.
+//!
+//! The stream is driven by hand rather than by tasks of its own for reading and writing, so that a batch of commands costs
+//! one read and one write. Replies that the client does not take are never many: as long as there are some, nothing more
+//! is parsed or read. Not here: what a command means (`session`).
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncWriteExt, ReadBuf};
+use tollgate_wire::resp::{Limits, Parser, Step, Version, Writer};
+
+use super::patience::{Over, Patience};
+use super::scratch::Scratch;
+use super::session::{Next, Room, Session};
+use crate::meter::{Door, Event};
+use crate::shared::{Peer, Shared, Stream};
+
+/// One connection.
+pub(super) struct Connection<S> {
+    stream: S,
+    shared: Arc<Shared>,
+    session: Session,
+    parser: Parser,
+    /// Bytes that came and are not consumed: a part of a command, or all that is behind replies not taken.
+    input: Vec<u8>,
+    /// Replies that the client has yet to take.
+    output: Output,
+    patience: Patience,
+    /// Whether whole commands may be among the input.
+    is_held: bool,
+    /// Whether nothing is to be read any more.
+    is_last: bool,
+    is_stopping: bool,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The client left.
+    Gone,
+    /// Nothing came for too long.
+    Idle,
+    /// Something was half done for too long.
+    Slow,
+    /// Everything is said; [`Connection::close`] lets the client hear it.
+    Said,
+}
+
+/// Why commands are no longer answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopped {
+    /// No whole command is left.
+    Drained,
+    /// There are so many replies that they must go out first.
+    Full,
+    /// The connection ends.
+    Last,
+}
+
+/// Replies that the client has yet to take.
+#[derive(Default)]
+struct Output {
+    bytes: Vec<u8>,
+    sent: usize,
+    /// Whether the stream itself may hold some back.
+    is_unflushed: bool,
+}
+
+impl<S: Stream> Connection<S> {
+    pub(super) fn new(stream: S, peer: Peer, shared: Arc<Shared>) -> Self {
+        let limits = shared.settings.limits;
+        let session = Session::new(peer, &shared);
+        let mut patience = Patience::new(limits.idle, limits.slow);
+        if session.is_authenticated() {
+            patience.rest();
+        }
+        Self {
+            stream,
+            parser: Parser::new(limits_of(&session)),
+            session,
+            shared,
+            input: Vec::new(),
+            output: Output::default(),
+            patience,
+            is_held: false,
+            is_last: false,
+            is_stopping: false,
+        }
+    }
+
+    pub(super) fn count(&self, event: Event) {
+        self.shared.engine.meter().count(event);
+    }
+
+    /// Serves until the connection ends; `stop` is not polled again once it has been ready.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut stop: Pin<&mut impl Future<Output = ()>>,
+    ) -> Poll<End> {
+        loop {
+            if let Poll::Ready(end) = self.poll_work(cx) {
+                return Poll::Ready(end);
+            }
+            if let Poll::Ready(over) = self.patience.poll(cx) {
+                return Poll::Ready(match over {
+                    Over::Idle => End::Idle,
+                    Over::Slow => End::Slow,
+                });
+            }
+            if self.is_stopping || stop.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.is_stopping = true;
+        }
+    }
+
+    /// Says good-bye so that the client hears everything that was said before.
+    ///
+    /// A socket that is closed with bytes unread takes back what the client has not read yet.
+    pub(super) async fn close(mut self) {
+        let goodbye = async {
+            self.stream.shutdown().await?;
+            while poll_fn(|cx| self.poll_discard(cx)).await? > 0 {}
+            io::Result::Ok(())
+        };
+        // Nobody is left to tell.
+        let _ = tokio::time::timeout(LINGER, goodbye).await;
+    }
+
+    /// Does what can be done without waiting.
+    fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        for _ in 0..READS_MAX {
+            if self.output.is_waiting() {
+                match ready!(self.output.poll_write(&mut self.stream, cx)) {
+                    Ok(()) => self.settle(true),
+                    Err(_) => return Poll::Ready(End::Gone),
+                }
+            }
+            if self.is_last {
+                return Poll::Ready(End::Said);
+            }
+            if self.is_held {
+                let input = std::mem::take(&mut self.input);
+                Scratch::lend(|scratch| self.take(cx, &input, &mut scratch.output));
+                continue;
+            }
+            match self.poll_read(cx) {
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(End::Gone),
+                Poll::Ready(Ok(_)) => {}
+                Poll::Pending if self.is_stopping && self.input.is_empty() => {
+                    return Poll::Ready(End::Said);
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        // Others want to be served as well.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Reads once and answers what is whole; zero at the end of the stream.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        Scratch::lend(|scratch| {
+            let mut came = ReadBuf::new(&mut scratch.input);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut came))?;
+            let came = came.filled();
+            if self.input.is_empty() {
+                self.take(cx, came, &mut scratch.output);
+            } else {
+                let mut input = std::mem::take(&mut self.input);
+                input.extend_from_slice(came);
+                self.take(cx, &input, &mut scratch.output);
+            }
+            Poll::Ready(Ok(came.len()))
+        })
+    }
+
+    /// Answers what is whole, and keeps the rest.
+    fn take(&mut self, cx: &mut Context<'_>, bytes: &[u8], replies: &mut Vec<u8>) {
+        let consumed = self.answer_and_write(cx, bytes, replies);
+        if let Some(rest) = bytes.get(consumed..)
+            && !rest.is_empty()
+            && !self.is_last
+        {
+            self.input = rest.to_vec();
+        } else {
+            self.parser.release();
+        }
+        self.settle(consumed > 0);
+    }
+
+    /// Answers and writes by turns until no whole command is left, or the client does not take more. Returns how many
+    /// bytes were consumed.
+    fn answer_and_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+        replies: &mut Vec<u8>,
+    ) -> usize {
+        let mut at = 0;
+        loop {
+            let (consumed, stopped) = self.answer(bytes.get(at..).unwrap_or_default(), replies);
+            at += consumed;
+            self.is_last |= stopped == Stopped::Last;
+            self.is_held = stopped == Stopped::Full;
+            self.output.write(&mut self.stream, cx, replies);
+            if !self.is_held || self.output.is_waiting() {
+                return at;
+            }
+        }
+    }
+
+    /// Answers commands, all at one time. Returns how many bytes were consumed.
+    fn answer(&mut self, bytes: &[u8], replies: &mut Vec<u8>) -> (usize, Stopped) {
+        let engine = &self.shared.engine;
+        let turn = engine.turn().by(Door::Resp);
+        let room = Room {
+            shared: &self.shared,
+            turn: &turn,
+        };
+        let (mut at, mut count) = (0, 0);
+        let stopped = loop {
+            if replies.len() >= REPLY_BYTES_MAX {
+                break Stopped::Full;
+            }
+            let next = match self.parser.parse(bytes.get(at..).unwrap_or_default()) {
+                Ok(Step::NeedMore) => break Stopped::Drained,
+                Ok(Step::Skip { consumed }) => {
+                    at += consumed;
+                    continue;
+                }
+                Ok(Step::Command { request, consumed }) => {
+                    at += consumed;
+                    count += 1;
+                    self.session.answer(room, request, replies)
+                }
+                Err(error) => {
+                    engine.meter().count(Event::Malformed(Door::Resp));
+                    Writer::new(replies, Version::Resp2).error(&error);
+                    break Stopped::Last;
+                }
+            };
+            match next {
+                Next::Go => {}
+                Next::Changed => {
+                    self.parser.set_limits(limits_of(&self.session));
+                    if !self.session.is_authenticated() && !self.patience.is_short() {
+                        self.patience.begin();
+                    }
+                }
+                Next::Close => break Stopped::Last,
+            }
+        };
+        let took = engine.now().nanos_since(turn.now());
+        let took = Duration::from_nanos(took);
+        engine.meter().served(Door::Resp, count, took);
+        (at, stopped)
+    }
+
+    /// Sets the patience by what is half done; `has_moved` where that is something else than before.
+    ///
+    /// Whoever has not said who he is has the time of one command for it, whatever else he sends.
+    fn settle(&mut self, has_moved: bool) {
+        if !self.session.is_authenticated() {
+            return;
+        }
+        if self.output.is_waiting() || !self.input.is_empty() {
+            if has_moved || !self.patience.is_short() {
+                self.patience.begin();
+            }
+        } else {
+            self.patience.rest();
+        }
+    }
+
+    /// Reads once and forgets what came.
+    fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        Scratch::lend(|scratch| {
+            let mut came = ReadBuf::new(&mut scratch.input);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut came))?;
+            Poll::Ready(Ok(came.filled().len()))
+        })
+    }
+}
+
+impl Output {
+    const fn is_waiting(&self) -> bool {
+        !self.bytes.is_empty() || self.is_unflushed
+    }
+
+    /// Writes as much of the replies as the client takes; what is left waits here.
+    fn write(&mut self, stream: &mut impl Stream, cx: &mut Context<'_>, replies: &mut Vec<u8>) {
+        if replies.is_empty() {
+            return;
+        }
+        let mut sent = 0;
+        if !matches!(
+            poll_all(stream, cx, replies, &mut sent),
+            Poll::Ready(Ok(()))
+        ) {
+            // An error shows again when the rest is written.
+            self.bytes = replies.get(sent..).unwrap_or_default().to_vec();
+            self.sent = 0;
+            self.is_unflushed = true;
+        }
+        replies.clear();
+    }
+
+    /// Writes what waits here.
+    fn poll_write(
+        &mut self,
+        stream: &mut impl Stream,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(poll_all(stream, cx, &self.bytes, &mut self.sent))?;
+        *self = Self::default();
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Writes what is not `sent` yet, and has it sent: a stream that encrypts may hold some back.
+fn poll_all(
+    stream: &mut impl Stream,
+    cx: &mut Context<'_>,
+    bytes: &[u8],
+    sent: &mut usize,
+) -> Poll<io::Result<()>> {
+    while let Some(rest) = bytes.get(*sent..)
+        && !rest.is_empty()
+    {
+        match ready!(Pin::new(&mut *stream).poll_write(cx, rest))? {
+            0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            count => *sent += count,
+        }
+    }
+    Pin::new(stream).poll_flush(cx)
+}
+
+fn limits_of(session: &Session) -> Limits {
+    if session.is_authenticated() {
+        Limits::STANDARD
+    } else {
+        Limits::BEFORE_AUTH
+    }
+}
+
+/// Reads, one after the other, before other connections have their turn.
+const READS_MAX: usize = 4;
+/// Bytes of replies after which they are written before more is answered. One reply may exceed it.
+const REPLY_BYTES_MAX: usize = 64 << 10;
+/// How long a client may take to hear the last words.
+const LINGER: Duration = Duration::from_secs(1);

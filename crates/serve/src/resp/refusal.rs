@@ -1,0 +1,51 @@
+//! What the door itself refuses, in words that clients know. The connection stays open unless said otherwise.
+
+use std::fmt;
+
+use crate::engine::EngineError;
+
+/// Why a command is not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The client has yet to say who it is.
+    NotAuthenticated,
+    /// The client said so wrongly.
+    WrongPassword,
+    /// Too often; the connection is closed.
+    TooManyFailures,
+    /// A password was sent to a server that asks for none.
+    NoPasswordSet,
+    /// A key is longer than this many bytes.
+    KeyTooLong(usize),
+    /// A name of a connection is longer than this many bytes.
+    NameTooLong(usize),
+    /// Names, values and ids that contracts see are text.
+    NotText,
+    /// There is no decision.
+    Engine(EngineError),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAuthenticated => f.write_str("NOAUTH Authentication required."),
+            Self::WrongPassword => {
+                f.write_str("WRONGPASS invalid username-password pair or user is disabled.")
+            }
+            Self::TooManyFailures => f.write_str("ERR too many wrong passwords"),
+            Self::NoPasswordSet => f.write_str(
+                "ERR AUTH <password> called without any password configured for the default user",
+            ),
+            Self::KeyTooLong(most) => write!(f, "ERR a key must have at most {most} bytes"),
+            Self::NameTooLong(most) => write!(f, "ERR a name must have at most {most} bytes"),
+            Self::NotText => f.write_str("ERR names, values and ids must be UTF-8"),
+            Self::Engine(error) => write!(f, "ERR {error}"),
+        }
+    }
+}
+
+impl From<EngineError> for Refusal {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}

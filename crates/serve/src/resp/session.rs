@@ -1,0 +1,251 @@
+//! What a connection remembers, and the answer to one command.
+
+use tollgate_wire::resp::{
+    Arguments, Client, Command, CommandError, Credentials, Hello, HelloReply, Throttle, Version,
+    Writer,
+};
+
+use super::refusal::Refusal;
+use super::{check, info};
+use crate::access;
+use crate::engine::Turn;
+use crate::meter::{Door, Event};
+use crate::shared::{Peer, Shared};
+use crate::throttle::throttle;
+
+/// What a connection remembers.
+#[derive(Debug)]
+pub(super) struct Session {
+    peer: Peer,
+    version: Version,
+    name: Box<[u8]>,
+    is_authenticated: bool,
+    /// Wrong passwords so far.
+    failures: u32,
+}
+
+/// What happens after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Next {
+    /// The next one.
+    Go,
+    /// The next one; what the client may do has changed.
+    Changed,
+    /// The reply goes out, and the connection ends.
+    Close,
+}
+
+/// What a command is carried out with.
+#[derive(Clone, Copy)]
+pub(super) struct Room<'r, 'e> {
+    pub(super) shared: &'r Shared,
+    pub(super) turn: &'r Turn<'e>,
+}
+
+impl Session {
+    pub(super) fn new(peer: Peer, shared: &Shared) -> Self {
+        Self {
+            peer,
+            version: Version::default(),
+            name: Box::default(),
+            is_authenticated: access::allows(&shared.settings, &peer, None),
+            failures: 0,
+        }
+    }
+
+    /// Whether the client may ask for decisions.
+    pub(super) const fn is_authenticated(&self) -> bool {
+        self.is_authenticated
+    }
+
+    /// Carries out one command and appends the reply to `out`.
+    #[inline]
+    pub(super) fn answer(
+        &mut self,
+        room: Room<'_, '_>,
+        request: Arguments<'_>,
+        out: &mut Vec<u8>,
+    ) -> Next {
+        let command = Command::decode(request);
+        if let Ok(Command::Throttle(asked)) = &command
+            && self.is_authenticated
+        {
+            answer_throttle(room, asked, &mut Writer::new(out, self.version));
+            return Next::Go;
+        }
+        self.answer_any(room, command, out)
+    }
+
+    /// Carries out a command that is not worth a short way.
+    #[inline(never)]
+    fn answer_any(
+        &mut self,
+        room: Room<'_, '_>,
+        command: Result<Command<'_>, CommandError<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Next {
+        let mut writer = Writer::new(out, self.version);
+        let is_greeting = matches!(
+            command,
+            Ok(Command::Hello(_) | Command::Auth(_) | Command::Quit | Command::Reset)
+        );
+        if !self.is_authenticated && !is_greeting {
+            room.shared
+                .engine
+                .meter()
+                .count(Event::Unauthorized(Door::Resp));
+            writer.error(&Refusal::NotAuthenticated);
+            return Next::Go;
+        }
+        match command {
+            Ok(command) => self.carry_out(room, command, out),
+            Err(error) => {
+                writer.error(&error);
+                Next::Go
+            }
+        }
+    }
+
+    fn carry_out(&mut self, room: Room<'_, '_>, command: Command<'_>, out: &mut Vec<u8>) -> Next {
+        let mut writer = Writer::new(out, self.version);
+        match command {
+            Command::Throttle(asked) => answer_throttle(room, &asked, &mut writer),
+            Command::Check(asked) => {
+                let key_bytes_max = room.shared.settings.limits.key_bytes_max;
+                let done = check::check(room.turn, &asked, key_bytes_max, &mut writer);
+                done.unwrap_or_else(|refusal| writer.error(&refusal));
+            }
+            Command::Ping(None) => writer.simple("PONG"),
+            Command::Ping(Some(message)) | Command::Echo(message) => writer.bulk(message),
+            Command::List(list) => list.write(&mut writer),
+            Command::Info(sections) => writer.bulk(info::text(room.shared, sections).as_bytes()),
+            Command::Select => writer.simple("OK"),
+            Command::Client(client) => self.client(client, &mut writer),
+            Command::Hello(hello) => return self.hello(room.shared, &hello, out),
+            Command::Auth(credentials) => return self.auth(room.shared, credentials, &mut writer),
+            Command::Reset => {
+                let failures = self.failures;
+                *self = Self::new(self.peer, room.shared);
+                self.failures = failures;
+                writer.simple("RESET");
+                return Next::Changed;
+            }
+            Command::Quit => {
+                writer.simple("OK");
+                return Next::Close;
+            }
+        }
+        Next::Go
+    }
+
+    fn client(&mut self, client: Client<'_>, writer: &mut Writer<'_>) {
+        match client {
+            Client::SetName(name) => match checked_name(name) {
+                Ok(name) => {
+                    self.name = name.into();
+                    writer.simple("OK");
+                }
+                Err(refusal) => writer.error(&refusal),
+            },
+            Client::GetName if self.name.is_empty() => writer.null(),
+            Client::GetName => writer.bulk(&self.name),
+            Client::Id => {
+                writer.integer(i64::try_from(self.peer.connection).unwrap_or(i64::MAX));
+            }
+            Client::SetInfo { .. } | Client::Hint => writer.simple("OK"),
+        }
+    }
+
+    fn hello(&mut self, shared: &Shared, hello: &Hello<'_>, out: &mut Vec<u8>) -> Next {
+        let refuse = |refusal: &Refusal, out: &mut Vec<u8>| {
+            Writer::new(out, self.version).error(refusal);
+            Next::Go
+        };
+        let name = match hello.name.map(checked_name).transpose() {
+            Ok(name) => name,
+            Err(refusal) => return refuse(&refusal, out),
+        };
+        match hello.credentials {
+            Some(credentials) if !self.admits(shared, credentials) => {
+                return self.refuse(shared, &mut Writer::new(out, self.version));
+            }
+            None if !self.is_authenticated => {
+                let event = Event::Unauthorized(Door::Resp);
+                shared.engine.meter().count(event);
+                return refuse(&Refusal::NotAuthenticated, out);
+            }
+            Some(_) | None => {}
+        }
+        self.is_authenticated = true;
+        self.version = hello.version.unwrap_or(self.version);
+        if let Some(name) = name {
+            self.name = name.into();
+        }
+        let reply = HelloReply {
+            server_version: env!("CARGO_PKG_VERSION"),
+            connection: self.peer.connection,
+        };
+        reply.write(&mut Writer::new(out, self.version));
+        Next::Changed
+    }
+
+    fn auth(
+        &mut self,
+        shared: &Shared,
+        credentials: Credentials<'_>,
+        writer: &mut Writer<'_>,
+    ) -> Next {
+        if shared.settings.tokens.is_empty() && credentials.user.is_none() {
+            writer.error(&Refusal::NoPasswordSet);
+            return Next::Go;
+        }
+        if !self.admits(shared, credentials) {
+            return self.refuse(shared, writer);
+        }
+        self.is_authenticated = true;
+        writer.simple("OK");
+        Next::Changed
+    }
+
+    /// Whoever knows a token is let in, whatever the user is called.
+    fn admits(&self, shared: &Shared, credentials: Credentials<'_>) -> bool {
+        access::allows(&shared.settings, &self.peer, Some(credentials.password))
+    }
+
+    /// Refuses a wrong password, and after many of them the connection.
+    fn refuse(&mut self, shared: &Shared, writer: &mut Writer<'_>) -> Next {
+        shared.engine.meter().count(Event::Unauthorized(Door::Resp));
+        self.failures += 1;
+        if self.failures < FAILURES_MAX {
+            writer.error(&Refusal::WrongPassword);
+            return Next::Go;
+        }
+        writer.error(&Refusal::TooManyFailures);
+        Next::Close
+    }
+}
+
+#[inline]
+fn answer_throttle(room: Room<'_, '_>, asked: &Throttle<'_>, writer: &mut Writer<'_>) {
+    let key_bytes_max = room.shared.settings.limits.key_bytes_max;
+    if asked.key.len() > key_bytes_max {
+        return writer.error(&Refusal::KeyTooLong(key_bytes_max));
+    }
+    match throttle(room.turn, asked) {
+        Ok(reply) => reply.write(asked, writer),
+        Err(error) => writer.error(&Refusal::Engine(error)),
+    }
+}
+
+fn checked_name(name: &[u8]) -> Result<&[u8], Refusal> {
+    if name.len() > NAME_BYTES_MAX {
+        return Err(Refusal::NameTooLong(NAME_BYTES_MAX));
+    }
+    Ok(name)
+}
+
+/// Wrong passwords after which a connection is closed.
+const FAILURES_MAX: u32 = 10;
+/// Bytes of a connection's name, which it may hold for as long as it lasts.
+const NAME_BYTES_MAX: usize = 128;
