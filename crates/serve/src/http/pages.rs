@@ -28,6 +28,13 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.text("text/plain; version=0.0.4; charset=utf-8", body.as_bytes());
 }
 
+/// `GET /v1/top`: what happens now.
+pub(super) fn top(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    let engine = &asked.shared.engine;
+    reply.line("cache-control", b"no-store");
+    reply.json(&engine.meter().top(engine));
+}
+
 /// `GET /openapi.json`.
 pub(super) fn openapi(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
     reply.text(JSON, OPENAPI.as_bytes());

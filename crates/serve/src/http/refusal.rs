@@ -33,13 +33,11 @@ impl Refusal {
         match self {
             Self::KeyTooLong { .. } | Self::Cost(_) => StatusCode::BAD_REQUEST,
             Self::Engine(error) => match error {
-                EngineError::UnknownContract(_) | EngineError::Id(IdError::Unknown) => {
-                    StatusCode::NOT_FOUND
-                }
+                EngineError::UnknownContract(_)
+                | EngineError::Id(IdError::Unknown)
+                | EngineError::Receipt(SealError::Broken) => StatusCode::NOT_FOUND,
                 EngineError::Receipt(SealError::Gone) => StatusCode::GONE,
-                EngineError::BadId
-                | EngineError::Receipt(SealError::Broken)
-                | EngineError::Policy(_) => StatusCode::BAD_REQUEST,
+                EngineError::BadId | EngineError::Policy(_) => StatusCode::BAD_REQUEST,
                 EngineError::Id(IdError::SettledOtherwise { .. } | IdError::OtherKind) => {
                     StatusCode::CONFLICT
                 }

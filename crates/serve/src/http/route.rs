@@ -64,13 +64,9 @@ pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 fn find(path: &str) -> Option<&'static Route> {
-    // Below this path stand the paths of other servers.
-    let path = if auth::mirrored(path).is_some() {
-        auth::PATH
-    } else {
-        path
-    };
-    ROUTES.iter().find(|route| route.path == path)
+    let at = |path: &str| ROUTES.iter().find(|route| route.path == path);
+    // Below one path stand the paths of other servers.
+    at(path).or_else(|| auth::mirrored(path).and_then(|_| at(auth::PATH)))
 }
 
 fn is_allowed(asked: &Asked<'_>) -> bool {
@@ -120,6 +116,15 @@ const fn post(path: &'static str, handler: Handler) -> Route {
     }
 }
 
+const fn get(path: &'static str, handler: Handler) -> Route {
+    Route {
+        path,
+        takes: Takes::Get,
+        is_open: false,
+        handler,
+    }
+}
+
 const fn open(path: &'static str, handler: Handler) -> Route {
     Route {
         path,
@@ -147,6 +152,7 @@ static ROUTES: &[Route] = &[
     post("/v1/charge", writes::charge),
     post("/v1/refund", writes::refund),
     post("/v1/peek", check::peek),
+    get("/v1/top", pages::top),
     open("/healthcheck", json::healthcheck),
     open("/health", json::healthcheck),
     open("/v1/HealthCheck", compat::health_check),
