@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use tollgate_contract::{Contracts, TEXT_BYTES_MAX};
+use tollgate_contract::{Contracts, TEXT_BYTES_MAX, decode};
 
 use crate::settings::ContractSource;
 
@@ -49,13 +49,21 @@ impl ContractSource {
         let (name, parsed) = match self {
             Self::None => return Ok(Contracts::default()),
             Self::Text(text) => ("contracts".to_owned(), Contracts::parse_any(text)),
-            Self::File(path) | Self::Within(path) => (
-                path.display().to_string(),
-                Contracts::parse_any_bytes(&read(path)?),
-            ),
+            Self::File(path) => (shown(path), Contracts::parse_any_bytes(&read(path)?)),
+            Self::Within(path) => {
+                let bytes = read(path)?;
+                (
+                    shown(path),
+                    decode(&bytes).and_then(Contracts::parse_within),
+                )
+            }
         };
         parsed.map_err(|errors| SourceError::Wrong(errors.render(&name)))
     }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
 }
 
 /// A file's bytes, but no more than one beyond what a contract file may have.

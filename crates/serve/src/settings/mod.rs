@@ -3,6 +3,11 @@
 //! Not here: contracts, which change while the server runs.
 
 mod address;
+mod file;
+mod forms;
+mod overrides;
+mod raw;
+mod size;
 mod token;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -16,11 +21,16 @@ pub use crate::auth::{AuthSettings, EntrySource};
 pub use crate::logs::{LogFormat, LogSettings};
 pub use crate::traces::{TraceProtocol, TraceSettings};
 pub use address::{Address, AddressError};
+pub use file::is_server_file;
+pub use overrides::{OverrideError, Overrides, misspelt};
+pub use raw::json_schema;
 pub use token::Token;
 
 /// How a server is set up.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// The file they come from.
+    pub file: Option<PathBuf>,
     /// Where durable counts are kept; nothing is durable without.
     pub data_dir: Option<PathBuf>,
     /// Where contracts come from.
@@ -103,6 +113,13 @@ pub enum RuntimeKind {
     Shared,
 }
 
+impl RuntimeKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::PerCore, Self::Shared];
+    /// Their names in files and flags.
+    pub const NAMES: [&'static str; 2] = ["per-core", "shared"];
+}
+
 /// Where HTTP and gRPC are served where nothing else is said.
 pub const HTTP_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// Where RESP is served where nothing else is said: beside the customary port of Redis, not in its place.
@@ -183,9 +200,45 @@ impl Default for Limits {
     }
 }
 
+impl Settings {
+    /// Settings with every listener where it customarily is.
+    pub fn served_by_default() -> Self {
+        let at = |address| vec![Listener::plain(Address::Tcp(address))];
+        Self {
+            http: at(HTTP_DEFAULT),
+            resp: at(RESP_DEFAULT),
+            ..Self::default()
+        }
+    }
+
+    /// Gives every TCP listener without certificates these.
+    pub(crate) fn secure(&mut self, tls: &Tls) {
+        let bare = |listener: &&mut Listener| {
+            listener.tls.is_none() && matches!(listener.at, Address::Tcp(_))
+        };
+        for listener in self.http.iter_mut().chain(&mut self.resp).filter(bare) {
+            listener.tls = Some(tls.clone());
+        }
+    }
+
+    /// Listeners that others than this machine can reach and that ask nobody for a credential.
+    pub fn open_to_all(&self) -> impl Iterator<Item = &Listener> {
+        let listeners = self.http.iter().chain(&self.resp);
+        listeners.filter(|listener| {
+            let asks = listener
+                .tls
+                .as_ref()
+                .is_some_and(|tls| tls.client_ca.is_some());
+            !listener.at.is_near() && self.tokens.is_empty() && !asks
+        })
+    }
+}
+
 impl Default for Settings {
+    /// Nothing is served.
     fn default() -> Self {
         Self {
+            file: None,
             data_dir: None,
             contracts: ContractSource::None,
             http: Vec::new(),

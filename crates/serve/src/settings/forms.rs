@@ -1,0 +1,154 @@
+//! Values of the server's file that may be typed in several forms.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use tollgate_contract::file::{Few, Node};
+
+use super::raw::RawListenerBody;
+
+/// Listeners: `off`, one, or a list.
+#[derive(Debug)]
+pub(crate) enum RawListeners {
+    Off,
+    Some(Vec<Node<RawListener>>),
+}
+
+/// One listener: an address by itself, or with what belongs to it.
+#[derive(Debug)]
+pub(crate) enum RawListener {
+    Address(String),
+    Full(RawListenerBody),
+}
+
+/// Contracts: in a file of their own, or here.
+#[derive(Debug)]
+pub(crate) enum RawContracts {
+    File(String),
+    Here,
+}
+
+impl<'de> Deserialize<'de> for RawListeners {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Node { value, place } = Node::<OneOrMany>::deserialize(deserializer)?;
+        Ok(match value {
+            OneOrMany::Many(list) => Self::Some(list.0),
+            // YAML of the old kind reads `off` as a switch.
+            OneOrMany::One(RawListener::Address(text)) if text == "off" || text == "false" => {
+                Self::Off
+            }
+            OneOrMany::One(value) => Self::Some(vec![Node { value, place }]),
+        })
+    }
+}
+
+enum OneOrMany {
+    One(RawListener),
+    Many(Few<Node<RawListener>, LISTENERS_MAX>),
+}
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OneOrManyVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawListener {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ListenerVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawContracts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContractsVisitor)
+    }
+}
+
+struct ListenerVisitor;
+
+impl<'de> Visitor<'de> for ListenerVisitor {
+    type Value = RawListener;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an address, as in 127.0.0.1:8080")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<RawListener, E> {
+        Ok(RawListener::Address(text.to_owned()))
+    }
+
+    fn visit_u64<E: Error>(self, port: u64) -> Result<RawListener, E> {
+        Ok(RawListener::Address(port.to_string()))
+    }
+
+    fn visit_i64<E: Error>(self, port: i64) -> Result<RawListener, E> {
+        Ok(RawListener::Address(port.to_string()))
+    }
+
+    fn visit_bool<E: Error>(self, switch: bool) -> Result<RawListener, E> {
+        Ok(RawListener::Address(switch.to_string()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawListener, A::Error> {
+        RawListenerBody::deserialize(MapAccessDeserializer::new(map)).map(RawListener::Full)
+    }
+}
+
+struct OneOrManyVisitor;
+
+impl<'de> Visitor<'de> for OneOrManyVisitor {
+    type Value = OneOrMany;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an address, a list of addresses, or `off`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<OneOrMany, E> {
+        ListenerVisitor.visit_str(text).map(OneOrMany::One)
+    }
+
+    fn visit_u64<E: Error>(self, port: u64) -> Result<OneOrMany, E> {
+        ListenerVisitor.visit_u64(port).map(OneOrMany::One)
+    }
+
+    fn visit_i64<E: Error>(self, port: i64) -> Result<OneOrMany, E> {
+        ListenerVisitor.visit_i64(port).map(OneOrMany::One)
+    }
+
+    fn visit_bool<E: Error>(self, switch: bool) -> Result<OneOrMany, E> {
+        ListenerVisitor.visit_bool(switch).map(OneOrMany::One)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OneOrMany, A::Error> {
+        ListenerVisitor.visit_map(map).map(OneOrMany::One)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<OneOrMany, A::Error> {
+        Few::deserialize(SeqAccessDeserializer::new(list)).map(OneOrMany::Many)
+    }
+}
+
+struct ContractsVisitor;
+
+impl<'de> Visitor<'de> for ContractsVisitor {
+    type Value = RawContracts;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a contract file, or a list of contracts")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<RawContracts, E> {
+        Ok(RawContracts::File(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<RawContracts, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(RawContracts::Here)
+    }
+}
+
+/// The most listeners that speak the same.
+const LISTENERS_MAX: usize = 64;

@@ -1,0 +1,377 @@
+//! What flags and the environment say; each beats what is below it.
+//!
+//! Flags beat the environment, the environment beats the file, the file beats the defaults.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use tollgate_contract::nearest;
+
+use super::file::{LOG_FORMATS, MEMORY, THREADS_MAX};
+use super::{
+    Address, ContractSource, Listener, LogFormat, RuntimeKind, Settings, Tls, Token, TraceProtocol,
+    TraceSettings, size, token,
+};
+
+/// What is said outside the file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// The server's file.
+    pub config: Option<PathBuf>,
+    /// The contract file.
+    pub contracts: Option<PathBuf>,
+    /// The folder of durable counts.
+    pub data_dir: Option<PathBuf>,
+    /// Where HTTP and gRPC are served; nowhere where empty.
+    pub http: Option<Vec<Address>>,
+    /// Where RESP is served; nowhere where empty.
+    pub resp: Option<Vec<Address>>,
+    /// Secrets of which callers must show one.
+    pub tokens: Option<Vec<Token>>,
+    /// Certificates of every TCP listener that names none of its own.
+    pub tls: Option<Tls>,
+    /// How threads share the work.
+    pub runtime: Option<RuntimeKind>,
+    /// How many threads serve.
+    pub threads: Option<usize>,
+    /// The most bytes that counting may take.
+    pub memory: Option<u64>,
+    /// What is logged.
+    pub log: Option<String>,
+    /// What a line of the log looks like.
+    pub log_format: Option<LogFormat>,
+    /// The collector of traces.
+    pub otlp: Option<String>,
+}
+
+/// What is wrong with a value from outside the file, and where it was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverrideError {
+    /// The variable or flag.
+    pub name: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for OverrideError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.what)
+    }
+}
+
+impl std::error::Error for OverrideError {}
+
+impl Overrides {
+    /// What the environment says; `variable` looks one up.
+    pub fn of_environment(
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, OverrideError> {
+        let path = |name| variable(name).map(PathBuf::from);
+        Ok(Self {
+            config: path("TOLLGATE_CONFIG"),
+            contracts: path("TOLLGATE_CONTRACTS"),
+            data_dir: path("TOLLGATE_DATA_DIR"),
+            http: read(&variable, "TOLLGATE_HTTP", addresses)?,
+            resp: read(&variable, "TOLLGATE_RESP", addresses)?,
+            tokens: tokens(&variable)?,
+            tls: tls(&variable)?,
+            runtime: read(&variable, "TOLLGATE_RUNTIME", runtime)?,
+            threads: read(&variable, "TOLLGATE_THREADS", threads)?,
+            memory: read(&variable, "TOLLGATE_MEMORY", memory)?,
+            log: variable("TOLLGATE_LOG"),
+            log_format: read(&variable, "TOLLGATE_LOG_FORMAT", log_format)?,
+            otlp: variable("TOLLGATE_OTLP"),
+        })
+    }
+
+    /// These, and where they are silent those below.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        Self {
+            config: self.config.or(below.config),
+            contracts: self.contracts.or(below.contracts),
+            data_dir: self.data_dir.or(below.data_dir),
+            http: self.http.or(below.http),
+            resp: self.resp.or(below.resp),
+            tokens: self.tokens.or(below.tokens),
+            tls: self.tls.or(below.tls),
+            runtime: self.runtime.or(below.runtime),
+            threads: self.threads.or(below.threads),
+            memory: self.memory.or(below.memory),
+            log: self.log.or(below.log),
+            log_format: self.log_format.or(below.log_format),
+            otlp: self.otlp.or(below.otlp),
+        }
+    }
+
+    /// Changes settings to what is said here. A listener keeps its certificates where only its address is said again.
+    pub fn apply(self, settings: &mut Settings) {
+        let plain = |list: Vec<Address>| list.into_iter().map(Listener::plain).collect();
+        let tls_of = |listeners: &[Listener]| listeners.iter().find_map(|l| l.tls.clone());
+        let of_file = tls_of(&settings.http).or_else(|| tls_of(&settings.resp));
+        let moves = self.http.is_some() || self.resp.is_some();
+        replace(&mut settings.http, self.http.map(plain));
+        replace(&mut settings.resp, self.resp.map(plain));
+        if let Some(tls) = self.tls.or(of_file.filter(|_| moves)) {
+            settings.secure(&tls);
+        }
+        replace(
+            &mut settings.contracts,
+            self.contracts.map(ContractSource::File),
+        );
+        replace(&mut settings.tokens, self.tokens);
+        replace(&mut settings.runtime.kind, self.runtime);
+        replace(&mut settings.node.bytes_max, self.memory);
+        replace(&mut settings.telemetry.logs.filter, self.log);
+        replace(&mut settings.telemetry.logs.format, self.log_format);
+        settings.data_dir = self.data_dir.or(settings.data_dir.take());
+        settings.runtime.threads = self.threads.or(settings.runtime.threads);
+        if let Some(endpoint) = self.otlp {
+            let before = settings.telemetry.traces.take();
+            settings.telemetry.traces = Some(TraceSettings {
+                endpoint,
+                protocol: before
+                    .as_ref()
+                    .map_or(TraceProtocol::Grpc, |traces| traces.protocol),
+                one_in: before.map_or(0, |traces| traces.one_in),
+            });
+        }
+    }
+}
+
+/// The variable that a name was probably meant to be, where it is none.
+pub fn misspelt(name: &str) -> Option<&'static str> {
+    let is_ours = name.starts_with("TOLLGATE_") && !VARIABLES.contains(&name);
+    is_ours
+        .then(|| nearest(name, VARIABLES.into_iter()))
+        .flatten()
+}
+
+/// Addresses between commas, or `off`.
+fn addresses(text: &str) -> Result<Vec<Address>, String> {
+    if text == "off" {
+        return Ok(Vec::new());
+    }
+    // A comma also stands before the mode of a Unix socket.
+    let mut parts: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match parts.last_mut() {
+            Some(last) if part.starts_with("mode=") => {
+                last.push(',');
+                last.push_str(part);
+            }
+            _ => parts.push(part.trim().to_owned()),
+        }
+    }
+    let read = parts.iter().map(|part| part.parse::<Address>());
+    read.collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())
+}
+
+fn runtime(text: &str) -> Result<RuntimeKind, String> {
+    let place = RuntimeKind::NAMES.iter().position(|name| *name == text);
+    place
+        .map(|place| RuntimeKind::ALL[place])
+        .ok_or_else(|| one_of(&RuntimeKind::NAMES))
+}
+
+fn log_format(text: &str) -> Result<LogFormat, String> {
+    let format = LOG_FORMATS.iter().find(|(name, _)| *name == text);
+    format
+        .map(|(_, format)| *format)
+        .ok_or_else(|| one_of(&LOG_FORMATS.map(|(name, _)| name)))
+}
+
+fn one_of(names: &[&str]) -> String {
+    format!("must be one of {}", names.join(", "))
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    let number = text
+        .parse::<u64>()
+        .ok()
+        .filter(|number| (1..=THREADS_MAX).contains(number));
+    let number = number.and_then(|number| usize::try_from(number).ok());
+    number.ok_or_else(|| format!("must be a whole number from 1 to {THREADS_MAX}"))
+}
+
+fn memory(text: &str) -> Result<u64, String> {
+    let bytes = size::parse(text)?;
+    let (least, most) = MEMORY;
+    let is_fit = (least..=most).contains(&bytes);
+    is_fit.then_some(bytes).ok_or_else(|| {
+        format!(
+            "must be from {} to {}",
+            size::shown(least),
+            size::shown(most)
+        )
+    })
+}
+
+type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+fn read<T>(
+    variable: Variable<'_>,
+    name: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, OverrideError> {
+    let parsed = variable(name).map(|text| parse(&text)).transpose();
+    parsed.map_err(|what| OverrideError {
+        name: name.to_owned(),
+        what,
+    })
+}
+
+/// A token in the environment, and those in a file.
+fn tokens(variable: Variable<'_>) -> Result<Option<Vec<Token>>, OverrideError> {
+    let one = |text: &str| {
+        token::checked(text)
+            .map(|token| vec![token])
+            .map_err(str::to_owned)
+    };
+    let token = read(variable, "TOLLGATE_TOKEN", one)?;
+    let file = read(variable, "TOLLGATE_TOKEN_FILE", |path| {
+        token::from_file(path.as_ref())
+    })?;
+    Ok(match (token, file) {
+        (Some(mut token), Some(file)) => {
+            token.extend(file);
+            Some(token)
+        }
+        (token, file) => token.or(file),
+    })
+}
+
+fn tls(variable: Variable<'_>) -> Result<Option<Tls>, OverrideError> {
+    let path = |name: &str| variable(name).map(PathBuf::from);
+    let client_ca = path("TOLLGATE_TLS_CLIENT_CA");
+    match (path("TOLLGATE_TLS_CERTIFICATE"), path("TOLLGATE_TLS_KEY")) {
+        (Some(certificate), Some(key)) => Ok(Some(Tls {
+            certificate,
+            key,
+            client_ca,
+        })),
+        (None, None) if client_ca.is_none() => Ok(None),
+        _ => Err(OverrideError {
+            name: "TOLLGATE_TLS_CERTIFICATE".to_owned(),
+            what: "a certificate and its key (TOLLGATE_TLS_KEY) must be given together".to_owned(),
+        }),
+    }
+}
+
+fn replace<T>(old: &mut T, new: Option<T>) {
+    if let Some(new) = new {
+        *old = new;
+    }
+}
+
+/// Every variable.
+const VARIABLES: [&str; 16] = [
+    "TOLLGATE_CONFIG",
+    "TOLLGATE_CONTRACTS",
+    "TOLLGATE_DATA_DIR",
+    "TOLLGATE_HTTP",
+    "TOLLGATE_RESP",
+    "TOLLGATE_TOKEN",
+    "TOLLGATE_TOKEN_FILE",
+    "TOLLGATE_TLS_CERTIFICATE",
+    "TOLLGATE_TLS_KEY",
+    "TOLLGATE_TLS_CLIENT_CA",
+    "TOLLGATE_RUNTIME",
+    "TOLLGATE_THREADS",
+    "TOLLGATE_MEMORY",
+    "TOLLGATE_LOG",
+    "TOLLGATE_LOG_FORMAT",
+    "TOLLGATE_OTLP",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> Result<Overrides, OverrideError> {
+        Overrides::of_environment(|name| {
+            let pair = pairs.iter().find(|(key, _)| *key == name);
+            pair.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn shown(listeners: &[Listener]) -> Vec<String> {
+        listeners
+            .iter()
+            .map(|listener| listener.at.to_string())
+            .collect()
+    }
+
+    #[test]
+    fn flags_beat_the_environment_and_that_beats_the_file() {
+        let mut settings = Settings::served_by_default();
+        settings.data_dir = Some("of-file".into());
+        let below = environment(&[
+            ("TOLLGATE_HTTP", "127.0.0.1:1"),
+            ("TOLLGATE_RESP", "off"),
+            ("TOLLGATE_DATA_DIR", "of-environment"),
+            ("TOLLGATE_MEMORY", "64MiB"),
+        ]);
+        let flags = Overrides {
+            http: Some(vec!["127.0.0.1:2".parse().unwrap()]),
+            ..Overrides::default()
+        };
+        flags.over(below.unwrap()).apply(&mut settings);
+        assert_eq!(shown(&settings.http), ["127.0.0.1:2"]);
+        assert!(settings.resp.is_empty());
+        assert_eq!(settings.data_dir, Some("of-environment".into()));
+        assert_eq!(settings.node.bytes_max, 64 << 20);
+    }
+
+    #[test]
+    fn several_addresses_stand_between_commas() {
+        let text = "127.0.0.1:1, unix:/run/a,mode=660,[::1]:2";
+        let read = addresses(text).unwrap();
+        let shown: Vec<_> = read.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["127.0.0.1:1", "unix:/run/a", "[::1]:2"]);
+        assert!(matches!(read[1], Address::Unix { mode: 0o660, .. }));
+    }
+
+    #[test]
+    fn a_bad_variable_is_named_and_a_secret_is_not() {
+        let cases = [
+            ("TOLLGATE_HTTP", "nowhere", "nowhere"),
+            ("TOLLGATE_THREADS", "0", "from 1"),
+            ("TOLLGATE_MEMORY", "1KiB", "1MiB"),
+            ("TOLLGATE_RUNTIME", "fast", "per-core, shared"),
+            ("TOLLGATE_TLS_KEY", "k", "together"),
+        ];
+        for (name, value, said) in cases {
+            let error = environment(&[(name, value)]).unwrap_err().to_string();
+            assert!(
+                error.starts_with("TOLLGATE_") && error.contains(said),
+                "{error}"
+            );
+        }
+        let error = environment(&[("TOLLGATE_TOKEN", "se cret")]).unwrap_err();
+        assert!(!error.to_string().contains("cret"), "{error}");
+    }
+
+    #[test]
+    fn certificates_of_the_file_stay_when_only_the_address_changes() {
+        let tls = Tls {
+            certificate: "c".into(),
+            key: "k".into(),
+            client_ca: None,
+        };
+        let mut settings = Settings::served_by_default();
+        settings.secure(&tls);
+        let moved = environment(&[("TOLLGATE_HTTP", "127.0.0.1:1")]).unwrap();
+        moved.apply(&mut settings);
+        assert_eq!(settings.http[0].tls, Some(tls));
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_noticed() {
+        assert_eq!(misspelt("TOLLGATE_HTPP"), Some("TOLLGATE_HTTP"));
+        assert_eq!(misspelt("TOLLGATE_HTTP"), None);
+        assert_eq!(misspelt("TOLLGATE_SERVICE_HOST"), None);
+        assert_eq!(misspelt("HTTP"), None);
+    }
+}
