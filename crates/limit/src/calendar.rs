@@ -88,7 +88,7 @@ impl Calendar {
     /// First nanosecond of the window that holds `now`, and first nanosecond after it, perhaps beyond the last instant.
     ///
     /// A window begins at the first instant of its first civil day, also where the clocks change at midnight.
-    pub(crate) fn window(&self, now: Instant) -> (u64, u128) {
+    pub fn window(&self, now: Instant) -> (u64, u128) {
         let nanos = u128::from(now.as_nanos());
         let Ok(timestamp) = Timestamp::from_nanosecond(i128::from(now.as_nanos())) else {
             return (0, u128::MAX);

@@ -19,6 +19,10 @@ mod scope;
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, Receipt, RefusedBy};
 pub use durable::{RestoreError, WrittenBy};
+pub use gubernator::{
+    CREATED_AT_SKEW_MS_MAX, Gubernator, GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk,
+    GubernatorError,
+};
 pub use ids::IdError;
 pub use key::Key;
 pub use node::{Node, NodeConfig};

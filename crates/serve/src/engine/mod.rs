@@ -14,7 +14,7 @@ use arc_swap::ArcSwap;
 use tollgate_client::{Clock, SystemClock};
 use tollgate_contract::Contracts;
 use tollgate_limit::Instant;
-use tollgate_node::{Adhoc, Node, NodeConfig};
+use tollgate_node::{Adhoc, Gubernator, Node, NodeConfig};
 use tollgate_table::Seed;
 
 use crate::meter::Meter;
@@ -29,6 +29,8 @@ pub struct Engine {
     node: ArcSwap<Node>,
     /// Keys of policies that requests describe; contracts come and go without them.
     adhoc: Adhoc,
+    /// Keys that are counted as gubernator counts them; likewise.
+    gubernator: Gubernator,
     clock: SystemClock,
     seal: Seal,
     meter: Meter,
@@ -45,7 +47,8 @@ impl Engine {
         let budget = Arc::clone(node.budget());
         Self {
             node: ArcSwap::from_pointee(node),
-            adhoc: Adhoc::new(config, secrets.table.clone(), budget),
+            adhoc: Adhoc::new(config, secrets.table.clone(), Arc::clone(&budget)),
+            gubernator: Gubernator::new(config, secrets.table.clone(), budget),
             clock: SystemClock::new(),
             seal: Seal::new(&secrets.receipts),
             meter,
@@ -82,6 +85,11 @@ impl Engine {
     /// Keys of policies that requests describe.
     pub const fn adhoc(&self) -> &Adhoc {
         &self.adhoc
+    }
+
+    /// Keys that are counted as gubernator counts them.
+    pub const fn gubernator(&self) -> &Gubernator {
+        &self.gubernator
     }
 
     /// What happened so far.
