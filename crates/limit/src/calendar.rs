@@ -57,6 +57,11 @@ impl Calendar {
         self.zone == TimeZone::UTC
     }
 
+    /// The name of the zone in the IANA database.
+    pub fn zone_name(&self) -> Option<&str> {
+        self.zone.iana_name()
+    }
+
     /// Every zone name, for suggestions.
     pub fn zone_names() -> Vec<String> {
         TimeZoneDatabase::bundled()

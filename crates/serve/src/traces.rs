@@ -20,3 +20,6 @@ pub enum TraceProtocol {
     /// OTLP as protobuf over HTTP.
     Http,
 }
+
+/// Sends traces while it lives.
+pub struct Traces {}

@@ -1,75 +1,191 @@
 //! Counts that survive a restart: cells of durable policies, written to `SQLite` once in a while.
 //!
-//! What is charged is first only in memory; every flush interval the cells that changed are written in one transaction.
-//! A process that is killed loses what it charged since its last flush, and never finds more than it charged.
+//! What is charged is first only in memory; every flush interval the cells that changed are written in one go. A process
+//! that is killed loses what it charged since its last flush, and never finds more than it charged. Rows of contracts
+//! that are not loaded are kept for thirty days. Not here: which cells changed (`tollgate-node`), nor their bytes
+//! (`tollgate-limit`).
 
 mod error;
+mod flush;
+mod folder;
+mod rows;
+mod schema;
+mod shape;
+mod thread;
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use tollgate_node::Node;
+use tollgate_contract::Contract;
+use tollgate_limit::Instant;
+use tollgate_node::{Node, RestoreError, WrittenBy};
+use tollgate_table::{Print, Seed};
 
 use crate::engine::Secrets;
-use crate::shared::Shared;
+use crate::meter::process::wall;
+use folder::Folder;
+use rows::Found;
+use shape::{Old, Shape};
+use thread::Thread;
 
 pub use error::StoreError;
+pub use flush::Flusher;
 
 /// The database of one data directory, which no other process has open.
-pub struct Store {}
+pub struct Store {
+    thread: Thread,
+}
 
 /// What a load found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// Cells that were put into the table.
     pub cells: u64,
-    /// Rows that say no more than a key never seen.
+    /// Rows that said no more than a key never seen, and were dropped.
     pub fresh: u64,
+    /// Rows that are of no use to the contracts as they are now.
+    pub changed: u64,
     /// Rows of contracts that are not loaded, kept for a while.
     pub unknown: u64,
     /// Rows that could not be read.
     pub broken: u64,
+    /// Cells for which the table had no room.
+    pub refused: u64,
 }
 
 /// Opens the data directory, making it where there is none, and hands out its secrets, drawn at the first time.
-pub fn open(_dir: &Path) -> Result<(Store, Secrets), StoreError> {
-    Ok((Store {}, Secrets::draw()?))
+pub fn open(dir: &Path) -> Result<(Store, Secrets), StoreError> {
+    let thread = Thread::start(Folder::take(dir)?)?;
+    let (table, receipts) = thread.run(async |connection| {
+        let table = rows::secret::<16>(connection, "table").await?;
+        Ok((table, rows::secret::<32>(connection, "receipts").await?))
+    })?;
+    let secrets = Secrets {
+        table: Seed::from_bytes(table),
+        receipts,
+    };
+    Ok((Store { thread }, secrets))
 }
 
 impl Store {
     /// Puts what was kept into a node that nobody asks yet.
-    pub fn load_into(&self, _node: &Node) -> Result<Loaded, StoreError> {
-        Ok(Loaded::default())
+    pub fn load_into(&self, node: &Node) -> Result<Loaded, StoreError> {
+        let now = wall();
+        let mut loaded = Loaded::default();
+        let since = millis(now) - UNSEEN_MS_MAX;
+        let mut numbers = Vec::new();
+        for place in node.durable_contracts() {
+            if let Some(contract) = node.contracts().get(place) {
+                let number = self.load_contract(node, (place, contract), now, &mut loaded)?;
+                numbers.push(number);
+            }
+        }
+        loaded.fresh = self.drop_fresh(now)?;
+        loaded.unknown = self.thread.run(async move |connection| {
+            rows::drop_unseen(connection, since).await?;
+            rows::cells_of_others(connection, &numbers).await
+        })?;
+        Ok(loaded)
     }
-}
 
-/// Writes what was charged, every flush interval.
-pub struct Flusher {
-    _store: Store,
-    _shared: Arc<Shared>,
-}
+    /// Puts what was kept of one contract into a node; keys that have a cell keep it. Says the contract's number.
+    fn load_contract(
+        &self,
+        node: &Node,
+        (place, contract): (usize, &Contract),
+        now: Instant,
+        loaded: &mut Loaded,
+    ) -> Result<i64, StoreError> {
+        let (number, current) = self.number(contract, now)?;
+        let shapes = self.shapes(number, contract)?;
+        let mut after = None;
+        loop {
+            let found = self.thread.run(async move |connection| {
+                rows::cells_after(connection, number, after, now.as_nanos()).await
+            })?;
+            let Some(last) = found.last() else {
+                return Ok(number);
+            };
+            after = Some(last.print);
+            for row in &found {
+                let old = shapes.get(&row.shape).filter(|_| row.shape != current);
+                let is_known = row.shape == current || old.is_some();
+                if is_known {
+                    put(node, place, (row, old), now, loaded);
+                } else {
+                    loaded.changed += 1;
+                }
+            }
+        }
+    }
 
-impl Flusher {
-    /// Starts to write, on a thread of its own.
-    pub fn start(store: Store, shared: Arc<Shared>) -> Result<Self, StoreError> {
-        Ok(Self {
-            _store: store,
-            _shared: shared,
+    /// The numbers of a contract and of its shape.
+    fn number(&self, contract: &Contract, now: Instant) -> Result<(i64, i64), StoreError> {
+        let (id, shape) = (contract.id.clone(), Shape::of(contract).text());
+        let now_ms = millis(now);
+        self.thread
+            .run(async move |connection| rows::number(connection, &id, &shape, now_ms).await)
+    }
+
+    /// The shapes a contract once had whose cells are of use to it.
+    fn shapes(&self, number: i64, contract: &Contract) -> Result<BTreeMap<i64, Old>, StoreError> {
+        let shapes = self
+            .thread
+            .run(async move |connection| rows::shapes(connection, number).await)?;
+        let useful = shapes.iter().filter_map(|(number, text)| {
+            let old = Shape::parse(text)?.for_contract(contract)?;
+            Some((*number, old))
+        });
+        Ok(useful.collect())
+    }
+
+    /// Drops rows that say no more than none would, batch by batch.
+    fn drop_fresh(&self, now: Instant) -> Result<u64, StoreError> {
+        let (mut after, mut all) = (None, 0);
+        loop {
+            let (until, dropped) = self.drop_some_fresh(after, now)?;
+            all += dropped;
+            if until.is_none() {
+                return Ok(all);
+            }
+            after = until;
+        }
+    }
+
+    /// One batch of that.
+    fn drop_some_fresh(
+        &self,
+        after: Option<(i64, i64)>,
+        now: Instant,
+    ) -> Result<(Option<(i64, i64)>, u64), StoreError> {
+        self.thread.run(async move |connection| {
+            rows::drop_fresh(connection, after, now.as_nanos()).await
         })
     }
+}
 
-    /// Writes everything charged so far, and waits until it is written.
-    pub fn flush_now(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// Why the last flush failed, where it did: detail for readiness.
-    pub fn trouble(&self) -> Option<String> {
-        None
-    }
-
-    /// Writes everything charged so far and closes the database.
-    pub fn stop(self) -> Result<(), StoreError> {
-        self.flush_now()
+/// Puts one cell into a node.
+fn put(
+    node: &Node,
+    place: usize,
+    (row, old): (&Found, Option<&Old>),
+    now: Instant,
+    loaded: &mut Loaded,
+) {
+    let written_by = old.map(|old| WrittenBy {
+        set: &old.set,
+        origins: &old.origins,
+    });
+    match node.write_cell((place, Print(row.print)), &row.state, written_by, now) {
+        Ok(()) => loaded.cells += 1,
+        Err(RestoreError::Full) => loaded.refused += 1,
+        Err(RestoreError::Cell(_) | RestoreError::NoContract) => loaded.broken += 1,
     }
 }
+
+fn millis(now: Instant) -> i64 {
+    i64::try_from(now.as_nanos() / 1_000_000).unwrap_or(i64::MAX)
+}
+
+/// Rows of contracts that no server had for so long are dropped: thirty days.
+const UNSEEN_MS_MAX: i64 = 30 * 86_400_000;

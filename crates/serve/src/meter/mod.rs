@@ -8,7 +8,7 @@ mod event;
 mod history;
 mod labels;
 mod latency;
-mod process;
+pub(crate) mod process;
 mod render;
 mod shard;
 mod sketch;

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tollgate_limit::Instant;
 
 /// The wall clock.
-pub(super) fn wall() -> Instant {
+pub(crate) fn wall() -> Instant {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let nanos = since.map_or(0, |since| since.as_nanos());
     Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

@@ -1,0 +1,309 @@
+//! Writing what was charged, every flush interval.
+//!
+//! A flush that fails loses nothing: its keys are kept in mind, or all keys of their contract where they are too many,
+//! and written with the next. Not here: SQL (`rows.rs`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant as Moment};
+
+use parking_lot::Mutex;
+use tollgate_limit::Instant;
+use tollgate_node::Node;
+use tollgate_table::Print;
+
+use super::rows::{self, Written};
+use super::shape::Shape;
+use super::{Store, StoreError};
+use crate::logs::Rarely;
+use crate::shared::Shared;
+
+/// Writes what was charged, every flush interval.
+pub struct Flusher {
+    orders: mpsc::SyncSender<Order>,
+    thread: Option<JoinHandle<()>>,
+    trouble: Arc<Mutex<Option<String>>>,
+}
+
+enum Order {
+    Flush(mpsc::SyncSender<Result<(), StoreError>>),
+    Stop,
+}
+
+impl Flusher {
+    /// Starts to write, on a thread of its own.
+    pub fn start(store: Store, shared: Arc<Shared>) -> Result<Self, StoreError> {
+        let (orders, queue) = mpsc::sync_channel(ORDERS_MAX);
+        let trouble = Arc::new(Mutex::new(None));
+        let every = shared.settings.flush_every.max(EVERY_MIN);
+        let now = shared.engine.now();
+        let mut work = Work {
+            store,
+            node: shared.engine.node(),
+            shared,
+            trouble: Arc::clone(&trouble),
+            numbers: BTreeMap::new(),
+            numbered: now,
+            waiting: BTreeMap::new(),
+            swept: (None, now),
+            warnings: Rarely::new(WARN_EVERY),
+        };
+        let thread = std::thread::Builder::new()
+            .name("tollgate-flush".into())
+            .spawn(move || work.run(&queue, every));
+        Ok(Self {
+            orders,
+            thread: Some(thread.map_err(|error| StoreError::File("flush".into(), error))?),
+            trouble,
+        })
+    }
+
+    /// Writes everything charged so far, and waits until it is written.
+    pub fn flush_now(&self) -> Result<(), StoreError> {
+        let (done, wait) = mpsc::sync_channel(1);
+        let sent = self.orders.send(Order::Flush(done));
+        sent.map_err(|_| StoreError::Gone)?;
+        wait.recv().map_err(|_| StoreError::Gone)?
+    }
+
+    /// Why the last flush failed, where it did: detail for readiness.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().clone()
+    }
+
+    /// Writes everything charged so far and closes the database.
+    pub fn stop(self) -> Result<(), StoreError> {
+        self.flush_now()
+    }
+}
+
+impl Drop for Flusher {
+    fn drop(&mut self) {
+        // A thread that is gone needs no order.
+        let _ = self.orders.send(Order::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread works on.
+struct Work {
+    store: Store,
+    shared: Arc<Shared>,
+    /// The node of the last flush; when contracts are loaded there is another.
+    node: Arc<Node>,
+    trouble: Arc<Mutex<Option<String>>>,
+    /// Numbers of contracts and their shapes, by id and text.
+    numbers: BTreeMap<(String, String), (i64, i64)>,
+    /// When they were first asked for.
+    numbered: Instant,
+    /// Keys whose flush failed, by the id of their contract.
+    waiting: BTreeMap<String, Waiting>,
+    /// How far fresh rows were dropped, and when that was.
+    swept: (Option<(i64, i64)>, Instant),
+    warnings: Rarely,
+}
+
+/// Keys that wait to be written.
+#[derive(Default)]
+struct Waiting {
+    prints: BTreeSet<u64>,
+    /// There were too many: every key may have changed.
+    all: bool,
+}
+
+impl Waiting {
+    fn add(&mut self, prints: &[Print], overflowed: bool) {
+        self.prints.extend(prints.iter().map(|print| print.0));
+        if overflowed || self.prints.len() > WAITING_MAX {
+            self.all = true;
+            self.prints.clear();
+        }
+    }
+}
+
+impl Work {
+    fn run(&mut self, queue: &mpsc::Receiver<Order>, every: Duration) {
+        let mut due = Moment::now() + every;
+        loop {
+            let left = due.saturating_duration_since(Moment::now());
+            match queue.recv_timeout(left) {
+                Err(RecvTimeoutError::Timeout) => {
+                    // A disk slower than the interval is not asked faster than it can.
+                    due = (due + every).max(Moment::now());
+                    let _ = self.flush();
+                }
+                Ok(Order::Flush(done)) => drop(done.send(self.flush())),
+                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        let (begun, clock) = (self.shared.engine.now(), Moment::now());
+        let done = self.write_all(begun);
+        let meter = self.shared.engine.meter().durable();
+        let took = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        match &done {
+            Ok(rows) => meter.flushed(*rows, begun, took),
+            Err(error) => {
+                let waiting = self.waiting.values().map(|waiting| waiting.prints.len());
+                meter.failed(waiting.sum::<usize>() as u64);
+                if let Some(unsaid) = self.warnings.now() {
+                    tracing::warn!(%error, unsaid, "durable counts could not be written; they are kept in memory");
+                }
+            }
+        }
+        *self.trouble.lock() = done.as_ref().err().map(ToString::to_string);
+        done.map(drop)
+    }
+
+    /// Writes every key that changed, and says how many.
+    fn write_all(&mut self, now: Instant) -> Result<u64, StoreError> {
+        self.gather();
+        self.forget_numbers(now);
+        let node = Arc::clone(&self.node);
+        let mut rows = 0;
+        for place in node.durable_contracts() {
+            rows += self.write_contract(&node, place, now)?;
+        }
+        // What is left belongs to contracts that are no more; their last rows stay as they are.
+        self.waiting.clear();
+        self.sweep(now)?;
+        Ok(rows)
+    }
+
+    /// Notes what changed since the last flush, also in a node that was replaced meanwhile.
+    fn gather(&mut self) {
+        let node = self.shared.engine.node();
+        let replaced = !Arc::ptr_eq(&node, &self.node);
+        let old = std::mem::replace(&mut self.node, Arc::clone(&node));
+        let nodes = [Some(node), replaced.then_some(old)];
+        for node in nodes.into_iter().flatten() {
+            for place in node.durable_contracts() {
+                let Some(contract) = node.contracts().get(place) else {
+                    continue;
+                };
+                let mut prints = Vec::new();
+                let overflowed = node.take_dirty(place, &mut prints);
+                if overflowed || !prints.is_empty() {
+                    let waiting = self.waiting.entry(contract.id.clone()).or_default();
+                    waiting.add(&prints, overflowed);
+                }
+            }
+        }
+    }
+
+    /// Writes the keys of one contract that changed; those written no longer wait.
+    fn write_contract(
+        &mut self,
+        node: &Node,
+        place: usize,
+        now: Instant,
+    ) -> Result<u64, StoreError> {
+        let Some(contract) = node.contracts().get(place) else {
+            return Ok(0);
+        };
+        let id = &contract.id;
+        if !self.waiting.contains_key(id) {
+            return Ok(0);
+        }
+        let key = (id.clone(), Shape::of(contract).text());
+        let numbers = match self.numbers.get(&key) {
+            Some(numbers) => *numbers,
+            None => {
+                let numbers = self.store.number(contract, now)?;
+                *self.numbers.entry(key).or_insert(numbers)
+            }
+        };
+        let mut rows = 0;
+        if self.waiting.get(id).is_some_and(|waiting| waiting.all) {
+            let mut prints = Vec::new();
+            for shard in 0..node.shards_count(place) {
+                node.prints_in(place, shard, &mut prints);
+                if prints.len() >= CHUNK {
+                    rows += self.write(node, (place, numbers), &prints)?;
+                    prints.clear();
+                }
+            }
+            rows += self.write(node, (place, numbers), &prints)?;
+        }
+        while let Some(waiting) = self.waiting.get(id) {
+            let chunk: Vec<_> = waiting.prints.iter().take(CHUNK).copied().map(Print).collect();
+            if chunk.is_empty() {
+                break;
+            }
+            rows += self.write(node, (place, numbers), &chunk)?;
+            if let Some(waiting) = self.waiting.get_mut(id) {
+                for print in chunk {
+                    waiting.prints.remove(&print.0);
+                }
+            }
+        }
+        self.waiting.remove(id);
+        Ok(rows)
+    }
+
+    /// Writes these keys, all or none.
+    fn write(
+        &self,
+        node: &Node,
+        (place, (contract, shape)): (usize, (i64, i64)),
+        prints: &[Print],
+    ) -> Result<u64, StoreError> {
+        if prints.is_empty() {
+            return Ok(0);
+        }
+        let cells: Vec<_> = prints
+            .iter()
+            .map(|print| Written {
+                contract,
+                shape,
+                print: print.0,
+                state: node
+                    .read_cell(place, *print)
+                    .map(|stored| (stored.bytes, stored.fresh_at.as_nanos())),
+            })
+            .collect();
+        let rows = cells.len() as u64;
+        let write = async move |connection: &mut _| rows::write(connection, &cells).await;
+        self.store.thread.run(write)?;
+        Ok(rows)
+    }
+
+    /// Asks for numbers again once a day, which notes that their contracts are still there.
+    fn forget_numbers(&mut self, now: Instant) {
+        if now.nanos_since(self.numbered) > DAY_NS {
+            self.numbers.clear();
+            self.numbered = now;
+        }
+    }
+
+    /// Drops fresh rows, some at a time.
+    fn sweep(&mut self, now: Instant) -> Result<(), StoreError> {
+        let (after, last) = self.swept;
+        if now.nanos_since(last) < SWEEP_EVERY_NS {
+            return Ok(());
+        }
+        let (until, _) = self.store.drop_some_fresh(after, now)?;
+        self.swept = (until, now);
+        Ok(())
+    }
+}
+
+/// Orders that wait for the thread.
+const ORDERS_MAX: usize = 4;
+/// The shortest interval.
+const EVERY_MIN: Duration = Duration::from_millis(10);
+/// Cells in one transaction.
+const CHUNK: usize = 50_000;
+/// Keys of one contract that are kept in mind while they cannot be written.
+const WAITING_MAX: usize = 1 << 20;
+const DAY_NS: u64 = 86_400_000_000_000;
+/// Fresh rows are dropped a batch at a time, so often.
+const SWEEP_EVERY_NS: u64 = 10_000_000_000;
+/// A failing disk is spoken of so often.
+const WARN_EVERY: Duration = Duration::from_secs(60);

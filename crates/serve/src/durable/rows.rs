@@ -1,0 +1,231 @@
+//! Rows: secrets, contracts, shapes and cells, read and written.
+//!
+//! Numbers of 64 bits without a sign are kept as those with one that have the same bits. Not here: what is dirty and when
+//! it is written (`flush.rs`).
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Row as _};
+
+use super::StoreError;
+
+/// A cell to be written.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    /// Number of the contract in the database.
+    pub(super) contract: i64,
+    /// Number of the shape in the database.
+    pub(super) shape: i64,
+    /// The print of the key.
+    pub(super) print: u64,
+    /// What is kept; nothing where the row should go.
+    pub(super) state: Option<(Vec<u8>, u64)>,
+}
+
+/// A cell that was read.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) print: u64,
+    pub(super) shape: i64,
+    pub(super) state: Vec<u8>,
+}
+
+/// A secret of that many bytes, kept since it was first asked for.
+pub(super) async fn secret<const N: usize>(
+    connection: &mut SqliteConnection,
+    name: &'static str,
+) -> Result<[u8; N], StoreError> {
+    let mut drawn = [0; N];
+    getrandom::fill(&mut drawn)?;
+    sqlx::query("INSERT INTO secret VALUES (?, ?) ON CONFLICT DO NOTHING")
+        .bind(name)
+        .bind(drawn.as_slice())
+        .execute(&mut *connection)
+        .await?;
+    let kept: Vec<u8> = sqlx::query_scalar("SELECT value FROM secret WHERE name = ?")
+        .bind(name)
+        .fetch_one(connection)
+        .await?;
+    kept.try_into().map_err(|_| StoreError::Damaged("a secret of another length".into()))
+}
+
+/// The numbers of a contract and its shape, given out now where they are new; notes that the contract was seen.
+pub(super) async fn number(
+    connection: &mut SqliteConnection,
+    id: &str,
+    shape: &str,
+    now_ms: i64,
+) -> Result<(i64, i64), StoreError> {
+    let contract: i64 = sqlx::query_scalar(
+        "INSERT INTO contract (id, seen_ms) VALUES (?, ?)
+         ON CONFLICT (id) DO UPDATE SET seen_ms = max(seen_ms, excluded.seen_ms) RETURNING number",
+    )
+    .bind(id)
+    .bind(now_ms)
+    .fetch_one(&mut *connection)
+    .await?;
+    let shape: i64 = sqlx::query_scalar(
+        "INSERT INTO shape (contract, text) VALUES (?, ?)
+         ON CONFLICT (contract, text) DO UPDATE SET text = excluded.text RETURNING number",
+    )
+    .bind(contract)
+    .bind(shape)
+    .fetch_one(connection)
+    .await?;
+    Ok((contract, shape))
+}
+
+/// Every shape that a contract ever had, by number.
+pub(super) async fn shapes(
+    connection: &mut SqliteConnection,
+    contract: i64,
+) -> Result<Vec<(i64, String)>, StoreError> {
+    let shapes = sqlx::query_as("SELECT number, text FROM shape WHERE contract = ?")
+        .bind(contract)
+        .fetch_all(connection)
+        .await?;
+    Ok(shapes)
+}
+
+/// The next cells of a contract that are not fresh, in the order of their prints.
+pub(super) async fn cells_after(
+    connection: &mut SqliteConnection,
+    contract: i64,
+    after: Option<u64>,
+    now_ns: u64,
+) -> Result<Vec<Found>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT print, shape, state FROM cell
+         WHERE contract = ? AND (? OR print > ?) AND fresh_ns > ? ORDER BY print LIMIT ?",
+    )
+    .bind(contract)
+    .bind(after.is_none())
+    .bind(after.unwrap_or(0).cast_signed())
+    .bind(time(now_ns))
+    .bind(BATCH)
+    .fetch_all(connection)
+    .await?;
+    let found = rows.into_iter().map(|row| {
+        let print: i64 = row.try_get(0)?;
+        Ok(Found {
+            print: print.cast_unsigned(),
+            shape: row.try_get(1)?,
+            state: row.try_get(2)?,
+        })
+    });
+    found.collect()
+}
+
+/// Writes cells, all or none.
+pub(super) async fn write(
+    connection: &mut SqliteConnection,
+    cells: &[Written],
+) -> Result<(), StoreError> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let kept: Vec<_> = cells.iter().filter(|cell| cell.state.is_some()).collect();
+    for chunk in kept.chunks(ROWS_AT_ONCE) {
+        let rows = vec!["(?,?,?,?,?)"; chunk.len()].join(",");
+        let statement = format!(
+            "INSERT INTO cell (contract, print, shape, fresh_ns, state) VALUES {rows}
+             ON CONFLICT (contract, print) DO UPDATE
+             SET shape = excluded.shape, fresh_ns = excluded.fresh_ns, state = excluded.state"
+        );
+        let mut query = sqlx::query(sqlx::AssertSqlSafe(statement))
+            .persistent(chunk.len() == ROWS_AT_ONCE);
+        for cell in chunk {
+            let Some((state, fresh_ns)) = &cell.state else {
+                continue;
+            };
+            query = query
+                .bind(cell.contract)
+                .bind(cell.print.cast_signed())
+                .bind(cell.shape)
+                .bind(time(*fresh_ns))
+                .bind(state.as_slice());
+        }
+        query.execute(&mut *transaction).await?;
+    }
+    for cell in cells.iter().filter(|cell| cell.state.is_none()) {
+        sqlx::query("DELETE FROM cell WHERE contract = ? AND print = ?")
+            .bind(cell.contract)
+            .bind(cell.print.cast_signed())
+            .execute(&mut *transaction)
+            .await?;
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// Drops some of the rows that say no more than none would, after the key of the last time; says how far it came, `None`
+/// at the end, and how many went.
+pub(super) async fn drop_fresh(
+    connection: &mut SqliteConnection,
+    after: Option<(i64, i64)>,
+    now_ns: u64,
+) -> Result<(Option<(i64, i64)>, u64), StoreError> {
+    let (contract, print) = after.unwrap_or((i64::MIN, i64::MIN));
+    let until: Option<(i64, i64)> = sqlx::query_as(
+        "SELECT contract, print FROM cell WHERE (contract, print) > (?, ?)
+         ORDER BY contract, print LIMIT 1 OFFSET ?",
+    )
+    .bind(contract)
+    .bind(print)
+    .bind(BATCH)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let (last_contract, last_print) = until.unwrap_or((i64::MAX, i64::MAX));
+    let done = sqlx::query(
+        "DELETE FROM cell
+         WHERE (contract, print) > (?, ?) AND (contract, print) <= (?, ?) AND fresh_ns <= ?",
+    )
+    .bind(contract)
+    .bind(print)
+    .bind(last_contract)
+    .bind(last_print)
+    .bind(time(now_ns))
+    .execute(connection)
+    .await?;
+    Ok((until, done.rows_affected()))
+}
+
+/// Drops contracts that no server had since then, their shapes, and their cells.
+pub(super) async fn drop_unseen(
+    connection: &mut SqliteConnection,
+    since_ms: i64,
+) -> Result<(), StoreError> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    for statement in [
+        "DELETE FROM cell WHERE contract IN (SELECT number FROM contract WHERE seen_ms < ?)",
+        "DELETE FROM shape WHERE contract IN (SELECT number FROM contract WHERE seen_ms < ?)",
+        "DELETE FROM contract WHERE seen_ms < ?",
+    ] {
+        let query = sqlx::query(statement).bind(since_ms);
+        query.execute(&mut *transaction).await?;
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// How many cells there are of contracts other than these.
+pub(super) async fn cells_of_others(
+    connection: &mut SqliteConnection,
+    contracts: &[i64],
+) -> Result<u64, StoreError> {
+    let known = vec!["?"; contracts.len()].join(",");
+    let statement = format!("SELECT count(*) FROM cell WHERE contract NOT IN ({known})");
+    let mut query = sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).persistent(false);
+    for contract in contracts {
+        query = query.bind(contract);
+    }
+    let count: i64 = query.fetch_one(connection).await?;
+    Ok(count.cast_unsigned())
+}
+
+/// A time that can be compared; the last one there is where it is later still.
+fn time(nanos: u64) -> i64 {
+    i64::try_from(nanos).unwrap_or(i64::MAX)
+}
+
+/// Rows that are read or looked at in one go.
+pub(super) const BATCH: i64 = 10_000;
+/// Rows in one statement: five numbers each, of the 32,766 that a statement may have.
+const ROWS_AT_ONCE: usize = 500;

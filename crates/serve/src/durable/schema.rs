@@ -1,0 +1,117 @@
+//! The tables, and how an older database becomes a newer one.
+//!
+//! Not here: what the rows mean (`rows.rs`).
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Connection};
+
+use super::StoreError;
+use super::error::code;
+
+/// Marks a file as ours: "toll".
+const APPLICATION: i64 = 0x746f_6c6c;
+
+/// Each brings the database to the next version, from version 0, which is empty.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE secret (
+        name TEXT PRIMARY KEY,
+        value BLOB NOT NULL
+    ) WITHOUT ROWID, STRICT;
+    -- Contracts whose cells are kept; `seen_ms` is when a server last had the contract.
+    CREATE TABLE contract (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        seen_ms INTEGER NOT NULL
+    ) STRICT;
+    -- What a contract counted by, and its policies, when cells were written.
+    CREATE TABLE shape (
+        number INTEGER PRIMARY KEY,
+        contract INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        UNIQUE (contract, text)
+    ) STRICT;
+    -- One key of one contract: `print` is the key's print, `fresh_ns` when the row says no more than none would.
+    CREATE TABLE cell (
+        contract INTEGER NOT NULL,
+        print INTEGER NOT NULL,
+        shape INTEGER NOT NULL,
+        fresh_ns INTEGER NOT NULL,
+        state BLOB NOT NULL,
+        PRIMARY KEY (contract, print)
+    ) WITHOUT ROWID, STRICT;
+"];
+
+/// Opens the database and brings it up to date.
+///
+/// A commit is on disk when it returns (`synchronous=FULL`), so that a flush survives a loss of power as well. A killed
+/// process loses no commit under any setting, as the system keeps what was written. There is one commit in a flush
+/// interval; what the stricter setting costs is one wait for the disk, on a thread that nobody waits for.
+pub(super) async fn open(path: &Path) -> Result<SqliteConnection, StoreError> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY)
+        .pragma("journal_size_limit", WAL_BYTES.to_string())
+        .disable_statement_logging();
+    let mut connection = options.connect().await.map_err(|error| foreign(path, error))?;
+    let ours: i64 = sqlx::query_scalar("PRAGMA application_id")
+        .fetch_one(&mut connection)
+        .await
+        .map_err(|error| foreign(path, error))?;
+    let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema")
+        .fetch_one(&mut connection)
+        .await?;
+    if ours != APPLICATION && tables > 0 {
+        return Err(StoreError::Foreign(path.into()));
+    }
+    migrate(&mut connection).await?;
+    Ok(connection)
+}
+
+/// A file that is no database at all is somebody else's, too.
+fn foreign(path: &Path, error: sqlx::Error) -> StoreError {
+    const NOT_A_DATABASE: u32 = 26;
+    if code(&error) == Some(NOT_A_DATABASE) {
+        return StoreError::Foreign(path.into());
+    }
+    error.into()
+}
+
+async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let mut transaction = connection.begin().await?;
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format!("PRAGMA application_id = {APPLICATION}")))
+        .execute(&mut *transaction)
+        .await?;
+    sqlx::raw_sql(
+        "CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL) STRICT",
+    )
+    .execute(&mut *transaction)
+    .await?;
+    let found: i64 = sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM migration")
+        .fetch_one(&mut *transaction)
+        .await?;
+    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    if found > known {
+        return Err(StoreError::Later { found, known });
+    }
+    for (version, migration) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
+        sqlx::raw_sql(*migration).execute(&mut *transaction).await?;
+        sqlx::query("INSERT INTO migration VALUES (?, CAST(unixepoch('subsec') * 1000 AS INTEGER))")
+            .bind::<i64>(version)
+            .execute(&mut *transaction)
+            .await?;
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// How long somebody else may keep the database locked, as a backup does.
+const BUSY: Duration = Duration::from_secs(5);
+/// The log of changes is cut down to this many bytes once it has been written back.
+const WAL_BYTES: u64 = 64 << 20;

@@ -1,0 +1,197 @@
+//! What a contract was when its cells were written: by what it counted, and its policies.
+//!
+//! A cell's bytes mean nothing without the policies that wrote them. So every cell names its shape, and a cell of another
+//! shape than the contract has now is inherited, policy by policy, as by a reload. Not here: the contract file's format.
+
+use serde::{Deserialize, Serialize};
+use tollgate_contract::Contract;
+use tollgate_limit::{
+    Algorithm, Calendar, Inherit, OnLimit, Period, Policy, PolicyConfig, PolicySet,
+};
+
+/// What a contract was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Shape {
+    /// Entries whose values identify a key: others make other prints.
+    key: Vec<String>,
+    policies: Vec<Kept>,
+}
+
+/// A policy, as far as its states depend on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    name: String,
+    algorithm: String,
+    limit: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    period_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calendar: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    zone: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    burst: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    slices: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    offset_ns: u64,
+    durable: bool,
+}
+
+/// A shape that cells can be read by.
+#[derive(Clone, Debug)]
+pub(super) struct Old {
+    /// The policies that wrote the cells.
+    pub(super) set: PolicySet,
+    /// For each policy of the contract as it is now, its place among the old ones.
+    pub(super) origins: Vec<Option<usize>>,
+}
+
+impl Shape {
+    /// What a contract is now.
+    pub(super) fn of(contract: &Contract) -> Self {
+        let policies = contract.policies.iter().map(|named| {
+            let config = named.policy.config();
+            Kept::of(&named.name, config, named.durable)
+        });
+        Self {
+            key: contract.key.clone(),
+            policies: policies.collect(),
+        }
+    }
+
+    /// As text: equal shapes have equal texts.
+    pub(super) fn text(&self) -> String {
+        // Strings and numbers always have a text.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The shape of a text, where it is one.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// How cells of this shape become cells of a contract; `None` where nothing of them is of use there.
+    pub(super) fn for_contract(&self, contract: &Contract) -> Option<Old> {
+        if self.key != contract.key {
+            return None;
+        }
+        let policies = self.policies.iter().map(Kept::policy).collect::<Option<_>>()?;
+        let set = PolicySet::new(policies).ok()?;
+        let origin = |name: &str| {
+            let was = |kept: &Kept| kept.durable && kept.name == name;
+            self.policies.iter().position(was)
+        };
+        let origins: Vec<_> = contract
+            .policies
+            .iter()
+            .map(|named| origin(&named.name).filter(|_| named.durable))
+            .collect();
+        let any = origins.iter().any(Option::is_some);
+        any.then_some(Old { set, origins })
+    }
+}
+
+impl Kept {
+    fn of(name: &str, config: &PolicyConfig, durable: bool) -> Self {
+        let (period_ns, calendar, zone) = match &config.period {
+            Period::Fixed(nanos) => (Some(*nanos), None, None),
+            Period::Calendar(calendar) => {
+                let zone = calendar.zone_name().filter(|_| !calendar.is_utc());
+                let unit = calendar.name().to_owned();
+                (None, Some(unit), zone.map(str::to_owned))
+            }
+        };
+        let slices = (config.algorithm == Algorithm::SlidingCounters).then_some(config.slices);
+        Self {
+            name: name.into(),
+            algorithm: config.algorithm.name().into(),
+            limit: config.limit,
+            period_ns,
+            calendar,
+            zone,
+            burst: config.burst,
+            slices,
+            offset_ns: config.offset_ns,
+            durable,
+        }
+    }
+
+    /// A policy that reads the states; how it decides is of no matter.
+    fn policy(&self) -> Option<Policy> {
+        let algorithm = Algorithm::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.name() == self.algorithm)?;
+        let mut config = PolicyConfig::new(algorithm, self.limit, self.period()?);
+        config.burst = self.burst;
+        config.slices = self.slices.unwrap_or(config.slices);
+        config.offset_ns = self.offset_ns;
+        config.on_limit = OnLimit::Deny;
+        config.inherit = Inherit::AsIs;
+        Policy::new(config).ok()
+    }
+
+    fn period(&self) -> Option<Period> {
+        let unit = match (self.period_ns, self.calendar.as_deref()) {
+            (Some(nanos), None) => return Some(Period::from_nanos(nanos)),
+            (None, Some("day")) => Calendar::DAY,
+            (None, Some("week")) => Calendar::WEEK,
+            (None, Some("month")) => Calendar::MONTH,
+            (None, Some("year")) => Calendar::YEAR,
+            _ => return None,
+        };
+        let calendar = match &self.zone {
+            None => unit,
+            Some(zone) => unit.in_zone(zone)?,
+        };
+        Some(Period::Calendar(calendar))
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // The signature is serde's.
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_contract::Contracts;
+
+    const FILE: &str = "
+contracts:
+  - id: api
+    key: [user]
+    policies:
+      - { name: fast, limit: 10, per: 1s, durable: true }
+      - { name: slices, limit: 10, per: 1m, algorithm: sliding-counters, slices: 6, durable: true }
+      - { name: berlin, limit: 1000, per: month, time_zone: Europe/Berlin, algorithm: fixed-window, durable: true }
+      - { name: lost, limit: 5, per: 1s }
+";
+
+    #[test]
+    fn a_contract_reads_cells_of_its_own_shape_policy_by_policy() {
+        let contracts = Contracts::parse(FILE).unwrap();
+        let contract = contracts.get(0).unwrap();
+        let shape = Shape::of(contract);
+        assert_eq!(Shape::parse(&shape.text()).as_ref(), Some(&shape));
+        let old = shape.for_contract(contract).unwrap();
+        assert_eq!(old.origins, [Some(0), Some(1), Some(2), None]);
+        let named = contract.policies.iter().map(|named| named.policy.config());
+        for (policy, config) in old.set.policies().iter().zip(named) {
+            assert_eq!(policy.config(), config);
+        }
+    }
+
+    #[test]
+    fn other_keys_make_cells_useless_and_other_limits_do_not() {
+        let contracts = Contracts::parse(FILE).unwrap();
+        let shape = Shape::of(contracts.get(0).unwrap());
+        let other = Contracts::parse(&FILE.replace("[user]", "[ip]")).unwrap();
+        assert!(shape.for_contract(other.get(0).unwrap()).is_none());
+        let other = Contracts::parse(&FILE.replace("limit: 10", "limit: 20")).unwrap();
+        assert!(shape.for_contract(other.get(0).unwrap()).is_some());
+        assert_ne!(shape.text(), Shape::of(other.get(0).unwrap()).text());
+        assert!(Shape::parse("{}").is_none() && Shape::parse("x").is_none());
+    }
+}
