@@ -96,7 +96,10 @@ impl LogSettings {
                 .with_span_list(false)
                 .with_writer(stderr)
         });
-        let logs = tracing_subscriber::registry().with(filter).with(text).with(lines);
+        let logs = tracing_subscriber::registry()
+            .with(filter)
+            .with(text)
+            .with(lines);
         let _ = traces;
         logs.try_init().map_err(|_| LogError::Taken)
     }
@@ -138,7 +141,11 @@ impl Rarely {
         let now = millis(elapsed);
         let next = self.next.load(Relaxed);
         let then = now.saturating_add(millis(self.every));
-        let mine = now >= next && self.next.compare_exchange(next, then, Relaxed, Relaxed).is_ok();
+        let mine = now >= next
+            && self
+                .next
+                .compare_exchange(next, then, Relaxed, Relaxed)
+                .is_ok();
         if mine {
             return Some(self.unsaid.swap(0, Relaxed));
         }

@@ -39,6 +39,9 @@ impl Flusher {
         let trouble = Arc::new(Mutex::new(None));
         let every = shared.settings.flush_every.max(EVERY_MIN);
         let now = shared.engine.now();
+        let loaded = *store.loaded.lock();
+        let meter = shared.engine.meter().durable();
+        meter.opened(loaded.cells, loaded.broken, now);
         let mut work = Work {
             store,
             node: shared.engine.node(),
@@ -232,7 +235,13 @@ impl Work {
             rows += self.write(node, (place, numbers), &prints)?;
         }
         while let Some(waiting) = self.waiting.get(id) {
-            let chunk: Vec<_> = waiting.prints.iter().take(CHUNK).copied().map(Print).collect();
+            let chunk: Vec<_> = waiting
+                .prints
+                .iter()
+                .take(CHUNK)
+                .copied()
+                .map(Print)
+                .collect();
             if chunk.is_empty() {
                 break;
             }

@@ -16,6 +16,7 @@ mod thread;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use parking_lot::Mutex;
 use tollgate_contract::Contract;
 use tollgate_limit::Instant;
 use tollgate_node::{Node, RestoreError, WrittenBy};
@@ -34,6 +35,7 @@ pub use flush::Flusher;
 /// The database of one data directory, which no other process has open.
 pub struct Store {
     thread: Thread,
+    loaded: Mutex<Loaded>,
 }
 
 /// What a load found.
@@ -64,7 +66,8 @@ pub fn open(dir: &Path) -> Result<(Store, Secrets), StoreError> {
         table: Seed::from_bytes(table),
         receipts,
     };
-    Ok((Store { thread }, secrets))
+    let loaded = Mutex::default();
+    Ok((Store { thread, loaded }, secrets))
 }
 
 impl Store {
@@ -85,6 +88,8 @@ impl Store {
             rows::drop_unseen(connection, since).await?;
             rows::cells_of_others(connection, &numbers).await
         })?;
+        tracing::info!(?loaded, "durable counts were read");
+        *self.loaded.lock() = loaded;
         Ok(loaded)
     }
 
@@ -158,9 +163,8 @@ impl Store {
         after: Option<(i64, i64)>,
         now: Instant,
     ) -> Result<(Option<(i64, i64)>, u64), StoreError> {
-        self.thread.run(async move |connection| {
-            rows::drop_fresh(connection, after, now.as_nanos()).await
-        })
+        self.thread
+            .run(async move |connection| rows::drop_fresh(connection, after, now.as_nanos()).await)
     }
 }
 

@@ -45,7 +45,8 @@ pub(super) async fn secret<const N: usize>(
         .bind(name)
         .fetch_one(connection)
         .await?;
-    kept.try_into().map_err(|_| StoreError::Damaged("a secret of another length".into()))
+    kept.try_into()
+        .map_err(|_| StoreError::Damaged("a secret of another length".into()))
 }
 
 /// The numbers of a contract and its shape, given out now where they are new; notes that the contract was seen.
@@ -129,8 +130,8 @@ pub(super) async fn write(
              ON CONFLICT (contract, print) DO UPDATE
              SET shape = excluded.shape, fresh_ns = excluded.fresh_ns, state = excluded.state"
         );
-        let mut query = sqlx::query(sqlx::AssertSqlSafe(statement))
-            .persistent(chunk.len() == ROWS_AT_ONCE);
+        let mut query =
+            sqlx::query(sqlx::AssertSqlSafe(statement)).persistent(chunk.len() == ROWS_AT_ONCE);
         for cell in chunk {
             let Some((state, fresh_ns)) = &cell.state else {
                 continue;

@@ -5,9 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
 use super::StoreError;
@@ -59,7 +57,10 @@ pub(super) async fn open(path: &Path) -> Result<SqliteConnection, StoreError> {
         .busy_timeout(BUSY)
         .pragma("journal_size_limit", WAL_BYTES.to_string())
         .disable_statement_logging();
-    let mut connection = options.connect().await.map_err(|error| foreign(path, error))?;
+    let mut connection = options
+        .connect()
+        .await
+        .map_err(|error| foreign(path, error))?;
     let ours: i64 = sqlx::query_scalar("PRAGMA application_id")
         .fetch_one(&mut connection)
         .await
@@ -85,9 +86,11 @@ fn foreign(path: &Path, error: sqlx::Error) -> StoreError {
 
 async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let mut transaction = connection.begin().await?;
-    sqlx::raw_sql(sqlx::AssertSqlSafe(format!("PRAGMA application_id = {APPLICATION}")))
-        .execute(&mut *transaction)
-        .await?;
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
+        "PRAGMA application_id = {APPLICATION}"
+    )))
+    .execute(&mut *transaction)
+    .await?;
     sqlx::raw_sql(
         "CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL) STRICT",
     )
@@ -100,12 +103,17 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     if found > known {
         return Err(StoreError::Later { found, known });
     }
-    for (version, migration) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
+    for (version, migration) in (1..)
+        .zip(MIGRATIONS)
+        .filter(|(version, _)| *version > found)
+    {
         sqlx::raw_sql(*migration).execute(&mut *transaction).await?;
-        sqlx::query("INSERT INTO migration VALUES (?, CAST(unixepoch('subsec') * 1000 AS INTEGER))")
-            .bind::<i64>(version)
-            .execute(&mut *transaction)
-            .await?;
+        sqlx::query(
+            "INSERT INTO migration VALUES (?, CAST(unixepoch('subsec') * 1000 AS INTEGER))",
+        )
+        .bind::<i64>(version)
+        .execute(&mut *transaction)
+        .await?;
     }
     transaction.commit().await?;
     Ok(())

@@ -76,7 +76,11 @@ impl Shape {
         if self.key != contract.key {
             return None;
         }
-        let policies = self.policies.iter().map(Kept::policy).collect::<Option<_>>()?;
+        let policies = self
+            .policies
+            .iter()
+            .map(Kept::policy)
+            .collect::<Option<_>>()?;
         let set = PolicySet::new(policies).ok()?;
         let origin = |name: &str| {
             let was = |kept: &Kept| kept.durable && kept.name == name;

@@ -43,7 +43,9 @@ impl Thread {
                 database.close();
             }
         };
-        let handle = std::thread::Builder::new().name("tollgate-db".into()).spawn(work);
+        let handle = std::thread::Builder::new()
+            .name("tollgate-db".into())
+            .spawn(work);
         let handle = handle.map_err(|error| StoreError::File(path, error))?;
         open.recv().map_err(|_| StoreError::Gone)??;
         Ok(Self {
@@ -59,7 +61,11 @@ impl Thread {
     ) -> Result<T, StoreError> {
         let (done, wait) = mpsc::sync_channel(1);
         let job = move |database: &mut Database| {
-            let Database { runtime, connection, .. } = database;
+            let Database {
+                runtime,
+                connection,
+                ..
+            } = database;
             // Nobody waits any more: whoever asked is gone.
             let _ = done.send(runtime.block_on(job(connection)));
         };
@@ -81,7 +87,9 @@ impl Drop for Thread {
 
 impl Database {
     fn open(folder: Folder) -> Result<Self, StoreError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
         let runtime = runtime.map_err(|error| StoreError::File(folder.database(), error))?;
         let connection = runtime.block_on(schema::open(&folder.database()))?;
         Ok(Self {
