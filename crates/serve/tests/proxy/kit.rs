@@ -1,0 +1,222 @@
+//! What stands around a proxy in these tests: Tollgate, a page, the proxy's process, and a client.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tollgate_serve::run::{self, Running};
+use tollgate_serve::settings::{ContractSource, Listener, Settings};
+
+/// Three requests a minute for each address.
+pub const THREE_A_MINUTE: &str = "contracts:\n  - id: page\n    key: [address]\n    policies: [{ name: minute, limit: 3, per: 1m }]\n";
+
+/// A server with these contracts, on a free port.
+pub fn tollgate(contracts: &str) -> Running {
+    tollgate_with(contracts, Settings::default())
+}
+
+/// The same, with more settings.
+pub fn tollgate_with(contracts: &str, settings: Settings) -> Running {
+    let settings = Settings {
+        contracts: ContractSource::Text(contracts.to_owned()),
+        http: vec![Listener::loopback()],
+        ..settings
+    };
+    run::start(settings).expect("the server starts")
+}
+
+/// A page that says which request it got; served until the process ends.
+pub fn page() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve_page(stream));
+        }
+    });
+    address
+}
+
+fn serve_page(mut stream: TcpStream) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
+    loop {
+        let (mut line, mut first) = (String::new(), String::new());
+        while reader.read_line(&mut line).unwrap_or(0) > 0 && line != "\r\n" {
+            if first.is_empty() {
+                first.clone_from(&line);
+            }
+            line.clear();
+        }
+        if first.is_empty() {
+            return;
+        }
+        let status = if first.contains("/forbidden") {
+            "403 Forbidden"
+        } else {
+            "200 OK"
+        };
+        let body = format!("page: {first}");
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        if stream.write_all((head + &body).as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// A proxy's process; it ends with the test.
+pub struct Proxy {
+    process: Child,
+    pub address: SocketAddr,
+    folder: TempDir,
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Starts a proxy on a free port: `prepare` writes its files into a folder and says how it is called.
+///
+/// A port that is free may be gone when the proxy opens it, so that a proxy which ends at once is tried again.
+pub fn proxy(prepare: impl Fn(&Path, SocketAddr) -> Command) -> Proxy {
+    let mut said = String::new();
+    for _ in 0..5 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let address = free_port();
+        let mut command = prepare(folder.path(), address);
+        command.current_dir(folder.path()).stdin(Stdio::null());
+        let log = std::fs::File::create(folder.path().join("log")).expect("a log");
+        command.stdout(Stdio::null()).stderr(log);
+        let process = command.spawn();
+        let process =
+            process.unwrap_or_else(|error| panic!("{:?}: {error}", command.get_program()));
+        let mut proxy = Proxy {
+            process,
+            address,
+            folder,
+        };
+        if proxy.is_up() {
+            return proxy;
+        }
+        said = std::fs::read_to_string(proxy.folder.path().join("log")).expect("a log");
+    }
+    panic!("the proxy does not start: {said}");
+}
+
+impl Proxy {
+    /// Waits until it listens; false where it ended instead.
+    fn is_up(&mut self) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < deadline {
+            if TcpStream::connect(self.address).is_ok() {
+                return true;
+            }
+            if self.process.try_wait().expect("a process").is_some() {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the proxy does not listen");
+    }
+}
+
+/// An address that nobody listens at, for the moment.
+pub fn free_port() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address")
+}
+
+/// A shipped file, with its addresses replaced.
+pub fn shipped(path: &str, replace: &[(&str, String)]) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../deploy")
+        .join(path);
+    let mut text = std::fs::read_to_string(&path).expect("a shipped file");
+    for (from, to) in replace {
+        assert!(text.contains(from), "{} has no `{from}`", path.display());
+        text = text.replace(from, to);
+    }
+    text
+}
+
+/// An answer over HTTP.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub lines: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Answer {
+    /// The value of a header field that comes at most once.
+    #[track_caller]
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let mut found = self.lines.iter().filter(|(is, _)| is == name);
+        let value = found.next().map(|(_, value)| &**value);
+        assert!(found.next().is_none(), "{name} twice in {self:?}");
+        value
+    }
+
+    /// A header field that is a number.
+    #[track_caller]
+    pub fn number(&self, name: &str) -> u64 {
+        let value = self
+            .field(name)
+            .unwrap_or_else(|| panic!("no {name} in {self:?}"));
+        value.parse().unwrap_or_else(|_| panic!("{name}: {value}"))
+    }
+}
+
+/// Asks for a path.
+pub fn get(at: SocketAddr, path: &str) -> Answer {
+    ask(
+        at,
+        &format!("GET {path} HTTP/1.1\r\nhost: page.test\r\n"),
+        "",
+    )
+}
+
+/// Posts a body.
+pub fn post(at: SocketAddr, path: &str, body: &str) -> Answer {
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: page.test\r\ncontent-length: {}\r\n",
+        body.len()
+    );
+    ask(at, &head, body)
+}
+
+/// Asks with a head of one's own, which ends with a line end.
+pub fn ask(at: SocketAddr, head: &str, body: &str) -> Answer {
+    let mut stream = TcpStream::connect(at).expect("a connection");
+    let timeout = Some(Duration::from_secs(20));
+    stream.set_read_timeout(timeout).expect("a timeout");
+    let request = format!("{head}connection: close\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("an answer");
+    read(&String::from_utf8(answer).expect("text"))
+}
+
+fn read(text: &str) -> Answer {
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+    let mut lines = head.split("\r\n");
+    let status = lines.next().and_then(|line| line.get(9..12));
+    let status = status.and_then(|status| status.parse().ok());
+    let pair = |line: &str| {
+        let (name, value) = line.split_once(':').expect("a field");
+        (name.to_ascii_lowercase(), value.trim().to_owned())
+    };
+    Answer {
+        status: status.expect("a status"),
+        lines: lines.map(pair).collect(),
+        body: body.to_owned(),
+    }
+}
