@@ -7,7 +7,7 @@
 //! - [`resp`]: Redis clients, with the throttle commands of redis-cell and throttlecrab.
 //! - [`rls`], [`authz`]: what Envoy sends and understands; [`envoy`] and [`google`] hold their parts.
 //! - [`gubernator`], [`throttlecrab`]: those servers' messages.
-//! - [`v1`], [`problem`]: the bodies of Tollgate's own HTTP interface.
+//! - [`v1`], [`problem`]: the bodies of Tollgate's own HTTP interface; [`native`]: its own gRPC service.
 //! - [`reflection`]: descriptors of every gRPC service here.
 //!
 //! Protobuf messages that also have a JSON form carry it as serde attributes.
@@ -17,6 +17,7 @@ pub mod envoy;
 pub mod google;
 pub mod gubernator;
 mod json;
+pub mod native;
 pub mod problem;
 pub mod reflection;
 pub mod resp;

@@ -8,14 +8,16 @@ mod build;
 mod envoy;
 mod google;
 mod others;
+mod own;
 mod shape;
 
 use prost::Message;
 
-use crate::{authz, gubernator, rls, throttlecrab};
+use crate::{authz, gubernator, native, rls, throttlecrab};
 
 /// The full names of the services described.
-pub const SERVICES: [&str; 5] = [
+pub const SERVICES: [&str; 6] = [
+    native::SERVICE,
     rls::SERVICE,
     rls::KUADRANT_SERVICE,
     authz::SERVICE,
@@ -25,7 +27,7 @@ pub const SERVICES: [&str; 5] = [
 
 /// A `google.protobuf.FileDescriptorSet`, each file after those it uses.
 pub fn file_descriptor_set() -> Vec<u8> {
-    let files = [google::FILES, envoy::FILES, others::FILES];
+    let files = [google::FILES, envoy::FILES, others::FILES, own::FILES];
     let file = files.into_iter().flatten().map(build::file).collect();
     build::FileDescriptorSet { file }.encode_to_vec()
 }

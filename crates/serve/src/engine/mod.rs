@@ -5,6 +5,7 @@
 //! meanwhile. Nothing here waits. Not here: protocols.
 
 mod described;
+mod gubernated;
 mod seal;
 mod turn;
 

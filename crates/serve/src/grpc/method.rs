@@ -1,19 +1,40 @@
 //! The methods that are answered by hand: their paths, and who answers them.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use prost::Message;
+use tollgate_wire::gubernator::{GetRateLimitsReq, HealthCheckReq, LiveCheckReq, LiveCheckResp};
+use tollgate_wire::rls::RateLimitRequest;
 
 use super::frame::{decode, encode};
 use super::status::{Code, Status};
-use crate::engine::EngineError;
+use super::{authz, native, throttlecrab};
+use crate::engine::{EngineError, Turn};
+use crate::gubernator::{self, TooMany};
 use crate::meter::Door;
 use crate::rls::{self, RlsError};
-use crate::shared::{Peer, Shared};
+use crate::shared::Shared;
 
 /// A method with one message each way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
     ShouldRateLimit,
+    CheckRateLimit,
+    Report,
+    Authorize,
+    Check,
+    CheckMany,
+    GetRateLimits,
+    HealthCheck,
+    LiveCheck,
+    Throttle,
+}
+
+/// An answer in its frame, and how long it is held back: mostly not at all.
+pub(super) struct Answered {
+    pub(super) framed: Bytes,
+    pub(super) hold: Duration,
 }
 
 impl Method {
@@ -21,23 +42,63 @@ impl Method {
     pub(super) fn of(path: &str) -> Option<Self> {
         Some(match path {
             "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit" => Self::ShouldRateLimit,
+            "/kuadrant.service.ratelimit.v1.RateLimitService/CheckRateLimit" => {
+                Self::CheckRateLimit
+            }
+            "/kuadrant.service.ratelimit.v1.RateLimitService/Report" => Self::Report,
+            "/envoy.service.auth.v3.Authorization/Check" => Self::Authorize,
+            "/tollgate.v1.Tollgate/Check" => Self::Check,
+            "/tollgate.v1.Tollgate/CheckMany" => Self::CheckMany,
+            "/pb.gubernator.V1/GetRateLimits" => Self::GetRateLimits,
+            "/pb.gubernator.V1/HealthCheck" => Self::HealthCheck,
+            "/pb.gubernator.V1/LiveCheck" => Self::LiveCheck,
+            "/throttlecrab.RateLimiter/Throttle" => Self::Throttle,
             _ => return None,
         })
     }
 
-    /// Answers a message: the answer in its frame.
-    pub(super) fn answer(
-        self,
-        message: Bytes,
-        _peer: &Peer,
-        shared: &Shared,
-    ) -> Result<Bytes, Status> {
+    /// Answers a message.
+    pub(super) fn answer(self, message: Bytes, shared: &Shared) -> Result<Answered, Status> {
         let turn = shared.engine.turn().by(Door::Grpc);
-        match self {
+        let (limits, dialect) = (&shared.settings.limits, shared.settings.dialect);
+        let framed = match self {
             Self::ShouldRateLimit => call(message, |request| {
-                rls::decide(&turn, &request, shared.settings.dialect).map_err(Status::from)
+                bounded(&request, limits.key_bytes_max)?;
+                Ok(rls::decide(&turn, &request, dialect)?)
             }),
-        }
+            Self::CheckRateLimit => call(message, |request| {
+                bounded(&request, limits.key_bytes_max)?;
+                Ok(rls::check_only(&turn, &request, dialect)?)
+            }),
+            Self::Report => call(message, |request| {
+                bounded(&request, limits.key_bytes_max)?;
+                Ok(rls::report(&turn, &request)?)
+            }),
+            Self::Authorize => return authorize(message, &turn, shared),
+            Self::Check => call(message, |request| native::check(&turn, &request, limits)),
+            Self::CheckMany => call(message, |request| {
+                native::check_many(&turn, &request, limits)
+            }),
+            Self::GetRateLimits => call(message, |request: GetRateLimitsReq| {
+                let asked = request.requests.iter();
+                let mut lengths = asked.map(|asked| asked.name.len() + asked.unique_key.len());
+                if lengths.any(|length| length > limits.key_bytes_max) {
+                    return Err(native::too_long(limits.key_bytes_max));
+                }
+                Ok(gubernator::get_rate_limits(&turn, &request)?)
+            }),
+            Self::HealthCheck => call(message, |_: HealthCheckReq| {
+                Ok(gubernator::health_check(shared))
+            }),
+            Self::LiveCheck => call(message, |_: LiveCheckReq| Ok(LiveCheckResp {})),
+            Self::Throttle => call(message, |request| {
+                throttlecrab::throttle(&turn, &request, limits)
+            }),
+        };
+        framed.map(|framed| Answered {
+            framed,
+            hold: Duration::ZERO,
+        })
     }
 }
 
@@ -49,14 +110,45 @@ fn call<Q: Message + Default, A: Message>(
     ask(decode(message)?).map(|answer| encode(&answer))
 }
 
+fn authorize(message: Bytes, turn: &Turn<'_>, shared: &Shared) -> Result<Answered, Status> {
+    let (response, hold) = authz::check(turn, &decode(message)?, shared)?;
+    Ok(Answered {
+        framed: encode(&response),
+        hold,
+    })
+}
+
+/// Whether no key of a request is too long.
+fn bounded(request: &RateLimitRequest, key_bytes_max: usize) -> Result<(), Status> {
+    let mut lengths = request.descriptors.iter().map(|descriptor| {
+        let entries = descriptor.entries.iter();
+        let lengths = entries.map(|entry| entry.key.len() + entry.value.len());
+        lengths.sum::<usize>()
+    });
+    if lengths.any(|length| length > key_bytes_max) {
+        return Err(native::too_long(key_bytes_max));
+    }
+    Ok(())
+}
+
 impl From<RlsError> for Status {
     fn from(error: RlsError) -> Self {
         let code = match &error {
             RlsError::Full => Code::Unavailable,
             RlsError::Engine(error) => return error.clone().into(),
-            _ => Code::InvalidArgument,
+            RlsError::NoDomain
+            | RlsError::NoDescriptors
+            | RlsError::TooMany
+            | RlsError::UnknownUnit
+            | RlsError::CostTooLarge => Code::InvalidArgument,
         };
         Self::new(code, error.to_string())
+    }
+}
+
+impl From<TooMany> for Status {
+    fn from(error: TooMany) -> Self {
+        Self::new(Code::OutOfRange, error.to_string())
     }
 }
 

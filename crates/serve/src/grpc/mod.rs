@@ -3,11 +3,14 @@
 //! Calls with one message each way are answered by hand: a frame, a message, a decision, a frame, trailers. What streams
 //! is left to tonic. Deliberately absent: compressed messages, and gRPC in the guise of HTTP/1.1 or of JSON.
 
+mod authz;
 mod body;
 mod frame;
 mod method;
+mod native;
 mod services;
 mod status;
+mod throttlecrab;
 mod timeout;
 
 use std::pin::pin;
@@ -26,7 +29,7 @@ use crate::shared::{Peer, Shared};
 pub use body::Body;
 use method::Method;
 use services::Service;
-pub(crate) use status::{Code, Status};
+use status::{Code, Status};
 
 /// An error of any kind, as bodies have it.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -101,7 +104,12 @@ where
             timeout(patience, reading).await.map_err(|_| late())??
         }
     };
-    method.answer(message, peer, shared)
+    let answered = method.answer(message, shared)?;
+    if !answered.hold.is_zero() {
+        let _ticket = shared.enter().ok_or_else(overloaded)?;
+        tokio::time::sleep(answered.hold).await;
+    }
+    Ok(answered.framed)
 }
 
 /// Whether a call to one of tonic's services may go on. Health is for everybody: those who probe it have no secrets.

@@ -9,14 +9,14 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// Why a call has no message for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Status {
+pub(super) struct Status {
     code: Code,
     message: Cow<'static, str>,
 }
 
 /// The codes of gRPC that are used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(super) enum Code {
     InvalidArgument = 3,
     DeadlineExceeded = 4,
     ResourceExhausted = 8,
@@ -43,19 +43,23 @@ impl Code {
 }
 
 impl Status {
-    pub(crate) fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
             message: message.into(),
         }
     }
 
-    pub(crate) const fn code(&self) -> Code {
+    pub(super) const fn code(&self) -> Code {
         self.code
     }
 
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Adds the two fields that say it.
-    pub(crate) fn put(&self, into: &mut HeaderMap) {
+    pub(super) fn put(&self, into: &mut HeaderMap) {
         into.insert(GRPC_STATUS, HeaderValue::from_static(self.code.digits()));
         // What is encoded is printable, so that it is a value.
         if let Ok(message) = HeaderValue::try_from(encoded(&self.message)) {

@@ -1,0 +1,32 @@
+//! Decisions as gubernator takes them.
+//!
+//! Not here: its messages (`gubernator`), nor how it counts (`tollgate_node::Gubernator`).
+
+use tollgate_node::{GubernatorAnswer, GubernatorAsk, GubernatorError, Key};
+
+use super::Turn;
+use crate::meter::{Decided, Judgement};
+
+impl Turn<'_> {
+    /// Decides one request by the bucket that it describes, and charges it.
+    pub(crate) fn gubernate(
+        &self,
+        ask: &GubernatorAsk<'_>,
+    ) -> Result<GubernatorAnswer, GubernatorError> {
+        let answer = self.engine.gubernator.check(ask, self.now);
+        let judgement = match &answer {
+            Ok(answer) if answer.is_over => Judgement::Denied,
+            Ok(_) => Judgement::Allowed,
+            Err(GubernatorError::Full) => Judgement::Denied,
+            Err(GubernatorError::UnknownInterval) => Judgement::Failed,
+        };
+        self.engine.meter().decided(&Decided {
+            door: self.door,
+            key: Key::Text(ask.key.as_bytes()),
+            judgement,
+            contract: None,
+            now: self.now,
+        });
+        answer
+    }
+}

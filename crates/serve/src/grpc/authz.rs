@@ -1,0 +1,150 @@
+//! Envoy's external authorization: may a request of a client pass?
+//!
+//! What the owner of the proxy says of a route, in its `context_extensions`, is what stands in the query of `/v1/auth`:
+//! options and entries. Not here: deciding (`auth`).
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tollgate_client::Trust;
+use tollgate_node::RefusedBy;
+use tollgate_wire::authz::{
+    AttributeContext, CheckRequest, CheckResponse, DeniedHttpResponse, HttpRequest, HttpResponse,
+    OkHttpResponse,
+};
+use tollgate_wire::envoy::{
+    Address, AddressKind, HeaderAppendAction, HeaderValue, HeaderValueOption, HttpStatus,
+};
+use tollgate_wire::google;
+use tollgate_wire::problem;
+
+use super::status::{Code, Status};
+use crate::auth::{AuthError, Fields, Inquiry, Judge, Malformed, Ruling};
+use crate::engine::Turn;
+use crate::shared::Shared;
+
+/// Judges a request; and how long the answer is to be held back.
+pub(super) fn check(
+    turn: &Turn<'_>,
+    request: &CheckRequest,
+    shared: &Shared,
+) -> Result<(CheckResponse, Duration), Status> {
+    let Some(attributes) = &request.attributes else {
+        let what = "a request needs attributes";
+        return Err(Status::new(Code::InvalidArgument, what));
+    };
+    let ruling = judge(turn, attributes, shared).map_err(|error| match error {
+        AuthError::Malformed(Malformed(what)) => Status::new(Code::InvalidArgument, what),
+        AuthError::Engine(error) => error.into(),
+    })?;
+    if ruling.answer().refused_by == Some(RefusedBy::FullTable) {
+        return Err(Status::new(Code::Unavailable, "no room for another key"));
+    }
+    let hold = ruling.hold();
+    Ok((response(turn, &ruling, shared), hold))
+}
+
+fn judge(
+    turn: &Turn<'_>,
+    attributes: &AttributeContext,
+    shared: &Shared,
+) -> Result<Ruling, AuthError> {
+    let judge = Judge::new(&shared.settings);
+    let http = attributes.request.as_ref().and_then(|r| r.http.as_ref());
+    let nothing = HttpRequest::default();
+    let http = http.unwrap_or(&nothing);
+    let fields = Told(http);
+    let source = attributes.source.as_ref();
+    let source = source.and_then(|peer| ip(peer.address.as_ref()?));
+    let inquiry = Inquiry {
+        client: source.map(|source| match shared.settings.client_address.trust {
+            // Envoy says where a connection comes from; what stands in header fields anybody can write.
+            Trust::Nobody => source,
+            _ => judge.client(Some(source), &fields),
+        }),
+        method: &http.method,
+        host: http.host.as_bytes(),
+        uri: http.path.as_bytes(),
+        fields: &fields,
+    };
+    let given = attributes.context_extensions.iter();
+    let given = given.map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(&**value)));
+    judge.judge(turn, &inquiry, given)
+}
+
+/// Header fields in either of the two ways in which Envoy tells them.
+struct Told<'a>(&'a HttpRequest);
+
+impl Fields for Told<'_> {
+    fn each<'a>(&'a self, name: &str, take: &mut dyn FnMut(&'a [u8])) {
+        self.0.headers.each(name, take);
+        let map = self.0.header_map.as_ref();
+        let lines = map.into_iter().flat_map(|map| &map.headers);
+        for line in lines.filter(|line| line.key.eq_ignore_ascii_case(name)) {
+            take(if line.raw_value.is_empty() {
+                line.value.as_bytes()
+            } else {
+                &line.raw_value
+            });
+        }
+    }
+}
+
+fn response(turn: &Turn<'_>, ruling: &Ruling, shared: &Shared) -> CheckResponse {
+    let report = ruling.report(turn);
+    let mut headers = Vec::new();
+    let dialect = shared.settings.dialect;
+    ruling.each_field(&report, dialect, |name, value| {
+        headers.push(header(name, value));
+    });
+    if ruling.is_allowed() {
+        let allowed = OkHttpResponse {
+            response_headers_to_add: headers,
+            ..OkHttpResponse::default()
+        };
+        return CheckResponse {
+            status: Some(google::Status::default()),
+            http_response: Some(HttpResponse::OkResponse(allowed)),
+            dynamic_metadata: None,
+        };
+    }
+    let body = report.problem().unwrap_or_default();
+    headers.push(header("content-type", problem::CONTENT_TYPE.as_bytes()));
+    let denied = DeniedHttpResponse {
+        status: Some(HttpStatus {
+            code: i32::from(ruling.status(&report).as_u16()),
+        }),
+        headers,
+        body,
+    };
+    CheckResponse {
+        status: Some(google::Status {
+            // Any code but zero refuses; this one says why.
+            code: Code::ResourceExhausted as i32,
+            ..google::Status::default()
+        }),
+        http_response: Some(HttpResponse::DeniedResponse(denied)),
+        dynamic_metadata: None,
+    }
+}
+
+fn header(name: &str, value: &[u8]) -> HeaderValueOption {
+    HeaderValueOption {
+        header: Some(HeaderValue {
+            key: name.to_owned(),
+            // Fields of ours are printable.
+            value: String::from_utf8_lossy(value).into_owned(),
+            raw_value: Vec::new(),
+        }),
+        append_action: HeaderAppendAction::OverwriteIfExistsOrAdd.into(),
+        keep_empty_value: false,
+    }
+}
+
+fn ip(address: &Address) -> Option<IpAddr> {
+    match address.address.as_ref()? {
+        AddressKind::SocketAddress(socket) => socket.address.parse().ok(),
+        AddressKind::Pipe(_) | AddressKind::EnvoyInternalAddress(_) => None,
+    }
+}
