@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::bench::options::BenchCommand;
+use crate::check::options::AskOptions;
 use crate::lab::options::LabCommand;
 use crate::serve::options::ServeOptions;
 
@@ -23,6 +25,11 @@ pub struct Cli {
 pub enum Command {
     /// Serve: answer requests over HTTP, gRPC and RESP until told to stop
     Serve(Box<ServeOptions>),
+    /// Ask a server about one key: exit code 0 is allowed, 1 denied
+    Check(AskOptions),
+    /// Ask a server many times: how many answers a second, and how long they take
+    #[command(subcommand)]
+    Bench(Box<BenchCommand>),
     /// Run contracts over recorded traffic: what would have been refused, for whom, and when
     Replay(ReplayOptions),
     /// Check contract files

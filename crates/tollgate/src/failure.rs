@@ -13,6 +13,8 @@ use tollgate_serve::source::SourceError;
 
 use crate::trace::{Class, TraceError};
 
+/// A check that was denied.
+pub const DENIED: u8 = 1;
 /// Bad usage or a bad contract file.
 pub const USAGE: u8 = 64;
 /// Bad data in a trace.
@@ -21,6 +23,10 @@ pub const DATA: u8 = 65;
 pub const NO_INPUT: u8 = 66;
 /// An address that is taken.
 pub const UNAVAILABLE: u8 = 69;
+/// A server that does not speak as it should.
+pub const PROTOCOL: u8 = 76;
+/// A server that lets nobody in without a token.
+pub const NO_PERMISSION: u8 = 77;
 /// Something the system does not give.
 pub const SYSTEM: u8 = 71;
 /// Output that cannot be written, or input that breaks off.
@@ -38,6 +44,38 @@ impl Failure {
     pub fn usage(text: impl Into<String>) -> Self {
         Self {
             code: USAGE,
+            text: text.into(),
+        }
+    }
+
+    /// A key is denied, which the command has already said.
+    pub const fn denied() -> Self {
+        Self {
+            code: DENIED,
+            text: String::new(),
+        }
+    }
+
+    /// A server is not there, or does not answer.
+    pub fn unavailable(text: impl Into<String>) -> Self {
+        Self {
+            code: UNAVAILABLE,
+            text: text.into(),
+        }
+    }
+
+    /// A server does not speak as it should.
+    pub fn protocol(text: impl Into<String>) -> Self {
+        Self {
+            code: PROTOCOL,
+            text: text.into(),
+        }
+    }
+
+    /// A server wants a token.
+    pub fn no_permission(text: impl Into<String>) -> Self {
+        Self {
+            code: NO_PERMISSION,
             text: text.into(),
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Nothing here is a library for applications; those link the client crate.
 
+pub mod bench;
+pub mod check;
 pub mod civil;
 pub mod cli;
 pub mod config;

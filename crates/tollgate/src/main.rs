@@ -7,7 +7,7 @@ use clap::Parser;
 use tollgate::cli::{Cli, Command, ConfigCommand};
 use tollgate::failure::{Failure, USAGE};
 use tollgate::serve::options::ServeOptions;
-use tollgate::{config, lab, replay, serve};
+use tollgate::{bench, check, config, lab, replay, serve};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -22,7 +22,10 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let _ = writeln!(std::io::stderr(), "{failure}");
+            let text = failure.to_string();
+            if !text.is_empty() {
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }
             ExitCode::from(failure.code())
         }
     }
@@ -30,6 +33,8 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
+        Some(Command::Check(options)) => check::run(&options),
+        Some(Command::Bench(command)) => bench::run(&command),
         Some(Command::Replay(options)) => replay::run(&options),
         Some(Command::Config(ConfigCommand::Check(options))) => config::check(&options),
         Some(Command::Config(ConfigCommand::Schema)) => config::schema(),

@@ -1,0 +1,44 @@
+//! A report of `bench` for programs: times in nanoseconds, rates per second.
+
+use serde_json::{Value, json};
+use tollgate_load::{Arrivals, Pace, Plan, Report};
+
+/// One object on its own line.
+pub(super) fn text(plan: &Plan, report: &Report) -> String {
+    let mut object = serde_json::to_value(report).unwrap_or(Value::Null);
+    if let Value::Object(members) = &mut object {
+        members.insert(
+            "decisions_per_second".to_owned(),
+            json!(report.decisions_per_second()),
+        );
+        members.insert(
+            "replies_per_second".to_owned(),
+            json!(report.replies_per_second()),
+        );
+        members.insert("plan".to_owned(), self::plan(plan));
+    }
+    format!("{object}\n")
+}
+
+fn plan(plan: &Plan) -> Value {
+    let (pace, rate, arrivals) = match plan.pace {
+        Pace::Closed => ("closed", None, None),
+        Pace::Open { rate, arrivals } => ("open", Some(rate), Some(arrivals)),
+    };
+    json!({
+        "server": plan.server.to_string(),
+        "loop": pace,
+        "rate": rate,
+        "arrivals": arrivals.map(|arrivals| match arrivals {
+            Arrivals::Even => "even",
+            Arrivals::Poisson => "poisson",
+        }),
+        "connections": plan.connections,
+        "pipeline": plan.depth,
+        "threads": plan.threads,
+        "keys": plan.keys.count,
+        "warm_up_s": plan.warm_up.as_secs_f64(),
+        "duration_s": plan.duration.as_secs_f64(),
+        "seed": plan.seed,
+    })
+}

@@ -1,0 +1,200 @@
+//! A plain HTTP/1.1 client: one request, one reply, the connection closed behind it.
+//!
+//! Enough for commands that ask this server something. Not here: TLS, redirects, keep-alive.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use tollgate_load::Address;
+
+/// A request.
+pub(crate) struct Request<'a> {
+    pub(crate) server: &'a Address,
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) token: Option<&'a str>,
+    /// JSON, where there is one.
+    pub(crate) body: Option<&'a [u8]>,
+}
+
+/// A reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Why there is no reply.
+#[derive(Debug)]
+pub(crate) enum HttpError {
+    /// Nobody is there.
+    Connect(io::Error),
+    /// The connection broke, or took too long.
+    Io(io::Error),
+    /// What came is no reply.
+    Reply(&'static str),
+}
+
+impl fmt::Display for HttpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(error) | Self::Io(error) => error.fmt(f),
+            Self::Reply(what) => f.write_str(what),
+        }
+    }
+}
+
+impl Request<'_> {
+    /// Sends, and waits for the reply.
+    pub(crate) fn send(&self) -> Result<Reply, HttpError> {
+        let mut bytes = self.head().into_bytes();
+        bytes.extend_from_slice(self.body.unwrap_or_default());
+        let reply = match self.server {
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path).map_err(HttpError::Connect)?;
+                stream
+                    .set_read_timeout(Some(PATIENCE))
+                    .map_err(HttpError::Io)?;
+                stream
+                    .set_write_timeout(Some(PATIENCE))
+                    .map_err(HttpError::Io)?;
+                exchange(stream, &bytes)
+            }
+            Address::Tcp(place) => {
+                let stream = dial(place).map_err(HttpError::Connect)?;
+                stream
+                    .set_read_timeout(Some(PATIENCE))
+                    .map_err(HttpError::Io)?;
+                stream
+                    .set_write_timeout(Some(PATIENCE))
+                    .map_err(HttpError::Io)?;
+                exchange(stream, &bytes)
+            }
+        };
+        parse(&reply.map_err(HttpError::Io)?)
+    }
+
+    fn head(&self) -> String {
+        let (method, path, host) = (self.method, self.path, self.server.host());
+        let token = self
+            .token
+            .map(|token| format!("authorization: Bearer {token}\r\n"));
+        let token = token.unwrap_or_default();
+        let body = self.body.map(|body| {
+            format!(
+                "content-type: application/json\r\ncontent-length: {}\r\n",
+                body.len()
+            )
+        });
+        let body = body.unwrap_or_default();
+        format!(
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\naccept: application/json\r\nconnection: close\r\n{token}{body}\r\n"
+        )
+    }
+}
+
+fn dial(place: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in place.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Vec<u8>> {
+    stream.write_all(request)?;
+    let mut reply = Vec::new();
+    stream.take(REPLY_MAX).read_to_end(&mut reply)?;
+    Ok(reply)
+}
+
+fn parse(reply: &[u8]) -> Result<Reply, HttpError> {
+    let end = memchr::memmem::find(reply, b"\r\n\r\n").ok_or(HttpError::Reply("no head"))?;
+    let (head, rest) = reply.split_at(end);
+    let body = rest.get(4..).unwrap_or_default();
+    let head = String::from_utf8_lossy(head);
+    let mut lines = head.lines();
+    let status = lines.next().and_then(|line| line.strip_prefix("HTTP/1."));
+    let status = status.and_then(|rest| rest.get(2..5)?.parse().ok());
+    let status = status.ok_or(HttpError::Reply("no status line"))?;
+    let mut body = body.to_vec();
+    for line in lines {
+        let Some((name, value)) = line.split_once(':') else {
+            continue;
+        };
+        if name.eq_ignore_ascii_case("content-length") {
+            let length = value
+                .trim()
+                .parse()
+                .map_err(|_| HttpError::Reply("a bad content-length"))?;
+            if body.len() < length {
+                return Err(HttpError::Reply("the body is cut off"));
+            }
+            body.truncate(length);
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            body = unchunked(&body).ok_or(HttpError::Reply("the body is cut off"))?;
+        }
+    }
+    Ok(Reply { status, body })
+}
+
+/// Joins chunks; none if they do not end.
+fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let line_end = memchr::memmem::find(rest, b"\r\n")?;
+        let size = std::str::from_utf8(rest.get(..line_end)?).ok()?;
+        let size = size.split(';').next()?.trim();
+        let size = usize::from_str_radix(size, 16).ok()?;
+        rest = rest.get(line_end + 2..)?;
+        if size == 0 {
+            return Some(body);
+        }
+        body.extend_from_slice(rest.get(..size)?);
+        rest = rest.get(size.checked_add(2)?..)?;
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const REPLY_MAX: u64 = 8 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_have_a_length_or_come_in_chunks() {
+        let reply = |status, body: &[u8]| Reply {
+            status,
+            body: body.to_vec(),
+        };
+        let length = parse(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
+        assert_eq!(length, reply(200, b"{}"));
+        let chunks = b"HTTP/1.1 429 No\r\ntransfer-encoding: chunked\r\n\r\n3;x\r\nabc\r\n1\r\nd\r\n0\r\n\r\n";
+        assert_eq!(parse(chunks).unwrap(), reply(429, b"abcd"));
+        let bare = parse(b"HTTP/1.0 503 Busy\r\n\r\nwait").unwrap();
+        assert_eq!(bare, reply(503, b"wait"));
+    }
+
+    #[test]
+    fn what_is_cut_off_is_refused() {
+        for bytes in [
+            &b""[..],
+            b"SSH-2.0\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc",
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff\r\nab",
+        ] {
+            assert!(
+                matches!(parse(bytes), Err(HttpError::Reply(_))),
+                "{bytes:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `tollgate check`: asks a server about one key.
+//!
+//! Exit codes say the verdict, so that a script can ask with nothing but `if`: 0 allowed, 1 denied.
+
+pub(crate) mod http;
+pub mod options;
+mod show;
+
+use std::io::Write;
+
+use serde_json::{Map, Value, json};
+use tollgate_load::Parts;
+
+use crate::failure::Failure;
+use crate::report::Look;
+use http::{HttpError, Request};
+use options::{AskFormat, AskOptions};
+
+/// Asks, prints the decision, and fails without a word if it is a denial.
+pub fn run(options: &AskOptions) -> Result<(), Failure> {
+    let body = body(options)?.to_string();
+    let request = Request {
+        server: &options.server,
+        method: "POST",
+        path: "/v1/check",
+        token: options.token.as_deref(),
+        body: Some(body.as_bytes()),
+    };
+    let reply = request.send().map_err(|error| failure(options, &error))?;
+    let decision: Value =
+        serde_json::from_slice(&reply.body).map_err(|_| Failure::protocol(no_decision(options)))?;
+    let Some(allowed) = decision.get("allowed").and_then(Value::as_bool) else {
+        return Err(refused(options, reply.status, &decision));
+    };
+    let text = match options.format {
+        AskFormat::Human => show::text(&options.key, &decision, Look::of_stdout()),
+        AskFormat::Json => format!("{decision}\n"),
+    };
+    write!(std::io::stdout(), "{text}").map_err(Failure::output)?;
+    if allowed {
+        Ok(())
+    } else {
+        Err(Failure::denied())
+    }
+}
+
+fn body(options: &AskOptions) -> Result<Value, Failure> {
+    let parts = tollgate_load::parts(&options.key);
+    let parts = parts.map_err(|error| Failure::usage(format!("error: {error}")))?;
+    let key = match parts {
+        Parts::Bare(value) => Value::String(value),
+        Parts::Entries(entries) => {
+            let entries = entries
+                .into_iter()
+                .map(|(name, value)| (name, Value::String(value)));
+            Value::Object(entries.collect::<Map<_, _>>())
+        }
+    };
+    let mut body = json!({"key": key, "cost": options.cost});
+    if let (Some(contract), Value::Object(members)) = (&options.contract, &mut body) {
+        members.insert("contract".to_owned(), Value::String(contract.clone()));
+    }
+    Ok(body)
+}
+
+/// The server answered with a problem instead of a decision.
+fn refused(options: &AskOptions, status: u16, problem: &Value) -> Failure {
+    let member = |name: &str| problem.get(name).and_then(Value::as_str);
+    let said = member("detail")
+        .or_else(|| member("title"))
+        .unwrap_or("it did not say why");
+    let text = format!(
+        "error: {} refused to answer (status {status}): {said}",
+        options.server
+    );
+    match status {
+        401 | 403 => Failure::no_permission(format!(
+            "{text}\nSet TOLLGATE_TOKEN to a token that the server knows."
+        )),
+        400..500 => Failure::usage(text),
+        _ => Failure::unavailable(text),
+    }
+}
+
+fn failure(options: &AskOptions, error: &HttpError) -> Failure {
+    let server = &options.server;
+    match error {
+        HttpError::Connect(error) => Failure::unavailable(format!(
+            "error: nothing answers at {server}: {error}\nStart a server with `tollgate serve`, or name one with --server."
+        )),
+        HttpError::Io(error) => Failure::unavailable(format!("error: {server} broke off: {error}")),
+        HttpError::Reply(what) => {
+            Failure::protocol(format!("error: {server} does not speak HTTP: {what}"))
+        }
+    }
+}
+
+fn no_decision(options: &AskOptions) -> String {
+    format!(
+        "error: {} answered with something that is no decision; is it a Tollgate?",
+        options.server
+    )
+}

@@ -1,0 +1,61 @@
+//! Flags of `check`.
+
+use clap::{Args, ValueEnum};
+use tollgate_load::Address;
+
+/// Options of `check`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+pub struct AskOptions {
+    /// Who asks: user=42,plan=free, or a bare value
+    #[arg(value_name = "KEY")]
+    pub key: String,
+
+    /// Tokens to take; 0 only looks
+    #[arg(long, value_name = "TOKENS", default_value_t = 1)]
+    pub cost: u64,
+
+    /// The only contract to ask, instead of all that bind the key
+    #[arg(long, value_name = "ID")]
+    pub contract: Option<String>,
+
+    /// Where the server is: http://host:port, unix:/path
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "TOLLGATE_SERVER",
+        default_value = "http://127.0.0.1:8080"
+    )]
+    pub server: Address,
+
+    /// A secret to show to the server
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "TOLLGATE_TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t = AskFormat::Human)]
+    pub format: AskFormat,
+}
+
+/// What `check` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AskFormat {
+    /// The decision in words
+    Human,
+    /// The decision as the server gave it
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tollgate check user=42,plan=free
+  tollgate check user=42,plan=free --cost 0                          look, and take nothing
+  tollgate check 203.0.113.9 --server unix:/run/tollgate.sock
+  if tollgate check job=nightly > /dev/null; then ./nightly; fi
+
+Exit codes: 0 allowed, 1 denied, 64 bad usage, 69 no server, 76 not a Tollgate, 77 not let in.";
