@@ -17,6 +17,8 @@ pub struct State {
     failed_reloads: AtomicU64,
     /// Why the contracts in use are not those of the file.
     reload_error: Mutex<Option<String>>,
+    /// Why durable counts are not written.
+    store_error: Mutex<Option<String>>,
 }
 
 impl State {
@@ -29,6 +31,7 @@ impl State {
             reloads: AtomicU64::new(0),
             failed_reloads: AtomicU64::new(0),
             reload_error: Mutex::new(None),
+            store_error: Mutex::new(None),
         }
     }
 
@@ -66,6 +69,20 @@ impl State {
         self.reload_error.lock().clone()
     }
 
+    /// What somebody should look at though the server serves, one sentence each.
+    pub fn troubles(&self) -> Vec<String> {
+        let reload = self
+            .reload_error()
+            .map(|error| format!("reload failed: {error}"));
+        let store = self.store_error.lock().clone();
+        let store = store.map(|error| format!("durable counts are not written: {error}"));
+        reload.into_iter().chain(store).collect()
+    }
+
+    pub(crate) fn set_store_error(&self, error: Option<String>) {
+        *self.store_error.lock() = error;
+    }
+
     pub(crate) fn reloaded(&self, outcome: Result<(), String>) {
         let counter = match outcome {
             Ok(()) => &self.reloads,
@@ -74,6 +91,15 @@ impl State {
         counter.fetch_add(1, Ordering::Relaxed);
         *self.reload_error.lock() = outcome.err();
     }
+}
+
+/// The first mistake of a file with its place, without the line of the file: whoever asks may not be meant to read that.
+fn one_sentence(error: &str) -> String {
+    let mut lines = error.lines().map(str::trim);
+    let what = lines.next().unwrap_or_default();
+    let place = lines.next().and_then(|line| line.strip_prefix("--> "));
+    let what = what.strip_prefix("error: ").unwrap_or(what);
+    place.map_or_else(|| what.to_owned(), |place| format!("{place}: {what}"))
 }
 
 /// A place among the requests that are worked on, given back when it is dropped.
@@ -103,10 +129,20 @@ mod tests {
     }
 
     #[test]
+    fn troubles_name_the_place_and_keep_the_file_to_themselves() {
+        let state = State::new(1);
+        let rendered = "error: unknown field `limt`\n  --> c.yaml:1:3\n   |\n 1 | token: secret\n";
+        state.reloaded(Err(rendered.into()));
+        let told = "reload failed: c.yaml:1:3: unknown field `limt`";
+        assert_eq!(state.troubles(), [told]);
+    }
+
+    #[test]
     fn a_good_reload_clears_the_error_of_a_bad_one() {
         let state = State::new(1);
         state.reloaded(Err("line 3".into()));
         assert_eq!(state.reload_error().as_deref(), Some("line 3"));
+        assert_eq!(state.troubles(), ["reload failed: line 3"]);
         state.reloaded(Ok(()));
         assert_eq!((state.reload_error(), state.reloads()), (None, (1, 1)));
     }

@@ -32,7 +32,7 @@ pub enum Command {
     Bench(Box<BenchCommand>),
     /// Run contracts over recorded traffic: what would have been refused, for whom, and when
     Replay(ReplayOptions),
-    /// Check contract files
+    /// Check contract files and server files
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Measure ways for nodes to agree, in a simulated cluster
@@ -40,13 +40,13 @@ pub enum Command {
     Lab(LabCommand),
 }
 
-/// Commands about contract files.
+/// Commands about contract files and server files.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Validate a contract file and exit: 0 when it is good, 64 when it is not
+    /// Validate a contract file or a server file and exit: 0 when it is good, 64 when it is not
     Check(CheckOptions),
     /// Print the JSON Schema of contract files, for editors
-    Schema,
+    Schema(SchemaOptions),
 }
 
 /// Options of `replay`.
@@ -82,11 +82,19 @@ pub struct ReplayOptions {
     pub memory: u64,
 }
 
+/// Options of `config schema`.
+#[derive(Args, Debug)]
+pub struct SchemaOptions {
+    /// That of server files
+    #[arg(long)]
+    pub server: bool,
+}
+
 /// Options of `config check`.
 #[derive(Args, Debug)]
 #[command(after_help = CHECK_EXAMPLES, after_long_help = CHECK_EXAMPLES)]
 pub struct CheckOptions {
-    /// Contract file, or an envoyproxy/ratelimit descriptor file
+    /// Contract file, server file, or an envoyproxy/ratelimit descriptor file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -156,4 +164,5 @@ Examples:
 const CHECK_EXAMPLES: &str = "\
 Examples:
   tollgate config check contracts.yaml
+  tollgate config check tollgate.yaml
   tollgate config check ratelimit.yaml --format json";

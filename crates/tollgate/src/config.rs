@@ -1,4 +1,4 @@
-//! `tollgate config`: contract files, checked and shown.
+//! `tollgate config`: contract files and server files, checked and shown.
 
 use std::io::{Write, stdout};
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX};
 use tollgate_limit::{OnLimit, Period};
+use tollgate_serve::settings::{Listener, Settings, is_server_file};
 
 use crate::cli::{CheckFormat, CheckOptions};
 use crate::failure::Failure;
@@ -27,9 +28,14 @@ fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Validates a contract file and says what it means.
+/// Validates a file and says what it means.
 pub fn check(options: &CheckOptions) -> Result<(), Failure> {
-    let contracts = read(&options.file)?;
+    let file = &options.file;
+    let bytes = read_bounded(file).map_err(|error| Failure::unreadable(file, &error))?;
+    if tollgate_contract::decode(&bytes).is_ok_and(is_server_file) {
+        return check_server(options);
+    }
+    let contracts = read(file)?;
     let text = match options.format {
         CheckFormat::Human => human(&contracts, &options.file),
         CheckFormat::Json => json(&contracts),
@@ -37,9 +43,48 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
     stdout().write_all(text.as_bytes()).map_err(Failure::output)
 }
 
-/// Prints the JSON Schema of contract files.
-pub fn schema() -> Result<(), Failure> {
-    writeln!(stdout(), "{}", tollgate_contract::json_schema().trim_end()).map_err(Failure::output)
+/// The same for a server's file, with the contracts it names.
+fn check_server(options: &CheckOptions) -> Result<(), Failure> {
+    let settings = Settings::read(&options.file).map_err(|error| Failure::settings(&error))?;
+    let contracts = settings.contracts.read();
+    let contracts = contracts.map_err(|error| Failure::settings(&error))?;
+    let at = |listeners: &[Listener]| -> Vec<String> {
+        listeners
+            .iter()
+            .map(|listener| listener.at.to_string())
+            .collect()
+    };
+    let (http, resp) = (at(&settings.http), at(&settings.resp));
+    let text = match options.format {
+        CheckFormat::Human => {
+            let shown = |list: &[String]| match list {
+                [] => "off".to_owned(),
+                list => list.join(", "),
+            };
+            let what = plural(contracts.len(), "contract");
+            let name = options.file.display();
+            format!(
+                "{name}: settings and {what}, all good\n\nhttp  {}\nresp  {}\n",
+                shown(&http),
+                shown(&resp)
+            )
+        }
+        CheckFormat::Json => {
+            let line = json!({ "http": http, "resp": resp, "contracts": contracts.len() });
+            format!("{line}\n")
+        }
+    };
+    stdout().write_all(text.as_bytes()).map_err(Failure::output)
+}
+
+/// Prints the JSON Schema of contract files, or of server files.
+pub fn schema(server: bool) -> Result<(), Failure> {
+    let schema = if server {
+        tollgate_serve::settings::json_schema()
+    } else {
+        tollgate_contract::json_schema()
+    };
+    writeln!(stdout(), "{}", schema.trim_end()).map_err(Failure::output)
 }
 
 /// One block per contract, one line per policy.

@@ -88,6 +88,14 @@ impl Failure {
         }
     }
 
+    /// The server's file is wrong, or cannot be read.
+    pub fn settings(error: &SourceError) -> Self {
+        match error {
+            SourceError::Wrong(text) => Self::config(text.clone()),
+            SourceError::Unreadable { path, error } => Self::unreadable(path, error),
+        }
+    }
+
     /// A server does not start.
     pub fn start(error: &StartError) -> Self {
         let (code, advice) = match error {

@@ -37,7 +37,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Bench(command)) => bench::run(&command),
         Some(Command::Replay(options)) => replay::run(&options),
         Some(Command::Config(ConfigCommand::Check(options))) => config::check(&options),
-        Some(Command::Config(ConfigCommand::Schema)) => config::schema(),
+        Some(Command::Config(ConfigCommand::Schema(options))) => config::schema(options.server),
         Some(Command::Lab(command)) => lab::run(&command),
         Some(Command::Serve(options)) => serve::run(&options),
         None => serve::run(&ServeOptions::default()),

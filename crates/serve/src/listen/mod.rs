@@ -5,6 +5,7 @@
 mod accept;
 mod bind;
 mod crowd;
+mod room;
 mod tls;
 mod unix;
 
@@ -14,6 +15,7 @@ pub(crate) use accept::{Ground, Post, accept};
 pub use bind::BindError;
 pub(crate) use bind::{Bound, Socket, bind};
 pub(crate) use crowd::Crowd;
+pub(crate) use room::connections;
 pub(crate) use tls::Certificates;
 pub use tls::TlsError;
 

@@ -4,6 +4,8 @@
 //! signals and the command line, which belong to the binary.
 
 mod error;
+mod keeper;
+mod reload;
 mod worker;
 
 use std::path::PathBuf;
@@ -14,23 +16,24 @@ use tokio::sync::watch;
 
 use crate::durable::{self, Flusher, Store, StoreError};
 use crate::engine::{Engine, Secrets};
-use crate::listen::{Bound, Certificates, Crowd, Speech, bind};
-use crate::meter::Event;
+use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
 use crate::settings::{Address, Listener, Settings};
 use crate::shared::{Shared, Stop};
 
 pub use error::StartError;
+use keeper::Keeper;
+use reload::{Loader, Stamp};
 use worker::Worker;
 
 /// A server that runs. It ends at once when it is dropped; [`Running::stop`] lets connections finish.
 pub struct Running {
     shared: Arc<Shared>,
     listeners: Vec<Open>,
-    certificates: Vec<Arc<Certificates>>,
+    loader: Arc<Loader>,
     stop: watch::Sender<bool>,
     halt: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
-    flusher: Option<Flusher>,
+    keeper: Option<Keeper>,
 }
 
 /// A listener that is open.
@@ -46,6 +49,7 @@ pub struct Open {
 
 /// Starts a server. All ports are open when this returns.
 pub fn start(settings: Settings) -> Result<Running, StartError> {
+    let stamp = settings.contracts.file().and_then(Stamp::of);
     let contracts = settings.contracts.read()?;
     let listeners = certified(&settings)?;
     let (store, secrets) = remembered(&settings)?;
@@ -57,9 +61,11 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let shared = Arc::new(Shared::new(engine, settings));
     let flusher = store.map(|store| Flusher::start(store, Arc::clone(&shared)));
     let flusher = flusher.transpose().map_err(StartError::Store)?;
-    let mut running = work(shared, bound)?;
-    running.flusher = flusher;
-    running.shared.state.set_ready(true);
+    let mut running = work(&shared, bound)?;
+    let loader = Arc::clone(&running.loader);
+    let keeper = Keeper::start(Arc::clone(&shared), loader, flusher, stamp);
+    running.keeper = Some(keeper.map_err(StartError::Thread)?);
+    shared.state.set_ready(true);
     Ok(running)
 }
 
@@ -104,25 +110,28 @@ fn open(listeners: Vec<Certified>, settings: &Settings) -> Result<Vec<Bound>, St
 }
 
 /// Starts the threads.
-fn work(shared: Arc<Shared>, mut bound: Vec<Bound>) -> Result<Running, StartError> {
+fn work(shared: &Arc<Shared>, mut bound: Vec<Bound>) -> Result<Running, StartError> {
     let (stop, stopping) = Stop::new();
     let (halt, halting) = Stop::new();
-    let crowd = Arc::new(Crowd::new(shared.settings.limits.connections_max));
+    let crowd = Arc::new(Crowd::new(connections(
+        shared.settings.limits.connections_max,
+    )));
+    let certificates = bound
+        .iter()
+        .filter_map(|b| b.certificates.clone())
+        .collect();
     let mut running = Running {
         listeners: bound.iter().map(Open::of).collect(),
-        certificates: bound
-            .iter()
-            .filter_map(|b| b.certificates.clone())
-            .collect(),
-        shared: Arc::clone(&shared),
+        loader: Arc::new(Loader::new(shared, certificates)),
+        shared: Arc::clone(shared),
         stop,
         halt,
         threads: Vec::new(),
-        flusher: None,
+        keeper: None,
     };
     for number in 0..shared.settings.runtime.sockets() {
         let worker = Worker {
-            shared: Arc::clone(&shared),
+            shared: Arc::clone(shared),
             crowd: Arc::clone(&crowd),
             stop: stopping.clone(),
             halt: halting.clone(),
@@ -173,27 +182,7 @@ impl Running {
 
     /// Reads contracts and certificates again. What cannot be used changes nothing, and the text says why.
     pub fn reload(&self) -> Result<(), String> {
-        let outcome = self.load();
-        let event = match outcome {
-            Ok(()) => Event::Reloaded,
-            Err(_) => Event::ReloadFailed,
-        };
-        self.shared.engine.meter().count(event);
-        self.shared.state.reloaded(outcome.clone());
-        outcome
-    }
-
-    fn load(&self) -> Result<(), String> {
-        let _contracts = self
-            .shared
-            .settings
-            .contracts
-            .read()
-            .map_err(|error| error.to_string())?;
-        for certificates in &self.certificates {
-            certificates.reload().map_err(|error| error.to_string())?;
-        }
-        Ok(())
+        self.loader.reload()
     }
 
     /// Stops accepting, lets connections finish for as long as the settings say, writes what is durable, and ends.
@@ -217,7 +206,7 @@ impl Running {
             // Whoever starts next clears it away as well.
             let _ = std::fs::remove_file(path);
         }
-        self.flusher.take().map_or(Ok(()), Flusher::stop)
+        self.keeper.take().map_or(Ok(()), Keeper::stop)
     }
 }
 

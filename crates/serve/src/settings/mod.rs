@@ -126,7 +126,7 @@ pub const HTTP_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALH
 pub const RESP_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6380);
 
 /// Where one door is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
     /// Where.
     pub at: Address,
@@ -219,6 +219,27 @@ impl Settings {
         for listener in self.http.iter_mut().chain(&mut self.resp).filter(bare) {
             listener.tls = Some(tls.clone());
         }
+    }
+
+    /// Names of the fields, as the file has them, that differ and cannot change while the server runs.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let is_same = [
+            ("http", self.http == other.http),
+            ("resp", self.resp == other.resp),
+            ("data_dir", self.data_dir == other.data_dir),
+            ("flush_every", self.flush_every == other.flush_every),
+            ("contracts", self.contracts == other.contracts),
+            ("access", self.tokens == other.tokens),
+            ("headers", self.dialect == other.dialect),
+            ("proxies", self.client_address == other.client_address),
+            ("auth", self.auth == other.auth),
+            ("limits", self.limits == other.limits),
+            ("memory", self.node == other.node),
+            ("runtime", self.runtime == other.runtime),
+            ("telemetry", self.telemetry == other.telemetry),
+        ];
+        let changed = is_same.into_iter().filter(|(_, is_same)| !is_same);
+        changed.map(|(name, _)| name).collect()
     }
 
     /// Listeners that others than this machine can reach and that ask nobody for a credential.

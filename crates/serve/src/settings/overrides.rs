@@ -3,7 +3,7 @@
 //! Flags beat the environment, the environment beats the file, the file beats the defaults.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tollgate_contract::nearest;
 
@@ -82,6 +82,11 @@ impl Overrides {
             log_format: read(&variable, "TOLLGATE_LOG_FORMAT", log_format)?,
             otlp: variable("TOLLGATE_OTLP"),
         })
+    }
+
+    /// The tokens of a file, one on every line.
+    pub fn tokens_of(path: &Path) -> Result<Vec<Token>, String> {
+        token::from_file(path)
     }
 
     /// These, and where they are silent those below.

@@ -2,49 +2,91 @@
 //!
 //! Not here: serving (`tollgate-serve`).
 
+mod home;
 pub mod options;
 mod screen;
 mod signals;
 
 use std::io::Write;
-use std::path::PathBuf;
 
-use tollgate_serve::run::{self, Running};
-use tollgate_serve::settings::{
-    Address, ContractSource, HTTP_DEFAULT, Listener, RESP_DEFAULT, Settings,
-};
+use tollgate_serve::run;
+use tollgate_serve::settings::{ContractSource, Overrides, Settings, misspelt};
 
 use crate::failure::Failure;
 use options::ServeOptions;
+use screen::Screen;
 
 /// Serves until a signal says to stop.
 pub fn run(options: &ServeOptions) -> Result<(), Failure> {
-    let settings = settle(options);
+    let settings = settle(options, |name| std::env::var(name).ok())?;
+    let warnings = warnings(&settings);
     let signals = signals::Signals::catch()?;
     let running = run::start(settings).map_err(|error| Failure::start(&error))?;
-    let text = screen::show(&running, options.format);
+    for warning in warnings {
+        // Nobody is left to warn when standard error is gone.
+        let _ = writeln!(std::io::stderr(), "warning: {warning}");
+    }
+    let text = Screen::of(&running).show(options.format);
     let mut out = std::io::stdout();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(Failure::output)?;
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(Failure::output)?;
     signals.obey(running)
 }
 
-fn settle(options: &ServeOptions) -> Settings {
-    let tcp = |address| vec![Listener::plain(Address::Tcp(address))];
-    let mut settings = Settings {
-        http: tcp(HTTP_DEFAULT),
-        resp: tcp(RESP_DEFAULT),
-        data_dir: options.data_dir.clone(),
-        ..Settings::default()
+/// Flags over the environment over the file over the defaults.
+fn settle(
+    options: &ServeOptions,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Settings, Failure> {
+    let environment = Overrides::of_environment(&variable);
+    let environment = environment.map_err(|error| Failure::usage(format!("error: {error}")))?;
+    let said = options.overrides()?.over(environment);
+    let mut settings = match &said.config {
+        Some(path) => Settings::read(path).map_err(|error| Failure::settings(&error))?,
+        None => Settings::served_by_default(),
     };
-    if options.no_http || !options.http.is_empty() {
-        settings.http = options.http.iter().cloned().map(Listener::plain).collect();
+    let is_bare = said.config.is_none();
+    said.apply(&mut settings);
+    if is_bare {
+        at_home(&mut settings, &variable)?;
     }
-    if options.no_resp || !options.resp.is_empty() {
-        settings.resp = options.resp.iter().cloned().map(Listener::plain).collect();
+    Ok(settings)
+}
+
+/// Without a file of settings: data in the platform's folder, and a sample of contracts.
+fn at_home(
+    settings: &mut Settings,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<(), Failure> {
+    let folder = match settings.data_dir.take() {
+        Some(folder) => folder,
+        None => home::folder(variable)?,
+    };
+    home::make(&folder)?;
+    if settings.contracts == ContractSource::None {
+        settings.contracts = ContractSource::File(home::contracts(&folder)?);
     }
-    let file: Option<PathBuf> = options.contracts.clone();
-    settings.contracts = file.map_or(ContractSource::None, ContractSource::File);
-    settings
+    settings.data_dir = Some(folder);
+    Ok(())
+}
+
+/// What is not wrong but probably not meant.
+fn warnings(settings: &Settings) -> Vec<String> {
+    let open = settings.open_to_all().map(|listener| {
+        format!(
+            "{} can be reached from other machines and asks nobody for a credential; set TOLLGATE_TOKEN_FILE, or \
+             `access` in the file",
+            listener.at
+        )
+    });
+    let misspelt = std::env::vars_os().filter_map(|(name, _)| {
+        let name = name.to_str()?.to_owned();
+        let meant = misspelt(&name)?;
+        Some(format!(
+            "the variable {name} means nothing here; did you mean {meant}?"
+        ))
+    });
+    let nothing = (settings.contracts == ContractSource::None)
+        .then(|| "there are no contracts, so nothing is limited; say --contracts FILE".to_owned());
+    open.chain(misspelt).chain(nothing).collect()
 }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tollgate_serve::settings::Address;
+use tollgate_serve::settings::{Address, LogFormat, Overrides, RuntimeKind};
+
+use crate::failure::Failure;
 
 /// Options of `serve`.
 #[derive(Args, Debug, Default)]
@@ -17,7 +19,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE")]
     pub contracts: Option<PathBuf>,
 
-    /// Where durable counts are kept
+    /// Where durable counts are kept; without settings, the platform's folder for data
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
 
@@ -37,9 +39,49 @@ pub struct ServeOptions {
     #[arg(long, conflicts_with = "resp")]
     pub no_resp: bool,
 
+    /// A file of secrets of which callers must show one, one on every line; only its owner may read it
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+
+    /// Threads with connections of their own, or threads that share all
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub runtime: Option<RuntimeChoice>,
+
+    /// How many threads serve; as many as there are cores unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+
+    /// What is logged: error, warn, info, debug, or levels by part
+    #[arg(long, value_name = "LEVEL")]
+    pub log: Option<String>,
+
+    /// What a line of the log looks like
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub log_format: Option<LogChoice>,
+
     /// What to print once it serves
     #[arg(long, value_enum, default_value_t)]
     pub format: ServeFormat,
+}
+
+/// How threads share the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RuntimeChoice {
+    /// Each has listeners and connections of its own
+    PerCore,
+    /// All serve all connections
+    Shared,
+}
+
+/// What a line of the log looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogChoice {
+    /// For people on a terminal, JSON elsewhere
+    Auto,
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
 }
 
 /// What `serve` prints once it serves.
@@ -50,6 +92,39 @@ pub enum ServeFormat {
     Human,
     /// The addresses as one JSON object on one line
     Json,
+}
+
+impl ServeOptions {
+    /// What the flags say.
+    pub(super) fn overrides(&self) -> Result<Overrides, Failure> {
+        let some = |off: bool, list: &[Address]| (off || !list.is_empty()).then(|| list.to_vec());
+        let tokens = self
+            .token_file
+            .as_ref()
+            .map(|path| Overrides::tokens_of(path));
+        let tokens = tokens.transpose();
+        Ok(Overrides {
+            config: self.config.clone(),
+            contracts: self.contracts.clone(),
+            data_dir: self.data_dir.clone(),
+            http: some(self.no_http, &self.http),
+            resp: some(self.no_resp, &self.resp),
+            tokens: tokens
+                .map_err(|error| Failure::usage(format!("error: --token-file: {error}")))?,
+            runtime: self.runtime.map(|kind| match kind {
+                RuntimeChoice::PerCore => RuntimeKind::PerCore,
+                RuntimeChoice::Shared => RuntimeKind::Shared,
+            }),
+            threads: self.threads.map(usize::from),
+            log: self.log.clone(),
+            log_format: self.log_format.map(|format| match format {
+                LogChoice::Auto => LogFormat::Auto,
+                LogChoice::Text => LogFormat::Text,
+                LogChoice::Json => LogFormat::Json,
+            }),
+            ..Overrides::default()
+        })
+    }
 }
 
 const EXAMPLES: &str = "\

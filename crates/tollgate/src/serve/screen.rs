@@ -1,41 +1,158 @@
 //! What `serve` says once it serves: one screen for people, one line for programs.
 
+use std::io::IsTerminal;
+
 use serde_json::json;
 use tollgate_serve::listen::Speech;
-use tollgate_serve::run::Open;
+use tollgate_serve::run::{Open, Running};
+use tollgate_serve::settings::{Address, Settings};
 
-use super::Running;
 use super::options::ServeFormat;
+use crate::report::{Ink, Look};
 
-pub(super) fn show(running: &Running, format: ServeFormat) -> String {
-    match format {
-        ServeFormat::Human => human(running),
-        ServeFormat::Json => json_line(running),
-    }
+/// What there is to say.
+pub(super) struct Screen<'a> {
+    settings: &'a Settings,
+    listeners: &'a [Open],
+    contracts: usize,
 }
 
-fn human(running: &Running) -> String {
-    let mut lines = Vec::new();
-    for open in running.listeners() {
-        let name = match open.speech {
-            Speech::Http => "http",
-            Speech::Resp => "resp",
+impl<'a> Screen<'a> {
+    pub(super) fn of(running: &'a Running) -> Self {
+        let shared = running.shared();
+        Self {
+            settings: &shared.settings,
+            listeners: running.listeners(),
+            contracts: shared.engine.node().contracts().len(),
+        }
+    }
+
+    pub(super) fn show(&self, format: ServeFormat) -> String {
+        let is_terminal = std::io::stdout().is_terminal();
+        match format {
+            ServeFormat::Json => self.json(),
+            ServeFormat::Human if is_terminal => self.screen(Look::of_stdout()),
+            ServeFormat::Human => self.plain(),
+        }
+    }
+
+    /// One fact a line, to be found again in a log.
+    fn plain(&self) -> String {
+        let facts = self.facts().into_iter();
+        let lines = facts.map(|(name, value)| format!("{name} {value}\n"));
+        lines.collect::<String>() + "ready\n"
+    }
+
+    fn screen(&self, look: Look) -> String {
+        let bold = |text: &str| look.paint(Ink::Bold, text);
+        let mut lines = vec![
+            String::new(),
+            format!("  {}", bold("Tollgate serves")),
+            String::new(),
+        ];
+        for (name, value) in self.facts() {
+            lines.push(format!("  {name:<10} {value}"));
+        }
+        let tries = self.tries();
+        if !tries.is_empty() {
+            lines.extend([String::new(), format!("  {}", bold("Try"))]);
+            lines.extend(tries.into_iter().map(|line| format!("  {line}")));
+        }
+        lines.extend([
+            String::new(),
+            "  Ctrl-C stops once requests are done; a second one at once.".to_owned(),
+            String::new(),
+        ]);
+        lines.join("\n") + "\n"
+    }
+
+    /// Names and values, in the order of the screen.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = Vec::new();
+        for open in self.listeners {
+            let value = match open.speech {
+                Speech::Http => format!("{}  (and gRPC)", web(open)),
+                Speech::Resp => address(open),
+            };
+            let name = match open.speech {
+                Speech::Http => "http",
+                Speech::Resp => "resp",
+            };
+            facts.push((name, value));
+        }
+        let file = self.settings.contracts.file();
+        let from = file.map_or_else(|| "nowhere".to_owned(), |file| file.display().to_string());
+        facts.push(("contracts", format!("{} from {from}", self.contracts)));
+        let data = self.settings.data_dir.as_ref();
+        let data = data.map_or_else(
+            || "nothing is durable".to_owned(),
+            |folder| folder.display().to_string(),
+        );
+        facts.push(("data", data));
+        if let Some(open) = self.first(Speech::Http) {
+            facts.push(("console", format!("will be at {}/", web(open))));
+        }
+        facts
+    }
+
+    /// Commands that work against this server.
+    fn tries(&self) -> Vec<String> {
+        let secret = if self.settings.tokens.is_empty() {
+            ""
+        } else {
+            " -H \"Authorization: Bearer $TOKEN\""
         };
-        lines.push(format!("{name}  {}", open.at));
+        let curl = self.first(Speech::Http).map(|open| {
+            let (at, url) = match &open.at {
+                Address::Tcp(_) => (String::new(), web(open)),
+                Address::Unix { path, .. } => {
+                    (format!(" --unix-socket {}", path.display()), "http://localhost".to_owned())
+                }
+            };
+            format!("curl{at}{secret} {url}/v1/check -d '{{\"key\": {{\"user\": \"42\", \"plan\": \"free\"}}, \"cost\": 1}}'")
+        });
+        let redis = self.first(Speech::Resp).map(|open| {
+            let at = match &open.at {
+                Address::Tcp(address) => format!("-h {} -p {}", address.ip(), address.port()),
+                Address::Unix { path, .. } => format!("-s {}", path.display()),
+            };
+            let tls = if open.tls { " --tls" } else { "" };
+            format!("redis-cli {at}{tls} CL.THROTTLE user:1 15 30 60 1")
+        });
+        curl.into_iter().chain(redis).collect()
     }
-    lines.join("\n") + "\n"
+
+    fn first(&self, speech: Speech) -> Option<&Open> {
+        self.listeners.iter().find(|open| open.speech == speech)
+    }
+
+    fn json(&self) -> String {
+        let of = |speech: Speech| -> Vec<String> {
+            let spoken = |open: &&Open| open.speech == speech;
+            let listeners = self.listeners.iter().filter(spoken);
+            listeners.map(|open| open.at.to_string()).collect()
+        };
+        let path = |path: Option<&std::path::Path>| path.map(|path| path.display().to_string());
+        let line = json!({
+            "http": of(Speech::Http),
+            "resp": of(Speech::Resp),
+            "contracts": path(self.settings.contracts.file()),
+            "data_dir": path(self.settings.data_dir.as_deref()),
+            "pid": std::process::id(),
+        });
+        format!("{line}\n")
+    }
 }
 
-fn json_line(running: &Running) -> String {
-    let of = |speech: Speech| -> Vec<String> {
-        let spoken = |open: &&Open| open.speech == speech;
-        let listeners = running.listeners().iter().filter(spoken);
-        listeners.map(|open| open.at.to_string()).collect()
-    };
-    let line = json!({
-        "http": of(Speech::Http),
-        "resp": of(Speech::Resp),
-        "pid": std::process::id(),
-    });
-    format!("{line}\n")
+/// A listener as browsers and `curl` are given it.
+fn web(open: &Open) -> String {
+    match &open.at {
+        Address::Tcp(address) => format!("{}://{address}", if open.tls { "https" } else { "http" }),
+        Address::Unix { .. } => address(open),
+    }
+}
+
+fn address(open: &Open) -> String {
+    let tls = if open.tls { "  (TLS)" } else { "" };
+    format!("{}{tls}", open.at)
 }

@@ -1,0 +1,69 @@
+//! The thread that looks after the server: files that change, durable counts, what to tell about them.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::reload::{Loader, Stamp, Watch};
+use crate::durable::{Flusher, StoreError};
+use crate::shared::Shared;
+
+/// The thread, until it is told to end.
+pub(super) struct Keeper {
+    /// Nothing is ever sent; the thread ends when this is gone.
+    end: Sender<()>,
+    thread: JoinHandle<Result<(), StoreError>>,
+}
+
+impl Keeper {
+    /// Starts the thread. `stamp` is that of the contract file before it was read.
+    pub(super) fn start(
+        shared: Arc<Shared>,
+        loader: Arc<Loader>,
+        flusher: Option<Flusher>,
+        stamp: Option<Stamp>,
+    ) -> io::Result<Self> {
+        let (end, ended) = channel();
+        let keep = move || {
+            look_after(
+                &shared,
+                &loader,
+                flusher.as_ref(),
+                (Watch::new(stamp), &ended),
+            );
+            flusher.map_or(Ok(()), Flusher::stop)
+        };
+        let thread = thread::Builder::new().name("keeper".into()).spawn(keep)?;
+        Ok(Self { end, thread })
+    }
+
+    /// Ends the thread, which writes what is durable first.
+    pub(super) fn stop(self) -> Result<(), StoreError> {
+        drop(self.end);
+        // What panicked has been told by the panic.
+        self.thread.join().unwrap_or(Ok(()))
+    }
+}
+
+fn look_after(
+    shared: &Shared,
+    loader: &Loader,
+    flusher: Option<&Flusher>,
+    (mut watch, ended): (Watch, &Receiver<()>),
+) {
+    while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK_EVERY) {
+        shared
+            .state
+            .set_store_error(flusher.and_then(Flusher::trouble));
+        let file = shared.settings.contracts.file();
+        if file.is_some_and(|file| watch.is_due(Stamp::of(file))) {
+            // The outcome is logged, counted and remembered.
+            let _ = loader.reload_contracts();
+        }
+    }
+}
+
+/// How often files are looked at. One that changed is read when it looks the same twice.
+const LOOK_EVERY: Duration = Duration::from_millis(250);

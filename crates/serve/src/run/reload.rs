@@ -1,0 +1,194 @@
+//! Reading contracts and certificates again while the server runs.
+//!
+//! What cannot be used changes nothing, and is remembered until something can be used.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+
+use crate::listen::Certificates;
+use crate::meter::Event;
+use crate::settings::Settings;
+use crate::shared::Shared;
+
+/// Reads again what may change.
+pub(super) struct Loader {
+    shared: Arc<Shared>,
+    certificates: Vec<Arc<Certificates>>,
+    /// The server's file as it was at the start; only contracts in it may change.
+    as_started: Option<Settings>,
+    /// Held while something is read, so that what was read last is what stays.
+    turn: Mutex<()>,
+}
+
+impl Loader {
+    pub(super) fn new(shared: &Arc<Shared>, certificates: Vec<Arc<Certificates>>) -> Self {
+        let file = shared.settings.file.as_deref();
+        Self {
+            as_started: file.and_then(|path| Settings::read(path).ok()),
+            shared: Arc::clone(shared),
+            certificates,
+            turn: Mutex::new(()),
+        }
+    }
+
+    /// Reads everything again.
+    pub(super) fn reload(&self) -> Result<(), String> {
+        let _turn = self.turn.lock();
+        let outcomes = [self.contracts(), self.certificates()];
+        self.tell_what_needs_a_restart();
+        self.remember(outcomes.into_iter().filter_map(Result::err).collect())
+    }
+
+    /// Reads contracts again.
+    pub(super) fn reload_contracts(&self) -> Result<(), String> {
+        let _turn = self.turn.lock();
+        let outcome = self.contracts();
+        self.tell_what_needs_a_restart();
+        self.remember(outcome.err().into_iter().collect())
+    }
+
+    fn contracts(&self) -> Result<(), String> {
+        let source = &self.shared.settings.contracts;
+        let contracts = source.read().map_err(|error| error.to_string())?;
+        self.shared.engine.load(contracts);
+        Ok(())
+    }
+
+    fn certificates(&self) -> Result<(), String> {
+        let reload = |certificates: &Arc<Certificates>| certificates.reload();
+        self.certificates
+            .iter()
+            .try_for_each(reload)
+            .map_err(|error| error.to_string())
+    }
+
+    fn remember(&self, errors: Vec<String>) -> Result<(), String> {
+        let outcome = match errors.as_slice() {
+            [] => Ok(()),
+            errors => Err(errors.join("\n")),
+        };
+        let event = match &outcome {
+            Ok(()) => Event::Reloaded,
+            Err(_) => Event::ReloadFailed,
+        };
+        self.shared.engine.meter().count(event);
+        self.shared.state.reloaded(outcome.clone());
+        match &outcome {
+            Ok(()) => tracing::info!("contracts were read again and are in force"),
+            Err(error) => {
+                tracing::error!(%error, "what was read cannot be used; the old stays in force")
+            }
+        }
+        outcome
+    }
+
+    fn tell_what_needs_a_restart(&self) {
+        let Some(started) = &self.as_started else {
+            return;
+        };
+        let Some(Ok(now)) = started.file.as_deref().map(Settings::read) else {
+            return;
+        };
+        let changed = started.differences(&now);
+        if !changed.is_empty() {
+            let fields = changed.join(", ");
+            tracing::warn!(
+                fields,
+                "changed in the file, but only a restart applies them"
+            );
+        }
+    }
+}
+
+/// What tells that a file is another than before: editors replace files, deployments turn links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    modified: SystemTime,
+    bytes: u64,
+    inode: u64,
+    device: u64,
+}
+
+impl Stamp {
+    /// The stamp of a file; `None` where it cannot be seen.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = std::fs::metadata(path).ok()?;
+        Some(Self {
+            modified: metadata.modified().ok()?,
+            bytes: metadata.len(),
+            inode: metadata.ino(),
+            device: metadata.dev(),
+        })
+    }
+}
+
+/// Notices that a file changed, once it has stopped to.
+pub(super) struct Watch {
+    /// What was read.
+    read: Option<Stamp>,
+    /// What was seen last.
+    seen: Option<Stamp>,
+}
+
+impl Watch {
+    /// Takes the file as it is for what was read.
+    pub(super) const fn new(stamp: Option<Stamp>) -> Self {
+        Self {
+            read: stamp,
+            seen: stamp,
+        }
+    }
+
+    /// Whether the file should be read again: it is another than was read, and the same as the last time it was looked at.
+    pub(super) fn is_due(&mut self, stamp: Option<Stamp>) -> bool {
+        let is_settled = stamp == self.seen;
+        self.seen = stamp;
+        let is_due = is_settled && stamp != self.read;
+        if is_due {
+            self.read = stamp;
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(bytes: u64) -> Option<Stamp> {
+        Some(Stamp {
+            modified: SystemTime::UNIX_EPOCH,
+            bytes,
+            inode: 1,
+            device: 1,
+        })
+    }
+
+    #[test]
+    fn a_file_is_read_again_once_it_has_settled() {
+        let mut watch = Watch::new(stamp(1));
+        let looks = [
+            stamp(1),
+            stamp(2),
+            stamp(3),
+            stamp(3),
+            stamp(3),
+            None,
+            stamp(4),
+            stamp(4),
+        ];
+        let due: Vec<bool> = looks.into_iter().map(|look| watch.is_due(look)).collect();
+        assert_eq!(due, [false, false, false, true, false, false, false, true]);
+    }
+
+    #[test]
+    fn a_file_that_stays_away_is_noticed_once() {
+        let mut watch = Watch::new(stamp(1));
+        let due: Vec<bool> = (0..4).map(|_| watch.is_due(None)).collect();
+        assert_eq!(due, [false, true, false, false]);
+    }
+}
