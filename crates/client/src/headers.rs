@@ -230,4 +230,6 @@ const KONG: [(u64, &str, &str); 6] = [
 ];
 
 #[cfg(test)]
+mod laws;
+#[cfg(test)]
 mod tests;

@@ -30,11 +30,11 @@ impl<'a> Entries<'a> {
             .collect();
         match &options.picked {
             None => {
-                for name in OWN {
-                    list.extend(reader.own(name)?.map(|value| (name, value)));
-                }
                 for (name, source) in &settings.auth.entries {
                     list.extend(reader.configured(source).map(|value| (&**name, value)));
+                }
+                for name in OWN {
+                    list.extend(reader.own(name)?.map(|value| (name, value)));
                 }
             }
             Some(picked) => {
@@ -115,12 +115,10 @@ impl<'a, F: Fields + ?Sized> Reader<'a, F> {
 
     /// An entry that was asked for by name.
     fn named(&self, name: &str, settings: &Settings) -> Result<Option<Cow<'a, str>>, Malformed> {
-        if OWN.contains(&name) {
-            return self.own(name);
-        }
         let mut sources = settings.auth.entries.iter();
         match sources.find(|(known, _)| known == name) {
             Some((_, source)) => Ok(self.configured(source)),
+            None if OWN.contains(&name) => self.own(name),
             None => Err(Malformed(format!("there is no entry `{name}`"))),
         }
     }

@@ -1,8 +1,8 @@
 //! Forward authorization: a proxy asks whether a request of its client may pass.
 //!
-//! What the proxy tells becomes a key: entries that whoever set it up gave, then `address`, `method`, `host`, `path`, then
-//! those of the settings. The first of a name counts, so that no client can say what the proxy's owner has said. Not
-//! here: how the question came (`http::auth`, `grpc`).
+//! What the proxy tells becomes a key: entries that whoever set it up gave, then those of the settings, then `address`,
+//! `method`, `host` and `path`. The first of a name counts, so that no client can say what the proxy's owner has said.
+//! Not here: how the question came (`http::auth`, `grpc`).
 
 mod entries;
 mod options;

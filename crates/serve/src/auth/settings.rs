@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Every request has the entries `address`, `method`, `host` and `path`, as far as the proxy tells them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthSettings {
-    /// Entries beyond those, by name, in this order.
+    /// Entries beyond those, by name, in this order; one with such a name takes its place.
     pub entries: Vec<(String, EntrySource)>,
     /// The longest an answer is held back for a proxy that asks with `delay=hold`; a request that would wait longer is
     /// refused.
