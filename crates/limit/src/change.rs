@@ -14,6 +14,9 @@ use crate::weighted::{Counts, Weighted};
 impl Policy {
     /// The state this policy starts with, from the state an older version of it left at `now`.
     pub(crate) fn inherit(&self, old: &Self, state: &State, now: Instant) -> State {
+        if self == old {
+            return state.clone();
+        }
         if self.config().inherit == Inherit::Reset
             || self.config().algorithm != old.config().algorithm
         {

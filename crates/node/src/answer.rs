@@ -61,7 +61,11 @@ impl Answer {
         if !plain.admits(taken) {
             return Self::of(place, &plain.outcome(taken));
         }
-        let Place { contract, print } = place;
+        let Place {
+            contract,
+            cells,
+            print,
+        } = place;
         Self {
             verdict: Verdict::Allow,
             refused_by: None,
@@ -73,6 +77,7 @@ impl Answer {
             shadowed: false,
             receipt: Receipt::One(Booking {
                 contract,
+                cells,
                 print,
                 receipt: plain.receipt(taken),
             }),
@@ -81,7 +86,12 @@ impl Answer {
 
     /// The answer of the one contract that binds a request.
     #[inline(never)]
-    pub(crate) fn of(Place { contract, print }: Place, outcome: &Outcome) -> Self {
+    pub(crate) fn of(place: Place, outcome: &Outcome) -> Self {
+        let Place {
+            contract,
+            cells,
+            print,
+        } = place;
         let decision = &outcome.decision;
         Self {
             verdict: decision.verdict,
@@ -96,9 +106,20 @@ impl Answer {
             shadowed: outcome.shadowed != 0,
             receipt: Receipt::One(Booking {
                 contract,
+                cells,
                 print,
                 receipt: outcome.receipt,
             }),
+        }
+    }
+
+    /// Names policies by what `place` makes of their places.
+    pub(crate) fn rename(&mut self, place: impl Fn(usize, usize) -> Option<usize>) {
+        if let (Some(contract), Some(policy)) = (self.contract, self.policy) {
+            self.policy = place(contract, policy);
+        }
+        if let Some(RefusedBy::Policy { contract, policy }) = &mut self.refused_by {
+            *policy = place(*contract, *policy).unwrap_or(usize::MAX);
         }
     }
 
@@ -112,6 +133,7 @@ impl Answer {
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) contract: usize,
+    pub(crate) cells: u64,
     pub(crate) print: Print,
 }
 
@@ -122,7 +144,8 @@ pub enum RefusedBy {
     Policy {
         /// Place of the contract.
         contract: usize,
-        /// Place of the policy in the contract.
+        /// Place of the policy in the contract; beyond the last where it came with contracts that were loaded while the
+        /// request was decided.
         policy: usize,
     },
     /// No policy: the table is full and told to refuse keys it does not know.
@@ -155,8 +178,10 @@ impl Receipt {
 /// What was charged to one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Booking {
-    /// Place of the contract.
+    /// Place of the contract, when it was charged.
     pub contract: usize,
+    /// Number of the contract's cells. It stays the same while contracts come and go, until the process ends.
+    pub cells: u64,
     /// The print of the key in it.
     pub print: Print,
     /// What its policies took.

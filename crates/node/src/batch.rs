@@ -17,14 +17,20 @@ pub(crate) struct Printed {
     pub(crate) cost: Cost,
 }
 
-/// Decides up to [`CHUNK`] requests in order and hands over the answers. `bound` is the contract; its print is not used.
+/// Decides up to [`CHUNK`] requests in order and hands over the answers; returns how many. `bound` is the contract; its
+/// print is not used.
+///
+/// Fewer than there are were decided where an heir came to have the cells meanwhile.
 pub(crate) fn check_chunk(
     bound: Bound<'_>,
     requests: &[Printed],
     now: Instant,
     answer: impl FnMut(Answer),
-) {
-    on_table!(bound.cells, table => check_table(table, bound, requests, now, answer));
+) -> usize {
+    for request in requests {
+        bound.cells.adopt(request.print, now);
+    }
+    on_table!(bound.cells, table => check_table(table, bound, requests, now, answer))
 }
 
 fn check_table<const N: usize>(
@@ -33,20 +39,26 @@ fn check_table<const N: usize>(
     requests: &[Printed],
     now: Instant,
     mut answer: impl FnMut(Answer),
-) {
+) -> usize {
     let mut prints = [Print(0); CHUNK];
     for (print, request) in prints.iter_mut().zip(requests) {
         *print = request.print;
     }
     let prints = prints.get(..requests.len()).unwrap_or(&prints);
     let (set, plain) = (&*bound.cells.set, bound.cells.plain());
+    let mut decided = 0;
     table.update_many(prints, now.as_nanos(), |index, cell| {
+        if decided != index || bound.cells.is_left() {
+            return None;
+        }
+        decided += 1;
         let (Ok(cell), Some(request)) = (cell, requests.get(index)) else {
             answer(Answer::full());
             return None;
         };
         let place = Place {
             contract: bound.contract,
+            cells: bound.cells.id,
             print: request.print,
         };
         let mut cell = cell;
@@ -63,4 +75,5 @@ fn check_table<const N: usize>(
         answer(Answer::of(place, &outcome));
         made
     });
+    decided
 }

@@ -2,7 +2,7 @@
 //!
 //! Not here: which contract a request is for.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tollgate_contract::Contract;
 use tollgate_limit::{
@@ -12,6 +12,7 @@ use tollgate_table::{Budget, Counters, Full, Print, Rules, Table, TableConfig};
 
 use crate::dirty::Dirty;
 use crate::durable::{RestoreError, WrittenBy};
+use crate::heirs::{Heir, Origin};
 
 /// Tells the table what a cell of these policies is worth.
 #[derive(Debug)]
@@ -31,12 +32,36 @@ impl<const N: usize> Rules<Cell<N>> for Worth {
 /// The cells of one contract.
 #[derive(Debug)]
 pub(crate) struct Cells {
+    /// A number that no other cells of this node have, nor of nodes before and after it.
+    pub(crate) id: u64,
+    /// Cells of several contracts are locked in this order.
+    pub(crate) order: u64,
+    /// Who has the cells next, where the contract changed.
+    pub(crate) heir: OnceLock<Heir>,
+    /// Who had them before.
+    pub(crate) origin: Option<Origin>,
     pub(crate) set: Arc<PolicySet>,
     pub(crate) width: Width,
     /// Bit `i` is set where policy `i` is durable.
     pub(crate) durable: u64,
     /// Keys that changed, where a policy is durable.
     pub(crate) dirty: Option<Dirty>,
+}
+
+/// Where cells come from.
+pub(crate) struct Lineage {
+    pub(crate) id: u64,
+    pub(crate) order: u64,
+    pub(crate) origin: Option<Origin>,
+}
+
+/// Why cells have no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Miss {
+    /// An heir has them.
+    Left,
+    /// The table is full, and told to refuse keys it does not know.
+    Full,
 }
 
 /// A table by the number of policies its cells hold without a box.
@@ -66,7 +91,13 @@ macro_rules! on_table {
 pub(crate) use on_table;
 
 impl Cells {
-    pub(crate) fn new(contract: &Contract, config: TableConfig, budget: Arc<Budget>) -> Self {
+    pub(crate) fn new(
+        contract: &Contract,
+        config: TableConfig,
+        budget: Arc<Budget>,
+        lineage: Lineage,
+    ) -> Self {
+        let Lineage { id, order, origin } = lineage;
         let set = Arc::new(contract.policy_set().clone());
         let durable = durable(contract);
         let worth = Worth(Arc::clone(&set));
@@ -82,6 +113,10 @@ impl Cells {
             _ => Width::Any(Table::new(worth, config, budget)),
         };
         Self {
+            id,
+            order,
+            heir: OnceLock::new(),
+            origin,
             set,
             width,
             durable,
@@ -96,14 +131,31 @@ impl Cells {
         cost: Cost,
         now: Instant,
         lot: Lot,
-    ) -> Result<Outcome, Full> {
-        let outcome = on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
-            check_cell(&self.set, cell, cost, now, lot)
-        }))?;
+    ) -> Result<Outcome, Miss> {
+        self.adopt(print, now);
+        let done = on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
+            if self.is_left() {
+                return (None, None);
+            }
+            let (outcome, made) = check_cell(&self.set, cell, cost, now, lot);
+            (Some(outcome), made)
+        }));
+        let Ok(Some(outcome)) = done else {
+            return Err(self.miss());
+        };
         if outcome.receipt.charged != 0 {
             self.changed(print);
         }
         Ok(outcome)
+    }
+
+    /// Why there is no answer.
+    pub(crate) fn miss(&self) -> Miss {
+        if self.is_left() {
+            Miss::Left
+        } else {
+            Miss::Full
+        }
     }
 
     /// Notes that a key changed, where somebody wants to know.
@@ -112,6 +164,17 @@ impl Cells {
         if let Some(dirty) = &self.dirty {
             dirty.mark(print);
         }
+    }
+
+    /// Notes that keys changed that were noted in other cells.
+    pub(crate) fn changed_too(&self, old: &Self) {
+        let mut prints = Vec::new();
+        // Where some were not kept in mind, they are noted as they are taken over.
+        let _ = old
+            .dirty
+            .as_ref()
+            .is_some_and(|dirty| dirty.take(&mut prints));
+        prints.into_iter().for_each(|print| self.changed(print));
     }
 
     /// The short way, where there is one.
@@ -134,21 +197,30 @@ impl Cells {
         let Width::Plain(table, plain) = &self.width else {
             return None;
         };
-        let taken = table.in_place(print, |cell| plain.take(cell, cost, now()))?;
+        let taken = table.in_place(print, |cell| {
+            if self.is_left() {
+                return None;
+            }
+            plain.take(cell, cost, now())
+        })?;
         Some((plain, taken?))
     }
 
     /// Charges without asking; a cell is made where there is none.
     pub(crate) fn charge(&self, print: Print, cost: Cost, now: Instant) -> Result<(), Full> {
-        on_table!(self, table => edit(&self.set, table, print, now, |cell| self.set.charge(cell, cost, now)))?;
-        self.changed(print);
-        Ok(())
+        let done = self.edit(print, now, Absent::Make, Edit::Charge(cost));
+        match (done, self.heir()) {
+            (Err(Miss::Left), Some(heir)) => heir.charge(print, cost, now),
+            (done, _) => done.map_err(|_| Full),
+        }
     }
 
     /// Gives tokens back; a key never seen has none to get.
     pub(crate) fn refund(&self, print: Print, cost: Cost, now: Instant) {
-        on_table!(self, table => touch(table, print, now, |cell| self.set.refund(cell, cost, now)));
-        self.changed(print);
+        let done = self.edit(print, now, Absent::Leave, Edit::Refund(cost));
+        if let (Err(Miss::Left), Some(heir)) = (done, self.heir()) {
+            heir.refund(print, cost, now);
+        }
     }
 
     /// Settles a receipt; a surcharge makes a cell where there is none.
@@ -161,27 +233,34 @@ impl Cells {
     ) -> Result<(), Full> {
         // Only what was charged is settled, and giving back needs no cell.
         let less = receipt.charged == 0 || actual.tokens() <= receipt.cost;
-        on_table!(self, table => if less {
-            touch(table, print, now, |cell| self.set.settle(cell, receipt, actual, now));
-            Ok(())
-        } else {
-            edit(&self.set, table, print, now, |cell| self.set.settle(cell, receipt, actual, now))
-        })?;
-        self.changed(print);
-        Ok(())
+        let absent = if less { Absent::Leave } else { Absent::Make };
+        let done = self.edit(print, now, absent, Edit::Settle(receipt, actual));
+        match (done, self.heir()) {
+            (Err(Miss::Left), Some(heir)) => {
+                heir.settle(print, &heir.translate(receipt), actual, now)
+            }
+            (done, _) => done.map_err(|_| Full),
+        }
     }
 
     /// Forgets a key.
     pub(crate) fn reset(&self, print: Print) {
+        self.disown(print);
         on_table!(self, table => drop(table.remove(print)));
         self.changed(print);
+        // Looked at afterwards: if the key had been taken over before, so had everything.
+        if let Some(heir) = self.heir() {
+            heir.reset(print);
+        }
     }
 
     /// How each policy stands for a key.
     pub(crate) fn status(&self, print: Print, now: Instant) -> Vec<Status> {
-        on_table!(self, table => table
+        self.adopt(print, now);
+        let status = on_table!(self, table => table
             .get(print, |cell| self.set.status(cell, now))
-            .unwrap_or_else(|| self.set.status(&fresh(table, &self.set), now)))
+            .unwrap_or_else(|| self.set.status(&fresh(table, &self.set), now)));
+        self.heir().map_or(status, |heir| heir.status(print, now))
     }
 
     /// What the durable policies remember of a key.
@@ -197,14 +276,35 @@ impl Cells {
         written_by: Option<WrittenBy<'_>>,
         now: Instant,
     ) -> Result<(), RestoreError> {
+        self.adopt(print, now);
         on_table!(self, table => {
             let cell = restored(&self.set, bytes, written_by, now).map_err(RestoreError::Cell)?;
             table
                 .update(print, now.as_nanos(), |present| {
-                    ((), present.is_none().then_some(cell))
+                    ((), (present.is_none() && !self.is_left()).then_some(cell))
                 })
                 .map_err(|Full| RestoreError::Full)
         })
+    }
+
+    /// Changes the cell of a key.
+    fn edit(&self, print: Print, now: Instant, absent: Absent, edit: Edit<'_>) -> Result<(), Miss> {
+        self.adopt(print, now);
+        let done = on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
+            if self.is_left() {
+                return (Err(Miss::Left), None);
+            }
+            (Ok(()), edit_cell(&self.set, cell, absent, |cell| edit.apply(&self.set, cell, now)))
+        }));
+        match done {
+            Ok(Ok(())) => {
+                self.changed(print);
+                Ok(())
+            }
+            // A key that is not there needs no room, so a full table has nothing to refuse.
+            Err(Full) if absent == Absent::Leave && !self.is_left() => Ok(()),
+            Ok(Err(_)) | Err(Full) => Err(self.miss()),
+        }
     }
 
     pub(crate) fn shards_count(&self) -> usize {
@@ -269,34 +369,48 @@ fn durable(contract: &Contract) -> u64 {
     durable.fold(0, |bits, (place, _)| bits | 1 << place)
 }
 
-/// Changes the cell of a key, making one where there is none.
-fn edit<const N: usize>(
-    set: &PolicySet,
-    table: &Table<Cell<N>, Worth>,
-    print: Print,
-    now: Instant,
-    change: impl Fn(&mut Cell<N>),
-) -> Result<(), Full> {
-    table.update(print, now.as_nanos(), |cell| {
-        if let Some(cell) = cell {
-            return (change(cell), None);
-        }
-        let mut cell = Cell::fresh(set);
-        change(&mut cell);
-        ((), Some(cell))
-    })
+/// What becomes of a key without a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Absent {
+    Make,
+    Leave,
 }
 
-/// Changes the cell of a key where there is one.
-fn touch<const N: usize>(
-    table: &Table<Cell<N>, Worth>,
-    print: Print,
-    now: Instant,
+/// A change that is not asked for.
+#[derive(Clone, Copy)]
+enum Edit<'a> {
+    Charge(Cost),
+    Refund(Cost),
+    Settle(&'a Receipt, Cost),
+}
+
+impl Edit<'_> {
+    fn apply<const N: usize>(&self, set: &PolicySet, cell: &mut Cell<N>, now: Instant) {
+        match self {
+            Self::Charge(cost) => set.charge(cell, *cost, now),
+            Self::Refund(cost) => set.refund(cell, *cost, now),
+            Self::Settle(receipt, actual) => set.settle(cell, receipt, *actual, now),
+        }
+    }
+}
+
+/// Changes a cell that may not be there; returns the cell to write where it was not.
+fn edit_cell<const N: usize>(
+    set: &PolicySet,
+    cell: Option<&mut Cell<N>>,
+    absent: Absent,
     change: impl Fn(&mut Cell<N>),
-) {
-    let change = |cell: Option<&mut Cell<N>>| (cell.map_or((), change), None);
-    // A key that is not there needs no room, so a full table has nothing to refuse.
-    let _ = table.update(print, now.as_nanos(), change);
+) -> Option<Cell<N>> {
+    if let Some(cell) = cell {
+        change(cell);
+        return None;
+    }
+    if absent == Absent::Leave {
+        return None;
+    }
+    let mut cell = Cell::fresh(set);
+    change(&mut cell);
+    Some(cell)
 }
 
 /// A fresh cell of the table's width.

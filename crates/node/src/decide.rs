@@ -1,15 +1,16 @@
 //! One request against every contract that binds it, all or nothing.
 //!
-//! The cells are entered one inside the other, in the order of the contracts, and charged on the way out: nobody
-//! sees a request that is half charged, and since every request enters in the same order no two wait for each other.
+//! The cells are entered one inside the other, in an order that all nodes with the same cells share, and charged on the way
+//! out: nobody sees a request that is half charged, and since every request enters in the same order no two wait for
+//! each other.
 
 use tollgate_limit::{
     Cell, Cost, Decision, Instant, Lot, Outcome, PolicySet, Receipt as Charge, Span, Verdict,
 };
-use tollgate_table::{Full, Print, Table};
+use tollgate_table::{Print, Table};
 
 use crate::answer::{Answer, Booking, Place, Receipt, RefusedBy};
-use crate::cells::{Cells, Worth, on_table};
+use crate::cells::{Cells, Miss, Worth, on_table};
 
 /// One contract that binds a request, and the key's print in it.
 #[derive(Clone, Copy)]
@@ -20,6 +21,16 @@ pub(crate) struct Bound<'a> {
     pub(crate) lot: Lot,
 }
 
+impl Bound<'_> {
+    const fn place(&self) -> Place {
+        Place {
+            contract: self.contract,
+            cells: self.cells.id,
+            print: self.print,
+        }
+    }
+}
+
 /// What is asked of every contract.
 #[derive(Clone, Copy)]
 pub(crate) struct Ask {
@@ -27,57 +38,49 @@ pub(crate) struct Ask {
     pub(crate) now: Instant,
 }
 
-/// Decides one request and charges it.
-pub(crate) fn decide(bound: &[Bound<'_>], ask: Ask) -> Answer {
+/// Decides one request and charges it; `None` where cells were left meanwhile, and nothing was charged.
+pub(crate) fn decide(bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
     match bound {
-        [] => Answer::unbound(),
+        [] => Some(Answer::unbound()),
         [bound] => decide_one(*bound, ask),
         several => decide_several(several, ask),
     }
 }
 
 /// One contract and one key, the short way where there is one.
-fn decide_one(bound: Bound<'_>, ask: Ask) -> Answer {
-    let Bound {
-        contract,
-        cells,
-        print,
-        ..
-    } = bound;
+fn decide_one(bound: Bound<'_>, ask: Ask) -> Option<Answer> {
+    let Bound { cells, print, .. } = bound;
     if let Some((plain, taken)) = cells.take(print, ask.cost, || ask.now) {
-        return Answer::taken(Place { contract, print }, plain, taken);
+        return Some(Answer::taken(bound.place(), plain, taken));
     }
-    match bound.cells.check(bound.print, ask.cost, ask.now, bound.lot) {
-        Ok(outcome) => answer_one(&bound, &outcome),
-        Err(Full) => Answer::full(),
+    match cells.check(print, ask.cost, ask.now, bound.lot) {
+        Ok(outcome) => Some(Answer::of(bound.place(), &outcome)),
+        Err(Miss::Full) => Some(Answer::full()),
+        Err(Miss::Left) => None,
     }
 }
 
-/// The answer of one contract.
-pub(crate) fn answer_one(bound: &Bound<'_>, outcome: &Outcome) -> Answer {
-    let Bound {
-        contract, print, ..
-    } = *bound;
-    Answer::of(Place { contract, print }, outcome)
-}
-
-fn decide_several(bound: &[Bound<'_>], ask: Ask) -> Answer {
+fn decide_several(bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
+    bound.sort_unstable_by_key(|bound| bound.cells.order);
+    for bound in &*bound {
+        bound.cells.adopt(bound.print, ask.now);
+    }
     let mut tally = Tally::new(bound.len());
     match enter(bound, ask, &mut tally) {
         Ok(()) => {}
-        Err(Full) => return Answer::full(),
+        Err(Miss::Full) => return Some(Answer::full()),
+        Err(Miss::Left) => return None,
     }
-    let answer = tally.answer();
-    for (bound, booking) in bound.iter().zip(answer.receipt.bookings()) {
+    for (bound, booking) in bound.iter().rev().zip(&tally.bookings) {
         if booking.receipt.charged != 0 {
             bound.cells.changed(bound.print);
         }
     }
-    answer
+    Some(tally.answer())
 }
 
 /// Enters the first cell, asks the rest, and charges the first by what all of them said.
-fn enter(bound: &[Bound<'_>], ask: Ask, tally: &mut Tally) -> Result<(), Full> {
+fn enter(bound: &[Bound<'_>], ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
     let Some((first, rest)) = bound.split_first() else {
         return Ok(());
     };
@@ -90,22 +93,28 @@ fn enter_table<const N: usize>(
     rest: &[Bound<'_>],
     ask: Ask,
     tally: &mut Tally,
-) -> Result<(), Full> {
+) -> Result<(), Miss> {
     let set = &*first.cells.set;
-    table.update(first.print, ask.now.as_nanos(), |cell| {
+    let entered = table.update(first.print, ask.now.as_nanos(), |cell| {
+        if first.cells.is_left() {
+            return (Err(Miss::Left), None);
+        }
         let mut made = None;
         let cell = cell.unwrap_or_else(|| made.insert(Cell::fresh(set)));
         let outcome = set.probe(cell, ask.cost, ask.now, first.lot);
         tally.add(first.contract, &outcome);
-        if let Err(full) = enter(rest, ask, tally) {
-            return (Err(full), None);
+        if let Err(miss) = enter(rest, ask, tally) {
+            return (Err(miss), None);
         }
         let receipt = charge(set, cell, &outcome, ask, tally.verdict);
-        let Bound {
-            contract, print, ..
-        } = *first;
+        let Place {
+            contract,
+            cells,
+            print,
+        } = first.place();
         tally.bookings.push(Booking {
             contract,
+            cells,
             print,
             receipt,
         });
@@ -118,7 +127,8 @@ fn enter_table<const N: usize>(
         tally.reset_after = tally.reset_after.max(set.reset_after(cell, receipt.at));
         let wrote = receipt.charged != 0;
         (Ok(()), made.filter(|_| wrote))
-    })?
+    });
+    entered.unwrap_or_else(|_| Err(first.cells.miss()))
 }
 
 /// Charges one cell by what all contracts together said.
@@ -142,6 +152,8 @@ fn charge<const N: usize>(
 struct Tally {
     verdict: Verdict,
     refused_by: Option<RefusedBy>,
+    /// The first contract that refused, in the order of the contracts.
+    refused_at: Option<usize>,
     /// The least left if the request is charged, and if it is not.
     charged: Option<Least>,
     uncharged: Option<Least>,
@@ -165,6 +177,7 @@ impl Tally {
         Self {
             verdict: Verdict::Allow,
             refused_by: None,
+            refused_at: None,
             charged: None,
             uncharged: None,
             shadowed: false,
@@ -191,7 +204,10 @@ impl Tally {
             },
         );
         self.shadowed |= outcome.shadowed != 0;
-        if let (None, Some(policy)) = (self.refused_by, decision.refused_by) {
+        if let Some(policy) = decision.refused_by
+            && self.refused_at.is_none_or(|before| contract < before)
+        {
+            self.refused_at = Some(contract);
             self.refused_by = Some(RefusedBy::Policy { contract, policy });
         }
         self.verdict = graver(self.verdict, decision.verdict);
@@ -217,7 +233,8 @@ impl Tally {
         } else {
             self.uncharged
         };
-        self.bookings.reverse();
+        self.bookings
+            .sort_unstable_by_key(|booking| booking.contract);
         Answer {
             verdict: self.verdict,
             refused_by: self.refused_by,
@@ -233,7 +250,8 @@ impl Tally {
 }
 
 fn lower(place: &mut Option<Least>, least: Least) {
-    if place.is_none_or(|present| least.remaining < present.remaining) {
+    let rank = |least: &Least| (least.remaining, least.contract);
+    if place.is_none_or(|present| rank(&least) < rank(&present)) {
         *place = Some(least);
     }
 }

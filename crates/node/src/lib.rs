@@ -11,10 +11,12 @@ mod decide;
 mod dirty;
 mod durable;
 mod gubernator;
+mod heirs;
 mod ids;
 mod key;
 mod node;
 mod scope;
+mod succession;
 
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, Receipt, RefusedBy};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant, Lot, Status};
-use tollgate_table::{Budget, Counters, Print, Seed, Sweep, TableConfig, WhenFull};
+use tollgate_table::{Budget, Counters, Print, Seed, Sweep, WhenFull};
 
 use crate::answer::{Answer, Booking, Place, Receipt};
 use crate::batch::{self, Printed};
@@ -15,6 +15,7 @@ use crate::cells::Cells;
 use crate::decide::{Ask, Bound};
 use crate::ids::Ids;
 use crate::key::Key;
+use crate::succession::Lasting;
 
 /// How much a node may hold, and what it does when that is not enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,68 +46,72 @@ impl Default for NodeConfig {
 #[derive(Debug)]
 pub struct Node {
     contracts: Contracts,
-    cells: Box<[Cells]>,
+    cells: Box<[Arc<Cells>]>,
     /// Contracts that a bare key binds: their place, and whether they count by it.
     bare: Box<[(usize, bool)]>,
     /// The contract that every bare key binds and no other does, where keys need no lot.
-    lone: Option<usize>,
+    lone: Option<Lone>,
     seed: Seed,
     /// Gives keys their lots: the same on every node and after every start, so no secret.
     lots: Seed,
     budget: Arc<Budget>,
     /// While the cells take fewer bytes they are taken to be in a cache near the processor.
     cached_bytes: u64,
-    ids: Ids,
+    lasting: Arc<Lasting>,
+}
+
+/// A contract that is all a bare key binds.
+#[derive(Debug)]
+struct Lone {
+    place: usize,
+    cells: Arc<Cells>,
 }
 
 impl Node {
     /// A node that decides by these contracts. The seed must be one that clients cannot guess.
     pub fn new(contracts: Contracts, config: NodeConfig, seed: Seed) -> Self {
-        let budget = Arc::new(Budget::new(config.bytes_max));
-        let shards = shards_each(contracts.len(), config.bytes_max);
-        let cells = contracts.as_slice().iter().map(|contract| {
-            let shards = if contract.key.is_empty() { 1 } else { shards };
-            let NodeConfig {
-                when_full, sweep, ..
-            } = config;
-            let table = TableConfig {
-                shards: Some(shards),
-                when_full,
-                sweep,
-            };
-            Cells::new(contract, table, Arc::clone(&budget))
-        });
-        let cells = cells.collect();
-        let cached_bytes = budget.used().saturating_add(CACHED_BYTES);
-        let bare = contracts
-            .as_slice()
-            .iter()
-            .enumerate()
-            .filter(|(_, contract)| contract.binds_bare_keys());
+        let lasting = Arc::new(Lasting::new(config));
+        let cells = lasting.cells_for(&contracts);
+        Self::of(contracts, cells, (lasting, seed))
+    }
+
+    /// The same node with other contracts and their cells.
+    pub(crate) fn with(&self, contracts: Contracts, cells: Box<[Arc<Cells>]>) -> Self {
+        let lasting = (Arc::clone(&self.lasting), self.seed.clone());
+        Self {
+            cached_bytes: self.cached_bytes,
+            ..Self::of(contracts, cells, lasting)
+        }
+    }
+
+    fn of(
+        contracts: Contracts,
+        cells: Box<[Arc<Cells>]>,
+        (lasting, seed): (Arc<Lasting>, Seed),
+    ) -> Self {
+        let budget = Arc::clone(&lasting.budget);
+        let each = contracts.as_slice().iter().enumerate();
+        let bare = each.filter(|(_, contract)| contract.binds_bare_keys());
         let bare: Box<[_]> = bare
             .map(|(place, contract)| (place, !contract.key.is_empty()))
             .collect();
-        let staged = |place: usize| {
-            contracts
-                .get(place)
-                .is_some_and(|c| c.policy_set().is_staged())
-        };
         let lone = match *bare {
-            [(place, true)] if !staged(place) => Some(place),
+            [(place, true)] => cells.get(place).map(|cells| Lone {
+                place,
+                cells: Arc::clone(cells),
+            }),
             _ => None,
         };
-        let ids = Ids::new(config.ids_max);
-        let lots = Seed::new([0, 0]);
         Self {
             contracts,
-            cells,
             bare,
-            lone,
+            lone: lone.filter(|lone| !lone.cells.set.is_staged()),
             seed,
-            lots,
+            lots: Seed::new([0, 0]),
+            cached_bytes: budget.used().saturating_add(CACHED_BYTES),
             budget,
-            cached_bytes,
-            ids,
+            lasting,
+            cells,
         }
     }
 
@@ -133,14 +138,18 @@ impl Node {
     pub fn check_when(&self, key: Key<'_>, cost: Cost, now: impl Fn() -> Instant) -> Answer {
         let cached = self.budget.used() < self.cached_bytes;
         let early = if cached { now() } else { Instant::default() };
-        if let Some(contract) = self.lone
-            && let Some(cells) = self.cells.get(contract)
+        if let Some(Lone { place, cells }) = &self.lone
             && !matches!(key, Key::Entries(_))
             && let print = bare_print(&self.seed, key)
             && let Some((plain, taken)) =
                 cells.take(print, cost, || if cached { early } else { late(&now) })
         {
-            return Answer::taken(Place { contract, print }, plain, taken);
+            let place = Place {
+                contract: *place,
+                cells: cells.id,
+                print,
+            };
+            return Answer::taken(place, plain, taken);
         }
         let now = if cached { early } else { late(&now) };
         self.whole().check_any(key, Ask { cost, now })
@@ -171,18 +180,27 @@ impl Node {
                 };
             }
             let printed = printed.get(..chunk.len()).unwrap_or(&printed);
-            batch::check_chunk(bound, printed, now, &mut answer);
+            let decided = batch::check_chunk(bound, printed, now, &mut answer);
+            for (key, cost) in chunk.iter().skip(decided) {
+                answer(self.check(*key, *cost, now));
+            }
         }
     }
 
     /// Charges the difference between `actual` and what a receipt says was charged. Valid once per receipt.
     pub fn settle(&self, receipt: &Receipt, actual: Cost, now: Instant) {
         for booking in receipt.bookings() {
-            if let Some(cells) = self.cells.get(booking.contract) {
+            if let Some((cells, charge)) = self.cells_for(booking) {
                 // A full table has counted the key it turned away; there is nobody else to tell.
-                let _ = cells.settle(booking.print, &booking.receipt, actual, now);
+                let _ = cells.settle(booking.print, &charge, actual, now);
             }
         }
+    }
+
+    /// Whether a contract that a receipt was charged to is still there.
+    pub fn knows(&self, receipt: &Receipt) -> bool {
+        let mut bookings = receipt.bookings().iter();
+        bookings.any(|booking| self.cells_for(booking).is_some())
     }
 
     /// Charges without asking; the key may go into debt. Says whether every contract had room for the key.
@@ -207,21 +225,22 @@ impl Node {
 
     /// How each policy of the contract of a booking stands for its key.
     pub fn standing(&self, booking: &Booking, now: Instant) -> Vec<Status> {
-        let cells = self.cells.get(booking.contract);
-        cells.map_or_else(Vec::new, |cells| cells.status(booking.print, now))
+        let cells = self.cells_for(booking);
+        cells.map_or_else(Vec::new, |(cells, _)| cells.status(booking.print, now))
     }
 
     /// What happened at the limits of the table so far.
     pub fn counters(&self) -> Counters {
-        self.cells
-            .iter()
-            .map(Cells::counters)
-            .fold(Counters::default(), Counters::plus)
+        let (former, _) = self.former();
+        let counters = self.cells.iter().map(|cells| cells.counters());
+        counters.fold(former, Counters::plus)
     }
 
     /// How many cells there are.
     pub fn cells_count(&self) -> usize {
-        self.cells.iter().map(Cells::len).sum()
+        let (_, former) = self.former();
+        let counts = self.cells.iter().map(|cells| cells.len());
+        former + counts.sum::<usize>()
     }
 
     /// How many bytes the cells take.
@@ -247,8 +266,16 @@ impl Node {
         &self.budget
     }
 
-    pub(crate) const fn ids(&self) -> &Ids {
-        &self.ids
+    pub(crate) fn ids(&self) -> &Ids {
+        &self.lasting.ids
+    }
+
+    pub(crate) fn lasting(&self) -> &Lasting {
+        &self.lasting
+    }
+
+    pub(crate) const fn all_cells(&self) -> &[Arc<Cells>] {
+        &self.cells
     }
 
     /// Contracts that a bare key binds: their place, and whether they count by it.
@@ -257,7 +284,7 @@ impl Node {
     }
 
     pub(crate) fn cells_of(&self, contract: usize) -> Option<&Cells> {
-        self.cells.get(contract)
+        self.cells.get(contract).map(|cells| &**cells)
     }
 
     pub(crate) const fn seed(&self) -> &Seed {
@@ -270,10 +297,9 @@ impl Node {
 
     /// The lone contract, without a print yet.
     fn lone(&self) -> Option<Bound<'_>> {
-        let contract = self.lone?;
-        let cells = self.cells.get(contract)?;
+        let Lone { place, cells } = self.lone.as_ref()?;
         Some(Bound {
-            contract,
+            contract: *place,
             cells,
             print: Print(0),
             lot: Lot::ALWAYS,
@@ -298,7 +324,7 @@ fn late(now: impl Fn() -> Instant) -> Instant {
 }
 
 /// Shards of one contract's table: few where there are many contracts, as each shard has a price.
-fn shards_each(contracts: usize, bytes_max: u64) -> usize {
+pub(crate) fn shards_each(contracts: usize, bytes_max: u64) -> usize {
     let all = usize::try_from(bytes_max / SHARD_BYTES)
         .unwrap_or(SHARDS_MAX)
         .clamp(SHARDS_MIN, SHARDS_MAX);

@@ -88,7 +88,26 @@ impl<'a> Within<'a> {
     /// Decides one request, whatever its key and however many contracts bind it.
     #[inline(never)]
     pub(crate) fn check_any(&self, key: Key<'_>, ask: Ask) -> Answer {
-        decide(&self.bind(key), ask)
+        loop {
+            let mut bound = self.bind(key);
+            if let Some(mut answer) = decide(&mut bound, ask) {
+                self.rename(&bound, &mut answer);
+                return answer;
+            }
+        }
+    }
+
+    /// Names policies as this node's contracts do, where later ones had the cells.
+    fn rename(&self, bound: &[Bound<'_>], answer: &mut Answer) {
+        let own = |bound: &Bound<'_>| self.node.cells_of(bound.contract);
+        let is_own = |bound: &Bound<'_>| own(bound).is_some_and(|own| own.id == bound.cells.id);
+        if bound.iter().all(is_own) {
+            return;
+        }
+        answer.rename(|contract, policy| {
+            let bound = bound.iter().find(|bound| bound.contract == contract)?;
+            own(bound)?.place_before(bound.cells, policy)
+        });
     }
 
     /// Charges without asking; the key may go into debt. Says whether every contract had room for the key.
@@ -178,7 +197,7 @@ impl<'a> Within<'a> {
     /// A contract together with a key's place in it.
     #[inline]
     fn bound(&self, contract: usize, print: impl Fn(&Seed) -> Print) -> Option<Bound<'a>> {
-        let cells = self.node.cells_of(contract)?;
+        let cells = self.node.cells_of(contract)?.latest();
         let lot = if cells.set.is_staged() {
             Lot::from_hash(print(self.node.lots()).0)
         } else {

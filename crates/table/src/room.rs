@@ -41,6 +41,18 @@ impl<C, R: Rules<C>> Table<C, R> {
         }
     }
 
+    /// Makes room in the page whatever the budget; only in a page that may not grow does a cell make room.
+    pub(crate) fn make_room_by_force(&self, page: &mut Page<C>) {
+        if page.has_slack() || self.grow(page) {
+            return;
+        }
+        if page.may_grow() {
+            self.grow_by_force(page);
+        } else {
+            self.evict_from(page);
+        }
+    }
+
     /// Frees bytes after a cell of the page has grown beyond the budget.
     ///
     /// Cells of that page go, the closest to fresh first, until the budget is kept; when the last is gone, so is what

@@ -144,6 +144,28 @@ impl<C, R: Rules<C>> Table<C, R> {
         Some(cell)
     }
 
+    /// Puts in the cell that `f` returns, where the key has none. Says whether it did.
+    ///
+    /// For cells that were elsewhere before: the budget is charged and never refuses. `f` runs under the lock of the page
+    /// and may use another table, like the closure of [`update`](Self::update).
+    pub fn adopt(&self, print: Print, now: u64, f: impl FnOnce() -> Option<C>) -> bool {
+        let Some((_, mut page)) = self.directory.enter(print.0) else {
+            return false;
+        };
+        if page.find(print.0).is_ok() {
+            return false;
+        }
+        let Some(cell) = f() else {
+            return false;
+        };
+        self.make_room_by_force(&mut page);
+        self.account.came(self.rules.heap_bytes(&cell));
+        page.insert(print.0, cell);
+        drop(page);
+        self.split_if_crowded(now);
+        true
+    }
+
     /// Sweeps the next `pages` pages of the table for cells that are fresh at `now`, and returns
     /// how many it dropped.
     ///
@@ -190,6 +212,18 @@ impl<C, R> Table<C, R> {
     /// The number of shards, for [`for_each_in`](Self::for_each_in).
     pub fn shards_count(&self) -> usize {
         self.directory.first_count()
+    }
+
+    /// Adds the prints of one page to `prints`; says whether there is such a page.
+    ///
+    /// Pages only come to be behind the last, so whoever goes through all numbers sees every cell that stays.
+    pub fn prints_of_page(&self, number: usize, prints: &mut Vec<Print>) -> bool {
+        let there = number < self.directory.count();
+        let Some(page) = self.directory.page(number).filter(|_| there) else {
+            return false;
+        };
+        prints.extend(page.lock().slots().iter().map(|slot| Print(slot.print)));
+        true
     }
 
     /// Shows every cell of one shard to `f`, each page locked meanwhile. No page is split until all are shown, so no cell

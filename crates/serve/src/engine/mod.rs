@@ -12,6 +12,7 @@ mod turn;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tollgate_client::{Clock, SystemClock};
 use tollgate_contract::Contracts;
 use tollgate_limit::Instant;
@@ -35,8 +36,8 @@ pub struct Engine {
     clock: SystemClock,
     seal: Seal,
     meter: Meter,
-    config: NodeConfig,
-    seed: Seed,
+    /// Held while contracts are loaded.
+    loading: Mutex<()>,
 }
 
 impl Engine {
@@ -53,8 +54,7 @@ impl Engine {
             clock: SystemClock::new(),
             seal: Seal::new(&secrets.receipts),
             meter,
-            config,
-            seed: secrets.table.clone(),
+            loading: Mutex::new(()),
         }
     }
 
@@ -63,9 +63,11 @@ impl Engine {
     /// It may take a while, as what is known of every key of a changed contract is carried over; requests are decided
     /// meanwhile. Not for a thread that serves connections.
     pub fn load(&self, contracts: Contracts) {
-        self.meter.load(&contracts);
-        let node = Node::new(contracts, self.config, self.seed.clone());
-        self.node.store(Arc::new(node));
+        let _alone = self.loading.lock();
+        let next = Arc::new(self.node.load().succeed(contracts, self.now()));
+        self.meter.load(next.contracts());
+        self.node.store(Arc::clone(&next));
+        while next.carry_over(self.now(), PAGES_AT_ONCE) {}
     }
 
     /// Begins to answer: takes the contracts as they are now, and the time.
@@ -123,3 +125,6 @@ impl Secrets {
         })
     }
 }
+
+/// Pages of former contracts carried over between two looks at the time.
+const PAGES_AT_ONCE: usize = 64;

@@ -1,0 +1,245 @@
+//! One node follows on another: other contracts, and what is known of every key.
+//!
+//! The grammar: [`Node::succeed`] on the newest node makes the next one, which answers at once; then whoever has a moment
+//! calls [`Node::carry_over`] until nothing is left. Both nodes may be asked meanwhile, by any number of threads: every
+//! key has one cell, wherever it is. Contracts that did not change keep their cells. Not here: how a cell moves (`heirs`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use tollgate_contract::{Contract, Contracts};
+use tollgate_limit::{Instant, Receipt as Charge};
+use tollgate_table::{Budget, Counters, TableConfig};
+
+use crate::answer::Booking;
+use crate::cells::{Cells, Lineage};
+use crate::heirs::{Heir, Origin, Swap, translate};
+use crate::ids::Ids;
+use crate::node::{Node, NodeConfig, shards_each};
+
+/// What outlives the contracts of a node.
+#[derive(Debug)]
+pub(crate) struct Lasting {
+    pub(crate) config: NodeConfig,
+    pub(crate) ids: Ids,
+    pub(crate) budget: Arc<Budget>,
+    /// Numbers given to cells so far.
+    made: AtomicU64,
+    past: Mutex<Past>,
+}
+
+/// What came before the contracts there are.
+#[derive(Debug, Default)]
+struct Past {
+    /// Cells with something left to carry over, and the page at which to go on.
+    open: Vec<(Arc<Cells>, usize)>,
+    /// By number of cells that have an heir: its number, and where its policies were.
+    heirs: BTreeMap<u64, (u64, Box<[Option<usize>]>)>,
+    /// What happened in cells that are no more.
+    counters: Counters,
+}
+
+impl Lasting {
+    pub(crate) fn new(config: NodeConfig) -> Self {
+        Self {
+            config,
+            ids: Ids::new(config.ids_max),
+            budget: Arc::new(Budget::new(config.bytes_max)),
+            made: AtomicU64::new(0),
+            past: Mutex::default(),
+        }
+    }
+
+    /// Empty cells for each contract.
+    pub(crate) fn cells_for(&self, contracts: &Contracts) -> Box<[Arc<Cells>]> {
+        let count = contracts.len();
+        let each = contracts.as_slice().iter();
+        each.map(|contract| Arc::new(self.cells(contract, count, None)))
+            .collect()
+    }
+
+    fn cells(&self, contract: &Contract, contracts: usize, origin: Option<(u64, Origin)>) -> Cells {
+        let NodeConfig {
+            bytes_max,
+            when_full,
+            sweep,
+            ..
+        } = self.config;
+        let shards = if contract.key.is_empty() {
+            1
+        } else {
+            shards_each(contracts, bytes_max)
+        };
+        let config = TableConfig {
+            shards: Some(shards),
+            when_full,
+            sweep,
+        };
+        let id = self.made.fetch_add(1, Relaxed);
+        let (order, origin) = origin.map_or((id, None), |(order, origin)| (order, Some(origin)));
+        let lineage = Lineage { id, order, origin };
+        Cells::new(contract, config, Arc::clone(&self.budget), lineage)
+    }
+}
+
+impl Node {
+    /// The node that decides by other contracts from here on; for the newest node only.
+    ///
+    /// A contract keeps what is known of its keys when its id and the entries it counts by stay the same. Where its policies
+    /// change, each policy inherits from the one of the same name, as it says. Operation ids and receipts stay valid.
+    #[must_use]
+    pub fn succeed(&self, contracts: Contracts, now: Instant) -> Self {
+        // At most one origin for any cells: chains would have no bound.
+        while self.carry_over(now, PAGES_AT_ONCE) {}
+        let lasting = self.lasting();
+        let swap = Arc::new(Swap::default());
+        let mut past = lasting.past.lock();
+        let each = contracts.as_slice().iter();
+        let cells = each.map(|contract| {
+            let before = self.contracts().position(&contract.id);
+            let before = before.and_then(|at| {
+                let same_key = self.contracts().get(at)?.key == contract.key;
+                Some((self.contracts().get(at)?, self.all_cells().get(at)?)).filter(|_| same_key)
+            });
+            match before {
+                None => Arc::new(lasting.cells(contract, contracts.len(), None)),
+                Some((old, cells)) if counts_alike(old, contract) => Arc::clone(cells),
+                Some((old, cells)) => {
+                    let places = places(old, contract);
+                    let origin = Some((cells.order, Origin::new(cells, places.clone())));
+                    let new = Arc::new(lasting.cells(contract, contracts.len(), origin));
+                    past.pass(cells, &new, places, &swap);
+                    new
+                }
+            }
+        });
+        let cells: Box<[_]> = cells.collect();
+        past.bury(self.all_cells(), &cells);
+        drop(past);
+        swap.open();
+        self.with(contracts, cells)
+    }
+
+    /// Takes over what the next pages of former cells hold; says whether there is more.
+    ///
+    /// For whoever has a moment to spare. No request waits for it: keys that are asked for are taken over by who asks.
+    pub fn carry_over(&self, now: Instant, pages: usize) -> bool {
+        let mut past = self.lasting().past.lock();
+        for _ in 0..pages {
+            if !past.step(now) {
+                return false;
+            }
+        }
+        !past.open.is_empty()
+    }
+
+    /// What happened in cells of former contracts, and how many are left of those to carry over.
+    pub(crate) fn former(&self) -> (Counters, usize) {
+        let past = self.lasting().past.lock();
+        let open = past.open.iter().map(|(cells, _)| cells);
+        let counters = open.clone().map(|cells| cells.counters());
+        (
+            counters.fold(past.counters, Counters::plus),
+            open.map(|cells| cells.len()).sum(),
+        )
+    }
+
+    /// The cells of a booking, and what it charged as they see it; `None` where its contract is no more.
+    pub(crate) fn cells_for(&self, booking: &Booking) -> Option<(&Cells, Charge)> {
+        let at_place = self.all_cells().get(booking.contract);
+        if let Some(cells) = at_place.filter(|cells| cells.id == booking.cells) {
+            return Some((cells, booking.receipt));
+        }
+        let mut each = self.all_cells().iter();
+        if let Some(cells) = each.find_map(|cells| cells.heir_with(booking.cells)) {
+            return Some((cells, booking.receipt));
+        }
+        let past = self.lasting().past.lock();
+        let (mut id, mut charge) = (booking.cells, booking.receipt);
+        while let Some((heir, places)) = past.heirs.get(&id) {
+            (id, charge) = (*heir, translate(places, &charge));
+            if let Some(cells) = self.all_cells().iter().find(|cells| cells.id == id) {
+                return Some((cells, charge));
+            }
+        }
+        None
+    }
+}
+
+impl Past {
+    /// Makes `new` the heir of `old`.
+    fn pass(
+        &mut self,
+        old: &Arc<Cells>,
+        new: &Arc<Cells>,
+        places: Box<[Option<usize>]>,
+        swap: &Arc<Swap>,
+    ) {
+        let heir = Heir {
+            swap: Arc::clone(swap),
+            cells: Arc::clone(new),
+        };
+        if old.heir.set(heir).is_ok() {
+            self.open.push((Arc::clone(old), 0));
+            self.heirs.insert(old.id, (new.id, places));
+        }
+        while self.heirs.len() > HEIRS_MAX {
+            self.heirs.pop_first();
+        }
+    }
+
+    /// Keeps the counters of cells that go without an heir.
+    fn bury(&mut self, old: &[Arc<Cells>], new: &[Arc<Cells>]) {
+        for cells in old {
+            let stays = new.iter().any(|new| Arc::ptr_eq(new, cells));
+            if !stays && cells.heir.get().is_none() {
+                self.counters = self.counters.plus(cells.counters());
+            }
+        }
+    }
+
+    /// Carries one page over; says whether there was one.
+    fn step(&mut self, now: Instant) -> bool {
+        let Some((old, page)) = self.open.last_mut() else {
+            return false;
+        };
+        let Some(heir) = old.heir.get() else {
+            self.open.pop();
+            return true;
+        };
+        if heir.cells.adopt_page(*page, now) {
+            *page += 1;
+            return true;
+        }
+        *page = 0;
+        if old.len() == 0 {
+            heir.cells.close_origin();
+            heir.cells.changed_too(old);
+            self.counters = self.counters.plus(old.counters());
+            self.open.pop();
+        }
+        true
+    }
+}
+
+/// Whether cells of one contract are cells of the other.
+fn counts_alike(old: &Contract, new: &Contract) -> bool {
+    old.policies.len() == new.policies.len()
+        && old.policies.iter().zip(&new.policies).all(|(old, new)| {
+            (&old.name, &old.policy, old.durable) == (&new.name, &new.policy, new.durable)
+        })
+}
+
+/// For each policy of `new`, the place of its namesake in `old`.
+fn places(old: &Contract, new: &Contract) -> Box<[Option<usize>]> {
+    let place = |name: &str| old.policies.iter().position(|old| old.name == name);
+    let policies = new.policies.iter();
+    policies.map(|policy| place(&policy.name)).collect()
+}
+
+/// Pages carried over without letting others at what came before.
+const PAGES_AT_ONCE: usize = 64;
+/// Changes of contracts through which receipts are followed.
+const HEIRS_MAX: usize = 1 << 12;
