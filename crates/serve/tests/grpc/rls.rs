@@ -13,10 +13,11 @@ use tonic::transport::Channel;
 
 use crate::server::Server;
 
-/// A client of a server that has these contracts.
-async fn client(contracts: &str) -> RateLimitServiceClient<Channel> {
-    let server = Server::start(contracts).await;
-    RateLimitServiceClient::new(server.channel().await)
+/// A server that has these contracts, and a client of it.
+async fn client(contracts: &str) -> (Server, RateLimitServiceClient<Channel>) {
+    let server = Server::start(contracts);
+    let client = RateLimitServiceClient::new(server.channel().await);
+    (server, client)
 }
 
 fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
@@ -85,7 +86,7 @@ descriptors:
 
 #[tokio::test]
 async fn counts_down_and_refuses_with_full_statuses() {
-    let mut client = client(RULES).await;
+    let (_server, mut client) = client(RULES).await;
     for left in [2, 1, 0] {
         let response = ask(
             &mut client,
@@ -131,7 +132,7 @@ async fn counts_down_and_refuses_with_full_statuses() {
 
 #[tokio::test]
 async fn statuses_are_as_many_as_descriptors_and_in_their_order() {
-    let mut client = client(RULES).await;
+    let (_server, mut client) = client(RULES).await;
     let descriptors = vec![
         descriptor(&[("unknown", "x")]),
         descriptor(&[("path", "/free")]),
@@ -149,7 +150,7 @@ async fn statuses_are_as_many_as_descriptors_and_in_their_order() {
 
 #[tokio::test]
 async fn a_domain_sees_its_own_rules_alone() {
-    let mut client = client(RULES).await;
+    let (_server, mut client) = client(RULES).await;
     let cart = || vec![descriptor(&[("path", "/cart")])];
     for code in [Code::Ok, Code::OverLimit] {
         let response = ask(&mut client, request("other", cart())).await;
@@ -166,7 +167,7 @@ async fn a_domain_sees_its_own_rules_alone() {
 
 #[tokio::test]
 async fn descriptors_are_counted_independently_of_one_another() {
-    let mut client = client(RULES).await;
+    let (_server, mut client) = client(RULES).await;
     let both = || {
         vec![
             descriptor(&[("path", "/cart")]),
@@ -185,7 +186,7 @@ async fn descriptors_are_counted_independently_of_one_another() {
 
 #[tokio::test]
 async fn costs_come_from_the_descriptor_then_from_the_request() {
-    let mut client = client(RULES).await;
+    let (_server, mut client) = client(RULES).await;
     let user = |cost: Option<u64>| RateLimitDescriptor {
         hits_addend: cost.map(|value| UInt64Value { value }),
         ..descriptor(&[("user", "9")])
@@ -206,7 +207,7 @@ async fn costs_come_from_the_descriptor_then_from_the_request() {
 
 #[tokio::test]
 async fn negative_hits_give_back() {
-    let mut client = client(RULES).await;
+    let (_server, mut client) = client(RULES).await;
     let user = |negative| RateLimitDescriptor {
         hits_addend: Some(UInt64Value { value: 10 }),
         is_negative_hits: negative,
@@ -221,7 +222,7 @@ async fn negative_hits_give_back() {
 
 #[tokio::test]
 async fn a_shadow_rule_counts_and_refuses_nobody() {
-    let mut client = client(RULES).await;
+    let (_server, mut client) = client(RULES).await;
     for _ in 0..3 {
         let response = ask(
             &mut client,
@@ -237,7 +238,7 @@ async fn a_shadow_rule_counts_and_refuses_nobody() {
 
 #[tokio::test]
 async fn a_rule_takes_the_place_of_those_it_replaces() {
-    let mut client = client(RULES).await;
+    let (_server, mut client) = client(RULES).await;
     let both = vec![descriptor(&[("user", "1")]), descriptor(&[("vip", "1")])];
     let response = ask(&mut client, request("shop", both)).await;
     assert!(response.statuses[0].current_limit.is_none());
@@ -252,7 +253,7 @@ async fn a_rule_takes_the_place_of_those_it_replaces() {
 
 #[tokio::test]
 async fn quota_rules_refuse_only_together() {
-    let mut client = client(RULES).await;
+    let (_server, mut client) = client(RULES).await;
     let tokens = |names: &[&str]| {
         let names = names.iter().map(|name| descriptor(&[("token", name)]));
         request("shop", names.collect())
@@ -267,7 +268,7 @@ async fn quota_rules_refuse_only_together() {
 
 #[tokio::test]
 async fn a_limit_that_comes_with_the_request_is_the_one_that_counts() {
-    let mut client = client(RULES).await;
+    let (_server, mut client) = client(RULES).await;
     let own = |limit, unit: Unit, key: &str| RateLimitDescriptor {
         limit: Some(RateLimitOverride {
             requests_per_unit: limit,
@@ -306,7 +307,7 @@ async fn a_limit_that_comes_with_the_request_is_the_one_that_counts() {
 
 #[tokio::test]
 async fn requests_without_a_domain_or_descriptors_are_refused() {
-    let mut client = client(RULES).await;
+    let (_server, mut client) = client(RULES).await;
     for bad in [
         request("", vec![descriptor(&[("path", "/cart")])]),
         request("shop", Vec::new()),
@@ -332,7 +333,7 @@ contracts:
 
 #[tokio::test]
 async fn contracts_of_our_own_bind_descriptors_in_every_domain() {
-    let mut client = client(CONTRACTS).await;
+    let (_server, mut client) = client(CONTRACTS).await;
     for (domain, left) in [("a", 4), ("b", 3), ("a", 2), ("a", 1), ("a", 0)] {
         let asked = request(domain, vec![descriptor(&[("user", "42")])]);
         let response = ask(&mut client, asked).await;

@@ -1,68 +1,64 @@
-//! A server on a port of its own, and connections to it.
+//! A server on a port of its own, and calls to it.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
-use hyper::server::conn::http2;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::{TcpListener, TcpStream};
-use tollgate_contract::Contracts;
-use tollgate_serve::engine::{Engine, Secrets};
-use tollgate_serve::grpc;
-use tollgate_serve::settings::Settings;
-use tollgate_serve::shared::{Peer, Shared};
+use http::uri::PathAndQuery;
+use prost::Message;
+use tollgate_serve::run::{self, Running};
+use tollgate_serve::settings::{ContractSource, Listener, Settings};
+use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
+use tonic_prost::ProstCodec;
 
-/// A server that answers gRPC until the test ends.
+/// A server that runs until the test ends.
 pub struct Server {
-    /// Where it listens.
-    pub at: SocketAddr,
+    running: Running,
 }
 
 impl Server {
     /// A server that decides by these contracts, or rules.
-    pub async fn start(contracts: &str) -> Self {
-        Self::with(contracts, Settings::default()).await
+    pub fn start(contracts: &str) -> Self {
+        Self::with(contracts, Settings::default())
     }
 
     /// The same, set up otherwise.
-    pub async fn with(contracts: &str, settings: Settings) -> Self {
-        let contracts = Contracts::parse_any(contracts).expect("contracts");
-        let secrets = Secrets::draw().expect("secrets");
-        let engine = Engine::new(contracts, settings.node, &secrets);
-        let shared = Arc::new(Shared::new(engine, settings));
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let at = listener.local_addr().expect("an address");
-        tokio::spawn(async move {
-            while let Ok((stream, address)) = listener.accept().await {
-                tokio::spawn(serve(stream, address, Arc::clone(&shared)));
-            }
-        });
-        Self { at }
+    pub fn with(contracts: &str, settings: Settings) -> Self {
+        let settings = Settings {
+            http: vec![Listener::loopback()],
+            contracts: ContractSource::Text(contracts.to_owned()),
+            ..settings
+        };
+        let running = run::start(settings).expect("a server");
+        Self { running }
+    }
+
+    /// Where it listens.
+    pub fn at(&self) -> SocketAddr {
+        self.running.http().expect("an address")
+    }
+
+    /// Stops it, which lets calls finish.
+    pub fn stop(self) {
+        self.running.stop().expect("stopped");
     }
 
     /// A connection for generated clients.
     pub async fn channel(&self) -> Channel {
-        let endpoint = Endpoint::from_shared(format!("http://{}", self.at)).expect("an endpoint");
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.at())).expect("an endpoint");
         endpoint.connect().await.expect("a connection")
     }
-}
 
-async fn serve(stream: TcpStream, address: SocketAddr, shared: Arc<Shared>) {
-    let peer = Peer {
-        address: Some(address),
-        certified: false,
-        connection: 1,
-    };
-    let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-        let shared = Arc::clone(&shared);
-        async move {
-            assert!(grpc::is_for(&request), "{:?}", request.headers());
-            Ok::<_, std::convert::Infallible>(grpc::answer(request, peer, shared).await)
-        }
-    });
-    let http2 = http2::Builder::new(TokioExecutor::new());
-    // Tests break connections on purpose.
-    let _ = http2.serve_connection(TokioIo::new(stream), service).await;
+    /// Calls a method by its path.
+    pub async fn call<Q, A>(&self, path: &'static str, question: Q) -> Result<A, tonic::Status>
+    where
+        Q: Message + Send + Sync + 'static,
+        A: Message + Default + Send + Sync + 'static,
+    {
+        let mut grpc = Grpc::new(self.channel().await);
+        grpc.ready().await.expect("ready");
+        let path = PathAndQuery::from_static(path);
+        let codec = ProstCodec::<Q, A>::default();
+        let answer = grpc.unary(tonic::Request::new(question), path, codec).await;
+        answer.map(tonic::Response::into_inner)
+    }
 }
