@@ -15,6 +15,7 @@
 //! | `peek` | [`PeekRequest`] | [`PeekResponse`] |
 
 mod key;
+mod whole;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,6 +26,7 @@ use serde::{Deserialize as Read, Serialize as Write};
 
 pub use key::Key;
 use key::optional_text;
+use whole::{optional_whole, whole};
 
 /// The most checks of one batch.
 pub const CHECKS_MAX: usize = 1_000;
@@ -88,7 +90,7 @@ pub struct CheckRequest<'a> {
     #[serde(borrow)]
     pub key: Key<'a>,
     /// Tokens to take; one unless given, and zero is a peek.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "whole")]
     pub cost: u64,
     /// The only contract to ask, instead of all that bind the key.
     #[serde(borrow, default, deserialize_with = "optional_text")]
@@ -134,10 +136,11 @@ pub struct ReserveRequest<'a> {
     #[serde(borrow)]
     pub key: Key<'a>,
     /// Tokens to take; one unless given.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "whole")]
     pub cost: u64,
     /// How long it stays open; the server's own time unless given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_whole")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
 
@@ -149,6 +152,7 @@ pub struct CommitRequest<'a> {
     #[serde(borrow)]
     pub id: Cow<'a, str>,
     /// What it really cost; may be more than was reserved.
+    #[serde(deserialize_with = "whole")]
     pub cost: u64,
 }
 
@@ -169,6 +173,7 @@ pub struct SettleRequest<'a> {
     #[serde(borrow)]
     pub receipt: Cow<'a, str>,
     /// What it really cost.
+    #[serde(deserialize_with = "whole")]
     pub cost: u64,
     /// The same id is settled once, however often it is sent.
     #[serde(borrow, default, deserialize_with = "optional_text")]
@@ -184,6 +189,7 @@ pub struct ChargeRequest<'a> {
     #[serde(borrow)]
     pub key: Key<'a>,
     /// How many tokens.
+    #[serde(deserialize_with = "whole")]
     pub cost: u64,
     /// The same id is charged once, however often it is sent.
     #[serde(borrow, default, deserialize_with = "optional_text")]

@@ -165,7 +165,12 @@ impl Found {
                     return Err("There is more than one `Content-Length`.");
                 }
             }
-            17 if is("transfer-encoding") => self.is_coded = true,
+            17 if is("transfer-encoding") => {
+                if !line.value.eq_ignore_ascii_case(b"chunked") || self.is_coded {
+                    return Err("`Transfer-Encoding` can only be `chunked`.");
+                }
+                self.is_coded = true;
+            }
             _ => {}
         }
         Ok(())
@@ -311,6 +316,8 @@ mod tests {
             "Content-Length: 99999999999999999999\r\n",
             "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
             "Transfer-Encoding: identity\r\nContent-Length: 1\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
             "Content-Length : 1\r\n",
             " Content-Length: 1\r\n",
             "A: b\r\n c\r\n",
