@@ -15,7 +15,10 @@ pub(super) fn livez(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
 pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     if asked.shared.state.is_ready() {
-        return reply.text(TEXT, b"ready\n");
+        let troubles = asked.shared.state.troubles();
+        let lines = troubles.into_iter().map(|trouble| trouble + "\n");
+        let text = lines.fold("ready\n".to_owned(), |text, line| text + &line);
+        return reply.text(TEXT, text.as_bytes());
     }
     reply.set_status(StatusCode::SERVICE_UNAVAILABLE);
     reply.text(TEXT, b"not ready\n");

@@ -20,6 +20,7 @@ use super::{
     Address, ContractSource, EntrySource, Limits, Listener, LogFormat, RuntimeKind, Settings, Tls,
     Token, TraceProtocol, TraceSettings, size, token,
 };
+use crate::logs::LogError;
 use crate::source::{self, SourceError};
 
 impl Settings {
@@ -304,6 +305,9 @@ impl Check<'_> {
         let telemetry = &mut settings.telemetry;
         if let Some(text) = raw.log {
             telemetry.logs.filter = text.value.into();
+            let wrong =
+                |error: LogError| Problem::new(ErrorKind::BadValue, text.place, error.to_string());
+            self.problems.keep(telemetry.logs.check().map_err(wrong));
         }
         if let Some(format) = self.one_of(
             raw.log_format,

@@ -7,10 +7,10 @@ pub mod options;
 mod screen;
 mod signals;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use tollgate_serve::run;
-use tollgate_serve::settings::{ContractSource, Overrides, Settings, misspelt};
+use tollgate_serve::settings::{ContractSource, LogSettings, Overrides, Settings, misspelt};
 
 use crate::failure::Failure;
 use options::ServeOptions;
@@ -20,6 +20,7 @@ use screen::Screen;
 pub fn run(options: &ServeOptions) -> Result<(), Failure> {
     let settings = settle(options, |name| std::env::var(name).ok())?;
     let warnings = warnings(&settings);
+    begin_logs(&settings)?;
     let signals = signals::Signals::catch()?;
     let running = run::start(settings).map_err(|error| Failure::start(&error))?;
     for warning in warnings {
@@ -31,6 +32,16 @@ pub fn run(options: &ServeOptions) -> Result<(), Failure> {
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(Failure::output)?;
     signals.obey(running)
+}
+
+/// On a terminal with nothing said about logs, only what the operator did or must do, so that the screen stays one.
+fn begin_logs(settings: &Settings) -> Result<(), Failure> {
+    let mut logs = settings.telemetry.logs.clone();
+    if logs == LogSettings::default() && std::io::stderr().is_terminal() {
+        logs.filter = "warn,tollgate_serve::run=info".to_owned();
+    }
+    logs.start(None)
+        .map_err(|error| Failure::usage(format!("error: {error}")))
 }
 
 /// Flags over the environment over the file over the defaults.

@@ -1,0 +1,154 @@
+//! Servers for one test, and clients that see every byte.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tollgate_serve::run::{Running, start};
+use tollgate_serve::settings::{ContractSource, Listener, Runtime, Settings};
+
+/// Nothing here takes as long unless it hangs.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+
+pub(crate) const CONTRACTS: &str =
+    "contracts: [{ id: users, key: [user], policies: [{ name: p, limit: 1000000, per: 1s }] }]";
+
+/// Both doors at free ports, on two threads.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        http: vec![Listener::loopback()],
+        resp: vec![Listener::loopback()],
+        contracts: ContractSource::Text(CONTRACTS.to_owned()),
+        runtime: Runtime {
+            threads: Some(2),
+            ..Runtime::default()
+        },
+        ..Settings::default()
+    }
+}
+
+/// A server with these changes.
+pub(crate) fn server(change: impl FnOnce(&mut Settings)) -> Running {
+    let mut settings = settings();
+    change(&mut settings);
+    start(settings).unwrap()
+}
+
+/// Tries until it holds.
+#[track_caller]
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < DEADLINE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A connection that sees every byte, whatever carries it.
+pub(crate) struct Wire<S>(pub(crate) S);
+
+pub(crate) fn tcp(address: Option<SocketAddr>) -> Wire<TcpStream> {
+    let stream = TcpStream::connect(address.unwrap()).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_write_timeout(Some(DEADLINE)).unwrap();
+    Wire(stream)
+}
+
+pub(crate) fn unix(path: &Path) -> Wire<UnixStream> {
+    let stream = UnixStream::connect(path).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    Wire(stream)
+}
+
+/// An answer to an HTTP request.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl<S: Read + Write> Wire<S> {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
+        self.0.write_all(bytes.as_ref())
+    }
+
+    /// Sends a request without more fields and reads its answer.
+    pub(crate) fn get(&mut self, path: &str) -> Reply {
+        self.send(format!("GET {path} HTTP/1.1\r\nhost: t\r\n\r\n"))
+            .unwrap();
+        self.reply().unwrap()
+    }
+
+    /// Asks about a user.
+    pub(crate) fn check(&mut self, user: &str) -> Reply {
+        self.send(check(user)).unwrap();
+        self.reply().unwrap()
+    }
+
+    /// Reads one answer; `None` where the connection ends before it begins.
+    pub(crate) fn reply(&mut self) -> Option<Reply> {
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            match self.0.read(&mut byte) {
+                Ok(1) => head.push(byte[0]),
+                _ if head.is_empty() => return None,
+                other => panic!("{other:?} after {:?}", String::from_utf8_lossy(&head)),
+            }
+        }
+        let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "));
+        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+        self.0.read_exact(&mut body).unwrap();
+        Some(Reply {
+            status: head[9..12].parse().unwrap(),
+            body: String::from_utf8_lossy(&body).into_owned(),
+            head,
+        })
+    }
+
+    /// Sends a line of RESP and reads a line.
+    pub(crate) fn line(&mut self, line: &str) -> String {
+        self.send(format!("{line}\r\n")).unwrap();
+        let mut text = Vec::new();
+        let mut byte = [0];
+        while !text.ends_with(b"\r\n") {
+            let count = self.0.read(&mut byte).unwrap();
+            assert_eq!(
+                count,
+                1,
+                "the connection ended: {:?}",
+                String::from_utf8_lossy(&text)
+            );
+            text.push(byte[0]);
+        }
+        String::from_utf8(text).unwrap().trim_end().to_owned()
+    }
+
+    /// Whether the other side closes, whatever it says before.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        let mut bytes = [0; 1024];
+        loop {
+            match self.0.read(&mut bytes) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
+            }
+        }
+    }
+}
+
+/// A request that asks about a user.
+pub(crate) fn check(user: &str) -> String {
+    let body = format!("{{\"key\":{{\"user\":\"{user}\"}},\"cost\":1}}");
+    let length = body.len();
+    format!(
+        "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}

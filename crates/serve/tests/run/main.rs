@@ -1,0 +1,10 @@
+//! A whole server through real sockets: starting, stopping, reading again, TLS, and callers that mean no good.
+
+#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+
+mod basics;
+mod fault;
+mod kit;
+mod reload;
+mod stop;
+mod tls;
