@@ -71,9 +71,8 @@ impl State {
 
     /// What somebody should look at though the server serves, one sentence each.
     pub fn troubles(&self) -> Vec<String> {
-        let reload = self
-            .reload_error()
-            .map(|error| format!("reload failed: {error}"));
+        let reload = self.reload_error();
+        let reload = reload.map(|error| format!("reload failed: {}", one_sentence(&error)));
         let store = self.store_error.lock().clone();
         let store = store.map(|error| format!("durable counts are not written: {error}"));
         reload.into_iter().chain(store).collect()

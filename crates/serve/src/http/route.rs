@@ -159,7 +159,7 @@ static ROUTES: &[Route] = &[
     open("/v1/LiveCheck", compat::live_check),
     open("/livez", pages::livez),
     open("/readyz", pages::readyz),
-    open("/metrics", pages::metrics),
+    get("/metrics", pages::metrics),
     open("/openapi.json", pages::openapi),
     open("/", pages::front),
 ];

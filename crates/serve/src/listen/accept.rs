@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 
@@ -151,10 +152,10 @@ fn turn_away(post: &Post, accepted: &Accepted) {
         Speech::Http => CROWDED_HTTP,
         Speech::Resp => CROWDED_RESP,
     };
-    // Whoever cannot be told sees the end of the connection.
+    // Whoever cannot be told sees the end of the connection. The runtime has not yet learnt that there is room to write.
     let _ = match accepted {
-        Accepted::Tcp(stream, _) => stream.try_write(words),
-        Accepted::Unix(stream) => stream.try_write(words),
+        Accepted::Tcp(stream, _) => SockRef::from(stream).send(words),
+        Accepted::Unix(stream) => SockRef::from(stream).send(words),
     };
 }
 

@@ -47,7 +47,7 @@ fn a_file_that_changes_is_read_again_and_a_bad_one_changes_nothing() {
     let ready = wire.get("/readyz");
     assert_eq!(ready.status, 200, "it still serves");
     assert!(
-        ready.body.contains("contracts.yaml:1:27") && ready.body.contains("`policies`"),
+        ready.body.contains("contracts.yaml:1:26") && ready.body.contains("`policies`"),
         "{ready:?}"
     );
     assert!(

@@ -137,7 +137,8 @@ fn whoever_must_show_a_certificate_and_does_not_is_let_nowhere() {
     let known = authority.client(Some(&ours), &[]);
     assert_eq!(connect(running.http(), &known).check("1").status, 200);
     assert_eq!(connect(running.resp(), &known).line("PING"), "+PONG");
-    let stranger = Authority::new().sign("client");
+    let others = Authority::new();
+    let stranger = others.sign("client");
     for config in [
         authority.client(None, &[]),
         authority.client(Some(&stranger), &[]),
