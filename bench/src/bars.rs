@@ -83,7 +83,7 @@ pub(crate) fn judge(report: &Report) -> Vec<Bar> {
     ]
 }
 
-fn at_most(what: &'static str, bound: f64, measured: Option<f64>) -> Bar {
+pub(crate) fn at_most(what: &'static str, bound: f64, measured: Option<f64>) -> Bar {
     let verdict = verdict(measured.map(|figure| figure <= bound));
     Bar {
         what,
@@ -93,7 +93,7 @@ fn at_most(what: &'static str, bound: f64, measured: Option<f64>) -> Bar {
     }
 }
 
-fn at_least(what: &'static str, bound: f64, measured: Option<f64>) -> Bar {
+pub(crate) fn at_least(what: &'static str, bound: f64, measured: Option<f64>) -> Bar {
     let verdict = verdict(measured.map(|figure| figure >= bound));
     Bar {
         what,

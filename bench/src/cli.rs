@@ -8,6 +8,8 @@ use crate::instructions::Counted;
 use crate::measure::Plan;
 use crate::memory::Kind;
 use crate::rows::Row;
+use crate::server::options::ServerOptions;
+use crate::server::standin::StandIn;
 
 /// Measures Tollgate and its peers side by side, in one process and one run
 ///
@@ -40,7 +42,7 @@ pub(crate) struct Cli {
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 
-    /// What this process does for another of its kind
+    /// What else this program does
     #[command(subcommand)]
     pub(crate) child: Option<Child>,
 }
@@ -54,9 +56,19 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Parts of the work that need a process of their own.
+/// Other comparisons, and parts of the work that need a process of their own.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Child {
+    /// Compares whole servers, each driven by the usual tools of its protocol
+    Server(ServerOptions),
+    /// Serves, to be compared
+    #[command(hide = true)]
+    StandIn {
+        /// Which server
+        kind: StandIn,
+        /// Where
+        port: u16,
+    },
     /// Makes decisions, to be counted by callgrind
     #[command(hide = true)]
     Count {

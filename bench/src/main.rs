@@ -1,8 +1,8 @@
 //! Measures Tollgate and its peers side by side, in one process and one run.
 //!
 //! Every figure is a ratio's raw material: the peers and the bare map run in the same minutes on
-//! the same machine, because absolute figures of a shared machine mean little. Load generators
-//! for the daemon are not here.
+//! the same machine, because absolute figures of a shared machine mean little. `server` does the same
+//! for whole servers.
 
 mod bars;
 mod cli;
@@ -14,6 +14,7 @@ mod measure;
 mod memory;
 mod report;
 mod rows;
+mod server;
 mod stopwatch;
 mod subject;
 mod subjects;
@@ -63,6 +64,8 @@ fn run(cli: &Cli) -> Result<()> {
             println!("{}", memory::growth(subject, *keys, *kind)?);
             Ok(())
         }
+        Some(Child::Server(options)) => server::run(options),
+        Some(Child::StandIn { kind, port }) => server::standin::serve(*kind, *port),
         None => compare(cli),
     }
 }

@@ -1,0 +1,138 @@
+//! Servers as processes: started on free ports, watched, and ended with the part that needed them.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// A server that runs; dropping it ends it.
+pub(crate) struct Host {
+    /// As tables call it.
+    pub(crate) name: &'static str,
+    child: Child,
+    /// Ports on loopback, in the order its starter knows.
+    pub(crate) ports: Vec<u16>,
+}
+
+impl Host {
+    /// Starts a server whose ports are known, and waits until it takes connections.
+    pub(crate) fn start(name: &'static str, mut command: Command, ports: Vec<u16>) -> Result<Self> {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let child = command
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
+        let mut host = Self { name, child, ports };
+        host.wait_until_ready()?;
+        Ok(host)
+    }
+
+    /// Starts a server that prints a line first; the line tells the ports.
+    pub(crate) fn start_told(
+        name: &'static str,
+        mut command: Command,
+        ports: impl Fn(&str) -> Option<Vec<u16>>,
+    ) -> Result<Self> {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
+        let mut line = String::new();
+        if let Some(output) = child.stdout.take() {
+            BufReader::new(output).read_line(&mut line)?;
+        }
+        let Some(ports) = ports(&line) else {
+            let _ = child.kill();
+            let _ = child.wait();
+            bail!("{name} did not say where it listens, but {line:?}");
+        };
+        let mut host = Self { name, child, ports };
+        host.wait_until_ready()?;
+        Ok(host)
+    }
+
+    pub(crate) fn port(&self, at: usize) -> u16 {
+        self.ports.get(at).copied().unwrap_or_default()
+    }
+
+    /// Nanoseconds of CPU that its threads have taken.
+    pub(crate) fn cpu_ns(&self) -> Result<f64> {
+        let mut total = 0.0;
+        for pid in self.family()? {
+            for task in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
+                let text = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+                let first = text.split_whitespace().next();
+                total += first
+                    .and_then(|ns| ns.parse::<f64>().ok())
+                    .unwrap_or_default();
+            }
+        }
+        Ok(total)
+    }
+
+    /// Resident bytes.
+    pub(crate) fn resident_bytes(&self) -> Result<f64> {
+        let mut total = 0.0;
+        for pid in self.family()? {
+            let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+            let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+            total += kib.context("no VmRSS in /proc")? * 1024.0;
+        }
+        Ok(total)
+    }
+
+    /// The process and its children; nginx works in those.
+    fn family(&self) -> Result<Vec<u32>> {
+        let own = self.child.id();
+        let mut pids = vec![own];
+        let children = Path::new("/proc").join(format!("{own}/task/{own}/children"));
+        let text = fs::read_to_string(children).unwrap_or_default();
+        pids.extend(
+            text.split_whitespace()
+                .filter_map(|pid| pid.parse::<u32>().ok()),
+        );
+        Ok(pids)
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let deadline = Instant::now() + READY_WITHIN;
+        for port in self.ports.clone() {
+            while TcpStream::connect(("127.0.0.1", port)).is_err() {
+                if let Some(status) = self.child.try_wait()? {
+                    bail!("{} ended before it served: {status}", self.name);
+                }
+                if Instant::now() > deadline {
+                    bail!("{} does not serve on port {port}", self.name);
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A port that nobody uses at the moment.
+pub(crate) fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
+    Ok(listener.local_addr()?.port())
+}
+
+const READY_WITHIN: Duration = Duration::from_secs(20);

@@ -1,0 +1,89 @@
+//! Servers side by side: ours, its peers, and what bounds them, driven in turns by the same tools.
+//!
+//! Every part starts its servers, asks them in rounds that take turns, and prints medians and ratios; what was promised is
+//! judged at the end. Not here: decisions inside one process, which the rest of this program measures.
+
+mod bars;
+mod host;
+mod human;
+pub(crate) mod options;
+mod parts;
+mod peers;
+mod rounds;
+pub(crate) mod standin;
+mod tools;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::cli::Format;
+use options::{Part, ServerOptions};
+use parts::Context;
+
+/// Everything one run found out.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct ServerReport {
+    /// Tables, in the order in which they were measured.
+    pub(crate) tables: Vec<Figures>,
+    /// What was promised, and whether it was kept.
+    pub(crate) bars: Vec<crate::bars::Bar>,
+}
+
+/// One table: a figure for each server.
+#[derive(Debug, Serialize)]
+pub(crate) struct Figures {
+    /// Its name, by which bars find it.
+    pub(crate) name: String,
+    /// What is measured.
+    pub(crate) title: String,
+    /// Its unit.
+    pub(crate) unit: &'static str,
+    /// A line for each server.
+    pub(crate) lines: Vec<Line>,
+}
+
+/// One server's figure.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line {
+    /// Which server.
+    pub(crate) server: &'static str,
+    /// The rounds.
+    pub(crate) figure: crate::stopwatch::Spread,
+}
+
+impl ServerReport {
+    /// The median of a server in a table.
+    fn median(&self, table: &str, server: &str) -> Option<f64> {
+        let table = self.tables.iter().find(|figures| figures.name == table)?;
+        let line = table.lines.iter().find(|line| line.server == server)?;
+        Some(line.figure.median)
+    }
+}
+
+/// Measures the parts that were asked for.
+pub(crate) fn run(options: &ServerOptions) -> Result<()> {
+    let context = Context::new(options)?;
+    let mut report = ServerReport::default();
+    for part in options.parts() {
+        eprintln!("part {}", part.name());
+        let tables = match part {
+            Part::Resp => parts::resp(&context)?,
+            Part::Http => parts::http(&context)?,
+            Part::Rls => parts::rls(&context)?,
+            Part::Batch => parts::batch(&context)?,
+            Part::Memory => parts::memory(&context)?,
+            Part::Open => parts::open(&context)?,
+            Part::Runtimes => parts::runtimes(&context)?,
+        };
+        if options.format == Format::Human {
+            tables.iter().for_each(human::print_figures);
+        }
+        report.tables.extend(tables);
+    }
+    report.bars = bars::judge(&report);
+    match options.format {
+        Format::Human => crate::human::print_bars(&report.bars),
+        Format::Json => println!("{}", serde_json::to_string_pretty(&report)?),
+    }
+    Ok(())
+}
