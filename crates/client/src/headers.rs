@@ -4,10 +4,10 @@
 //! names have no standard. A period that is not whole seconds cannot be said: its policy is listed without `w`.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use smallvec::SmallVec;
 use tollgate_contract::{Dialect, Reset};
 
 use crate::report::{Line, Refusal, Report};
+use crate::value::Value;
 
 impl Report<'_> {
     /// Hands over the header fields of a response, one by one: names in small letters, values of printable ASCII.
@@ -25,7 +25,7 @@ impl Report<'_> {
         }
         match self.refusal {
             Some(Refusal::Later(after) | Refusal::Full(after)) => {
-                put(RETRY_AFTER, number(after).as_bytes());
+                put(RETRY_AFTER, itoa::Buffer::new().format(after).as_bytes());
             }
             Some(Refusal::Never) | None => {}
         }
@@ -66,7 +66,7 @@ impl Report<'_> {
             parameter(&mut value, b";q=", Some(line.quota));
             parameter(&mut value, b";w=", line.window());
         }
-        put(RATELIMIT_POLICY, &value);
+        put(RATELIMIT_POLICY, value.as_bytes());
         value.clear();
         for line in &self.lines {
             separate(&mut value);
@@ -74,7 +74,7 @@ impl Report<'_> {
             parameter(&mut value, b";r=", Some(line.remaining));
             parameter(&mut value, b";t=", line.more_after);
         }
-        put(RATELIMIT, &value);
+        put(RATELIMIT, value.as_bytes());
     }
 
     /// Limit, remaining and reset of the policy with the least left.
@@ -85,9 +85,17 @@ impl Report<'_> {
         put: &mut impl FnMut(&'static str, &[u8]),
     ) {
         if let Some(line) = self.tightest() {
-            put(limit, number(line.quota).as_bytes());
-            put(remaining, number(line.remaining).as_bytes());
-            put(reset, number(self.reset(line, form)).as_bytes());
+            put(limit, itoa::Buffer::new().format(line.quota).as_bytes());
+            put(
+                remaining,
+                itoa::Buffer::new().format(line.remaining).as_bytes(),
+            );
+            put(
+                reset,
+                itoa::Buffer::new()
+                    .format(self.reset(line, form))
+                    .as_bytes(),
+            );
         }
     }
 
@@ -99,12 +107,19 @@ impl Report<'_> {
         for line in &self.lines {
             parameter(&mut value, b", ", Some(line.quota));
             parameter(&mut value, b";w=", line.window());
-            value.extend_from_slice(b";name=");
+            value.put(b";name=");
             line.label.quote(&mut value);
         }
         let [limit, ..] = X_RATELIMIT;
         self.triple(&X_RATELIMIT, Reset::Seconds, &mut |name, number| {
-            put(name, if name == limit { &value } else { number });
+            put(
+                name,
+                if name == limit {
+                    value.as_bytes()
+                } else {
+                    number
+                },
+            );
         });
     }
 
@@ -116,8 +131,11 @@ impl Report<'_> {
                 .iter()
                 .filter(|line| line.window() == Some(period));
             if let Some(line) = of_period.min_by_key(|line| (!line.refused, line.remaining)) {
-                put(limit, number(line.quota).as_bytes());
-                put(remaining, number(line.remaining).as_bytes());
+                put(limit, itoa::Buffer::new().format(line.quota).as_bytes());
+                put(
+                    remaining,
+                    itoa::Buffer::new().format(line.remaining).as_bytes(),
+                );
             }
         }
     }
@@ -142,51 +160,18 @@ pub(crate) fn merge(ours: &HeaderMap, into: &mut HeaderMap) {
     }
 }
 
-/// A value under way: one policy with a name of ordinary length fits without the heap.
-type Value = SmallVec<[u8; 128]>;
-
 fn separate(value: &mut Value) {
-    if !value.is_empty() {
-        value.extend_from_slice(b", ");
+    if !value.as_bytes().is_empty() {
+        value.put(b", ");
     }
 }
 
 fn parameter(value: &mut Value, name: &[u8], is: Option<u64>) {
     if let Some(is) = is {
-        value.extend_from_slice(name);
-        value.extend_from_slice(number(is).as_bytes());
+        value.put(name);
+        value.number(is);
     }
 }
-
-/// A number in decimal digits, without the heap.
-fn number(mut value: u64) -> Digits {
-    let mut digits = Digits {
-        text: [b'0'; DIGITS_MAX],
-        from: DIGITS_MAX,
-    };
-    for (place, digit) in digits.text.iter_mut().enumerate().rev() {
-        *digit = b'0' + (value % 10) as u8;
-        digits.from = place;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    digits
-}
-
-struct Digits {
-    text: [u8; DIGITS_MAX],
-    from: usize,
-}
-
-impl Digits {
-    fn as_bytes(&self) -> &[u8] {
-        self.text.get(self.from..).unwrap_or_default()
-    }
-}
-
-const DIGITS_MAX: usize = 20;
 
 const RETRY_AFTER: &str = "retry-after";
 const RATELIMIT: &str = "ratelimit";

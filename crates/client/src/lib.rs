@@ -51,6 +51,8 @@ mod reservation;
 #[cfg(feature = "tower")]
 mod response_future;
 mod turns;
+#[cfg(feature = "tower")]
+mod value;
 mod wait;
 
 #[cfg(feature = "tower")]
