@@ -10,6 +10,7 @@ use crate::bench::options::BenchCommand;
 use crate::check::options::AskOptions;
 use crate::lab::options::LabCommand;
 use crate::serve::options::ServeOptions;
+use crate::top::options::TopOptions;
 
 /// Decides, for any key, whether a request may pass, must wait, or is refused.
 #[derive(Debug, Parser)]
@@ -27,6 +28,8 @@ pub enum Command {
     Serve(Box<ServeOptions>),
     /// Ask a server about one key: exit code 0 is allowed, 1 denied
     Check(AskOptions),
+    /// Watch a server: rates, latency, who comes most, who is refused
+    Top(TopOptions),
     /// Ask a server many times: how many answers a second, and how long they take
     #[command(subcommand)]
     Bench(Box<BenchCommand>),

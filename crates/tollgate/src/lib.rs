@@ -13,4 +13,5 @@ pub mod progress;
 pub mod replay;
 pub mod report;
 pub mod serve;
+pub mod top;
 pub mod trace;

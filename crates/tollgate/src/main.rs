@@ -7,7 +7,7 @@ use clap::Parser;
 use tollgate::cli::{Cli, Command, ConfigCommand};
 use tollgate::failure::{Failure, USAGE};
 use tollgate::serve::options::ServeOptions;
-use tollgate::{bench, check, config, lab, replay, serve};
+use tollgate::{bench, check, config, lab, replay, serve, top};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -35,6 +35,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Some(Command::Check(options)) => check::run(&options),
         Some(Command::Bench(command)) => bench::run(&command),
+        Some(Command::Top(options)) => top::run(&options),
         Some(Command::Replay(options)) => replay::run(&options),
         Some(Command::Config(ConfigCommand::Check(options))) => config::check(&options),
         Some(Command::Config(ConfigCommand::Schema(options))) => config::schema(options.server),

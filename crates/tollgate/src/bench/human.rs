@@ -1,5 +1,7 @@
 //! A report of `bench` for people.
 
+use std::fmt::Write;
+
 use tollgate_load::{Latency, Pace, Plan, Report};
 
 use super::plot;
@@ -94,7 +96,8 @@ fn errors(report: &Report, look: Look, out: &mut String) {
     for error in &report.errors {
         let count = format!("{} × {}", units::exact(error.count), error.kind.name());
         let count = look.paint(Ink::Meaning(Meaning::Denied), &count);
-        out.push_str(&format!("\nerrors: {count}: {}\n", error.example));
+        // A string takes whatever is written.
+        let _ = writeln!(out, "\nerrors: {count}: {}", error.example);
     }
 }
 

@@ -18,7 +18,7 @@ pub enum BenchCommand {
     /// gRPC: Envoy's rate limit service
     #[command(after_help = RLS_EXAMPLES, after_long_help = RLS_EXAMPLES)]
     Rls(RlsOptions),
-    /// gRPC: gubernator's GetRateLimits
+    /// gRPC: gubernator's `GetRateLimits`
     #[command(after_help = GUBERNATOR_EXAMPLES, after_long_help = GUBERNATOR_EXAMPLES)]
     Gubernator(GubernatorOptions),
     /// gRPC: throttlecrab's Throttle
@@ -28,7 +28,7 @@ pub enum BenchCommand {
 /// How much, how fast, how long: the same for every protocol.
 #[derive(Args, Debug)]
 pub struct LoadOptions {
-    /// Where the server is: host:port, http://host:port, unix:/path
+    /// Where the server is: `host:port`, `http://host:port`, `unix:/path`
     #[arg(long, value_name = "ADDR")]
     pub server: Option<Address>,
 
@@ -343,6 +343,7 @@ impl LimitOptions {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "made for `map_err`")]
 fn text(error: impl ToString) -> String {
     error.to_string()
 }

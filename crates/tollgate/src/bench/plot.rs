@@ -1,5 +1,7 @@
 //! How latencies spread, as bars beside their bounds.
 
+use std::fmt::Write;
+
 use tollgate_load::Latency;
 
 use crate::report::{Ink, Look, units};
@@ -25,7 +27,8 @@ pub(super) fn latency(latency: &Latency, look: Look, out: &mut String) {
         let bar = bar(count, most, room);
         let share = units::share(count, latency.count);
         out.push_str(&look.paint(Ink::Dim, &format!("  ≤ {bound} ")));
-        out.push_str(&format!("{bar} {}\n", look.paint(Ink::Dim, &share)));
+        // A string takes whatever is written.
+        let _ = writeln!(out, "{bar} {}", look.paint(Ink::Dim, &share));
     }
 }
 

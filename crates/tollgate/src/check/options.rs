@@ -19,7 +19,7 @@ pub struct AskOptions {
     #[arg(long, value_name = "ID")]
     pub contract: Option<String>,
 
-    /// Where the server is: http://host:port, unix:/path
+    /// Where the server is: `http://host:port`, `unix:/path`
     #[arg(
         long,
         value_name = "URL",

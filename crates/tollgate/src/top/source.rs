@@ -1,0 +1,88 @@
+//! Asks the server again and again, beside the terminal, so that a slow server does not hold up keys.
+
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+
+use super::options::TopOptions;
+use super::snapshot::Snapshot;
+use crate::check::http::{HttpError, Request};
+use crate::failure::Failure;
+
+/// What came.
+pub(super) struct Fetched {
+    pub(super) snapshot: Snapshot,
+    /// As it was sent.
+    pub(super) text: String,
+}
+
+/// A thread that asks.
+pub(super) struct Source {
+    news: Receiver<Result<Fetched, Failure>>,
+}
+
+impl Source {
+    /// Starts to ask; it ends when nobody listens any more.
+    pub(super) fn start(options: &TopOptions) -> Result<Self, Failure> {
+        let (sender, news) = sync_channel(NEWS_MAX);
+        let options = TopOptions {
+            server: options.server.clone(),
+            token: options.token.clone(),
+            ..*options
+        };
+        let work = move || ask(&options, &sender);
+        let spawned = thread::Builder::new()
+            .name("top-source".to_owned())
+            .spawn(work);
+        spawned.map_err(|error| Failure::system("start a thread", &error))?;
+        Ok(Self { news })
+    }
+
+    /// What came since it was last asked; the oldest first.
+    pub(super) fn news(&self) -> Option<Result<Fetched, Failure>> {
+        match self.news.try_recv() {
+            Ok(news) => Some(news),
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
+        }
+    }
+}
+
+fn ask(options: &TopOptions, sender: &SyncSender<Result<Fetched, Failure>>) {
+    loop {
+        thread::sleep(options.every);
+        if sender.send(fetch(options)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Asks once.
+pub(super) fn fetch(options: &TopOptions) -> Result<Fetched, Failure> {
+    let server = &options.server;
+    let request = Request {
+        server,
+        method: "GET",
+        path: "/v1/top",
+        token: options.token.as_deref(),
+        body: None,
+    };
+    let reply = request.send().map_err(|error| match error {
+        HttpError::Connect(error) => Failure::unavailable(format!(
+            "error: nothing answers at {server}: {error}\nStart a server with `tollgate serve`, or name one with --server."
+        )),
+        HttpError::Io(error) => Failure::unavailable(format!("error: {server} broke off: {error}")),
+        HttpError::Reply(what) => Failure::protocol(format!("error: {server} does not speak HTTP: {what}")),
+    })?;
+    let text = String::from_utf8_lossy(&reply.body).into_owned();
+    match (reply.status, serde_json::from_str(&text)) {
+        (200, Ok(snapshot)) => Ok(Fetched { snapshot, text }),
+        (401 | 403, _) => Err(Failure::no_permission(format!(
+            "error: {server} lets nobody look without a token\nSet TOLLGATE_TOKEN to a token that the server knows."
+        ))),
+        (status, _) => Err(Failure::protocol(format!(
+            "error: {server} does not say what it does (status {status} for /v1/top); is it a Tollgate?"
+        ))),
+    }
+}
+
+/// Answers that nobody has looked at yet.
+const NEWS_MAX: usize = 2;
