@@ -71,13 +71,11 @@ fn escape(name: &str, out: &mut Value) {
 
 /// A byte of a name in printable ASCII, and how many letters that is.
 fn spelled(byte: u8) -> ([u8; 3], usize) {
-    match byte {
-        b' '..=b'~' => ([byte, 0, 0], 1),
-        _ => {
-            let [high, low] = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);
-            ([b'%', high, low], 3)
-        }
+    if matches!(byte, b' '..=b'~') {
+        return ([byte, 0, 0], 1);
     }
+    let [high, low] = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);
+    ([b'%', high, low], 3)
 }
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";

@@ -67,7 +67,9 @@ mod tests {
             let mut value = Value::new();
             for _ in 0..2 {
                 value.clear();
-                parts.iter().for_each(|part| value.put(part));
+                for part in &parts {
+                    value.put(part);
+                }
                 prop_assert_eq!(value.as_bytes(), parts.concat());
             }
         }

@@ -1,5 +1,7 @@
 //! What holds for every contract, every name and every request.
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant};
@@ -51,11 +53,11 @@ fn contracts() -> impl Strategy<Value = Contracts> {
     prop::collection::vec(contract, 1..3).prop_filter_map("names are told apart", |all| {
         let mut text = "contracts:\n".to_owned();
         for (id, dialect, policies) in all {
-            text += &format!("  - id: {}\n    key: [user]\n", quoted(&id));
+            writeln!(text, "  - id: {}\n    key: [user]", quoted(&id)).unwrap();
             text += &dialect.map_or(String::new(), |name| format!("    headers: {name}\n"));
             text += "    policies:\n";
             for (name, policy) in policies {
-                text += &format!("      - {{ name: {}, {policy} }}\n", quoted(&name));
+                writeln!(text, "      - {{ name: {}, {policy} }}", quoted(&name)).unwrap();
             }
         }
         Contracts::parse(&text).ok()
@@ -79,8 +81,11 @@ fn all_fields(report: &Report<'_>, dialect: Dialect) -> Vec<(&'static str, Strin
     fields
 }
 
+/// A string with its parameters.
+type Item = (String, Vec<(char, u64)>);
+
 /// A list of strings with whole numbers as parameters, as structured fields write it; `None` for anything else.
-fn parsed(value: &str) -> Option<Vec<(String, Vec<(char, u64)>)>> {
+fn parsed(value: &str) -> Option<Vec<Item>> {
     let mut rest = value;
     let mut items = Vec::new();
     loop {
@@ -121,7 +126,7 @@ fn parsed(value: &str) -> Option<Vec<(String, Vec<(char, u64)>)>> {
     }
 }
 
-fn parameter(item: &(String, Vec<(char, u64)>), name: char) -> Option<u64> {
+fn parameter(item: &Item, name: char) -> Option<u64> {
     item.1
         .iter()
         .find(|(is, _)| *is == name)

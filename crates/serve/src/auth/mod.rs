@@ -66,7 +66,9 @@ impl Fields for std::collections::BTreeMap<String, String> {
         let found = self
             .get(name)
             .or_else(|| self.get(&name.to_ascii_lowercase()));
-        found.into_iter().for_each(|value| take(value.as_bytes()));
+        if let Some(value) = found {
+            take(value.as_bytes());
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use tollgate_wire::gubernator::{HealthCheckResp, LiveCheckResp};
+use tollgate_wire::gubernator::{GetRateLimitsReq, LiveCheckResp};
 use tollgate_wire::resp::{Dialect, NEVER_SECS, Throttle, ThrottleReply};
 use tollgate_wire::throttlecrab::{HttpRequest, HttpResponse};
 
@@ -13,7 +13,7 @@ use super::body::Refusal;
 use super::json::{malformed, read};
 use super::{Asked, Reply};
 use crate::engine::Turn;
-use crate::throttle;
+use crate::{gubernator, throttle};
 
 /// `POST /throttle`, which is answered with 200 whether the request may pass or not.
 pub(super) fn throttle(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
@@ -66,19 +66,23 @@ fn response(command: &Throttle<'_>, answer: &ThrottleReply) -> HttpResponse {
     }
 }
 
+/// `POST /v1/GetRateLimits` of gubernator, which is answered with 200 whether the requests may pass or not.
+pub(super) fn get_rate_limits(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    let Some(request) = read::<GetRateLimitsReq>(asked, reply) else {
+        return;
+    };
+    match gubernator::get_rate_limits(turn, &request) {
+        Ok(response) => reply.json(&response),
+        Err(error) => {
+            malformed(asked);
+            reply.refuse(StatusCode::BAD_REQUEST, &error.to_string());
+        }
+    }
+}
+
 /// `GET /v1/HealthCheck` of gubernator.
 pub(super) fn health_check(_: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    let (status, message) = if asked.shared.state.is_ready() {
-        ("healthy", "")
-    } else {
-        ("unhealthy", "the server is starting or stopping")
-    };
-    reply.json(&HealthCheckResp {
-        status: status.to_owned(),
-        message: message.to_owned(),
-        peer_count: 1,
-        advertise_address: String::new(),
-    });
+    reply.json(&gubernator::health_check(asked.shared));
 }
 
 /// `GET /v1/LiveCheck` of gubernator.

@@ -145,6 +145,7 @@ static ROUTES: &[Route] = &[
     },
     post("/json", json::json),
     post("/throttle", compat::throttle),
+    post("/v1/GetRateLimits", compat::get_rate_limits),
     post("/v1/settle", writes::settle),
     post("/v1/reserve", check::reserve),
     post("/v1/commit", writes::commit),

@@ -12,7 +12,9 @@ use crate::kit::{self, Answer, THREE_A_MINUTE, ask, get};
 fn auth(at: SocketAddr, target: &str, fields: &[(&str, &str)]) -> Answer {
     let mut head = format!("GET {target} HTTP/1.1\r\nhost: tollgate\r\n");
     for (name, value) in fields {
-        head += &format!("{name}: {value}\r\n");
+        for part in [name, ": ", value, "\r\n"] {
+            head.push_str(part);
+        }
     }
     ask(at, &head, "")
 }

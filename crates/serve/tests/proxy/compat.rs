@@ -82,6 +82,32 @@ fn throttlecrab_is_always_answered_with_200() {
 }
 
 #[test]
+fn gubernator_is_asked_for_many_at_once() {
+    let server = kit::tollgate(kit::THREE_A_MINUTE);
+    let at = server.http().unwrap();
+    let request = r#"{"requests": [
+        {"name": "r", "uniqueKey": "a", "hits": "1", "limit": "2", "duration": "60000"},
+        {"name": "r", "unique_key": "a", "hits": 2, "limit": 2, "duration": 60000, "algorithm": "TOKEN_BUCKET"},
+        {"name": "", "unique_key": "a", "hits": 1, "limit": 2, "duration": 60000, "unknown": true}]}"#;
+    let answer = post(at, "/v1/GetRateLimits", request);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let all = body(&answer)["responses"].clone();
+    assert_eq!(
+        (&all[0]["status"], &all[0]["remaining"]),
+        (&json!("UNDER_LIMIT"), &json!("1"))
+    );
+    assert_eq!(
+        (&all[1]["status"], &all[1]["remaining"]),
+        (&json!("OVER_LIMIT"), &json!("1"))
+    );
+    assert_ne!(all[2]["error"], json!(""));
+    assert_eq!(post(at, "/v1/GetRateLimits", "{").status, 400);
+    let many = vec!["{}"; 1_001].join(",");
+    let many = format!("{{\"requests\": [{many}]}}");
+    assert_eq!(post(at, "/v1/GetRateLimits", &many).status, 400);
+}
+
+#[test]
 fn gubernators_checks_say_that_all_is_well() {
     let server = kit::tollgate(kit::THREE_A_MINUTE);
     let at = server.http().unwrap();

@@ -1,4 +1,4 @@
-//! HAProxy, by `deploy/haproxy/haproxy.cfg` and `tollgate.lua`.
+//! `HAProxy`, by `deploy/haproxy/haproxy.cfg` and `tollgate.lua`.
 
 use std::net::SocketAddr;
 use std::process::Command;

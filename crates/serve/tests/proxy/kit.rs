@@ -11,15 +11,15 @@ use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{ContractSource, Listener, Settings};
 
 /// Three requests a minute for each address.
-pub const THREE_A_MINUTE: &str = "contracts:\n  - id: page\n    key: [address]\n    policies: [{ name: minute, limit: 3, per: 1m }]\n";
+pub(crate) const THREE_A_MINUTE: &str = "contracts:\n  - id: page\n    key: [address]\n    policies: [{ name: minute, limit: 3, per: 1m }]\n";
 
 /// A server with these contracts, on a free port.
-pub fn tollgate(contracts: &str) -> Running {
+pub(crate) fn tollgate(contracts: &str) -> Running {
     tollgate_with(contracts, Settings::default())
 }
 
 /// The same, with more settings.
-pub fn tollgate_with(contracts: &str, settings: Settings) -> Running {
+pub(crate) fn tollgate_with(contracts: &str, settings: Settings) -> Running {
     let settings = Settings {
         contracts: ContractSource::Text(contracts.to_owned()),
         http: vec![Listener::loopback()],
@@ -29,7 +29,7 @@ pub fn tollgate_with(contracts: &str, settings: Settings) -> Running {
 }
 
 /// A page that says which request it got; served until the process ends.
-pub fn page() -> SocketAddr {
+pub(crate) fn page() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
@@ -70,9 +70,9 @@ fn serve_page(mut stream: TcpStream) {
 }
 
 /// A proxy's process; it ends with the test.
-pub struct Proxy {
+pub(crate) struct Proxy {
     process: Child,
-    pub address: SocketAddr,
+    pub(crate) address: SocketAddr,
     folder: TempDir,
 }
 
@@ -86,7 +86,7 @@ impl Drop for Proxy {
 /// Starts a proxy on a free port: `prepare` writes its files into a folder and says how it is called.
 ///
 /// A port that is free may be gone when the proxy opens it, so that a proxy which ends at once is tried again.
-pub fn proxy(prepare: impl Fn(&Path, SocketAddr) -> Command) -> Proxy {
+pub(crate) fn proxy(prepare: impl Fn(&Path, SocketAddr) -> Command) -> Proxy {
     let mut said = String::new();
     for _ in 0..5 {
         let folder = tempfile::tempdir().expect("a folder");
@@ -97,7 +97,7 @@ pub fn proxy(prepare: impl Fn(&Path, SocketAddr) -> Command) -> Proxy {
         command.stdout(Stdio::null()).stderr(log);
         let process = command.spawn();
         let process =
-            process.unwrap_or_else(|error| panic!("{:?}: {error}", command.get_program()));
+            process.unwrap_or_else(|error| panic!("{}: {error}", command.get_program().display()));
         let mut proxy = Proxy {
             process,
             address,
@@ -129,13 +129,13 @@ impl Proxy {
 }
 
 /// An address that nobody listens at, for the moment.
-pub fn free_port() -> SocketAddr {
+pub(crate) fn free_port() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address")
 }
 
 /// A shipped file, with its addresses replaced.
-pub fn shipped(path: &str, replace: &[(&str, String)]) -> String {
+pub(crate) fn shipped(path: &str, replace: &[(&str, String)]) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../deploy")
         .join(path);
@@ -149,16 +149,16 @@ pub fn shipped(path: &str, replace: &[(&str, String)]) -> String {
 
 /// An answer over HTTP.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub lines: Vec<(String, String)>,
-    pub body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) lines: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Answer {
     /// The value of a header field that comes at most once.
     #[track_caller]
-    pub fn field(&self, name: &str) -> Option<&str> {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let mut found = self.lines.iter().filter(|(is, _)| is == name);
         let value = found.next().map(|(_, value)| &**value);
         assert!(found.next().is_none(), "{name} twice in {self:?}");
@@ -167,7 +167,7 @@ impl Answer {
 
     /// A header field that is a number.
     #[track_caller]
-    pub fn number(&self, name: &str) -> u64 {
+    pub(crate) fn number(&self, name: &str) -> u64 {
         let value = self
             .field(name)
             .unwrap_or_else(|| panic!("no {name} in {self:?}"));
@@ -176,7 +176,7 @@ impl Answer {
 }
 
 /// Asks for a path.
-pub fn get(at: SocketAddr, path: &str) -> Answer {
+pub(crate) fn get(at: SocketAddr, path: &str) -> Answer {
     ask(
         at,
         &format!("GET {path} HTTP/1.1\r\nhost: page.test\r\n"),
@@ -185,7 +185,7 @@ pub fn get(at: SocketAddr, path: &str) -> Answer {
 }
 
 /// Posts a body.
-pub fn post(at: SocketAddr, path: &str, body: &str) -> Answer {
+pub(crate) fn post(at: SocketAddr, path: &str, body: &str) -> Answer {
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: page.test\r\ncontent-length: {}\r\n",
         body.len()
@@ -194,7 +194,7 @@ pub fn post(at: SocketAddr, path: &str, body: &str) -> Answer {
 }
 
 /// Asks with a head of one's own, which ends with a line end.
-pub fn ask(at: SocketAddr, head: &str, body: &str) -> Answer {
+pub(crate) fn ask(at: SocketAddr, head: &str, body: &str) -> Answer {
     let mut stream = TcpStream::connect(at).expect("a connection");
     let timeout = Some(Duration::from_secs(20));
     stream.set_read_timeout(timeout).expect("a timeout");

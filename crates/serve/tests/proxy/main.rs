@@ -1,4 +1,4 @@
-//! Proxies that ask Tollgate first: real nginx, Caddy and HAProxy with the files that are shipped, and the paths they
+//! Proxies that ask Tollgate first: real nginx, Caddy and `HAProxy` with the files that are shipped, and the paths they
 //! ask, asked by hand.
 
 #![allow(
