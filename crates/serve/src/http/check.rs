@@ -28,10 +28,6 @@ pub(super) fn check(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
             let done = single(turn, asked, &request, as_status, reply);
             done.unwrap_or_else(|refusal| refusal.answer(reply));
         }
-        Some(CheckBody::Batch(_)) if as_status => {
-            let detail = "`status` asks for the status of one check, and this is a list.";
-            reply.refuse(StatusCode::BAD_REQUEST, detail);
-        }
         Some(CheckBody::Batch(requests)) => batch(turn, asked, &requests, reply),
     }
 }

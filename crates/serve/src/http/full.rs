@@ -14,11 +14,12 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::time::timeout;
 
 use super::collect::{self, Uncollected};
 use super::rewind::Rewind;
 use super::sent::Sent;
-use super::timed::{Pace, Timed};
+use super::timed::{AtWork, Pace, Timed};
 use super::{Asked, Lines, Reply, route};
 use crate::grpc;
 use crate::meter::{Door, Event};
@@ -43,7 +44,7 @@ pub(super) async fn http1<S: Stream>(stream: Rewind<S>, call: Call, mut stop: St
         _ = connection.as_mut() => return,
         () = stop.given() => connection.as_mut().graceful_shutdown(),
     }
-    let _ = connection.await;
+    let _ = timeout(limits.drain, connection).await;
 }
 
 /// Serves an HTTP/2 connection.
@@ -61,7 +62,8 @@ pub(super) async fn http2<S: Stream>(stream: Rewind<S>, call: Call, mut stop: St
         () = call.pace.idle(limits.idle) => {}
     }
     connection.as_mut().graceful_shutdown();
-    let _ = connection.await;
+    // Who does not take the last answers does not keep the connection.
+    let _ = timeout(limits.drain, connection).await;
 }
 
 /// What all requests of a connection have in common.
@@ -83,11 +85,7 @@ impl Call {
     ) -> impl Future<Output = Result<Response<Sent>, Infallible>> + Send + 'static {
         let at_work = self.pace.enter();
         let (peer, shared) = (self.peer, Arc::clone(&self.shared));
-        async move {
-            let answer = answer(request, peer, shared).await;
-            drop(at_work);
-            Ok(answer)
-        }
+        async move { Ok(answer(request, peer, shared, at_work).await) }
     }
 }
 
@@ -109,9 +107,15 @@ fn builder(limits: &Limits) -> http2::Builder<TokioExecutor> {
     builder
 }
 
-async fn answer(request: Request<Incoming>, peer: Peer, shared: Arc<Shared>) -> Response<Sent> {
+async fn answer(
+    request: Request<Incoming>,
+    peer: Peer,
+    shared: Arc<Shared>,
+    at_work: AtWork,
+) -> Response<Sent> {
     if request.version() == Version::HTTP_2 && grpc::is_for(&request) {
-        return grpc::answer(request, peer, shared).await.map(Sent::Grpc);
+        let response = grpc::answer(request, peer, shared).await;
+        return response.map(|body| Sent::Grpc(body, at_work));
     }
     let is_head = request.method() == Method::HEAD;
     let mut reply = Reply::new();

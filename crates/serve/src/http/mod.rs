@@ -35,13 +35,16 @@ pub(crate) use reply::Reply;
 
 /// Serves one connection until it ends, or until it has nothing under way when `stop` is given.
 pub async fn serve<S: Stream>(stream: S, peer: Peer, shared: Arc<Shared>, stop: Stop) {
+    // What few connections need is boxed, so that the many have small tasks.
     match lean::serve(stream, peer, &shared, stop.clone()).await {
         Next::Nobody => {}
         Next::Http1(stream, read) => {
-            full::http1(Rewind::new(stream, read), Call::new(peer, shared), stop).await;
+            let full = full::http1(Rewind::new(stream, read), Call::new(peer, shared), stop);
+            Box::pin(full).await;
         }
         Next::Http2(stream, read) => {
-            full::http2(Rewind::new(stream, read), Call::new(peer, shared), stop).await;
+            let full = full::http2(Rewind::new(stream, read), Call::new(peer, shared), stop);
+            Box::pin(full).await;
         }
     }
 }

@@ -7,14 +7,15 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+use super::timed::AtWork;
 use crate::grpc;
 
 /// The body of an answer.
 pub(super) enum Sent {
     /// What is left to send of a whole one.
     Whole(Option<Bytes>),
-    /// One of gRPC.
-    Grpc(grpc::Body),
+    /// One of gRPC, which may be sent for as long as the client likes.
+    Grpc(grpc::Body, AtWork),
 }
 
 impl Body for Sent {
@@ -27,14 +28,14 @@ impl Body for Sent {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Grpc(body) => Pin::new(body).poll_frame(context),
+            Self::Grpc(body, _) => Pin::new(body).poll_frame(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
-            Self::Grpc(body) => body.is_end_stream(),
+            Self::Grpc(body, _) => body.is_end_stream(),
         }
     }
 
@@ -44,7 +45,7 @@ impl Body for Sent {
                 let length = bytes.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(length as u64)
             }
-            Self::Grpc(body) => body.size_hint(),
+            Self::Grpc(body, _) => body.size_hint(),
         }
     }
 }

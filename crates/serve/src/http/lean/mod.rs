@@ -19,7 +19,7 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::Reply;
 use crate::meter::{Door, Event};
@@ -52,7 +52,8 @@ pub(super) async fn serve<S: Stream>(
         input: BytesMut::new(),
         output: Vec::new(),
         reply: Reply::new(),
-        vigil: Vigil::new(stop, tick),
+        vigil: Vigil::new(stop.clone(), tick),
+        stop,
         is_first: true,
         is_stopping: false,
         is_partial: false,
@@ -77,6 +78,7 @@ struct Lean<'s, S> {
     output: Vec<u8>,
     reply: Reply,
     vigil: Vigil,
+    stop: Stop,
     /// Whether nothing was answered yet, so that HTTP/2 may still begin.
     is_first: bool,
     is_stopping: bool,
@@ -148,13 +150,11 @@ impl<S: Stream> Lean<'_, S> {
         {
             return step;
         }
-        let began = Instant::now();
-        let (done, step) = self.answer_batch();
-        if done > 0 {
-            self.is_first = false;
-            let meter = self.shared.engine.meter();
-            meter.served(Door::Http, done, began.elapsed());
+        if !self.shared.state.is_ready() {
+            self.is_stopping |= self.stop.is_given();
         }
+        let (done, step) = self.answer_batch();
+        self.is_first &= done == 0;
         if step == Step::Read {
             self.expect_more(done > 0);
         }
@@ -214,6 +214,13 @@ impl<S: Stream> Lean<'_, S> {
                 Outcome::Refused => break Step::Close,
             }
         };
+        if done > 0 {
+            let engine = &shared.engine;
+            let took = engine.now().nanos_since(turn.now());
+            engine
+                .meter()
+                .served(Door::Http, done, Duration::from_nanos(took));
+        }
         self.input.advance(at);
         (done, step)
     }
@@ -257,10 +264,11 @@ impl<S: Stream> Lean<'_, S> {
             stream,
             input,
             vigil,
+            shared,
             ..
         } = self;
         let mut read = pin!(stream.read_buf(input));
-        let mut is_first = vigil.is_armed();
+        let mut is_first = vigil.is_armed() && shared.state.is_ready();
         poll_fn(|context| {
             if let Poll::Ready(read) = read.as_mut().poll(context) {
                 return Poll::Ready(Waited::Read(read));

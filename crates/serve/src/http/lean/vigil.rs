@@ -47,8 +47,9 @@ impl Vigil {
         self.is_armed = false;
     }
 
-    pub(super) const fn is_armed(&self) -> bool {
-        self.is_armed
+    /// Whether both will wake the task. A time that ran out while bytes came has done so, and nobody looked.
+    pub(super) fn is_armed(&self) -> bool {
+        self.is_armed && !self.sleep.is_elapsed()
     }
 
     /// Asks both, so that they wake the task.
