@@ -136,14 +136,8 @@ where
 /// The receipt of a request that was refused by the same contracts.
 #[cfg(feature = "tower")]
 fn uncharged(mut receipt: Receipt) -> Receipt {
-    match &mut receipt {
-        Receipt::Nothing => {}
-        Receipt::One(booking) => booking.receipt.charged = 0,
-        Receipt::Several(bookings) => {
-            for booking in bookings {
-                booking.receipt.charged = 0;
-            }
-        }
+    for booking in receipt.bookings_mut() {
+        booking.receipt.charged = 0;
     }
     receipt
 }

@@ -162,6 +162,15 @@ pub enum Receipt {
     One(Booking),
     /// One cell in each of several contracts.
     Several(Box<[Booking]>),
+    /// What an operation with an id charged, which may be answered again: all copies are one receipt.
+    Once(Box<Once>),
+}
+
+/// A receipt that may be handed out again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Once {
+    number: u64,
+    bookings: Box<[Booking]>,
 }
 
 impl Receipt {
@@ -171,6 +180,35 @@ impl Receipt {
             Self::Nothing => &[],
             Self::One(booking) => core::slice::from_ref(booking),
             Self::Several(bookings) => bookings,
+            Self::Once(once) => &once.bookings,
+        }
+    }
+
+    /// The bookings, to be changed.
+    pub fn bookings_mut(&mut self) -> &mut [Booking] {
+        match self {
+            Self::Nothing => &mut [],
+            Self::One(booking) => core::slice::from_mut(booking),
+            Self::Several(bookings) => bookings,
+            Self::Once(once) => &mut once.bookings,
+        }
+    }
+
+    /// The same receipt under a number: receipts with one number are one receipt.
+    #[must_use]
+    pub fn once(self, number: u64) -> Self {
+        let bookings: Box<[_]> = self.bookings().into();
+        match *bookings {
+            [] => Self::Nothing,
+            _ => Self::Once(Box::new(Once { number, bookings })),
+        }
+    }
+
+    /// The number by which copies of the receipt are told to be one.
+    pub const fn number(&self) -> Option<u64> {
+        match self {
+            Self::Once(once) => Some(once.number),
+            Self::Nothing | Self::One(_) | Self::Several(_) => None,
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::answer::{Answer, Receipt};
 use crate::key::Key;
 use crate::node::Node;
 use crate::scope::Within;
+use crate::settled::Settled;
 
 /// Why an operation by id was not done. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ enum Entry {
 
 /// The ids a node remembers.
 #[derive(Debug)]
-pub(crate) struct Ids(Mutex<Ledger<Entry>>);
+pub(crate) struct Ids(Mutex<Ledger<Entry>>, Mutex<Settled>);
 
 impl Within<'_> {
     /// Decides one request and charges it, to be settled within `ttl` by [`Node::commit`] or [`Node::cancel`].
@@ -92,9 +93,21 @@ impl Within<'_> {
         (key, cost): (Key<'_>, Cost),
         now: Instant,
     ) -> Result<Answer, IdError> {
-        let run = || Some(self.check(key, cost, now));
+        let run = || {
+            let answer = self.check(key, cost, now);
+            let receipt = answer.receipt.once(self.number(id, now));
+            Some(Answer { receipt, ..answer })
+        };
         let done = self.node.ids().once_remembered(id, now, run)?;
         done.ok_or(IdError::OtherKind)
+    }
+
+    /// A number for the receipt of an operation, far from those that are counted up.
+    fn number(&self, id: &OperationId, now: Instant) -> u64 {
+        let mut hasher = self.node.seed().hasher();
+        hasher.bytes(id.as_bytes());
+        hasher.word(now.as_nanos());
+        hasher.finish().0 | 1 << 63
     }
 
     /// Charges once, however often it is called with the same id.
@@ -213,9 +226,37 @@ impl Node {
         self.ids().write_once(id, now, settle)
     }
 
+    /// Settles a receipt that was handed out under a number, which is done once.
+    ///
+    /// Settling it again at the same cost does nothing. The number is forgotten at `expires`: from then on the caller
+    /// must know that the receipt is too old.
+    pub fn settle_numbered(
+        &self,
+        number: u64,
+        (receipt, actual): (&Receipt, Cost),
+        expires: Instant,
+        now: Instant,
+    ) -> Result<(), IdError> {
+        let mut settled = self.ids().1.lock();
+        if settled.note(number, actual.tokens(), (expires, now))? {
+            self.settle(receipt, actual, now);
+        }
+        Ok(())
+    }
+
     /// Resets a key once, however often it is called with the same id.
     pub fn reset_once(&self, id: &OperationId, key: Key<'_>, now: Instant) -> Result<(), IdError> {
         self.whole().reset_once(id, key, now)
+    }
+
+    /// Does something once, however often it is called with the same id. What it does must not use ids itself.
+    pub fn do_once(
+        &self,
+        id: &OperationId,
+        now: Instant,
+        run: impl FnOnce(),
+    ) -> Result<(), IdError> {
+        self.ids().write_once(id, now, run)
     }
 
     /// How many ids are remembered.
@@ -225,8 +266,11 @@ impl Node {
 }
 
 impl Ids {
-    pub(crate) const fn new(ids_max: usize) -> Self {
-        Self(Mutex::new(Ledger::new(ids_max)))
+    pub(crate) fn new(ids_max: usize) -> Self {
+        Self(
+            Mutex::new(Ledger::new(ids_max)),
+            Mutex::new(Settled::new(ids_max)),
+        )
     }
 
     fn write_once(

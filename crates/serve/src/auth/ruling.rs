@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::StatusCode;
 use tollgate_client::{Dialect, Report};
 use tollgate_limit::{Cost, Verdict};
-use tollgate_node::{Answer, Receipt};
+use tollgate_node::Answer;
 
 use super::options::{Delay, Options};
 use crate::engine::Turn;
@@ -46,13 +46,8 @@ impl Ruling {
     fn give_back(&mut self, turn: &Turn<'_>) {
         let receipt = &mut self.answer.receipt;
         turn.node().settle(receipt, Cost::PEEK, turn.now());
-        match receipt {
-            Receipt::Nothing => {}
-            Receipt::One(booking) => booking.receipt.charged = 0,
-            Receipt::Several(bookings) => {
-                let each = bookings.iter_mut();
-                each.for_each(|booking| booking.receipt.charged = 0);
-            }
+        for booking in receipt.bookings_mut() {
+            booking.receipt.charged = 0;
         }
         self.answer.verdict = Verdict::Deny {
             retry_after: self.answer.verdict.wait(),

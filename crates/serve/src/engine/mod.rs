@@ -4,6 +4,7 @@
 //! contracts it began with, so that names in an answer are those of the contracts that gave it, whatever is loaded
 //! meanwhile. Nothing here waits. Not here: protocols.
 
+mod base64;
 mod described;
 mod gubernated;
 mod seal;
@@ -22,7 +23,7 @@ use tollgate_table::Seed;
 use crate::meter::Meter;
 
 pub(crate) use described::RETRY_WHEN_FULL;
-pub use seal::{Seal, SealError};
+pub use seal::{Opened, Seal, SealError};
 pub use tollgate_node::Scope;
 pub use turn::{Ask, EngineError, Standing, Turn};
 

@@ -8,7 +8,7 @@ use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_limit::{Cost, Instant, OperationId, PolicyError, Span, Status};
 use tollgate_node::{Answer, IdError, Key, Node, RefusedBy, Scope, Within};
 
-use super::{Engine, SealError};
+use super::{Engine, Opened, SealError};
 use crate::meter::{Decided, Door, Judgement};
 
 /// What a request asks.
@@ -158,17 +158,28 @@ impl<'e> Turn<'e> {
     }
 
     /// Charges the difference between `actual` and what was charged, by a sealed receipt.
+    ///
+    /// A receipt is settled once: again at the same cost does nothing, at another is refused.
     pub fn settle(&self, receipt: &str, actual: Cost, id: Option<&str>) -> Result<(), EngineError> {
-        let receipt = self.engine.seal().open(receipt);
-        let receipt = receipt.map_err(EngineError::Receipt)?;
-        match id {
-            None => self.node.settle(&receipt, actual, self.now),
-            Some(id) => self
-                .node
-                .settle_once(&operation(id)?, (&receipt, actual), self.now)
-                .map_err(EngineError::Id)?,
+        let id = id.map(operation).transpose()?;
+        let opened = self.engine.seal().open(receipt);
+        let Opened { receipt, number } = opened.map_err(EngineError::Receipt)?;
+        let made = receipt.bookings().iter().map(|booking| booking.receipt.at);
+        let expires = made.min().unwrap_or_default().saturating_add(RECEIPT_VALID);
+        if expires <= self.now || !self.node.knows(&receipt) {
+            return Err(EngineError::Receipt(SealError::Gone));
         }
-        Ok(())
+        let settle = || {
+            let settled = (&receipt, actual);
+            self.node
+                .settle_numbered(number, settled, expires, self.now)
+        };
+        let Some(id) = id else {
+            return settle().map_err(EngineError::Id);
+        };
+        let mut done = Ok(());
+        let once = self.node.do_once(&id, self.now, || done = settle());
+        once.and(done).map_err(EngineError::Id)
     }
 
     /// Charges without asking. Says whether every contract had room for the key.
@@ -275,3 +286,6 @@ pub struct Standing<'a> {
 fn operation(id: &str) -> Result<OperationId, EngineError> {
     OperationId::new(id.as_bytes()).ok_or(EngineError::BadId)
 }
+
+/// How long a receipt can be settled: a quarter of an hour.
+const RECEIPT_VALID: Span = Span::from_nanos(900 * 1_000_000_000);

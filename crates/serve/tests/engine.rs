@@ -1,0 +1,121 @@
+//! The engine: scopes, sealed receipts, and contracts that change while turns are taken.
+
+#![allow(clippy::expect_used, reason = "a broken set-up must stop the test")]
+
+use tollgate_contract::Contracts;
+use tollgate_limit::Cost;
+use tollgate_node::{IdError, Key, NodeConfig};
+use tollgate_serve::engine::{Ask, Engine, EngineError, Scope, SealError, Secrets};
+
+fn contracts(text: &str) -> Contracts {
+    Contracts::parse(text).expect("a good file")
+}
+
+fn engine(text: &str) -> Engine {
+    let secrets = Secrets::draw().expect("randomness");
+    Engine::new(contracts(text), NodeConfig::default(), &secrets)
+}
+
+const TEN: &str = "
+contracts:
+  - id: users
+    key: [user]
+    policies: [{ name: daily, limit: 10, per: 24h, algorithm: fixed-window }]
+";
+
+fn ask(cost: u32) -> Ask<'static> {
+    Ask::new(Key::Text(b"ann"), Cost::from_u32(cost))
+}
+
+fn left(engine: &Engine) -> u64 {
+    engine.turn().standings(Key::Text(b"ann"))[0]
+        .status
+        .remaining
+}
+
+#[test]
+fn a_scope_without_its_contract_is_refused() {
+    let engine = engine(TEN);
+    let asked = Ask {
+        scope: Scope::Contract("nobody"),
+        ..ask(1)
+    };
+    let unknown = EngineError::UnknownContract("nobody".to_owned());
+    let turn = engine.turn();
+    assert_eq!(turn.check(&asked), Err(unknown.clone()));
+    assert_eq!(turn.charge(&asked), Err(unknown.clone()));
+    assert_eq!(turn.refund(&asked), Err(unknown.clone()));
+    assert_eq!(turn.reset(&asked), Err(unknown));
+    let answer = turn.check(&ask(3)).expect("all");
+    let (contract, policy) = turn.tightest(&answer).expect("bound");
+    assert_eq!((&*contract.id, &*policy.name), ("users", "daily"));
+    assert_eq!(turn.reset(&ask(0)), Ok(()));
+    assert_eq!(left(&engine), 10);
+}
+
+#[test]
+fn a_sealed_receipt_is_settled_once_and_through_a_reload() {
+    let engine = engine(TEN);
+    let turn = engine.turn();
+    let answer = turn.check(&ask(6)).expect("asked");
+    let receipt = turn.receipt(&answer).expect("charged");
+    drop(turn);
+    engine.load(contracts(&TEN.replace("10", "20")));
+    assert_eq!(left(&engine), 14);
+    for _ in 0..2 {
+        assert_eq!(engine.turn().settle(&receipt, Cost::ONE, None), Ok(()));
+        assert_eq!(left(&engine), 19);
+    }
+    let otherwise = Err(EngineError::Id(IdError::SettledOtherwise { actual: 1 }));
+    let again = engine.turn().settle(&receipt, Cost::PEEK, None);
+    assert_eq!(again, otherwise);
+    let broken = Err(EngineError::Receipt(SealError::Broken));
+    assert_eq!(engine.turn().settle("AAAA", Cost::ONE, None), broken);
+    engine.load(contracts(&TEN.replace("users", "others")));
+    let gone = Err(EngineError::Receipt(SealError::Gone));
+    assert_eq!(engine.turn().settle(&receipt, Cost::ONE, None), gone);
+}
+
+#[test]
+fn copies_of_one_answer_are_one_receipt() {
+    let engine = engine(TEN);
+    let asked = Ask {
+        id: Some("r1"),
+        ..ask(6)
+    };
+    let receipts: Vec<_> = (0..2)
+        .map(|_| {
+            let turn = engine.turn();
+            let answer = turn.check(&asked).expect("asked");
+            turn.receipt(&answer).expect("charged")
+        })
+        .collect();
+    assert_eq!(left(&engine), 4);
+    for receipt in &receipts {
+        let settled = engine.turn().settle(receipt, Cost::ONE, Some("s1"));
+        assert_eq!(settled, Ok(()));
+        assert_eq!(left(&engine), 9);
+        assert_eq!(engine.turn().settle(receipt, Cost::ONE, None), Ok(()));
+        assert_eq!(left(&engine), 9);
+    }
+}
+
+#[test]
+fn a_turn_keeps_the_names_it_began_with() {
+    let engine = engine(TEN);
+    let turn = engine.turn();
+    engine.load(contracts(&TEN.replace("daily", "hourly")));
+    let answer = turn.check(&ask(1)).expect("asked");
+    assert_eq!(
+        turn.node().contracts().as_slice()[0].policies[0].name,
+        "daily"
+    );
+    assert!(
+        turn.tightest(&answer).is_none(),
+        "a policy it does not know"
+    );
+    let turn = engine.turn();
+    let answer = turn.check(&ask(1)).expect("asked");
+    let (_, policy) = turn.tightest(&answer).expect("bound");
+    assert_eq!(policy.name, "hourly");
+}
