@@ -1,0 +1,230 @@
+//! Files, flags and the environment: what is refused, and before what.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::kit::{CONTRACTS, Server, file, refused, run, tollgate};
+
+#[test]
+fn bad_files_end_with_64_before_a_port_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    // Taken, so that trying to open it would end with 69.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let cases: [(&str, &str, &[&str]); 4] = [
+        (
+            "a.yaml",
+            "htpp: 1\n",
+            &["a.yaml:1:1", "`htpp`", "did you mean `http`?"],
+        ),
+        (
+            "b.yaml",
+            "limits:\n  conections: 1\n",
+            &["b.yaml:2:3", "did you mean `connections`?"],
+        ),
+        (
+            "c.yaml",
+            "contracts:\n  - id: a\n    polices: []\n",
+            &["c.yaml:3:5", "`polices`", "did you mean `policies`?"],
+        ),
+        ("d.yaml", "http: 1\n\tresp: 2\n", &["d.yaml:2"]),
+    ];
+    for (name, text, said) in cases {
+        let path = file(folder.path(), name, text);
+        let path = path.to_str().unwrap();
+        refused(
+            &run(&["serve", "--config", path, "--http", &address]),
+            64,
+            said,
+        );
+        refused(&run(&["config", "check", path]), 64, said);
+    }
+    let contracts = file(folder.path(), "e.yaml", "contrats: []\n");
+    let home = folder.path().to_str().unwrap();
+    let flags = [
+        "serve",
+        "--contracts",
+        contracts.to_str().unwrap(),
+        "--data-dir",
+        home,
+        "--http",
+        &address,
+    ];
+    refused(
+        &run(&flags),
+        64,
+        &["e.yaml:1:1", "did you mean `contracts`?"],
+    );
+    refused(
+        &run(&["serve", "--config", "/nowhere.yaml"]),
+        66,
+        &["/nowhere.yaml"],
+    );
+    refused(&run(&["serve", "--htpp", "1"]), 64, &["--http"]);
+    refused(&run(&["serve", "--http", ":80"]), 64, &["0.0.0.0:80"]);
+    let environment = tollgate(&["serve"])
+        .env("TOLLGATE_HTTP", "nowhere")
+        .output()
+        .unwrap();
+    refused(&environment, 64, &["TOLLGATE_HTTP"]);
+}
+
+#[test]
+fn a_port_in_use_ends_with_69_and_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Server::start(folder.path(), &[]);
+    let other = tempfile::tempdir().unwrap();
+    let (address, home) = (first.http.to_string(), other.path().to_str().unwrap());
+    let output = run(&["serve", "--http", &address, "--no-resp", "--data-dir", home]);
+    refused(&output, 69, &[&address, "in use", "--http"]);
+}
+
+#[test]
+fn a_folder_in_use_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let _first = Server::start(folder.path(), &[]);
+    let home = folder.path().to_str().unwrap();
+    let output = run(&["serve", "--http", "0", "--no-resp", "--data-dir", home]);
+    refused(&output, 74, &[home, "--data-dir"]);
+}
+
+#[test]
+fn the_first_start_writes_a_sample_that_answers_and_is_never_overwritten() {
+    let home = tempfile::tempdir().unwrap();
+    let command = || {
+        let mut command = tollgate(&["serve", "--format", "json", "--http", "0", "--resp", "0"]);
+        command.env("XDG_DATA_HOME", home.path());
+        command
+    };
+    let server = Server::spawn(&mut command());
+    let sample = home.path().join("tollgate/contracts.yaml");
+    let text = std::fs::read_to_string(&sample).unwrap();
+    let body = "{\"key\": {\"user\": \"42\", \"plan\": \"free\"}, \"cost\": 1}";
+    let length = body.len();
+    let answer = server.request(&format!(
+        "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    ));
+    assert!(
+        answer.contains("\"allowed\":true") && answer.contains("\"limit\":5,"),
+        "{answer}"
+    );
+    drop(server);
+    std::fs::write(&sample, text.replace("limit: 5,", "limit: 7,")).unwrap();
+    drop(Server::spawn(&mut command()));
+    assert!(
+        std::fs::read_to_string(&sample)
+            .unwrap()
+            .contains("limit: 7,")
+    );
+}
+
+#[test]
+fn a_server_file_serves_with_contracts_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("http: 127.0.0.1:0\nresp: 127.0.0.1:0\n{CONTRACTS}");
+    let path = file(folder.path(), "tollgate.yaml", &text);
+    let path = path.to_str().unwrap();
+    let server = Server::spawn(&mut tollgate(&[
+        "serve", "--format", "json", "--config", path,
+    ]));
+    assert_eq!(server.take("a"), 99);
+    let output = run(&["config", "check", path]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 contract, all good"),
+        "{said}"
+    );
+    let schema = run(&["config", "schema", "--server"]);
+    assert!(String::from_utf8_lossy(&schema.stdout).contains("\"ServerFile\""));
+}
+
+#[test]
+fn the_example_is_good() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/tollgate.yaml");
+    let output = run(&["config", "check", path]);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn tokens_come_from_files_that_others_cannot_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = file(folder.path(), "tokens", "open-sesame\n");
+    let name = tokens.to_str().unwrap();
+    let home = folder.path().to_str().unwrap();
+    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let output = run(&[
+        "serve",
+        "--data-dir",
+        home,
+        "--http",
+        "0",
+        "--no-resp",
+        "--token-file",
+        name,
+    ]);
+    refused(&output, 64, &["chmod 600", name]);
+    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let server = Server::start(folder.path(), &["--token-file", name]);
+    let ask = |more: &str| {
+        server.request(&format!(
+            "GET /metrics HTTP/1.1\r\nhost: t\r\n{more}connection: close\r\n\r\n"
+        ))
+    };
+    assert!(ask("").starts_with("HTTP/1.1 401"));
+    assert!(ask("authorization: Bearer open-sesame\r\n").starts_with("HTTP/1.1 200"));
+    let health = server.request("GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+    assert!(health.starts_with("HTTP/1.1 200"), "{health}");
+    server.signal("TERM");
+    let (_, errors) = server.end();
+    assert!(!errors.contains("sesame"), "{errors}");
+}
+
+#[test]
+fn whoever_is_open_to_the_world_is_warned() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["--http", "0.0.0.0:0"]);
+    server.signal("TERM");
+    let (code, errors) = server.end();
+    assert_eq!(code, Some(0));
+    assert!(
+        errors.contains("warning: 0.0.0.0:0 can be reached from other machines"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn what_is_no_terminal_gets_plain_lines() {
+    use std::io::{BufRead, BufReader};
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = tollgate(&[
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--resp",
+        "0",
+        "--data-dir",
+    ]);
+    command
+        .arg(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let lines: Vec<String> = lines
+        .map_while(Result::ok)
+        .take_while(|line| line != "ready")
+        .collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(lines[0].starts_with("http http://127.0.0.1:"), "{lines:?}");
+    assert!(lines[1].starts_with("resp 127.0.0.1:"), "{lines:?}");
+    assert!(
+        !lines.iter().any(|line| line.contains('\u{1b}')),
+        "{lines:?}"
+    );
+}

@@ -1,0 +1,203 @@
+//! A server process for one test, ended with it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Nothing here takes as long unless it hangs.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+
+pub(crate) const CONTRACTS: &str = "contracts:
+  - id: users
+    key: [user]
+    policies: [{ name: daily, limit: 100, per: 1d, algorithm: fixed-window, durable: true }]
+";
+
+/// The command, with nothing of the environment that a developer may have set.
+pub(crate) fn tollgate(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("TOLLGATE_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command that ends by itself.
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    tollgate(arguments).output().unwrap()
+}
+
+#[track_caller]
+pub(crate) fn refused(output: &Output, code: i32, said: &[&str]) {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    for text in said {
+        assert!(errors.contains(text), "{text:?} is not in {errors}");
+    }
+    assert!(!errors.contains("panicked"), "{errors}");
+    assert!(output.stdout.is_empty(), "nothing is said to serve");
+}
+
+/// A running server.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) http: SocketAddr,
+    pub(crate) resp: SocketAddr,
+}
+
+impl Server {
+    /// Serves at free ports with its data in `folder`.
+    pub(crate) fn start(folder: &Path, more: &[&str]) -> Self {
+        Self::spawn(
+            tollgate(&[
+                "serve",
+                "--format",
+                "json",
+                "--http",
+                "127.0.0.1:0",
+                "--resp",
+                "127.0.0.1:0",
+            ])
+            .arg("--data-dir")
+            .arg(folder)
+            .args(more),
+        )
+    }
+
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let stdout = child.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let Ok(said) = serde_json::from_str::<serde_json::Value>(&line) else {
+            let output = child.wait_with_output().unwrap();
+            panic!("{line:?}: {}", String::from_utf8_lossy(&output.stderr));
+        };
+        let address = |name: &str| {
+            said[name][0]
+                .as_str()
+                .unwrap_or("127.0.0.1:1")
+                .parse()
+                .unwrap()
+        };
+        Self {
+            http: address("http"),
+            resp: address("resp"),
+            child,
+        }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let done = Command::new("kill")
+            .args(["-s", name, &pid])
+            .status()
+            .unwrap();
+        assert!(done.success());
+    }
+
+    /// Waits for the end; gives the exit code and what was said on standard error.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < DEADLINE, "the server does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let mut errors = String::new();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut errors)
+            .unwrap();
+        assert!(!errors.contains("panicked"), "{errors}");
+        (status.code(), errors)
+    }
+
+    /// Bytes the process holds in memory.
+    pub(crate) fn resident(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap();
+        line.trim()
+            .split(' ')
+            .next()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            << 10
+    }
+
+    pub(crate) fn request(&self, request: &str) -> String {
+        request_at(self.http, request)
+    }
+
+    /// How many tokens a user has left after taking one.
+    pub(crate) fn take(&self, user: &str) -> u64 {
+        let body = format!("{{\"key\":{{\"user\":\"{user}\"}},\"cost\":1}}");
+        let answer = self.request(&format!(
+            "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        ));
+        let remaining = answer
+            .split("\"remaining\":")
+            .nth(1)
+            .unwrap_or_else(|| panic!("{answer}"));
+        remaining
+            .split([',', '}'])
+            .next()
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a request and reads until the server closes.
+pub(crate) fn request_at(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// A file in a folder.
+pub(crate) fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Tries until it holds.
+#[track_caller]
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < DEADLINE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

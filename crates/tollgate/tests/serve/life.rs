@@ -1,0 +1,116 @@
+//! Signals, kills and restarts.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::kit::{CONTRACTS, DEADLINE, Server, file, until};
+
+#[test]
+fn sigterm_finishes_what_is_under_way_and_ends_with_0() {
+    for signal in ["TERM", "INT"] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start(folder.path(), &[]);
+        let mut stream = TcpStream::connect(server.http).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream
+            .write_all(
+                b"POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: 21\r\n\r\n{\"key\":{",
+            )
+            .unwrap();
+        // What has not been read when the signal comes is not under way.
+        std::thread::sleep(Duration::from_millis(300));
+        server.signal(signal);
+        let address = server.http;
+        until("the port is closed", || {
+            TcpStream::connect(address).is_err()
+        });
+        stream.write_all(b"\"user\":\"a\"}}\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert_eq!(server.end().0, Some(0));
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings =
+        format!("http: 127.0.0.1:0\nresp: off\nlimits: {{ drain: 1h, slow: 1h }}\n{CONTRACTS}");
+    let path = file(folder.path(), "tollgate.yaml", &settings);
+    let mut command = crate::kit::tollgate(&["serve", "--format", "json", "--config"]);
+    let server = Server::spawn(command.arg(path));
+    let mut stream = TcpStream::connect(server.http).unwrap();
+    stream
+        .write_all(b"POST /v1/check HTTP/1.1\r\nhost")
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    server.signal("TERM");
+    let address = server.http;
+    until("the port is closed", || {
+        TcpStream::connect(address).is_err()
+    });
+    server.signal("TERM");
+    assert_eq!(server.end().0, Some(143));
+}
+
+#[test]
+fn sighup_reads_contracts_again_and_says_why_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "contracts.yaml", CONTRACTS);
+    let server = Server::start(
+        folder.path(),
+        &[
+            "--contracts",
+            path.to_str().unwrap(),
+            "--log-format",
+            "text",
+        ],
+    );
+    assert_eq!(server.take("a"), 99);
+    std::fs::write(&path, CONTRACTS.replace("100", "1000")).unwrap();
+    server.signal("HUP");
+    until("the new limit", || server.take("b") > 100);
+    std::fs::write(&path, CONTRACTS.replace("limit", "limt")).unwrap();
+    server.signal("HUP");
+    let ready = || server.request("GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+    until("the failure is told", || ready().contains("reload failed"));
+    assert!(server.take("c") > 100, "the old stays");
+    let metrics = server.request("GET /metrics HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+    assert!(metrics.contains("reload"), "{metrics}");
+    server.signal("TERM");
+    let (code, errors) = server.end();
+    assert_eq!(code, Some(0));
+    assert!(
+        errors.contains("did you mean `limit`?") || errors.contains("limt"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn counts_survive_a_stop_in_full_and_a_kill_but_for_the_last_flush() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "contracts.yaml", CONTRACTS);
+    let start = || Server::start(folder.path(), &["--contracts", path.to_str().unwrap()]);
+    let server = start();
+    for left in (90..100).rev() {
+        assert_eq!(server.take("a"), left);
+    }
+    server.signal("TERM");
+    assert_eq!(server.end().0, Some(0));
+
+    let server = start();
+    assert_eq!(server.take("a"), 89, "nothing is lost by a stop");
+    // More than a flush interval, so that this one is written.
+    std::thread::sleep(Duration::from_millis(2500));
+    server.signal("KILL");
+    assert_eq!(server.end().0, None);
+
+    let server = start();
+    assert_eq!(
+        server.take("a"),
+        88,
+        "nothing older than a flush is lost by a kill"
+    );
+}
