@@ -13,7 +13,9 @@
 //! | `settle` | [`SettleRequest`] | [`Done`] |
 //! | `charge`, `refund` | [`ChargeRequest`] | [`Done`] |
 //! | `peek` | [`PeekRequest`] | [`PeekResponse`] |
+//! | `explain` | [`ExplainRequest`] | [`ExplainResponse`] |
 
+mod explain;
 mod key;
 mod whole;
 
@@ -24,6 +26,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize as Read, Serialize as Write};
 
+pub use explain::{ExplainRequest, ExplainResponse, Miss, PolicyExplained, Verdict};
 pub use key::Key;
 use key::optional_text;
 use whole::{optional_whole, whole};

@@ -115,7 +115,10 @@ async fn answer(
 ) -> Response<Sent> {
     if request.version() == Version::HTTP_2 && grpc::is_for(&request) {
         let response = grpc::answer(request, peer, shared).await;
-        return response.map(|body| Sent::Grpc(body, at_work));
+        return response.map(|body| Sent::Grpc {
+            body,
+            _at_work: at_work,
+        });
     }
     let is_head = request.method() == Method::HEAD;
     let mut reply = Reply::new();

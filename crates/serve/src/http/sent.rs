@@ -15,7 +15,11 @@ pub(super) enum Sent {
     /// What is left to send of a whole one.
     Whole(Option<Bytes>),
     /// One of gRPC, which may be sent for as long as the client likes.
-    Grpc(grpc::Body, AtWork),
+    Grpc {
+        body: grpc::Body,
+        /// Until it is sent.
+        _at_work: AtWork,
+    },
 }
 
 impl Body for Sent {
@@ -28,14 +32,14 @@ impl Body for Sent {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Grpc(body, _) => Pin::new(body).poll_frame(context),
+            Self::Grpc { body, .. } => Pin::new(body).poll_frame(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
-            Self::Grpc(body, _) => body.is_end_stream(),
+            Self::Grpc { body, .. } => body.is_end_stream(),
         }
     }
 
@@ -45,7 +49,7 @@ impl Body for Sent {
                 let length = bytes.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(length as u64)
             }
-            Self::Grpc(body, _) => body.size_hint(),
+            Self::Grpc { body, .. } => body.size_hint(),
         }
     }
 }

@@ -131,8 +131,8 @@ impl Framing {
             return Ok(None);
         }
         let is_kept = match version {
-            Version::Http10 => found.keep && !found.close,
-            Version::Http11 => !found.close,
+            Version::Http10 => found.wish == Some(Wish::Keep),
+            Version::Http11 => found.wish != Some(Wish::Close),
         };
         let body = found.body.unwrap_or(0);
         Ok(Some(Self { body, is_kept }))
@@ -145,10 +145,16 @@ struct Found {
     body: Option<u64>,
     hosts: usize,
     is_coded: bool,
-    keep: bool,
-    close: bool,
+    wish: Option<Wish>,
     /// Whether something is asked that only hyper does.
     is_odd: bool,
+}
+
+/// What a client wants of the connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Keep,
+    Close,
 }
 
 impl Found {
@@ -178,9 +184,9 @@ impl Found {
 
     fn connection(&mut self, value: &[u8]) {
         if value.eq_ignore_ascii_case(b"keep-alive") {
-            self.keep = true;
+            self.wish = self.wish.or(Some(Wish::Keep));
         } else if value.eq_ignore_ascii_case(b"close") {
-            self.close = true;
+            self.wish = Some(Wish::Close);
         } else {
             self.is_odd = true;
         }

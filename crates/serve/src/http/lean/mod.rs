@@ -57,7 +57,6 @@ pub(super) async fn serve<S: Stream>(
         is_first: true,
         is_stopping: false,
         is_partial: false,
-        is_idle: false,
         ticks: 0,
         hold: Duration::ZERO,
     };
@@ -84,8 +83,7 @@ struct Lean<'s, S> {
     is_stopping: bool,
     /// Whether a request began to arrive.
     is_partial: bool,
-    /// Whether nothing came since the last tick, and how many ticks nothing came for.
-    is_idle: bool,
+    /// For how many ticks nothing came.
     ticks: u32,
     /// How long to wait before the answers are written.
     hold: Duration,
@@ -227,7 +225,7 @@ impl<S: Stream> Lean<'_, S> {
 
     /// Sees to it that the rest of a request comes in time, and that a connection is not idle for too long.
     fn expect_more(&mut self, is_new: bool) {
-        self.is_idle = false;
+        self.ticks = 0;
         if self.input.is_empty() {
             self.is_partial = false;
         } else if is_new || !self.is_partial {
@@ -297,8 +295,7 @@ impl<S: Stream> Lean<'_, S> {
             .await;
             return false;
         }
-        self.ticks = if self.is_idle { self.ticks + 1 } else { 1 };
-        self.is_idle = true;
+        self.ticks += 1;
         if self.ticks > IDLE_TICKS {
             let _ = self.stream.shutdown().await;
             return false;
@@ -332,8 +329,8 @@ impl<S: Stream> Lean<'_, S> {
         };
         let mut send = pin!(send);
         // Nearly always there is room for an answer, so that no timer is needed.
-        let sent = match poll_fn(|context| Poll::Ready(send.as_mut().poll(context))).await {
-            Poll::Ready(sent) => sent,
+        let done = match poll_fn(|context| Poll::Ready(send.as_mut().poll(context))).await {
+            Poll::Ready(done) => done,
             Poll::Pending => {
                 vigil.disarm();
                 timeout(self.shared.settings.limits.slow, send).await?
@@ -341,7 +338,7 @@ impl<S: Stream> Lean<'_, S> {
         };
         self.output.clear();
         self.output.shrink_to(OUTPUT_MAX);
-        sent
+        done
     }
 
     /// Ends the connection so that the last answer arrives: what comes behind it is read and dropped for a while, as a

@@ -1,0 +1,88 @@
+//! Why would this request pass or not? The bodies of `explain`.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize as Read, Serialize as Write};
+
+use super::key::optional_text;
+use super::whole::whole;
+use super::{Key, one};
+
+/// Why would this request pass or not? Nothing is taken.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainRequest<'a> {
+    /// Who is counted.
+    #[serde(borrow)]
+    pub key: Key<'a>,
+    /// Tokens it would take; one unless given.
+    #[serde(default = "one", deserialize_with = "whole")]
+    pub cost: u64,
+    /// The only contract to ask, instead of all that bind the key.
+    #[serde(borrow, default, deserialize_with = "optional_text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract: Option<Cow<'a, str>>,
+}
+
+/// Why the request would pass or not.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+pub struct ExplainResponse<'a> {
+    /// The whole in one sentence.
+    #[serde(borrow)]
+    pub summary: Cow<'a, str>,
+    /// What all policies together would say.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// What each policy would say, in the order of the contracts and of the policies in them.
+    pub policies: Vec<PolicyExplained<'a>>,
+    /// The contracts that come closest to binding the key but do not, closest first.
+    pub misses: Vec<Miss<'a>>,
+}
+
+/// May it pass?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Read, Write)]
+pub struct Verdict {
+    /// Whether it would pass, after `wait_ms` if that is not zero.
+    pub allowed: bool,
+    /// Until it could pass; none if it would, or if no wait will help.
+    pub retry_after_ms: Option<u64>,
+    /// How long it would have to wait.
+    pub wait_ms: u64,
+}
+
+/// What one policy would say.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+pub struct PolicyExplained<'a> {
+    /// The contract's id.
+    #[serde(borrow)]
+    pub contract: Cow<'a, str>,
+    /// The policy's name.
+    #[serde(borrow)]
+    pub policy: Cow<'a, str>,
+    /// That in one sentence.
+    #[serde(borrow)]
+    pub summary: Cow<'a, str>,
+    /// What it would say by itself.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Whether it refuses, or only watches.
+    pub enforced: bool,
+    /// Its limit.
+    pub limit: u64,
+    /// The most tokens it can hold.
+    pub capacity: u64,
+    /// Whole tokens left.
+    pub remaining: u64,
+    /// Until it is as if the key had never been seen.
+    pub reset_after_ms: u64,
+}
+
+/// A contract that does not bind the key.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+pub struct Miss<'a> {
+    /// The contract's id.
+    #[serde(borrow)]
+    pub contract: Cow<'a, str>,
+    /// What the key lacks.
+    pub lacks: Vec<String>,
+}
