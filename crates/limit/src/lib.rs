@@ -28,6 +28,7 @@ mod cell_bytes;
 mod change;
 mod config;
 mod decision;
+mod forecast;
 mod ledger;
 mod log;
 mod plain;
@@ -49,6 +50,7 @@ pub use config::{
     SLICES_MAX,
 };
 pub use decision::{Cost, CostTooLarge, Decision, Lot, Outcome, Receipt, Verdict};
+pub use forecast::Forecast;
 pub use ledger::{Ledger, LedgerError, OperationId};
 pub use plain::{Plain, Taken};
 pub use policy::Policy;

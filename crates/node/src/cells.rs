@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use tollgate_contract::Contract;
 use tollgate_limit::{
-    Cell, CellError, Cost, Instant, Lot, Outcome, Plain, PolicySet, Receipt, Status, Stored, Taken,
+    Cell, CellError, Cost, Forecast, Instant, Lot, Outcome, Plain, PolicySet, Receipt, Status,
+    Stored, Taken,
 };
 use tollgate_table::{Budget, Counters, Full, Print, Rules, Table, TableConfig};
 
@@ -53,6 +54,13 @@ pub(crate) struct Lineage {
     pub(crate) id: u64,
     pub(crate) order: u64,
     pub(crate) origin: Option<Origin>,
+}
+
+/// What to fetch ahead.
+#[derive(Clone, Copy)]
+pub(crate) enum Step {
+    Page,
+    Slots,
 }
 
 /// Why cells have no answer.
@@ -261,6 +269,28 @@ impl Cells {
             .get(print, |cell| self.set.status(cell, now))
             .unwrap_or_else(|| self.set.status(&fresh(table, &self.set), now)));
         self.heir().map_or(status, |heir| heir.status(print, now))
+    }
+
+    /// What each policy would say to a request.
+    pub(crate) fn foresee(
+        &self,
+        print: Print,
+        cost: Cost,
+        now: Instant,
+        lot: Lot,
+    ) -> Vec<Forecast> {
+        self.adopt(print, now);
+        on_table!(self, table => table
+            .get(print, |cell| self.set.foresee(cell, cost, now, lot))
+            .unwrap_or_else(|| self.set.foresee(&fresh(table, &self.set), cost, now, lot)))
+    }
+
+    /// Starts to fetch what a key needs: first its page, then its slots.
+    pub(crate) fn prefetch(&self, print: Print, step: Step) {
+        on_table!(self, table => match step {
+            Step::Page => table.prefetch_page(print),
+            Step::Slots => table.prefetch_slots(print),
+        });
     }
 
     /// What the durable policies remember of a key.

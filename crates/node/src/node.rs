@@ -164,9 +164,10 @@ impl Node {
     ) {
         let bare = |request: &(Key<'_>, Cost)| !matches!(request.0, Key::Entries(_));
         let Some(bound) = self.lone().filter(|_| requests.iter().all(bare)) else {
-            return requests
-                .iter()
-                .for_each(|(key, cost)| answer(self.check(*key, *cost, now)));
+            for chunk in requests.chunks(batch::CHUNK) {
+                self.whole().check_ahead(chunk, now, &mut answer);
+            }
+            return;
         };
         for chunk in requests.chunks(batch::CHUNK) {
             let mut printed = [Printed {

@@ -6,10 +6,12 @@ use core::fmt;
 
 use smallvec::SmallVec;
 use tollgate_contract::Descriptor;
-use tollgate_limit::{Cost, Instant, Lot, Status};
+use tollgate_limit::{Cost, Forecast, Instant, Lot, Status};
 use tollgate_table::{Print, Seed};
 
 use crate::answer::Answer;
+use crate::batch::CHUNK;
+use crate::cells::Step;
 use crate::decide::{Ask, Bound, decide};
 use crate::key::Key;
 use crate::node::{Node, bare_print};
@@ -141,6 +143,40 @@ impl<'a> Within<'a> {
             .iter()
             .map(|b| (b.contract, b.cells.status(b.print, now)))
             .collect()
+    }
+
+    /// What each policy of each contract that binds the key would say to a request, with the places of the contracts.
+    pub fn foresee(&self, key: Key<'_>, cost: Cost, now: Instant) -> Vec<(usize, Vec<Forecast>)> {
+        let bound = self.bind(key);
+        let each = bound.iter();
+        each.map(|b| (b.contract, b.cells.foresee(b.print, cost, now, b.lot)))
+            .collect()
+    }
+
+    /// Decides requests in order, fetching ahead what they need.
+    pub(crate) fn check_ahead(
+        &self,
+        requests: &[(Key<'_>, Cost)],
+        now: Instant,
+        answer: &mut impl FnMut(Answer),
+    ) {
+        let bound = requests.iter().map(|(key, _)| self.bind(*key));
+        let mut bound: SmallVec<[_; CHUNK]> = bound.collect();
+        for step in [Step::Page, Step::Slots] {
+            for bound in bound.iter().flatten() {
+                bound.cells.prefetch(bound.print, step);
+            }
+        }
+        for (bound, (key, cost)) in bound.iter_mut().zip(requests) {
+            let ask = Ask { cost: *cost, now };
+            answer(match decide(bound, ask) {
+                Some(mut decided) => {
+                    self.rename(bound, &mut decided);
+                    decided
+                }
+                None => self.check_any(*key, ask),
+            });
+        }
     }
 
     /// The contracts that bind a key, in order.

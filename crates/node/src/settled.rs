@@ -94,8 +94,17 @@ mod tests {
             settled.note(8, 5, (at(20), at(9))),
             Err(IdError::TooManyIds)
         );
-        assert_eq!(settled.note(8, 5, (at(20), at(10))), Ok(true));
-        assert_eq!(settled.note(9, 5, (at(30), at(20))), Ok(true));
+        let later = at(SECOND + 9);
+        assert_eq!(settled.note(8, 5, (at(2 * SECOND), later)), Ok(true));
         assert_eq!(settled.receipts.len(), 1);
+    }
+
+    #[test]
+    fn expired_receipts_are_found_behind_others_for_want_of_room() {
+        let mut settled = Settled::new(2);
+        assert_eq!(settled.note(3, 5, (at(9 * SECOND), at(0))), Ok(true));
+        assert_eq!(settled.note(7, 5, (at(10), at(0))), Ok(true));
+        assert_eq!(settled.note(8, 5, (at(20), at(10))), Ok(true));
+        assert_eq!(settled.receipts.len(), 2);
     }
 }

@@ -119,3 +119,118 @@ fn a_turn_keeps_the_names_it_began_with() {
     let (_, policy) = turn.tightest(&answer).expect("bound");
     assert_eq!(policy.name, "hourly");
 }
+
+#[test]
+fn a_batch_answers_like_its_requests_one_by_one() {
+    let text = "
+contracts:
+  - { id: users, key: [user], policies: [{ name: p, limit: 3, per: 24h, algorithm: fixed-window }] }
+  - { id: free, match: { plan: free }, key: [user], policies: [{ name: q, limit: 2, per: 24h, algorithm: fixed-window }] }
+";
+    let (single, batch) = (engine(text), engine(text));
+    let names: Vec<_> = (0..200).map(|n| format!("user-{}", n % 7)).collect();
+    let entries: Vec<_> = names
+        .iter()
+        .map(|name| [("plan", "free"), ("user", &**name)])
+        .collect();
+    let asks: Vec<_> = (0..200)
+        .map(|n| {
+            let key = if n % 3 == 0 {
+                Key::from(&entries[n])
+            } else {
+                Key::from(&names[n])
+            };
+            let scope = [
+                Scope::All,
+                Scope::All,
+                Scope::All,
+                Scope::Contract("free"),
+                Scope::Contract("none"),
+            ][n % 5];
+            let id = (n % 11 == 0).then_some(&*names[n]);
+            Ask {
+                scope,
+                id,
+                ..Ask::new(key, Cost::ONE)
+            }
+        })
+        .collect();
+    let turn = single.turn();
+    let mut at = 0;
+    batch.turn().check_many(&asks, |place, answer| {
+        assert_eq!(place, at);
+        let expected = turn.check(&asks[at]);
+        let of = |answer: Result<tollgate_node::Answer, EngineError>| {
+            answer.map(|answer| {
+                (
+                    answer.verdict.is_allowed(),
+                    answer.contract,
+                    answer.policy,
+                    answer.remaining,
+                )
+            })
+        };
+        assert_eq!(of(answer), of(expected), "{at}");
+        at += 1;
+    });
+    assert_eq!(at, asks.len());
+}
+
+#[test]
+fn explains_who_denies_and_when_it_passes() {
+    let engine = engine("
+contracts:
+  - id: free-users
+    match: { plan: free }
+    key: [user]
+    policies:
+      - { name: hourly, limit: 6, per: 1h }
+      - { name: watched, limit: 2, per: 1h, mode: shadow }
+  - { id: pro, match: { plan: pro }, key: [user, region], policies: [{ name: p, limit: 1, per: 1h }] }
+");
+    let turn = engine.turn();
+    let entries = [("plan", "free"), ("user", "ann")];
+    let ask = Ask::new(Key::from(&entries), Cost::ONE);
+    let passes = turn.explain(&ask).expect("known");
+    assert_eq!(
+        passes.sentence,
+        "passes `hourly` of `free-users`: 0 of 6 used"
+    );
+    for _ in 0..6 {
+        assert!(turn.check(&ask).expect("known").is_allowed());
+    }
+    let denied = turn.explain(&ask).expect("known");
+    assert_eq!(
+        denied.sentence,
+        "denied by `hourly` of `free-users`: 6 of 6 used; passes in 10 min"
+    );
+    assert!(!denied.verdict.is_allowed());
+    let watched = &denied.policies[1];
+    assert!(!watched.forecast.is_enforced);
+    assert!(
+        watched
+            .sentence
+            .starts_with("passes, as it only watches, but would be denied by `watched`")
+    );
+    assert_eq!(
+        denied.misses[0].lacks,
+        ["`plan: pro` (it is `free`)", "an entry named `region`"]
+    );
+    let ask = Ask {
+        cost: Cost::from_u32(7),
+        ..ask
+    };
+    let never = turn.explain(&ask).expect("known").sentence;
+    assert_eq!(
+        never,
+        "denied by `hourly` of `free-users` for ever: it holds 6 at most, and the cost is 7"
+    );
+    let nobody = turn
+        .explain(&Ask::new(Key::from("ann"), Cost::ONE))
+        .expect("known")
+        .sentence;
+    assert!(
+        nobody.starts_with("passes: no contract binds this key; the nearest is `free-users`"),
+        "{nobody}"
+    );
+}

@@ -41,17 +41,17 @@ impl<C, R: Rules<C>> Table<C, R> {
         }
     }
 
-    /// Starts fetching the page, which is found without its lock.
+    /// Starts fetching the page of a key, which is found without its lock.
     #[inline]
-    fn prefetch_page(&self, print: Print) {
+    pub fn prefetch_page(&self, print: Print) {
         if let Some(page) = self.directory.page_of(print.0) {
             prefetch_address(core::ptr::from_ref(page).addr());
         }
     }
 
-    /// Starts fetching the slots around the guess; not if the page is in use, as a hint is not worth a wait.
+    /// Starts fetching the slots around a key; not if its page is in use, as a hint is not worth a wait.
     #[inline]
-    fn prefetch_slots(&self, print: Print) {
+    pub fn prefetch_slots(&self, print: Print) {
         if let Some(page) = self.directory.page_of(print.0)
             && let Some(page) = page.try_lock()
         {

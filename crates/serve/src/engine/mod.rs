@@ -6,6 +6,7 @@
 
 mod base64;
 mod described;
+mod explain;
 mod gubernated;
 mod seal;
 mod turn;
@@ -23,6 +24,7 @@ use tollgate_table::Seed;
 use crate::meter::Meter;
 
 pub(crate) use described::RETRY_WHEN_FULL;
+pub use explain::{Explained, Explanation, Miss};
 pub use seal::{Opened, Seal, SealError};
 pub use tollgate_node::Scope;
 pub use turn::{Ask, EngineError, Standing, Turn};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::Guard;
+use smallvec::SmallVec;
 use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_limit::{Cost, Instant, OperationId, PolicyError, Span, Status};
 use tollgate_node::{Answer, IdError, Key, Node, RefusedBy, Scope, Within};
@@ -113,6 +114,32 @@ impl<'e> Turn<'e> {
             done.map_err(EngineError::Id)
         });
         self.note(ask.key, answer)
+    }
+
+    /// Decides many requests in order, and hands each answer over with its place; faster than one by one.
+    pub fn check_many(
+        &self,
+        asks: &[Ask<'_>],
+        mut answer: impl FnMut(usize, Result<Answer, EngineError>),
+    ) {
+        let mut run: SmallVec<[(Key<'_>, Cost); 32]> = SmallVec::new();
+        let mut place = 0;
+        while let Some(rest) = asks.get(place..).filter(|rest| !rest.is_empty()) {
+            let together = rest.iter().take(run.inline_size());
+            let together = together.take_while(|ask| ask.scope == Scope::All && ask.id.is_none());
+            run.clear();
+            run.extend(together.map(|ask| (ask.key, ask.cost)));
+            if let ([], Some(ask)) = (&*run, rest.first()) {
+                answer(place, self.check(ask));
+                place += 1;
+                continue;
+            }
+            self.node.check_many(&run, self.now, |decided| {
+                let key = asks.get(place).map_or(Key::Word(0), |ask| ask.key);
+                answer(place, self.note(key, Ok(decided)));
+                place += 1;
+            });
+        }
     }
 
     /// Tells the meter what was decided, by whichever policies.
@@ -241,7 +268,7 @@ impl<'e> Turn<'e> {
         standings
     }
 
-    fn within<'a>(&'a self, scope: Scope<'a>) -> Result<Within<'a>, EngineError> {
+    pub(super) fn within<'a>(&'a self, scope: Scope<'a>) -> Result<Within<'a>, EngineError> {
         self.node.within(scope).map_err(|_| {
             let id = match scope {
                 Scope::Contract(id) => id,

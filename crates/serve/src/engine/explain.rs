@@ -1,0 +1,248 @@
+//! Why a request would pass or not: every policy that binds its key, and the contracts that nearly do.
+//!
+//! Nothing is charged. Not here: how an explanation is written on a wire.
+
+use std::fmt::{self, Write as _};
+
+use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_limit::{Cost, Forecast, Span, Verdict};
+use tollgate_node::Key;
+
+use super::{Ask, EngineError, Turn};
+
+/// Why a request would pass or not.
+#[derive(Clone, Debug)]
+pub struct Explanation<'a> {
+    /// What all policies together would say now.
+    pub verdict: Verdict,
+    /// What each policy that binds the key says, in order.
+    pub policies: Vec<Explained<'a>>,
+    /// The contracts that come closest to binding the key but do not, closest first.
+    pub misses: Vec<Miss<'a>>,
+    /// The whole in one sentence.
+    pub sentence: String,
+}
+
+/// What one policy says.
+#[derive(Clone, Debug)]
+pub struct Explained<'a> {
+    /// The contract.
+    pub contract: &'a Contract,
+    /// The policy.
+    pub policy: &'a NamedPolicy,
+    /// What it would say.
+    pub forecast: Forecast,
+    /// That in one sentence.
+    pub sentence: String,
+}
+
+/// A contract that does not bind the key.
+#[derive(Clone, Debug)]
+pub struct Miss<'a> {
+    /// The contract.
+    pub contract: &'a Contract,
+    /// What the key lacks, such as `plan: free`.
+    pub lacks: Vec<String>,
+}
+
+impl Turn<'_> {
+    /// Why a request would pass or not. Its id is not looked at.
+    pub fn explain(&self, ask: &Ask<'_>) -> Result<Explanation<'_>, EngineError> {
+        let mut policies = Vec::new();
+        let mut bound = Vec::new();
+        let foreseen = self
+            .within(ask.scope)?
+            .foresee(ask.key, ask.cost, self.now());
+        for (place, forecasts) in foreseen {
+            let Some(contract) = self.node().contracts().get(place) else {
+                continue;
+            };
+            bound.push(place);
+            for (policy, forecast) in contract.policies.iter().zip(forecasts) {
+                policies.push(Explained {
+                    contract,
+                    policy,
+                    forecast,
+                    sentence: sentence(contract, policy, &forecast, ask.cost),
+                });
+            }
+        }
+        let misses = self.misses(ask.key, &bound);
+        Ok(Explanation {
+            verdict: verdict(&policies),
+            sentence: summary(&policies, &misses),
+            policies,
+            misses,
+        })
+    }
+
+    /// The contracts that come closest to binding a key but do not.
+    fn misses(&self, key: Key<'_>, bound: &[usize]) -> Vec<Miss<'_>> {
+        let each = self.node().contracts().as_slice().iter().enumerate();
+        let unbound = each.filter(|(place, _)| !bound.contains(place));
+        let misses = unbound.take(LOOKED_AT_MAX).map(|(_, contract)| Miss {
+            contract,
+            lacks: lacks(contract, key),
+        });
+        // Nothing is lacking where another contract of the same domain, or a scope, came first.
+        let mut misses: Vec<_> = misses.filter(|miss| !miss.lacks.is_empty()).collect();
+        misses.sort_by_key(|miss| miss.lacks.len());
+        misses.truncate(MISSES_MAX);
+        misses
+    }
+}
+
+/// What a key would need for a contract to bind it.
+fn lacks(contract: &Contract, key: Key<'_>) -> Vec<String> {
+    let Key::Entries(entries) = key else {
+        let named = contract.matches.iter().map(|(name, _)| name);
+        let named = named.chain(&contract.key);
+        return named
+            .map(|name| format!("an entry named `{name}`"))
+            .collect();
+    };
+    let value = |name: &str| entries.iter().find(|(is, _)| *is == name);
+    let mut lacks = Vec::new();
+    for (name, wanted) in &contract.matches {
+        match value(name) {
+            Some((_, is)) if wanted == "*" || is == wanted => {}
+            Some((_, is)) => lacks.push(format!("`{name}: {wanted}` (it is `{is}`)")),
+            None => lacks.push(format!("`{name}: {wanted}`")),
+        }
+    }
+    let keys = contract.key.iter().filter(|name| value(name).is_none());
+    lacks.extend(keys.map(|name| format!("an entry named `{name}`")));
+    lacks
+}
+
+/// What all policies together would say.
+fn verdict(policies: &[Explained<'_>]) -> Verdict {
+    let enforced = policies.iter().filter(|one| one.forecast.is_enforced);
+    let verdicts = enforced.map(|one| one.forecast.verdict);
+    verdicts.fold(Verdict::Allow, |gravest, verdict| {
+        if weight(verdict) > weight(gravest) {
+            verdict
+        } else {
+            gravest
+        }
+    })
+}
+
+/// Never over deny over delay over allow, and the longer wait of two alike.
+const fn weight(verdict: Verdict) -> (u8, u128) {
+    match verdict {
+        Verdict::Allow => (0, 0),
+        Verdict::Delay { wait } => (1, wait.as_nanos()),
+        Verdict::Deny { retry_after } => (2, retry_after.as_nanos()),
+        Verdict::Never => (3, 0),
+    }
+}
+
+fn summary(policies: &[Explained<'_>], misses: &[Miss<'_>]) -> String {
+    let enforced = policies.iter().filter(|one| one.forecast.is_enforced);
+    let rank = |one: &&Explained<'_>| {
+        let left = u64::MAX - one.forecast.remaining;
+        (weight(one.forecast.verdict), left)
+    };
+    // Of several alike, the first is heard.
+    let gravest = enforced.rev().max_by_key(rank);
+    if let Some(one) = gravest.or(policies.first()) {
+        return one.sentence.clone();
+    }
+    let mut text = "passes: no contract binds this key".to_owned();
+    if let Some(Miss { contract, lacks }) = misses.first() {
+        let lacks = lacks.join(" and ");
+        // Writing to a string does not fail.
+        let _ = write!(
+            text,
+            "; the nearest is `{}`, for which it lacks {lacks}",
+            contract.id
+        );
+    }
+    text
+}
+
+fn sentence(contract: &Contract, policy: &NamedPolicy, told: &Forecast, cost: Cost) -> String {
+    let Forecast {
+        capacity,
+        remaining,
+        is_enforced,
+        verdict,
+        ..
+    } = *told;
+    let who = format!("`{}` of `{}`", policy.name, contract.id);
+    let used = capacity.saturating_sub(remaining);
+    let percent = policy.policy.config().enforce_percent;
+    let denied = match (is_enforced, percent) {
+        (true, _) => "denied",
+        (false, 0) => "passes, as it only watches, but would be denied",
+        (false, _) => "passes, as it binds other keys only, but would be denied",
+    };
+    match verdict {
+        Verdict::Allow => format!("passes {who}: {used} of {capacity} used"),
+        Verdict::Delay { wait } => {
+            format!(
+                "passes {who} after {}: {used} of {capacity} used",
+                Text(wait)
+            )
+        }
+        Verdict::Deny { retry_after } => format!(
+            "{denied} by {who}: {used} of {capacity} used; passes in {}",
+            Text(retry_after)
+        ),
+        Verdict::Never => format!(
+            "{denied} by {who} for ever: it holds {capacity} at most, and the cost is {}",
+            cost.tokens()
+        ),
+    }
+}
+
+/// A length of time in its two largest units, rounded up.
+struct Text(Span);
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.as_nanos();
+        if nanos < SECOND_NS {
+            return write!(f, "{} ms", nanos.div_ceil(1_000_000));
+        }
+        let seconds = nanos.div_ceil(SECOND_NS);
+        let at = UNITS.iter().position(|(_, unit)| seconds >= *unit);
+        let mut units = UNITS.iter().skip(at.unwrap_or(UNITS.len() - 1));
+        let Some((name, unit)) = units.next() else {
+            return Ok(());
+        };
+        write!(f, "{} {name}", seconds / unit)?;
+        match units
+            .next()
+            .map(|(name, unit_below)| (name, seconds % unit / unit_below))
+        {
+            None | Some((_, 0)) => Ok(()),
+            Some((name, count)) => write!(f, " {count} {name}"),
+        }
+    }
+}
+
+const SECOND_NS: u128 = 1_000_000_000;
+/// Units with their seconds, largest first.
+const UNITS: [(&str, u128); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+/// Contracts that are looked at for near misses.
+const LOOKED_AT_MAX: usize = 10_000;
+/// Near misses that are told.
+const MISSES_MAX: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_two_units() {
+        let text = |nanos: u128| Text(Span::from_nanos(nanos)).to_string();
+        assert_eq!(text(0), "0 ms");
+        assert_eq!(text(1), "1 ms");
+        assert_eq!(text(1_000_000_001), "2 s");
+        assert_eq!(text(724 * SECOND_NS), "12 min 4 s");
+        assert_eq!(text(3_600 * SECOND_NS), "1 h");
+        assert_eq!(text(90_000 * SECOND_NS), "1 d 1 h");
+    }
+}
