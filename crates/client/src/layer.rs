@@ -21,7 +21,7 @@ use crate::response_future::{Delayed, ResponseFuture};
 /// How a layer answers; the default suits most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayerConfig {
-    /// How clients are told about their quota.
+    /// How clients are told about their quota, where their contracts do not say.
     pub dialect: Dialect,
     /// The longest a request is held back that a policy delays; one that would wait longer is refused.
     pub delay_max: Duration,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Write as _;
+use std::net::IpAddr;
 
 use smallvec::SmallVec;
 
@@ -20,10 +21,11 @@ type List<'a> = SmallVec<[(&'a str, Cow<'a, str>); 8]>;
 impl<'a> Entries<'a> {
     pub(super) fn read<F: Fields + ?Sized>(
         inquiry: &'a Inquiry<'_, F>,
+        client: Option<&'a Written>,
         options: &'a Options<'_>,
         settings: &'a Settings,
     ) -> Result<Self, Malformed> {
-        let reader = Reader::new(inquiry)?;
+        let reader = Reader::new(inquiry, client.map(Written::as_str))?;
         let given = options.entries.iter();
         let mut list: List<'a> = given
             .map(|(name, value)| (&**name, Cow::Borrowed(&**value)))
@@ -71,12 +73,12 @@ struct Reader<'a, F: ?Sized> {
     host: &'a [u8],
     /// Path and query, where they are told.
     target: Option<(&'a [u8], &'a [u8])>,
-    client: Option<std::net::IpAddr>,
+    client: Option<&'a str>,
     fields: &'a F,
 }
 
 impl<'a, F: Fields + ?Sized> Reader<'a, F> {
-    fn new(inquiry: &'a Inquiry<'_, F>) -> Result<Self, Malformed> {
+    fn new(inquiry: &'a Inquiry<'_, F>, client: Option<&'a str>) -> Result<Self, Malformed> {
         let target = match inquiry.uri {
             b"" => None,
             told => Some(uri::split(told).map_err(|uri::NoPath| no_path(told))?),
@@ -85,7 +87,7 @@ impl<'a, F: Fields + ?Sized> Reader<'a, F> {
             method: inquiry.method,
             host: inquiry.host,
             target,
-            client: inquiry.client,
+            client,
             fields: inquiry.fields,
         })
     }
@@ -93,7 +95,7 @@ impl<'a, F: Fields + ?Sized> Reader<'a, F> {
     /// An entry that every request has, as far as it is told.
     fn own(&self, name: &str) -> Result<Option<Cow<'a, str>>, Malformed> {
         Ok(match name {
-            "address" => self.client.map(written),
+            "address" => self.client.map(Cow::Borrowed),
             "method" => Some(Cow::Borrowed(self.method)).filter(|method| !method.is_empty()),
             "host" => host(self.host)?,
             "path" => self.target.map(|(path, _)| uri::path(path)),
@@ -129,12 +131,20 @@ fn no_path(told: &[u8]) -> Malformed {
     Malformed(format!("`{told}` is no path"))
 }
 
-/// An address as text; the commonest without the heap's help in formatting.
-fn written(address: std::net::IpAddr) -> Cow<'static, str> {
-    let mut out = Vec::with_capacity(ADDRESS_BYTES_MAX);
-    // Writing to memory cannot fail, and addresses are ASCII.
-    let _ = write!(out, "{address}");
-    Cow::Owned(String::from_utf8(out).unwrap_or_default())
+/// An address as text, on the stack.
+pub(super) struct Written(SmallVec<[u8; ADDRESS_BYTES_MAX]>);
+
+impl Written {
+    pub(super) fn of(address: IpAddr) -> Self {
+        let mut out = SmallVec::new();
+        // Writing to memory cannot fail.
+        let _ = write!(out, "{address}");
+        Self(out)
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
 /// A host in small letters, without port and last dot.

@@ -24,7 +24,7 @@ use crate::settings::Settings;
 pub use ruling::Ruling;
 pub use settings::{AuthSettings, EntrySource};
 
-use entries::Entries;
+use entries::{Entries, Written};
 use options::Options;
 
 /// Decides about requests that proxies ask about.
@@ -138,7 +138,8 @@ impl<'s> Judge<'s> {
         given: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
     ) -> Result<Ruling, AuthError> {
         let options = Options::read(given)?;
-        let entries = Entries::read(inquiry, &options, self.settings)?;
+        let client = inquiry.client.map(Written::of);
+        let entries = Entries::read(inquiry, client.as_ref(), &options, self.settings)?;
         let answer = entries.with(|entries| {
             let ask = Ask {
                 scope: match &options.contract {

@@ -48,6 +48,9 @@ fn judged(turn: &Turn<'_>, asked: &Asked<'_>) -> Result<Ruling, AuthError> {
         uri: first(["x-forwarded-uri", "x-original-uri"]).unwrap_or_default(),
         fields,
     };
+    if !asked.query.is_empty() && query_of(inquiry.uri) == Some(asked.query.as_bytes()) {
+        return Err(client_query());
+    }
     judge.judge(turn, &inquiry, query::pairs(asked.query.as_bytes()))
 }
 
@@ -69,6 +72,18 @@ pub(super) fn mirrored(path: &str) -> Option<&str> {
 
 fn with_query(path: &str, query: &str) -> Vec<u8> {
     [path, "?", query].concat().into_bytes()
+}
+
+fn query_of(uri: &[u8]) -> Option<&[u8]> {
+    let mark = uri.iter().position(|byte| *byte == b'?')?;
+    uri.get(mark + 1..)
+}
+
+/// Some proxies put the client's query behind a path without one, and clients must not choose options.
+#[cold]
+fn client_query() -> AuthError {
+    let what = "the query of the question is that of the client's request; end the path of the question with `?`";
+    AuthError::Malformed(Malformed(what.to_owned()))
 }
 
 /// A method that is one.

@@ -238,6 +238,11 @@ fn what_makes_no_sense_is_refused_and_not_let_through() {
         assert_eq!(refused.status, 400, "{refused:?}");
         assert!(refused.body.contains("about:blank"), "{refused:?}");
     }
+    // A proxy that puts the client's query behind ours would let clients choose their cost.
+    let refused = auth(at, "/v1/auth?cost=0", &[("X-Forwarded-Uri", "/a?cost=0")]);
+    assert_eq!(refused.status, 400, "{refused:?}");
+    let other = auth(at, "/v1/auth?cost=0", &[("X-Forwarded-Uri", "/a?cost=1")]);
+    assert_eq!(other.status, 200, "{other:?}");
     let many: Vec<String> = (0..40).map(|nth| format!("a{nth}=b")).collect();
     assert_eq!(get(at, &format!("/v1/auth?{}", many.join("&"))).status, 400);
 }

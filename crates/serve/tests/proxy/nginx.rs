@@ -32,9 +32,12 @@ fn nginx_passes_requests_until_the_limit_and_then_says_429() {
     let tollgate = kit::tollgate(THREE_A_MINUTE);
     let nginx = nginx(tollgate.http().unwrap(), |site| site);
     for left in [2, 1, 0] {
-        let passed = get(nginx.address, "/a?b=c");
+        let passed = get(nginx.address, "/a?cost=0&deny=200");
         assert_eq!(passed.status, 200, "{passed:?}");
-        assert!(passed.body.starts_with("page: GET /a?b=c "), "{passed:?}");
+        assert!(
+            passed.body.starts_with("page: GET /a?cost=0&deny=200 "),
+            "{passed:?}"
+        );
         assert_eq!(
             passed.field("ratelimit-policy"),
             Some("\"minute\";q=3;w=60")
