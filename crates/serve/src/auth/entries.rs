@@ -132,18 +132,24 @@ fn no_path(told: &[u8]) -> Malformed {
 }
 
 /// An address as text, on the stack.
-pub(super) struct Written(SmallVec<[u8; ADDRESS_BYTES_MAX]>);
+pub(super) struct Written {
+    text: [u8; ADDRESS_BYTES_MAX],
+    length: usize,
+}
 
 impl Written {
     pub(super) fn of(address: IpAddr) -> Self {
-        let mut out = SmallVec::new();
-        // Writing to memory cannot fail.
-        let _ = write!(out, "{address}");
-        Self(out)
+        let mut text = [0; ADDRESS_BYTES_MAX];
+        let mut room = &mut text[..];
+        // There is room for the longest.
+        let _ = write!(room, "{address}");
+        let length = ADDRESS_BYTES_MAX - room.len();
+        Self { text, length }
     }
 
     fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default()
+        let text = self.text.get(..self.length).unwrap_or_default();
+        std::str::from_utf8(text).unwrap_or_default()
     }
 }
 
