@@ -1,7 +1,6 @@
 //! `TOLLGATE.CHECK`: from what was sent to a question, and from the answer to what is said.
 
 use smallvec::SmallVec;
-use tollgate_contract::NamedPolicy;
 use tollgate_limit::{Cost, Span};
 use tollgate_node::{Answer, Key};
 use tollgate_wire::resp::{Check, CheckReply, Entries, Writer};
@@ -38,7 +37,7 @@ fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
     let receipt = turn.receipt(answer);
     let reply = CheckReply {
         allowed: answer.is_allowed(),
-        policy: policy(turn, answer).map(|policy| policy.name.as_str()),
+        policy: policy(turn, answer),
         limit: answer.limit,
         remaining: answer.remaining,
         retry_after_ms: answer.verdict.retry_after().map(millis),
@@ -49,14 +48,10 @@ fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
     reply.write(writer);
 }
 
-/// The policy that refused, or else the one the answer's numbers are of.
-fn policy<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Option<&'t NamedPolicy> {
-    if let Some((_, policy)) = turn.refuser(answer) {
-        return Some(policy);
-    }
-    let policies = &turn.node().contracts().get(answer.contract?)?.policies;
-    let same_limit = |named: &&NamedPolicy| named.policy.config().limit == answer.limit;
-    policies.iter().find(same_limit)
+/// The name of the policy that refused, or that has the least left.
+fn policy<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Option<&'t str> {
+    let named = turn.refuser(answer).or_else(|| turn.tightest(answer));
+    named.map(|(_, policy)| &*policy.name)
 }
 
 /// Names and values of a key as text; none where it is bare.
