@@ -15,7 +15,7 @@ use crate::yaml;
 /// The contracts of a file, in its order. A contract is known by its position.
 #[derive(Clone, Debug, Default)]
 pub struct Contracts {
-    contracts: Vec<Contract>,
+    list: Vec<Contract>,
     rules: Rules,
     /// Positions, sorted by id.
     by_id: Vec<usize>,
@@ -61,7 +61,7 @@ impl Contracts {
         let id = |position: &usize| contracts.get(*position).map(|contract| &*contract.id);
         by_id.sort_by_key(id);
         Self {
-            contracts,
+            list: contracts,
             rules,
             by_id,
         }
@@ -91,27 +91,27 @@ impl Contracts {
 
     /// How many contracts there are; their positions are below this.
     pub fn len(&self) -> usize {
-        self.contracts.len()
+        self.list.len()
     }
 
     /// Whether there is no contract, so that nothing is limited.
     pub fn is_empty(&self) -> bool {
-        self.contracts.is_empty()
+        self.list.is_empty()
     }
 
     /// The contracts, by position.
     pub fn as_slice(&self) -> &[Contract] {
-        &self.contracts
+        &self.list
     }
 
     /// The contract at a position.
     pub fn get(&self, index: usize) -> Option<&Contract> {
-        self.contracts.get(index)
+        self.list.get(index)
     }
 
     /// The position of the contract with that id.
     pub fn position(&self, id: &str) -> Option<usize> {
-        let id_at = |position: &usize| self.contracts.get(*position).map(|contract| &*contract.id);
+        let id_at = |position: &usize| self.list.get(*position).map(|contract| &*contract.id);
         let found = self.by_id.binary_search_by_key(&Some(id), id_at);
         self.by_id.get(found.ok()?).copied()
     }
@@ -133,7 +133,7 @@ impl Contracts {
     ) {
         match &self.rules {
             Rules::Each(index) => {
-                for (position, _, identity) in index.matching(&self.contracts, request.entries) {
+                for (position, _, identity) in index.matching(&self.list, request.entries) {
                     visit(position, identity);
                 }
             }
@@ -153,12 +153,12 @@ impl Contracts {
         request: &Descriptor<'a>,
     ) -> impl Iterator<Item = (usize, &'a Contract)> + 'a {
         let (each, imported) = match &self.rules {
-            Rules::Each(index) => (Some(index.matching(&self.contracts, request.entries)), None),
+            Rules::Each(index) => (Some(index.matching(&self.list, request.entries)), None),
             Rules::Envoy(domains) => (None, Some(domains.rules_for(request))),
         };
         let imported = imported.into_iter().flatten().filter_map(|rule| {
             let position = rule.contract()?;
-            Some((position, self.contracts.get(position)?))
+            Some((position, self.list.get(position)?))
         });
         let each = each
             .into_iter()

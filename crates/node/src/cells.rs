@@ -182,7 +182,9 @@ impl Cells {
             .dirty
             .as_ref()
             .is_some_and(|dirty| dirty.take(&mut prints));
-        prints.into_iter().for_each(|print| self.changed(print));
+        for print in prints {
+            self.changed(print);
+        }
     }
 
     /// The short way, where there is one.

@@ -7,6 +7,7 @@ use core::fmt;
 use tollgate_limit::{CellError, Instant, PolicySet, Stored};
 use tollgate_table::{Full, Print};
 
+use crate::cells::Cells;
 use crate::node::Node;
 
 /// The policies by which bytes were written, where they are not those of the contract today.
@@ -63,8 +64,7 @@ impl Node {
 
     /// How many shards a contract's table has, for [`Self::prints_in`].
     pub fn shards_count(&self, contract: usize) -> usize {
-        self.cells_of(contract)
-            .map_or(0, |cells| cells.shards_count())
+        self.cells_of(contract).map_or(0, Cells::shards_count)
     }
 
     /// Adds the keys of one shard of a contract to `prints`.

@@ -19,6 +19,9 @@ use tollgate_table::Print;
 
 use crate::cells::{Cells, on_table};
 
+/// For each policy, the place of its namesake before.
+pub(crate) type Places = Box<[Option<usize>]>;
+
 /// The instant at which all contracts that change together do.
 #[derive(Debug, Default)]
 pub(crate) struct Swap(AtomicBool);
@@ -43,13 +46,13 @@ pub(crate) struct Origin {
     /// Held by whoever carries them over; gone once nothing is left.
     cells: Weak<Cells>,
     /// For each policy, its place in the origin.
-    places: Box<[Option<usize>]>,
+    places: Places,
     /// Whether something may be left.
     open: AtomicBool,
 }
 
 impl Origin {
-    pub(crate) fn new(cells: &Arc<Cells>, places: Box<[Option<usize>]>) -> Self {
+    pub(crate) fn new(cells: &Arc<Cells>, places: Places) -> Self {
         Self {
             cells: Arc::downgrade(cells),
             places,

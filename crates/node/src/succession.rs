@@ -15,7 +15,7 @@ use tollgate_table::{Budget, Counters, TableConfig};
 
 use crate::answer::Booking;
 use crate::cells::{Cells, Lineage};
-use crate::heirs::{Heir, Origin, Swap, translate};
+use crate::heirs::{Heir, Origin, Places, Swap, translate};
 use crate::ids::Ids;
 use crate::node::{Node, NodeConfig, shards_each};
 
@@ -36,7 +36,7 @@ struct Past {
     /// Cells with something left to carry over, and the page at which to go on.
     open: Vec<(Arc<Cells>, usize)>,
     /// By number of cells that have an heir: its number, and where its policies were.
-    heirs: BTreeMap<u64, (u64, Box<[Option<usize>]>)>,
+    heirs: BTreeMap<u64, (u64, Places)>,
     /// What happened in cells that are no more.
     counters: Counters,
 }
@@ -170,13 +170,7 @@ impl Node {
 
 impl Past {
     /// Makes `new` the heir of `old`.
-    fn pass(
-        &mut self,
-        old: &Arc<Cells>,
-        new: &Arc<Cells>,
-        places: Box<[Option<usize>]>,
-        swap: &Arc<Swap>,
-    ) {
+    fn pass(&mut self, old: &Arc<Cells>, new: &Arc<Cells>, places: Places, swap: &Arc<Swap>) {
         let heir = Heir {
             swap: Arc::clone(swap),
             cells: Arc::clone(new),
@@ -233,7 +227,7 @@ fn counts_alike(old: &Contract, new: &Contract) -> bool {
 }
 
 /// For each policy of `new`, the place of its namesake in `old`.
-fn places(old: &Contract, new: &Contract) -> Box<[Option<usize>]> {
+fn places(old: &Contract, new: &Contract) -> Places {
     let place = |name: &str| old.policies.iter().position(|old| old.name == name);
     let policies = new.policies.iter();
     policies.map(|policy| place(&policy.name)).collect()
