@@ -19,6 +19,7 @@ pub(super) fn put(
     dialect: Dialect,
     response: &mut RateLimitResponse,
 ) {
+    wait(judged, response);
     let bound = judged
         .iter()
         .filter(|judged| judged.status.current_limit.is_some());
@@ -41,6 +42,17 @@ pub(super) fn put(
     {
         headers.push(header("content-type", problem::CONTENT_TYPE.as_bytes()));
         response.raw_body = body.into();
+    }
+}
+
+/// Envoy cannot hold a request back, so the service behind it is told for how long to.
+fn wait(judged: &[Judged], response: &mut RateLimitResponse) {
+    let answers = judged.iter().filter_map(|judged| judged.answer.as_ref());
+    let wait = answers.map(|answer| answer.verdict.wait().as_nanos()).max();
+    if let Some(wait @ 1..) = wait {
+        let millis = wait.div_ceil(1_000_000).to_string();
+        let headers = &mut response.request_headers_to_add;
+        headers.push(header("x-tollgate-wait-ms", millis.as_bytes()));
     }
 }
 

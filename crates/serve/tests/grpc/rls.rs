@@ -354,3 +354,25 @@ async fn contracts_of_our_own_bind_descriptors_in_every_domain() {
     let limit = response.statuses[0].current_limit.as_ref();
     assert_eq!(limit.expect("a limit").name, "whole");
 }
+
+const PACED: &str = "
+contracts:
+  - {id: jobs, key: [job], policies: [{name: paced, limit: 1, per: 1h, burst: 1, on_limit: delay}]}
+";
+
+#[tokio::test]
+async fn the_service_behind_is_told_to_wait() {
+    let (_server, mut client) = client(PACED).await;
+    for waits in [false, true] {
+        let asked = request("any", vec![descriptor(&[("job", "1")])]);
+        let response = ask(&mut client, asked).await;
+        assert_eq!(response.overall_code(), Code::Ok);
+        let told = response.request_headers_to_add.first();
+        let told = told.map(|header| (&*header.key, header.value.parse::<u64>()));
+        assert_eq!(told.is_some(), waits);
+        if let Some((name, Ok(millis))) = told {
+            assert_eq!(name, "x-tollgate-wait-ms");
+            assert!((3_000_000..=3_600_000).contains(&millis), "{millis}");
+        }
+    }
+}
