@@ -32,7 +32,7 @@ pub(super) enum Count {
 /// A whole request, while it is judged.
 pub(super) struct Request<'a> {
     pub(super) turn: &'a Turn<'a>,
-    request: &'a RateLimitRequest,
+    asked: &'a RateLimitRequest,
     entries: &'a [Pairs<'a>],
     /// The imported rule of each descriptor; empty where nothing was imported.
     rules: SmallVec<[Option<EnvoyRule<'a>>; 2]>,
@@ -86,7 +86,7 @@ impl<'a> Request<'a> {
         });
         Self {
             turn,
-            request,
+            asked: request,
             entries,
             rules,
             count,
@@ -95,7 +95,7 @@ impl<'a> Request<'a> {
 
     /// Judges each descriptor, in order.
     pub(super) fn judge(&self) -> Result<SmallVec<[Judged; 2]>, RlsError> {
-        let descriptors = self.request.descriptors.iter().zip(self.entries);
+        let descriptors = self.asked.descriptors.iter().zip(self.entries);
         let judged = descriptors.enumerate().map(|(at, (descriptor, &entries))| {
             let rule = self.rules.get(at).copied().flatten();
             match (descriptor.limit, rule) {
@@ -229,10 +229,10 @@ impl<'a> Request<'a> {
         descriptor: &RateLimitDescriptor,
         entries: Pairs<'a>,
     ) -> Result<Ask<'a>, RlsError> {
-        let whole = u64::from(self.request.hits_addend.max(1));
+        let whole = u64::from(self.asked.hits_addend.max(1));
         let cost = Cost::new(descriptor.hits_addend.unwrap_or(whole));
         Ok(Ask {
-            scope: Scope::Domain(&self.request.domain),
+            scope: Scope::Domain(&self.asked.domain),
             ..Ask::new(
                 Key::Entries(entries),
                 cost.map_err(|_| RlsError::CostTooLarge)?,

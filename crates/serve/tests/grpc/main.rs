@@ -1,5 +1,7 @@
 //! gRPC over HTTP/2 on plain TCP, asked by generated clients and by hand.
 
+#![allow(clippy::expect_used)] // Helpers too: a test that cannot begin has failed.
+
 mod authz;
 mod others;
 mod protocol;

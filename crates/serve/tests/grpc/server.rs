@@ -11,18 +11,18 @@ use tonic::transport::{Channel, Endpoint};
 use tonic_prost::ProstCodec;
 
 /// A server that runs until the test ends.
-pub struct Server {
+pub(crate) struct Server {
     running: Running,
 }
 
 impl Server {
     /// A server that decides by these contracts, or rules.
-    pub fn start(contracts: &str) -> Self {
+    pub(crate) fn start(contracts: &str) -> Self {
         Self::with(contracts, Settings::default())
     }
 
     /// The same, set up otherwise.
-    pub fn with(contracts: &str, settings: Settings) -> Self {
+    pub(crate) fn with(contracts: &str, settings: Settings) -> Self {
         let settings = Settings {
             http: vec![Listener::loopback()],
             contracts: ContractSource::Text(contracts.to_owned()),
@@ -33,23 +33,27 @@ impl Server {
     }
 
     /// Where it listens.
-    pub fn at(&self) -> SocketAddr {
+    pub(crate) fn at(&self) -> SocketAddr {
         self.running.http().expect("an address")
     }
 
     /// Stops it, which lets calls finish.
-    pub fn stop(self) {
+    pub(crate) fn stop(self) {
         self.running.stop().expect("stopped");
     }
 
     /// A connection for generated clients.
-    pub async fn channel(&self) -> Channel {
+    pub(crate) async fn channel(&self) -> Channel {
         let endpoint = Endpoint::from_shared(format!("http://{}", self.at())).expect("an endpoint");
         endpoint.connect().await.expect("a connection")
     }
 
     /// Calls a method by its path.
-    pub async fn call<Q, A>(&self, path: &'static str, question: Q) -> Result<A, tonic::Status>
+    pub(crate) async fn call<Q, A>(
+        &self,
+        path: &'static str,
+        question: Q,
+    ) -> Result<A, tonic::Status>
     where
         Q: Message + Send + Sync + 'static,
         A: Message + Default + Send + Sync + 'static,

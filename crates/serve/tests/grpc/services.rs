@@ -9,6 +9,9 @@ use tonic::codegen::tokio_stream::{self, StreamExt};
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+use tonic_reflection::pb::v1alpha::server_reflection_request::MessageRequest as OldRequest;
 use tonic_reflection::pb::{v1, v1alpha};
 
 use crate::server::Server;
@@ -70,8 +73,6 @@ async fn reflection_lists_and_describes_every_service() {
     let server = Server::start(CONTRACTS);
     let mut client =
         v1::server_reflection_client::ServerReflectionClient::new(server.channel().await);
-    use v1::server_reflection_request::MessageRequest;
-    use v1::server_reflection_response::MessageResponse;
     let ask = |message_request| v1::ServerReflectionRequest {
         host: String::new(),
         message_request: Some(message_request),
@@ -115,10 +116,9 @@ async fn reflection_speaks_its_older_version_too() {
     let server = Server::start(CONTRACTS);
     let mut client =
         v1alpha::server_reflection_client::ServerReflectionClient::new(server.channel().await);
-    use v1alpha::server_reflection_request::MessageRequest;
     let list = v1alpha::ServerReflectionRequest {
         host: String::new(),
-        message_request: Some(MessageRequest::ListServices(String::new())),
+        message_request: Some(OldRequest::ListServices(String::new())),
     };
     let answers = client.server_reflection_info(tokio_stream::iter([list]));
     let mut answers = answers.await.expect("answers").into_inner();
