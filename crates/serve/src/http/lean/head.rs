@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use http::StatusCode;
 
 /// The most header fields of a request.
-pub(super) const LINES_MAX: usize = 64;
+pub(super) const LINES_MAX: usize = 100;
 
 /// Room for header fields.
 pub(super) type Slots<'b> = [MaybeUninit<httparse::Header<'b>>; LINES_MAX];
