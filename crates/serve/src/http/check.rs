@@ -11,7 +11,7 @@ use tollgate_wire::v1::{
     ReserveRequest,
 };
 
-use super::body::{self, Refusal, millis};
+use super::body::{self, Entries, Refusal, millis};
 use super::{Asked, Reply, query};
 use crate::engine::{Ask, Scope, Turn};
 use crate::fields;
@@ -40,15 +40,7 @@ fn single(
     reply: &mut Reply,
 ) -> Result<(), Refusal> {
     let entries = body::entries(&request.key);
-    let ask = Ask {
-        key: body::key(&request.key, &entries, asked)?,
-        cost: body::cost(request.cost)?,
-        scope: request
-            .contract
-            .as_deref()
-            .map_or(Scope::All, Scope::Contract),
-        id: request.id.as_deref(),
-    };
+    let ask = ask(asked, request, &entries)?;
     let answer = turn.check(&ask)?;
     put_fields(turn, asked, &ask, &answer, reply);
     if as_status && !answer.is_allowed() {
@@ -66,38 +58,66 @@ fn batch(turn: &Turn<'_>, asked: &Asked<'_>, requests: &[CheckRequest<'_>], repl
         let detail = format!("A list may have at most {max} checks.");
         return reply.refuse(StatusCode::BAD_REQUEST, &detail);
     }
-    let mut out = Vec::with_capacity(requests.len() * ANSWER_BYTES);
-    out.push(b'[');
-    for (nth, request) in requests.iter().enumerate() {
-        if nth > 0 {
+    let entries: Vec<Entries<'_>> = requests
+        .iter()
+        .map(|request| body::entries(&request.key))
+        .collect();
+    let asks = requests.iter().zip(&entries);
+    let asks = asks.map(|(request, entries)| ask(asked, request, entries));
+    let mut list = List::of(requests.len());
+    match asks.clone().collect::<Result<Vec<_>, _>>() {
+        Ok(asks) => turn.check_many(&asks, |_, answer| {
+            list.push(turn, answer.map_err(Refusal::from));
+        }),
+        Err(_) => asks.for_each(|ask| {
+            let answer = ask.and_then(|ask| turn.check(&ask).map_err(Refusal::from));
+            list.push(turn, answer);
+        }),
+    }
+    reply.own(super::reply::JSON, list.end());
+}
+
+/// Answers, written one after another.
+struct List(Vec<u8>);
+
+impl List {
+    fn of(count: usize) -> Self {
+        let mut out = Vec::with_capacity(count * ANSWER_BYTES);
+        out.push(b'[');
+        Self(out)
+    }
+
+    fn push(&mut self, turn: &Turn<'_>, answer: Result<Answer, Refusal>) {
+        let Self(out) = self;
+        if out.len() > 1 {
             out.push(b',');
         }
         // Bodies of ours have text for names, so that nothing can fail.
-        let _ = match one_of_many(turn, asked, request) {
-            Ok(answer) => v1::encode(&response(turn, &answer), &mut out),
-            Err(refusal) => v1::encode(&refusal.problem(), &mut out),
+        let _ = match answer {
+            Ok(answer) => v1::encode(&response(turn, &answer), out),
+            Err(refusal) => v1::encode(&refusal.problem(), out),
         };
     }
-    out.push(b']');
-    reply.own(super::reply::JSON, out);
+
+    fn end(mut self) -> Vec<u8> {
+        self.0.push(b']');
+        self.0
+    }
 }
 
-fn one_of_many(
-    turn: &Turn<'_>,
+/// What a check asks.
+fn ask<'a>(
     asked: &Asked<'_>,
-    request: &CheckRequest<'_>,
-) -> Result<Answer, Refusal> {
-    let entries = body::entries(&request.key);
-    let ask = Ask {
-        key: body::key(&request.key, &entries, asked)?,
+    request: &'a CheckRequest<'_>,
+    entries: &'a [(&'a str, &'a str)],
+) -> Result<Ask<'a>, Refusal> {
+    let contract = request.contract.as_deref();
+    Ok(Ask {
+        key: body::key(&request.key, entries, asked)?,
         cost: body::cost(request.cost)?,
-        scope: request
-            .contract
-            .as_deref()
-            .map_or(Scope::All, Scope::Contract),
+        scope: contract.map_or(Scope::All, Scope::Contract),
         id: request.id.as_deref(),
-    };
-    Ok(turn.check(&ask)?)
+    })
 }
 
 /// `POST /v1/reserve`.

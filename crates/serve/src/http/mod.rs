@@ -10,6 +10,7 @@ mod body;
 mod check;
 mod collect;
 mod compat;
+mod explain;
 mod full;
 mod json;
 mod lean;

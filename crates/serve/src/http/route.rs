@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 
-use super::{Asked, Reply, auth, body, check, compat, json, pages, writes};
+use super::{Asked, Reply, auth, body, check, compat, explain, json, pages, writes};
 use crate::access;
 use crate::engine::Turn;
 use crate::meter::{Door, Event};
@@ -153,6 +153,7 @@ static ROUTES: &[Route] = &[
     post("/v1/charge", writes::charge),
     post("/v1/refund", writes::refund),
     post("/v1/peek", check::peek),
+    post("/v1/explain", explain::explain),
     get("/v1/top", pages::top),
     open("/healthcheck", json::healthcheck),
     open("/health", json::healthcheck),

@@ -156,6 +156,38 @@ fn reservations_are_committed_or_cancelled_once() {
 }
 
 #[test]
+fn a_refusal_is_explained() {
+    let server = Server::start();
+    server.post(
+        "/v1/charge",
+        r#"{"key": {"user": "e", "plan": "free"}, "cost": 5}"#,
+    );
+    let body = r#"{"key": {"user": "e", "plan": "free"}, "cost": 1}"#;
+    let answer = server.post("/v1/explain", body);
+    assert_eq!(answer.status, 200);
+    let json = answer.json();
+    assert_eq!(json["allowed"], false);
+    assert!(json["retry_after_ms"].is_u64());
+    let summary = json["summary"].as_str().expect("a sentence");
+    assert!(
+        summary.contains("hourly") && summary.contains("free-users"),
+        "{summary}"
+    );
+    let policies = json["policies"].as_array().expect("policies");
+    let names: Vec<_> = policies.iter().map(|policy| &policy["policy"]).collect();
+    assert_eq!(names, ["burst", "hourly", "daily"]);
+    assert_eq!(policies[1]["remaining"], 0);
+    assert_eq!(json["misses"][0]["contract"], "shaped");
+    // Nothing was taken.
+    assert_eq!(
+        server.post("/v1/explain", body).json()["policies"][2]["remaining"],
+        95
+    );
+    let unknown = r#"{"key": "e", "contract": "nope"}"#;
+    assert_eq!(server.post("/v1/explain", unknown).status, 404);
+}
+
+#[test]
 fn charges_and_refunds_need_no_answer() {
     let server = Server::start();
     let applied = |path: &str, body: &str| {

@@ -1,0 +1,69 @@
+//! `POST /v1/explain`: why would this request pass or not?
+
+use std::borrow::Cow;
+
+use tollgate_wire::v1::{self, ExplainRequest, ExplainResponse, PolicyExplained};
+
+use super::body::{self, Refusal, millis};
+use super::{Asked, Reply};
+use crate::engine::{Ask, Explained, Scope, Turn};
+
+/// `POST /v1/explain`.
+pub(super) fn explain(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    if let Some(request) = body::read(asked, reply) {
+        let done = explained(turn, asked, &request, reply);
+        done.unwrap_or_else(|refusal| refusal.answer(reply));
+    }
+}
+
+fn explained(
+    turn: &Turn<'_>,
+    asked: &Asked<'_>,
+    request: &ExplainRequest<'_>,
+    reply: &mut Reply,
+) -> Result<(), Refusal> {
+    let entries = body::entries(&request.key);
+    let contract = request.contract.as_deref();
+    let ask = Ask {
+        scope: contract.map_or(Scope::All, Scope::Contract),
+        ..Ask::new(
+            body::key(&request.key, &entries, asked)?,
+            body::cost(request.cost)?,
+        )
+    };
+    let explanation = turn.explain(&ask)?;
+    let misses = explanation.misses.iter().map(|miss| v1::Miss {
+        contract: Cow::Borrowed(&miss.contract.id),
+        lacks: miss.lacks.clone(),
+    });
+    reply.json(&ExplainResponse {
+        summary: Cow::Borrowed(&explanation.sentence),
+        verdict: verdict(explanation.verdict),
+        policies: explanation.policies.iter().map(policy).collect(),
+        misses: misses.collect(),
+    });
+    Ok(())
+}
+
+fn policy<'a>(explained: &'a Explained<'_>) -> PolicyExplained<'a> {
+    let forecast = &explained.forecast;
+    PolicyExplained {
+        contract: Cow::Borrowed(&explained.contract.id),
+        policy: Cow::Borrowed(&explained.policy.name),
+        summary: Cow::Borrowed(&explained.sentence),
+        verdict: verdict(forecast.verdict),
+        enforced: forecast.is_enforced,
+        limit: forecast.limit,
+        capacity: forecast.capacity,
+        remaining: forecast.remaining,
+        reset_after_ms: millis(forecast.reset_after),
+    }
+}
+
+fn verdict(verdict: tollgate_limit::Verdict) -> v1::Verdict {
+    v1::Verdict {
+        allowed: verdict.is_allowed(),
+        retry_after_ms: verdict.retry_after().map(millis),
+        wait_ms: millis(verdict.wait()),
+    }
+}
