@@ -49,7 +49,7 @@ pub(crate) fn judge(report: &ServerReport) -> Vec<Bar> {
         ),
         at_most(
             "the same over a do-nothing responder",
-            6.5 / 5.3,
+            1.23,
             over("resp-cpu", NOTHING),
         ),
         at_least(

@@ -4,17 +4,20 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// A server that runs; dropping it ends it.
 pub(crate) struct Host {
     /// As tables call it.
     pub(crate) name: &'static str,
     child: Child,
+    /// Kept open, so that a server that prints later is not ended by it.
+    _output: Option<ChildStdout>,
     /// Ports on loopback, in the order its starter knows.
     pub(crate) ports: Vec<u16>,
 }
@@ -29,7 +32,12 @@ impl Host {
         let child = command
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
-        let mut host = Self { name, child, ports };
+        let mut host = Self {
+            name,
+            child,
+            _output: None,
+            ports,
+        };
         host.wait_until_ready()?;
         Ok(host)
     }
@@ -48,15 +56,21 @@ impl Host {
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
         let mut line = String::new();
-        if let Some(output) = child.stdout.take() {
-            BufReader::new(output).read_line(&mut line)?;
+        let mut output = child.stdout.take().map(BufReader::new);
+        if let Some(output) = &mut output {
+            output.read_line(&mut line)?;
         }
         let Some(ports) = ports(&line) else {
             let _ = child.kill();
             let _ = child.wait();
             bail!("{name} did not say where it listens, but {line:?}");
         };
-        let mut host = Self { name, child, ports };
+        let mut host = Self {
+            name,
+            child,
+            _output: output.map(BufReader::into_inner),
+            ports,
+        };
         host.wait_until_ready()?;
         Ok(host)
     }
@@ -124,6 +138,17 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
+        // Asked first, as nginx would leave its workers behind.
+        if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let deadline = Instant::now() + LEAVE_WITHIN;
+        while Instant::now() < deadline {
+            if let Ok(Some(_)) = self.child.try_wait() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -135,4 +160,5 @@ pub(crate) fn free_port() -> Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 const READY_WITHIN: Duration = Duration::from_secs(20);

@@ -3,11 +3,11 @@
 use super::Figures;
 use crate::table::Table;
 
-/// Prints a table, with every figure also over that of the first line.
+/// Prints a table, and how far the first line is from every other.
 pub(crate) fn print_figures(figures: &Figures) {
     let title = format!("{}: {} ({})", figures.name, figures.title, figures.unit);
     let first = figures.lines.first().map(|line| line.figure.median);
-    let mut table = Table::new(title, &["server", "median", "min..max", "ours over it"]);
+    let mut table = Table::new(title, &["server", "median", "min..max", "first over it"]);
     for line in &figures.lines {
         let ratio = first.map(|first| first / line.figure.median);
         table.push(vec![

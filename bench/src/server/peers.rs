@@ -222,7 +222,7 @@ contracts:
   - id: bench
     key: [user]
     policies:
-      - { name: wide, limit: 1000000, per: 60s, burst: 1000000 }
+      - { name: wide, limit: 1000000, per: 60s, burst: 100000000 }
 ";
 
 const NGINX_CONFIG: &str = "\

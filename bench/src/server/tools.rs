@@ -17,7 +17,7 @@ pub(crate) struct RedisBenchmark<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Found {
     pub(crate) per_second: f64,
-    /// How many requests that was.
+    /// How many requests were sent, probing included.
     pub(crate) requests: f64,
 }
 
@@ -25,7 +25,11 @@ impl RedisBenchmark<'_> {
     /// Asks for about as long as that; how many requests it takes is learnt from a short run.
     pub(crate) fn run(&self, slice: Duration) -> Result<Found> {
         let probe = self.requests(PROBE_REQUESTS)?;
-        self.requests(probe.per_second * slice.as_secs_f64())
+        let found = self.requests(probe.per_second * slice.as_secs_f64())?;
+        Ok(Found {
+            requests: probe.requests + found.requests,
+            ..found
+        })
     }
 
     #[allow(
@@ -81,7 +85,7 @@ pub(crate) fn h2load(url: &str, body: &Path, slice: Duration) -> Result<Found> {
         "-m16",
         "-t1",
         &format!("--duration={seconds}"),
-        "--warm-up-time=0.3",
+        "--warm-up-time=300ms",
     ]);
     command.args([
         "-H",

@@ -39,6 +39,8 @@ pub(crate) struct Worker<C> {
     down: Vec<(usize, u64)>,
     /// Which connection an open loop asks next.
     turn: usize,
+    /// Whether what is due could not be sent.
+    blocked: bool,
     depth: usize,
     schedule: Option<Schedule>,
     draw: Draw,
@@ -66,6 +68,7 @@ impl<C: Codec> Worker<C> {
             connections,
             down: Vec::new(),
             turn: 0,
+            blocked: false,
             depth: plan.depth.max(1),
             schedule: schedule(plan, (at, of)),
             draw: Draw::new(
@@ -88,7 +91,7 @@ impl<C: Codec> Worker<C> {
         }
         loop {
             let now = self.now();
-            if now >= span.give_up || (now >= span.to && self.under_way() == 0) {
+            if now >= span.give_up || (now >= span.to && self.is_done()) {
                 break;
             }
             self.dial_again(now);
@@ -162,7 +165,8 @@ impl<C: Codec> Worker<C> {
                     break;
                 }
             }
-            if !sent {
+            self.blocked = !sent;
+            if self.blocked {
                 break;
             }
             schedule.advance();
@@ -188,19 +192,14 @@ impl<C: Codec> Worker<C> {
     /// How long to wait for sockets; the timer rings when the next request is due.
     fn wait(&mut self, now: u64) -> io::Result<Duration> {
         let span = self.share.span;
-        if let Some(schedule) = &self.schedule {
-            let due = schedule.due_ns();
-            let has_room = self
-                .connections
-                .iter()
-                .any(|connection| connection.under_way() < self.depth);
-            if due < span.to && has_room {
-                if due <= now {
-                    // Due, with room, and still not sent: the server must say something first.
-                    return Ok(BLOCKED_WAIT);
-                }
-                self.timer.set(due, now)?;
-            }
+        let due = self.schedule.as_ref().map(Schedule::due_ns);
+        match due.filter(|due| *due < span.to) {
+            Some(due) if due > now => self.timer.set(due, now)?,
+            // Became due since it was last looked.
+            Some(_) if !self.blocked => return Ok(Duration::ZERO),
+            // The server must say something first, or be dialled again.
+            Some(_) => return Ok(BLOCKED_WAIT),
+            None => {}
         }
         let end = if now < span.to { span.to } else { span.give_up };
         let wait = Duration::from_nanos(end.saturating_sub(now));
@@ -295,8 +294,18 @@ impl<C: Codec> Worker<C> {
         self.told = new;
     }
 
-    fn under_way(&self) -> usize {
-        self.connections.iter().map(Connection::under_way).sum()
+    /// Whether nothing is under way, and nothing that was due is still to be sent.
+    fn is_done(&self) -> bool {
+        let last = self.share.span.to;
+        let all_sent = self
+            .schedule
+            .as_ref()
+            .is_none_or(|schedule| schedule.due_ns() >= last);
+        all_sent
+            && self
+                .connections
+                .iter()
+                .all(|connection| connection.under_way() == 0)
     }
 
     fn now(&self) -> u64 {

@@ -1,0 +1,286 @@
+//! The commands that ask a server: `check`, `top` and `bench`, as processes, against a server that runs.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail them"
+)]
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A server on ports of its own; dropping it ends it.
+struct Server {
+    child: Child,
+    http: String,
+    resp: String,
+    folder: PathBuf,
+}
+
+impl Server {
+    fn start(name: &str, variables: &[(&str, &str)]) -> Self {
+        let folder =
+            std::env::temp_dir().join(format!("tollgate-tools-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let contracts = folder.join("contracts.yaml");
+        std::fs::write(&contracts, CONTRACTS).unwrap();
+        let mut command = tollgate(&[
+            "serve",
+            "--http",
+            "127.0.0.1:0",
+            "--resp",
+            "127.0.0.1:0",
+            "--format",
+            "json",
+        ]);
+        command
+            .arg("--contracts")
+            .arg(&contracts)
+            .arg("--data-dir")
+            .arg(folder.join("data"));
+        command.envs(variables.iter().copied());
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let told: Value =
+            serde_json::from_str(&line).unwrap_or_else(|_| panic!("serve said {line:?}"));
+        let address = |door: &str| told[door][0].as_str().unwrap().to_owned();
+        Self {
+            http: address("http"),
+            resp: address("resp"),
+            child,
+            folder,
+        }
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Output {
+        let mut command = tollgate(arguments);
+        command.args(["--server", &self.http]);
+        command.output().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn tollgate(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command
+        .args(arguments)
+        .env_remove("TOLLGATE_TOKEN")
+        .env_remove("TOLLGATE_SERVER");
+    command
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+const CONTRACTS: &str = "\
+contracts:
+  - id: users
+    match: { plan: free }
+    key: [user]
+    policies:
+      - { name: hourly, limit: 2, per: 1h }
+";
+
+#[test]
+fn a_check_tells_its_verdict_by_the_exit_code() {
+    let server = Server::start("check", &[]);
+    let key = "user=42,plan=free";
+    let peek = server.ask(&["check", key, "--cost", "0", "--format", "json"]);
+    let decision: Value = serde_json::from_slice(&peek.stdout).unwrap();
+    assert_eq!(
+        (
+            decision["allowed"].as_bool(),
+            decision["remaining"].as_u64()
+        ),
+        (Some(true), Some(2))
+    );
+    for _ in 0..2 {
+        let allowed = server.ask(&["check", key]);
+        assert_eq!(allowed.status.code(), Some(0), "{}", text(&allowed));
+        assert!(
+            text(&allowed).starts_with("░ allowed  user=42,plan=free\n  hourly: "),
+            "{}",
+            text(&allowed)
+        );
+    }
+    let denied = server.ask(&["check", key]);
+    assert_eq!(denied.status.code(), Some(1));
+    assert!(
+        text(&denied).contains("█ denied  user=42,plan=free, again in "),
+        "{}",
+        text(&denied)
+    );
+    assert!(denied.stderr.is_empty());
+
+    let top = server.ask(&["top", "--once"]);
+    assert_eq!(top.status.code(), Some(0), "{}", text(&top));
+    for part in ["tollgate 127.0.0.1:", "Top keys", "Top denied", "░ allowed"] {
+        assert!(text(&top).contains(part), "no {part:?} in {}", text(&top));
+    }
+    let top = server.ask(&["top", "--format", "json"]);
+    let told: Value = serde_json::from_slice(&top.stdout).unwrap();
+    assert!(told.get("last_1s").is_some(), "{told}");
+}
+
+#[test]
+fn mistakes_have_exit_codes_of_their_own() {
+    let server = Server::start("mistakes", &[("TOLLGATE_TOKEN", "a-long-secret-token")]);
+    let code = |output: &Output| output.status.code();
+    let unknown = server.ask(&["check", "user=1"]);
+    assert_eq!(code(&unknown), Some(77), "{}", text(&unknown));
+    assert!(
+        text(&unknown).contains("TOLLGATE_TOKEN"),
+        "{}",
+        text(&unknown)
+    );
+    let known = server.ask(&["check", "user=1", "--token", "a-long-secret-token"]);
+    assert_eq!(code(&known), Some(0), "{}", text(&known));
+    let contract = server.ask(&[
+        "check",
+        "user=1",
+        "--contract",
+        "nobody",
+        "--token",
+        "a-long-secret-token",
+    ]);
+    assert_eq!(code(&contract), Some(64), "{}", text(&contract));
+
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
+    for arguments in [&["check", "x"][..], &["top", "--once"], &["bench", "resp"]] {
+        let nobody = tollgate(arguments)
+            .args(["--server", &free])
+            .output()
+            .unwrap();
+        assert_eq!(code(&nobody), Some(69), "{}", text(&nobody));
+        assert!(
+            text(&nobody).contains("nothing answers at"),
+            "{}",
+            text(&nobody)
+        );
+    }
+    for arguments in [
+        &["check", "a=1,b"][..],
+        &["check", "x", "--server", "https://127.0.0.1"],
+        &["bench", "resp", "--key", "no hole"],
+        &["bench", "http", "--key-dist", "zipf:-1"],
+        &["bench", "rls", "--rate", "0"],
+    ] {
+        let usage = tollgate(arguments).output().unwrap();
+        assert_eq!(code(&usage), Some(64), "{arguments:?}: {}", text(&usage));
+    }
+}
+
+#[test]
+fn every_protocol_can_be_driven() {
+    let server = Server::start("bench", &[]);
+    let short = [
+        "--duration",
+        "0.4",
+        "--warm-up",
+        "0.1",
+        "-c",
+        "2",
+        "-P",
+        "4",
+        "--format",
+        "json",
+    ];
+    let resp = ["--server", server.resp.as_str()];
+    let http = ["--server", server.http.as_str()];
+    for (arguments, address) in [
+        (&["resp"][..], resp),
+        (&["resp", "--command", "throttle", "--rate", "500"], resp),
+        (&["resp", "--command", "check", "--key-dist", "zipf"], resp),
+        (&["http"], http),
+        (
+            &[
+                "http",
+                "--batch",
+                "10",
+                "--arrivals",
+                "even",
+                "--rate",
+                "100",
+            ],
+            http,
+        ),
+        (&["http", "--call", "throttle"], http),
+        (&["rls"], http),
+        (&["gubernator", "--batch", "7"], http),
+        (&["throttlecrab"], http),
+    ] {
+        let mut command = tollgate(&["bench"]);
+        let output = command
+            .args(arguments)
+            .args(short)
+            .args(address)
+            .output()
+            .unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{arguments:?}: {}",
+            text(&output)
+        );
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(
+            report["allowed"].as_u64() > Some(10),
+            "{arguments:?}: {report}"
+        );
+        assert_eq!(report["errors"], Value::Array(Vec::new()), "{arguments:?}");
+        assert!(report["latency"]["p999"].as_u64() >= report["latency"]["p50"].as_u64());
+    }
+}
+
+#[test]
+fn a_limit_that_is_too_small_is_seen_as_denials() {
+    let server = Server::start("denials", &[]);
+    let mut command = tollgate(&[
+        "bench",
+        "http",
+        "--duration",
+        "0.4",
+        "--warm-up",
+        "0",
+        "-c",
+        "2",
+    ]);
+    command.args([
+        "--keys",
+        "3",
+        "--key",
+        "user={},plan=free",
+        "--server",
+        &server.http,
+    ]);
+    let output = command.output().unwrap();
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(
+        text.contains("decisions/s") && text.contains("p99.9") && text.contains("█ denied 9"),
+        "{text}"
+    );
+}
