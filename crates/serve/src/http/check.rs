@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::StatusCode;
-use tollgate_limit::Span;
+use tollgate_limit::{OperationId, Span};
 use tollgate_node::{Answer, RefusedBy};
 use tollgate_wire::problem::Problem;
 use tollgate_wire::v1::{
@@ -13,7 +13,7 @@ use tollgate_wire::v1::{
 
 use super::body::{self, Entries, Refusal, millis};
 use super::{Asked, Reply, query};
-use crate::engine::{Ask, Scope, Turn};
+use crate::engine::{Ask, EngineError, Scope, Turn};
 use crate::fields;
 
 /// `POST /v1/check`.
@@ -51,7 +51,8 @@ fn single(
     Ok(())
 }
 
-/// Decides a list in order. A check that cannot be decided has a problem in its place.
+/// Decides a list in order. A check that cannot be decided has a problem in its place; one that makes no sense spoils the
+/// whole list before anything is charged.
 fn batch(turn: &Turn<'_>, asked: &Asked<'_>, requests: &[CheckRequest<'_>], reply: &mut Reply) {
     let max = asked.shared.settings.limits.batch_max;
     if requests.len() > max {
@@ -62,18 +63,17 @@ fn batch(turn: &Turn<'_>, asked: &Asked<'_>, requests: &[CheckRequest<'_>], repl
         .iter()
         .map(|request| body::entries(&request.key))
         .collect();
-    let asks = requests.iter().zip(&entries);
-    let asks = asks.map(|(request, entries)| ask(asked, request, entries));
-    let mut list = List::of(requests.len());
-    match asks.clone().collect::<Result<Vec<_>, _>>() {
-        Ok(asks) => turn.check_many(&asks, |_, answer| {
-            list.push(turn, answer.map_err(Refusal::from));
-        }),
-        Err(_) => asks.for_each(|ask| {
-            let answer = ask.and_then(|ask| turn.check(&ask).map_err(Refusal::from));
-            list.push(turn, answer);
-        }),
+    let mut asks = Vec::with_capacity(requests.len());
+    for (nth, (request, entries)) in requests.iter().zip(&entries).enumerate() {
+        match ask(asked, request, entries) {
+            Ok(ask) => asks.push(ask),
+            Err(refusal) => return refusal.answer_nth(nth + 1, reply),
+        }
     }
+    let mut list = List::of(requests.len());
+    turn.check_many(&asks, |_, answer| {
+        list.push(turn, answer.map_err(Refusal::from));
+    });
     reply.own(super::reply::JSON, list.end());
 }
 
@@ -112,11 +112,15 @@ fn ask<'a>(
     entries: &'a [(&'a str, &'a str)],
 ) -> Result<Ask<'a>, Refusal> {
     let contract = request.contract.as_deref();
+    let id = request.id.as_deref();
+    if id.is_some_and(|id| OperationId::new(id.as_bytes()).is_none()) {
+        return Err(EngineError::BadId.into());
+    }
     Ok(Ask {
         key: body::key(&request.key, entries, asked)?,
         cost: body::cost(request.cost)?,
         scope: contract.map_or(Scope::All, Scope::Contract),
-        id: request.id.as_deref(),
+        id,
     })
 }
 

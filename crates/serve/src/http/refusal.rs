@@ -19,6 +19,13 @@ impl Refusal {
         reply.problem(&problem);
     }
 
+    /// Answers for a whole list, whose check of that number makes no sense.
+    #[cold]
+    pub(super) fn answer_nth(&self, number: usize, reply: &mut Reply) {
+        let detail = format!("Check {number} of the list: {}", self.detail());
+        reply.refuse(self.status(), &detail);
+    }
+
     /// The problem.
     pub(super) fn problem(&self) -> Problem<'static> {
         let status = self.status();

@@ -65,15 +65,23 @@ fn a_denial_is_an_answer_and_a_status_where_that_is_asked_for() {
 fn a_list_is_answered_with_a_list_and_problems_stay_in_their_places() {
     let server = Server::start();
     let body = r#"[{"key": {"user": "1"}}, {"key": {"user": "1"}, "contract": "nope"},
-        {"key": {"user": "1"}, "cost": 9223372036854775808}, {"key": {"user": "1"}, "contract": "users"}]"#;
+        {"key": {"user": "1"}, "contract": "users"}]"#;
     let answer = server.post("/v1/check", body);
     assert_eq!(answer.status, 200);
     let json = answer.json();
     let list = json.as_array().expect("a list");
     assert_eq!(list[0]["remaining"], 99);
     assert_eq!(list[1]["status"], 404);
-    assert_eq!(list[2]["status"], 400);
-    assert_eq!(list[3]["remaining"], 98);
+    assert_eq!(list[2]["remaining"], 98);
+    for wrong in [
+        r#"[{"key": {"user": "1"}}, {"key": {"user": "1"}, "cost": 9223372036854775808}]"#,
+        r#"[{"key": {"user": "1"}}, {"key": {"user": "1"}, "id": ""}]"#,
+    ] {
+        let refused = server.post("/v1/check", wrong);
+        assert_eq!(refused.status, 400);
+        assert!(refused.problem().starts_with("Check 2 of the list"));
+    }
+    assert_eq!(remaining(&server, "1"), 98);
     assert_eq!(server.post("/v1/check", "[]").json(), json!([]));
     let denied = r#"[{"key": {"user": "1"}, "cost": 101}]"#;
     assert_eq!(server.post("/v1/check?status=1", denied).status, 200);
