@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::crowd::{Crowd, Seat};
 use super::{Certificates, Socket, Speech};
+use crate::logs::Rarely;
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
 use crate::{http, resp};
@@ -67,6 +68,7 @@ enum Accepted {
 
 /// Accepts connections until the signal to stop is given.
 pub(crate) async fn accept(post: Arc<Post>, mut ground: Ground) {
+    let rarely = Rarely::new(SAID_EVERY);
     loop {
         let accepted = tokio::select! {
             biased;
@@ -83,7 +85,9 @@ pub(crate) async fn accept(post: Arc<Post>, mut ground: Ground) {
                     .engine
                     .meter()
                     .count(Event::AcceptFailed(post.door()));
-                tracing::warn!(%error, "cannot accept connections");
+                if let Some(unsaid) = rarely.now() {
+                    tracing::warn!(%error, unsaid, "cannot accept connections");
+                }
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -218,6 +222,8 @@ async fn guarded<G>(guards: G, served: impl Future<Output = ()>) {
 
 /// How long a thread waits before it tries to accept again.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How often it is said that nothing can be accepted.
+const SAID_EVERY: Duration = Duration::from_secs(10);
 
 const CROWDED_RESP: &[u8] = b"-ERR too many connections\r\n";
 const CROWDED_HTTP: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\

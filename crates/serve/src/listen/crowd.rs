@@ -95,4 +95,23 @@ mod tests {
         crowd.leave();
         assert!(!crowd.admit(false) && crowd.admit(true));
     }
+
+    #[test]
+    fn a_connection_that_panics_gives_its_place_back_and_is_counted() {
+        let secrets = crate::engine::Secrets::draw().unwrap();
+        let settings = crate::settings::Settings::default();
+        let engine = crate::engine::Engine::new(Default::default(), settings.node, &secrets);
+        let shared = Arc::new(Shared::new(engine, settings));
+        let crowd = Arc::new(Crowd::new(1));
+        assert!(crowd.admit(true) && !crowd.admit(true));
+        let seat = Seat::take(&shared, &crowd, Door::Resp);
+        let thread = std::thread::spawn(move || {
+            let _seat = seat;
+            panic!("a bug of ours");
+        });
+        assert!(thread.join().is_err() && crowd.admit(true));
+        let metrics = shared.engine.meter().render(&shared.engine);
+        let counted = metrics.lines().filter(|line| line.contains("panic") && line.contains("resp"));
+        assert!(counted.into_iter().any(|line| line.ends_with(" 1")), "{metrics}");
+    }
 }

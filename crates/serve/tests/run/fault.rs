@@ -57,7 +57,10 @@ fn whoever_dribbles_a_request_is_cut_off_and_others_are_served() {
 
 #[test]
 fn whoever_is_idle_is_let_go() {
-    let running = server(|settings| settings.limits.idle = Duration::from_millis(300));
+    let running = server(|settings| {
+        settings.limits.idle = Duration::from_millis(300);
+        settings.limits.slow = Duration::from_millis(300);
+    });
     let (mut http, mut resp) = (tcp(running.http()), tcp(running.resp()));
     let mut silent = tcp(running.http());
     assert_eq!(http.check("1").status, 200);

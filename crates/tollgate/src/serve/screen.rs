@@ -109,7 +109,7 @@ impl<'a> Screen<'a> {
                     (format!(" --unix-socket {}", path.display()), "http://localhost".to_owned())
                 }
             };
-            format!("curl{at}{secret} {url}/v1/check -d '{{\"key\": {{\"user\": \"42\", \"plan\": \"free\"}}, \"cost\": 1}}'")
+            format!("curl{at}{secret} {url}/v1/check --json '{{\"key\": {{\"user\": \"42\", \"plan\": \"free\"}}, \"cost\": 1}}'")
         });
         let redis = self.first(Speech::Resp).map(|open| {
             let at = match &open.at {

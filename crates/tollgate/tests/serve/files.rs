@@ -27,7 +27,7 @@ fn bad_files_end_with_64_before_a_port_opens() {
             "contracts:\n  - id: a\n    polices: []\n",
             &["c.yaml:3:5", "`polices`", "did you mean `policies`?"],
         ),
-        ("d.yaml", "http: 1\n\tresp: 2\n", &["d.yaml:2"]),
+        ("d.yaml", "http: 1\n\tresp: 2\n", &["d.yaml:1:", "indent with spaces"]),
     ];
     for (name, text, said) in cases {
         let path = file(folder.path(), name, text);
@@ -102,7 +102,7 @@ fn the_first_start_writes_a_sample_that_answers_and_is_never_overwritten() {
     let body = "{\"key\": {\"user\": \"42\", \"plan\": \"free\"}, \"cost\": 1}";
     let length = body.len();
     let answer = server.request(&format!(
-        "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+        "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
          content-length: {length}\r\nconnection: close\r\n\r\n{body}"
     ));
     assert!(
