@@ -163,14 +163,12 @@ pub enum Receipt {
     /// One cell in each of several contracts.
     Several(Box<[Booking]>),
     /// What an operation with an id charged, which may be answered again: all copies are one receipt.
-    Once(Box<Once>),
-}
-
-/// A receipt that may be handed out again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Once {
-    number: u64,
-    bookings: Box<[Booking]>,
+    Once {
+        /// Receipts with one number are one receipt.
+        number: u64,
+        /// The bookings, in the order of the contracts.
+        bookings: Box<[Booking]>,
+    },
 }
 
 impl Receipt {
@@ -179,8 +177,7 @@ impl Receipt {
         match self {
             Self::Nothing => &[],
             Self::One(booking) => core::slice::from_ref(booking),
-            Self::Several(bookings) => bookings,
-            Self::Once(once) => &once.bookings,
+            Self::Several(bookings) | Self::Once { bookings, .. } => bookings,
         }
     }
 
@@ -189,8 +186,7 @@ impl Receipt {
         match self {
             Self::Nothing => &mut [],
             Self::One(booking) => core::slice::from_mut(booking),
-            Self::Several(bookings) => bookings,
-            Self::Once(once) => &mut once.bookings,
+            Self::Several(bookings) | Self::Once { bookings, .. } => bookings,
         }
     }
 
@@ -200,14 +196,14 @@ impl Receipt {
         let bookings: Box<[_]> = self.bookings().into();
         match *bookings {
             [] => Self::Nothing,
-            _ => Self::Once(Box::new(Once { number, bookings })),
+            _ => Self::Once { number, bookings },
         }
     }
 
     /// The number by which copies of the receipt are told to be one.
     pub const fn number(&self) -> Option<u64> {
         match self {
-            Self::Once(once) => Some(once.number),
+            Self::Once { number, .. } => Some(*number),
             Self::Nothing | Self::One(_) | Self::Several(_) => None,
         }
     }

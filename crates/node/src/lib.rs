@@ -20,7 +20,7 @@ mod settled;
 mod succession;
 
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
-pub use answer::{Answer, Booking, Once, Receipt, RefusedBy};
+pub use answer::{Answer, Booking, Receipt, RefusedBy};
 pub use durable::{RestoreError, WrittenBy};
 pub use gubernator::{
     CREATED_AT_SKEW_MS_MAX, Gubernator, GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk,
