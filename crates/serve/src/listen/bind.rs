@@ -152,7 +152,7 @@ fn shared_by(first: &std::os::unix::net::UnixListener, threads: usize) -> io::Re
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 /// A peer that is silent this long is asked whether it is there, this often, before it counts as gone.
-const ALIVE_AFTER: Duration = Duration::from_secs(60);
+const ALIVE_AFTER: Duration = Duration::from_mins(1);
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 const ALIVE_TRIES: u32 = 4;
 

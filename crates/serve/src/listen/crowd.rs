@@ -111,7 +111,12 @@ mod tests {
         });
         assert!(thread.join().is_err() && crowd.admit(true));
         let metrics = shared.engine.meter().render(&shared.engine);
-        let counted = metrics.lines().filter(|line| line.contains("panic") && line.contains("resp"));
-        assert!(counted.into_iter().any(|line| line.ends_with(" 1")), "{metrics}");
+        let counted = metrics
+            .lines()
+            .filter(|line| line.contains("panic") && line.contains("resp"));
+        assert!(
+            counted.into_iter().any(|line| line.ends_with(" 1")),
+            "{metrics}"
+        );
     }
 }

@@ -39,7 +39,8 @@ impl Loader {
         let _turn = self.turn.lock();
         let outcomes = [self.contracts(), self.certificates()];
         self.tell_what_needs_a_restart();
-        self.remember(outcomes.into_iter().filter_map(Result::err).collect())
+        let errors: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
+        self.remember(&errors)
     }
 
     /// Reads contracts again.
@@ -47,7 +48,7 @@ impl Loader {
         let _turn = self.turn.lock();
         let outcome = self.contracts();
         self.tell_what_needs_a_restart();
-        self.remember(outcome.err().into_iter().collect())
+        self.remember(outcome.err().as_slice())
     }
 
     fn contracts(&self) -> Result<(), String> {
@@ -65,8 +66,8 @@ impl Loader {
             .map_err(|error| error.to_string())
     }
 
-    fn remember(&self, errors: Vec<String>) -> Result<(), String> {
-        let outcome = match errors.as_slice() {
+    fn remember(&self, errors: &[String]) -> Result<(), String> {
+        let outcome = match errors {
             [] => Ok(()),
             errors => Err(errors.join("\n")),
         };
@@ -79,7 +80,7 @@ impl Loader {
         match &outcome {
             Ok(()) => tracing::info!("contracts were read again and are in force"),
             Err(error) => {
-                tracing::error!(%error, "what was read cannot be used; the old stays in force")
+                tracing::error!(%error, "what was read cannot be used; the old stays in force");
             }
         }
         outcome

@@ -354,6 +354,7 @@ impl Check<'_> {
         self.problems.keep(whole(text?, what, bounds))
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "each text is looked at once")]
     fn count(&mut self, text: Option<Text>, (what, bounds): (&str, (u64, u64)), into: &mut usize) {
         *into = self
             .number(text.as_ref(), what, bounds)

@@ -193,7 +193,7 @@ impl Default for Limits {
             body_bytes_max: 1 << 20,
             batch_max: 1_000,
             streams_max: 256,
-            idle: Duration::from_secs(300),
+            idle: Duration::from_mins(5),
             slow: Duration::from_secs(10),
             drain: Duration::from_secs(10),
         }

@@ -75,7 +75,7 @@ pub(crate) struct RawServer {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Listener")]
 pub(crate) struct RawListenerBody {
-    /// Where: 127.0.0.1:8080, [::1]:0, unix:/run/tollgate.sock
+    /// Where: `127.0.0.1:8080`, `[::1]:0`, `unix:/run/tollgate.sock`.
     #[schemars(with = "String")]
     pub(crate) at: Text,
     /// The mode of a Unix socket in octal digits; 600 where absent.
@@ -241,7 +241,7 @@ pub(crate) struct RawRuntime {
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Telemetry")]
 pub(crate) struct RawTelemetry {
-    /// What is logged: a level, or levels by part, as in info,tollgate_serve::resp=debug.
+    /// What is logged: a level, or levels by part, as in `info,tollgate_serve::resp=debug`.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) log: Option<Text>,
@@ -249,7 +249,7 @@ pub(crate) struct RawTelemetry {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) log_format: Option<Text>,
-    /// The collector of OpenTelemetry traces, as in http://127.0.0.1:4317.
+    /// The collector of OpenTelemetry traces, as in `http://127.0.0.1:4317`.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) otlp: Option<Text>,

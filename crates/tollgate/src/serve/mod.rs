@@ -38,7 +38,7 @@ pub fn run(options: &ServeOptions) -> Result<(), Failure> {
 fn begin_logs(settings: &Settings) -> Result<(), Failure> {
     let mut logs = settings.telemetry.logs.clone();
     if logs == LogSettings::default() && std::io::stderr().is_terminal() {
-        logs.filter = "warn,tollgate_serve::run=info".to_owned();
+        "warn,tollgate_serve::run=info".clone_into(&mut logs.filter);
     }
     logs.start(None)
         .map_err(|error| Failure::usage(format!("error: {error}")))

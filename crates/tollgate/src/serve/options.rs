@@ -23,7 +23,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
 
-    /// Where to serve HTTP and gRPC: 127.0.0.1:8080, [::1]:0, unix:/run/tollgate.sock; may be given again
+    /// Where to serve HTTP and gRPC: `127.0.0.1:8080`, `[::1]:0`, `unix:/run/tollgate.sock`; may be given again
     #[arg(long, value_name = "ADDR")]
     pub http: Vec<Address>,
 
@@ -31,7 +31,7 @@ pub struct ServeOptions {
     #[arg(long, conflicts_with = "http")]
     pub no_http: bool,
 
-    /// Where to serve RESP: 127.0.0.1:6380, unix:/run/tollgate-resp.sock; may be given again
+    /// Where to serve RESP: `127.0.0.1:6380`, `unix:/run/tollgate-resp.sock`; may be given again
     #[arg(long, value_name = "ADDR")]
     pub resp: Vec<Address>,
 
@@ -98,10 +98,7 @@ impl ServeOptions {
     /// What the flags say.
     pub(super) fn overrides(&self) -> Result<Overrides, Failure> {
         let some = |off: bool, list: &[Address]| (off || !list.is_empty()).then(|| list.to_vec());
-        let tokens = self
-            .token_file
-            .as_ref()
-            .map(|path| Overrides::tokens_of(path));
+        let tokens = self.token_file.as_deref().map(Overrides::tokens_of);
         let tokens = tokens.transpose();
         Ok(Overrides {
             config: self.config.clone(),

@@ -27,7 +27,11 @@ fn bad_files_end_with_64_before_a_port_opens() {
             "contracts:\n  - id: a\n    polices: []\n",
             &["c.yaml:3:5", "`polices`", "did you mean `policies`?"],
         ),
-        ("d.yaml", "http: 1\n\tresp: 2\n", &["d.yaml:1:", "indent with spaces"]),
+        (
+            "d.yaml",
+            "http: 1\n\tresp: 2\n",
+            &["d.yaml:1:", "indent with spaces"],
+        ),
     ];
     for (name, text, said) in cases {
         let path = file(folder.path(), name, text);
