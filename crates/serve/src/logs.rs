@@ -12,8 +12,6 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::traces::Traces;
-
 /// How the server logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
@@ -74,8 +72,8 @@ impl LogSettings {
         self.filter().map(drop)
     }
 
-    /// Begins to log, to the standard error stream. Traces take part where there are any.
-    pub fn start(&self, traces: Option<&Traces>) -> Result<(), LogError> {
+    /// Begins to log, to the standard error stream.
+    pub fn start(&self) -> Result<(), LogError> {
         let filter = self.filter()?;
         let json = match self.format {
             LogFormat::Auto => !stderr().is_terminal(),
@@ -100,7 +98,6 @@ impl LogSettings {
             .with(filter)
             .with(text)
             .with(lines);
-        let _ = traces;
         logs.try_init().map_err(|_| LogError::Taken)
     }
 

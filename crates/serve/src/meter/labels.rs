@@ -60,6 +60,13 @@ impl Labels {
         column.map_or(OTHER, |column| usize::from(column.load(Relaxed)))
     }
 
+    /// The name under which a contract is counted.
+    pub(super) fn name(&self, contract: Option<usize>) -> String {
+        let column = self.column(contract);
+        let found = self.names().into_iter().find(|named| named.0 == column);
+        found.map(|named| named.1).unwrap_or_default()
+    }
+
     /// Every column that may have counts, with its name.
     pub(super) fn names(&self) -> Vec<(usize, String)> {
         let names = self.names.lock();

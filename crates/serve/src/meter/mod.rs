@@ -18,8 +18,8 @@ mod top;
 mod view;
 
 use std::hash::{BuildHasher, Hasher};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tollgate_contract::Contracts;
@@ -27,6 +27,7 @@ use tollgate_limit::Instant;
 use tollgate_node::Key;
 use tollgate_table::Seed;
 
+use crate::traces::{Parent, Span, Tracer};
 use labels::Labels;
 use shard::{Counts, Look, Shard};
 use slot::{COMMON, SLOTS};
@@ -44,6 +45,7 @@ pub struct Meter {
     shows_keys: AtomicBool,
     durable: DurableMeter,
     started: Instant,
+    tracer: OnceLock<Arc<Tracer>>,
 }
 
 impl Meter {
@@ -58,6 +60,7 @@ impl Meter {
             shows_keys: AtomicBool::new(true),
             durable: DurableMeter::default(),
             started: process::wall(),
+            tracer: OnceLock::new(),
         }
     }
 
@@ -115,13 +118,39 @@ impl Meter {
         &self.durable
     }
 
+    /// From now on spans are made by this tracer. The first one stays.
+    pub fn trace(&self, tracer: Arc<Tracer>) {
+        // A second one would have no reader.
+        let _ = self.tracer.set(tracer);
+    }
+
+    /// Begins the span of a request off the hot path; `None` where nothing is traced. `parent` is asked for the header
+    /// field `traceparent` only where it matters.
+    #[inline]
+    pub fn span<'p>(
+        &self,
+        name: impl FnOnce() -> String,
+        parent: impl FnOnce() -> Option<&'p [u8]>,
+    ) -> Option<Span<'_>> {
+        let tracer = self.tracer.get()?;
+        Some(tracer.span(name(), parent().and_then(Parent::parse)))
+    }
+
     #[cold]
     fn look(&self, shard: &Shard, decided: &Decided<'_>) {
-        shard.look(&Look {
+        let looked = shard.look(&Look {
             decided,
             hash: self.hash(decided.key),
             with_text: self.shows_keys.load(Relaxed),
         });
+        if let Some(tracer) = self.tracer.get()
+            && shard.is_traced(looked, tracer.one_in())
+        {
+            let mut span = tracer.span("decide", None);
+            span.text("tollgate.door", decided.door.name());
+            span.text("tollgate.verdict", decided.judgement.name());
+            span.text("tollgate.contract", self.labels.name(decided.contract));
+        }
     }
 
     fn hash(&self, key: Key<'_>) -> u64 {

@@ -23,6 +23,7 @@ impl Meter {
         table(&mut text, engine);
         self.reloads(&mut text);
         self.durables(&mut text, engine);
+        self.traces(&mut text);
         self.process(&mut text);
         text.finish()
     }
@@ -210,6 +211,20 @@ impl Meter {
             "Rows found at the start that could not be read.",
             figures.broken,
         );
+    }
+
+    fn traces(&self, text: &mut Text) {
+        let Some(tracer) = self.tracer.get() else {
+            return;
+        };
+        text.family(
+            "tollgate_trace_spans_total",
+            Kind::Counter,
+            "Spans that reached the collector, that did not, and that found no place in the queue.",
+        );
+        for (result, count) in tracer.figures() {
+            text.sample(&[("result", result)], count);
+        }
     }
 
     fn process(&self, text: &mut Text) {

@@ -17,6 +17,8 @@ pub(super) struct Shard {
     is_common: bool,
     /// Decisions until the next one is looked at more closely.
     skip: AtomicU64,
+    /// Decisions since one was traced.
+    untraced: AtomicU64,
     /// From when on a new second must be noted.
     second_ends: AtomicU64,
     pub(super) counts: Counts,
@@ -60,6 +62,7 @@ impl Shard {
         Self {
             is_common,
             skip: zero(),
+            untraced: zero(),
             second_ends: zero(),
             counts: Counts {
                 decisions: std::array::from_fn(|_| std::array::from_fn(|_| zero())),
@@ -101,11 +104,12 @@ impl Shard {
         false
     }
 
-    /// Looks at a decision. Whoever reads the same now is not waited for: another decision will do.
+    /// Looks at a decision, and says for how many it stands. Whoever reads the same now is not waited for: another
+    /// decision will do.
     #[cold]
-    pub(super) fn look(&self, look: &Look<'_>) {
+    pub(super) fn look(&self, look: &Look<'_>) -> u64 {
         let Some(mut closer) = self.closer.try_lock() else {
-            return;
+            return 0;
         };
         let now = look.decided.now;
         if now.as_nanos() >= self.second_ends.load(Relaxed) {
@@ -114,10 +118,21 @@ impl Shard {
             self.second_ends
                 .store((second + 1).saturating_mul(SECOND_NS), Relaxed);
         }
-        if self.skip.load(Relaxed) == 0 {
-            closer.add(look);
-            self.skip.store(closer.next_skip(), Relaxed);
+        if self.skip.load(Relaxed) != 0 {
+            return 0;
         }
+        closer.add(look);
+        self.skip.store(closer.next_skip(), Relaxed);
+        closer.step
+    }
+
+    /// Whether one of these decisions is to be traced, when one in so many is.
+    pub(super) fn is_traced(&self, decisions: u64, one_in: u32) -> bool {
+        let untraced = self.untraced.load(Relaxed) + decisions;
+        let is_due = one_in > 0 && untraced >= u64::from(one_in);
+        self.untraced
+            .store(if is_due { 0 } else { untraced }, Relaxed);
+        is_due
     }
 
     /// Shows what was looked at.

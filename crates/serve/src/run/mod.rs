@@ -19,6 +19,7 @@ use crate::engine::{Engine, Secrets};
 use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
 use crate::settings::{Address, Listener, Settings};
 use crate::shared::{Shared, Stop};
+use crate::traces::{self, Traces};
 
 pub use error::StartError;
 use keeper::Keeper;
@@ -34,6 +35,8 @@ pub struct Running {
     halt: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
     keeper: Option<Keeper>,
+    /// Sends traces until it is dropped.
+    _traces: Option<Traces>,
 }
 
 /// A listener that is open.
@@ -61,10 +64,12 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let shared = Arc::new(Shared::new(engine, settings));
     let flusher = store.map(|store| Flusher::start(store, Arc::clone(&shared)));
     let flusher = flusher.transpose().map_err(StartError::Store)?;
+    let traces = traces::start(&shared).map_err(|error| StartError::System(error.to_string()))?;
     let mut running = work(&shared, bound)?;
     let loader = Arc::clone(&running.loader);
     let keeper = Keeper::start(Arc::clone(&shared), loader, flusher, stamp);
     running.keeper = Some(keeper.map_err(StartError::Thread)?);
+    running._traces = traces;
     shared.state.set_ready(true);
     Ok(running)
 }
@@ -128,6 +133,7 @@ fn work(shared: &Arc<Shared>, mut bound: Vec<Bound>) -> Result<Running, StartErr
         halt,
         threads: Vec::new(),
         keeper: None,
+        _traces: None,
     };
     for number in 0..shared.settings.runtime.sockets() {
         let worker = Worker {
