@@ -78,15 +78,16 @@ impl Meter {
     #[inline]
     pub fn decided(&self, decided: &Decided<'_>) {
         let shard = self.shard();
+        // First, so that a second that begins with this decision has it.
+        if shard.is_due(decided.now) {
+            self.look(shard, decided);
+        }
         let judgement = decided.judgement as usize;
         let counts = &shard.counts;
         shard.add(&counts.decisions[decided.door as usize][judgement], 1);
         let column = self.labels.column(decided.contract);
         if let Some(contract) = counts.contracts.get(column) {
             shard.add(&contract[judgement], 1);
-        }
-        if shard.is_due(decided.now) {
-            self.look(shard, decided);
         }
     }
 

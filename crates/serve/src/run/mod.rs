@@ -36,7 +36,7 @@ pub struct Running {
     threads: Vec<JoinHandle<()>>,
     keeper: Option<Keeper>,
     /// Sends traces until it is dropped.
-    _traces: Option<Traces>,
+    traces: Option<Traces>,
 }
 
 /// A listener that is open.
@@ -69,7 +69,7 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let loader = Arc::clone(&running.loader);
     let keeper = Keeper::start(Arc::clone(&shared), loader, flusher, stamp);
     running.keeper = Some(keeper.map_err(StartError::Thread)?);
-    running._traces = traces;
+    running.traces = traces;
     shared.state.set_ready(true);
     Ok(running)
 }
@@ -133,7 +133,7 @@ fn work(shared: &Arc<Shared>, mut bound: Vec<Bound>) -> Result<Running, StartErr
         halt,
         threads: Vec::new(),
         keeper: None,
-        _traces: None,
+        traces: None,
     };
     for number in 0..shared.settings.runtime.sockets() {
         let worker = Worker {
@@ -212,6 +212,7 @@ impl Running {
             // Whoever starts next clears it away as well.
             let _ = std::fs::remove_file(path);
         }
+        drop(self.traces.take());
         self.keeper.take().map_or(Ok(()), Keeper::stop)
     }
 }

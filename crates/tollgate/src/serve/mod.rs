@@ -19,6 +19,8 @@ use screen::Screen;
 /// Serves until a signal says to stop.
 pub fn run(options: &ServeOptions) -> Result<(), Failure> {
     let settings = settle(options, |name| std::env::var(name).ok())?;
+    let logs = settings.telemetry.logs.start();
+    logs.map_err(|error| Failure::usage(format!("error: {error}")))?;
     let warnings = warnings(&settings);
     begin_logs(&settings)?;
     let signals = signals::Signals::catch()?;

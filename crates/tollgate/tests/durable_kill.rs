@@ -1,0 +1,190 @@
+//! A server under load is killed at any moment and started again: what it charged is there, but for a flush interval.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a broken set-up must stop the test"
+)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+const LIMIT: u64 = 1_000_000_000;
+const FLUSH: Duration = Duration::from_millis(250);
+/// A flush takes time itself, and on a busy machine begins late.
+const SLACK: Duration = Duration::from_millis(1_500);
+const ROUNDS: u32 = 10;
+
+struct Server {
+    child: Child,
+    http: SocketAddr,
+}
+
+impl Server {
+    fn start(folder: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+            .args([
+                "serve",
+                "--http",
+                "127.0.0.1:0",
+                "--no-resp",
+                "--format",
+                "json",
+                "--config",
+            ])
+            .arg(folder.join("tollgate.yaml"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let said: serde_json::Value =
+            serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
+        let http = find_address(&said).unwrap_or_else(|| panic!("{line}"));
+        Self { child, http }
+    }
+
+    fn kill(mut self) {
+        // SIGKILL: nothing is flushed, nothing is closed.
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// The first text in the line that is an address.
+fn find_address(said: &serde_json::Value) -> Option<SocketAddr> {
+    match said {
+        serde_json::Value::String(text) => text
+            .trim_start_matches("http://")
+            .trim_end_matches('/')
+            .parse()
+            .ok(),
+        serde_json::Value::Array(items) => items.iter().find_map(find_address),
+        serde_json::Value::Object(fields) => fields.values().find_map(find_address),
+        _ => None,
+    }
+}
+
+/// A connection that asks one request after the other.
+struct Client(BufReader<TcpStream>);
+
+impl Client {
+    fn connect(http: SocketAddr) -> std::io::Result<Self> {
+        let stream = TcpStream::connect(http)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.set_nodelay(true)?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    fn ask(&mut self, cost: u32) -> std::io::Result<serde_json::Value> {
+        let body = format!(r#"{{"key": {{"user": "ann"}}, "cost": {cost}}}"#);
+        let request = format!(
+            "POST /v1/check HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.0.get_mut().write_all(request.as_bytes())?;
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line)? == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            let line = line.trim_end().to_ascii_lowercase();
+            if let Some(text) = line.strip_prefix("content-length:") {
+                length = text.trim().parse().unwrap();
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body)?;
+        Ok(serde_json::from_slice(&body).unwrap())
+    }
+}
+
+fn used(http: SocketAddr) -> u64 {
+    let answer = Client::connect(http).unwrap().ask(0).unwrap();
+    LIMIT
+        - answer["remaining"]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{answer}"))
+}
+
+#[test]
+fn a_killed_server_loses_a_flush_interval_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = format!(
+        "data_dir: {}\nflush_every: 250ms\ncontracts:\n  - id: api\n    key: [user]\n    policies:\n      \
+         - {{ name: year, limit: {LIMIT}, per: 100d, algorithm: fixed-window, durable: true }}\n",
+        folder.path().join("data").display()
+    );
+    std::fs::write(folder.path().join("tollgate.yaml"), settings).unwrap();
+    let mut server = Server::start(folder.path());
+    let mut known = 0;
+    let mut losses = Vec::new();
+    for round in 0..ROUNDS {
+        let asked = AtomicU64::new(0);
+        let life = Duration::from_millis(u64::from(400 + (round * 7_919) % 900));
+        let killed = Instant::now() + life;
+        let mut answered: Vec<Instant> = std::thread::scope(|scope| {
+            let load = |_| {
+                let mut client = Client::connect(server.http).unwrap();
+                let asked = &asked;
+                scope.spawn(move || {
+                    let mut answered = Vec::new();
+                    loop {
+                        asked.fetch_add(1, SeqCst);
+                        match client.ask(1) {
+                            Ok(_) => answered.push(Instant::now()),
+                            Err(_) => return answered,
+                        }
+                    }
+                })
+            };
+            let clients: Vec<_> = (0..2).map(load).collect();
+            std::thread::sleep(killed.saturating_duration_since(Instant::now()));
+            server.kill();
+            clients
+                .into_iter()
+                .flat_map(|client| client.join().unwrap())
+                .collect()
+        });
+        let end = Instant::now();
+        answered.sort_unstable();
+        server = Server::start(folder.path());
+        let found = used(server.http) - known;
+        let charged = asked.load(SeqCst);
+        let safe = answered
+            .iter()
+            .filter(|at| end.duration_since(**at) > FLUSH + SLACK)
+            .count() as u64;
+        assert!(found <= charged, "round {round}: {found} of {charged}");
+        assert!(found >= safe, "round {round}: {found}, and {safe} were old");
+        // The newest charge that was found tells how much time was lost.
+        let last = answered.get(usize::try_from(found).unwrap());
+        let lost = last.map_or(Duration::ZERO, |at| end.saturating_duration_since(*at));
+        losses.push(lost);
+        println!(
+            "round {round}: lived {life:?}, answered {}, found {found}, lost {} charges or {lost:?}",
+            answered.len(),
+            (answered.len() as u64).saturating_sub(found)
+        );
+        known += found;
+    }
+    losses.sort_unstable();
+    println!(
+        "flush every {FLUSH:?}; lost: median {:?}, most {:?}",
+        losses[losses.len() / 2],
+        losses[losses.len() - 1]
+    );
+    assert!(known > 0);
+    server.kill();
+}
