@@ -240,6 +240,28 @@ fn contracts_that_are_gone_for_a_while_find_their_counts_again() {
 }
 
 #[test]
+fn a_contract_that_comes_back_while_the_server_runs_finds_its_counts() {
+    let folder = folder();
+    let server = Server::start(folder.path(), FILE);
+    server.charge("user", "ann", 7);
+    server.charge("ip", "10.0.0.1", 400);
+    server.flush().unwrap();
+    let load = |text: &str| server.shared.engine.load(Contracts::parse(text).unwrap());
+    let without = FILE.split("  - id: fast").next().unwrap();
+    server.charge("user", "ann", 1);
+    load(without);
+    server.flush().unwrap();
+    assert_eq!(server.left("user", "ann"), [92, 92, 92]);
+    load(FILE);
+    server.flush().unwrap();
+    assert!((600..605).contains(&server.left("ip", "10.0.0.1")[0]));
+    server.stop();
+    let server = Server::start(folder.path(), FILE);
+    assert_eq!(server.left("user", "ann"), [92, 92, 100]);
+    assert!((600..605).contains(&server.left("ip", "10.0.0.1")[0]));
+}
+
+#[test]
 fn rows_that_say_nothing_any_more_are_dropped() {
     let folder = folder();
     let server = Server::start(folder.path(), FILE);

@@ -398,6 +398,19 @@ fn the_dashboard_asks_for_nothing_that_is_not_there() {
     }
 }
 
+#[test]
+fn every_metric_is_explained() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let engine = engine();
+    for line in engine.meter().render(&engine).lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let name = rest.split(' ').next().unwrap();
+            assert!(text.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+}
+
 fn expressions(value: &serde_json::Value, visit: &mut impl FnMut(&str)) {
     match value {
         serde_json::Value::Object(fields) => {

@@ -16,7 +16,7 @@ use tollgate_table::Print;
 
 use super::rows::{self, Written};
 use super::shape::Shape;
-use super::{Store, StoreError};
+use super::{Loaded, Store, StoreError};
 use crate::logs::Rarely;
 use crate::shared::Shared;
 
@@ -49,6 +49,7 @@ impl Flusher {
             trouble: Arc::clone(&trouble),
             numbers: BTreeMap::new(),
             numbered: now,
+            returned: BTreeSet::new(),
             waiting: BTreeMap::new(),
             swept: (None, now),
             warnings: Rarely::new(WARN_EVERY),
@@ -103,6 +104,8 @@ struct Work {
     numbers: BTreeMap<(String, String), (i64, i64)>,
     /// When they were first asked for.
     numbered: Instant,
+    /// Contracts that came with a load, whose rows may be there from before.
+    returned: BTreeSet<String>,
     /// Keys whose flush failed, by the id of their contract.
     waiting: BTreeMap<String, Waiting>,
     /// How far fresh rows were dropped, and when that was.
@@ -169,6 +172,7 @@ impl Work {
         self.gather();
         self.forget_numbers(now);
         let node = Arc::clone(&self.node);
+        self.recall(&node, now)?;
         let mut rows = 0;
         for place in node.durable_contracts() {
             rows += self.write_contract(&node, place, now)?;
@@ -184,6 +188,11 @@ impl Work {
         let node = self.shared.engine.node();
         let replaced = !Arc::ptr_eq(&node, &self.node);
         let old = std::mem::replace(&mut self.node, Arc::clone(&node));
+        if replaced {
+            let known = durable_ids(&old);
+            self.returned
+                .extend(durable_ids(&node).difference(&known).cloned());
+        }
         let nodes = [Some(node), replaced.then_some(old)];
         for node in nodes.into_iter().flatten() {
             for place in node.durable_contracts() {
@@ -198,6 +207,21 @@ impl Work {
                 }
             }
         }
+    }
+
+    /// Reads what is kept of contracts that came with a load, for keys that have not come since.
+    fn recall(&mut self, node: &Node, now: Instant) -> Result<(), StoreError> {
+        while let Some(id) = self.returned.first() {
+            let place = node.contracts().position(id);
+            let contract = place.and_then(|place| Some((place, node.contracts().get(place)?)));
+            if let Some(found) = contract {
+                let mut loaded = Loaded::default();
+                self.store.load_contract(node, found, now, &mut loaded)?;
+                tracing::info!(id, ?loaded, "durable counts of a contract were read");
+            }
+            self.returned.pop_first();
+        }
+        Ok(())
     }
 
     /// Writes the keys of one contract that changed; those written no longer wait.
@@ -301,6 +325,12 @@ impl Work {
         self.swept = (until, now);
         Ok(())
     }
+}
+
+fn durable_ids(node: &Node) -> BTreeSet<String> {
+    let contracts = node.durable_contracts();
+    let ids = contracts.filter_map(|place| Some(node.contracts().get(place)?.id.clone()));
+    ids.collect()
 }
 
 /// Orders that wait for the thread.

@@ -16,6 +16,7 @@ mod timeout;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -104,7 +105,11 @@ where
             timeout(patience, reading).await.map_err(|_| late())??
         }
     };
-    let answered = method.answer(message, shared)?;
+    let began = Instant::now();
+    let answered = method.answer(message, shared);
+    let meter = shared.engine.meter();
+    meter.served(Door::Grpc, 1, began.elapsed());
+    let answered = answered?;
     if !answered.hold.is_zero() {
         let _ticket = shared.enter().ok_or_else(overloaded)?;
         tokio::time::sleep(answered.hold).await;
