@@ -19,8 +19,6 @@ use screen::Screen;
 /// Serves until a signal says to stop.
 pub fn run(options: &ServeOptions) -> Result<(), Failure> {
     let settings = settle(options, |name| std::env::var(name).ok())?;
-    let logs = settings.telemetry.logs.start();
-    logs.map_err(|error| Failure::usage(format!("error: {error}")))?;
     let warnings = warnings(&settings);
     begin_logs(&settings)?;
     let signals = signals::Signals::catch()?;
@@ -42,7 +40,7 @@ fn begin_logs(settings: &Settings) -> Result<(), Failure> {
     if logs == LogSettings::default() && std::io::stderr().is_terminal() {
         "warn,tollgate_serve::run=info".clone_into(&mut logs.filter);
     }
-    logs.start(None)
+    logs.start()
         .map_err(|error| Failure::usage(format!("error: {error}")))
 }
 
