@@ -13,8 +13,9 @@ pub struct Answer {
     pub refused_by: Option<RefusedBy>,
     /// The contract whose policy has the least left; `None` where no contract binds the request.
     pub contract: Option<usize>,
-    /// Its place in that contract.
-    pub policy: Option<usize>,
+    /// Its place in that contract; beyond the last where it came with contracts that were loaded while the request was
+    /// decided.
+    pub policy: usize,
     /// Limit of the policy with the least left.
     pub limit: u64,
     /// Whole tokens left in the policy with the least left.
@@ -34,7 +35,7 @@ impl Answer {
             verdict: Verdict::Allow,
             refused_by: None,
             contract: None,
-            policy: None,
+            policy: 0,
             limit: 0,
             remaining: 0,
             reset_after: Span::ZERO,
@@ -70,7 +71,7 @@ impl Answer {
             verdict: Verdict::Allow,
             refused_by: None,
             contract: Some(contract),
-            policy: Some(0),
+            policy: 0,
             limit: plain.limit(),
             remaining: plain.remaining(taken),
             reset_after: plain.reset_after(taken),
@@ -99,7 +100,7 @@ impl Answer {
                 .refused_by
                 .map(|policy| RefusedBy::Policy { contract, policy }),
             contract: Some(contract),
-            policy: Some(decision.policy),
+            policy: decision.policy,
             limit: decision.limit,
             remaining: decision.remaining,
             reset_after: decision.reset_after,
@@ -115,8 +116,8 @@ impl Answer {
 
     /// Names policies by what `place` makes of their places.
     pub(crate) fn rename(&mut self, place: impl Fn(usize, usize) -> Option<usize>) {
-        if let (Some(contract), Some(policy)) = (self.contract, self.policy) {
-            self.policy = place(contract, policy);
+        if let Some(contract) = self.contract {
+            self.policy = place(contract, self.policy).unwrap_or(usize::MAX);
         }
         if let Some(RefusedBy::Policy { contract, policy }) = &mut self.refused_by {
             *policy = place(*contract, *policy).unwrap_or(usize::MAX);

@@ -239,7 +239,7 @@ impl Tally {
             verdict: self.verdict,
             refused_by: self.refused_by,
             contract: least.map(|least| least.contract),
-            policy: least.map(|least| least.policy),
+            policy: least.map_or(0, |least| least.policy),
             limit: least.map_or(0, |least| least.limit),
             remaining: least.map_or(0, |least| least.remaining),
             reset_after: self.reset_after,

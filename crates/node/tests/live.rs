@@ -158,7 +158,7 @@ fn an_answer_by_later_policies_is_named_by_the_contracts_that_were_asked() {
         NOW,
     );
     let answer = first.check(Key::from("ann"), Cost::ONE, NOW);
-    assert_eq!((answer.policy, answer.limit), (Some(1), 1));
+    assert_eq!((answer.policy, answer.limit), (1, 1));
 }
 
 #[test]

@@ -286,7 +286,7 @@ impl<'e> Turn<'e> {
     /// The policy with the least left, with its contract.
     pub fn tightest(&self, answer: &Answer) -> Option<(&Contract, &NamedPolicy)> {
         let contract = self.node.contracts().get(answer.contract?)?;
-        Some((contract, contract.policies.get(answer.policy?)?))
+        Some((contract, contract.policies.get(answer.policy)?))
     }
 
     /// The policy that refused, with its contract.
