@@ -1,5 +1,7 @@
 //! The server's file: what it may say, and what is said about mistakes in it.
 
+#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -100,7 +100,11 @@ mod tests {
     fn a_connection_that_panics_gives_its_place_back_and_is_counted() {
         let secrets = crate::engine::Secrets::draw().unwrap();
         let settings = crate::settings::Settings::default();
-        let engine = crate::engine::Engine::new(Default::default(), settings.node, &secrets);
+        let engine = crate::engine::Engine::new(
+            tollgate_contract::Contracts::default(),
+            settings.node,
+            &secrets,
+        );
         let shared = Arc::new(Shared::new(engine, settings));
         let crowd = Arc::new(Crowd::new(1));
         assert!(crowd.admit(true) && !crowd.admit(true));

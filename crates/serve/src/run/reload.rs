@@ -160,6 +160,10 @@ impl Watch {
 mod tests {
     use super::*;
 
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "a file that is not there has none"
+    )]
     fn stamp(bytes: u64) -> Option<Stamp> {
         Some(Stamp {
             modified: SystemTime::UNIX_EPOCH,

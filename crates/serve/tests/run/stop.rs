@@ -66,7 +66,7 @@ fn whoever_does_not_finish_is_cut_off_when_the_time_is_up() {
 
 #[test]
 fn a_stop_can_be_cut_short() {
-    let running = server(|settings| settings.limits.drain = Duration::from_secs(60));
+    let running = server(|settings| settings.limits.drain = Duration::from_mins(1));
     let mut wire = tcp(running.http());
     wire.send("POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-le")
         .unwrap();

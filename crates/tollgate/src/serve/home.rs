@@ -70,10 +70,10 @@ mod tests {
             })
         };
         if !cfg!(target_os = "macos") {
-            let found = of(&[("HOME", "/home/a"), ("XDG_DATA_HOME", "/data")]).unwrap();
+            let found = of(&[("HOME", "/users/a"), ("XDG_DATA_HOME", "/data")]).unwrap();
             assert_eq!(found, Path::new("/data/tollgate"));
-            let found = of(&[("HOME", "/home/a"), ("XDG_DATA_HOME", "not-absolute")]).unwrap();
-            assert_eq!(found, Path::new("/home/a/.local/share/tollgate"));
+            let found = of(&[("HOME", "/users/a"), ("XDG_DATA_HOME", "not-absolute")]).unwrap();
+            assert_eq!(found, Path::new("/users/a/.local/share/tollgate"));
         }
         assert!(of(&[]).unwrap_err().to_string().contains("--data-dir"));
     }
