@@ -200,7 +200,9 @@ fn entries<'c>(node: &'c Node, answer: &Answer, now: Instant) -> Vec<Entry<'c>> 
         };
         let statuses = node.standing(booking, now);
         for (nth, (named, status)) in contract.policies.iter().zip(statuses).enumerate() {
-            if named.policy.config().enforce_percent > 0 {
+            let config = named.policy.config();
+            // While contracts change, a cell may already be counted by other policies.
+            if config.enforce_percent > 0 && config.limit == status.limit {
                 entries.push(Entry {
                     place: (place, nth),
                     contract: &contract.id,

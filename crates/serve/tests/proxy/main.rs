@@ -10,6 +10,7 @@
 mod auth;
 mod caddy;
 mod compat;
+mod garbage;
 mod haproxy;
 mod kit;
 mod nginx;
