@@ -113,12 +113,11 @@ fn replies_that_nobody_takes_stop_the_reading_and_not_the_server() {
     // As much as fits on the way; the server stops taking it.
     let mut stuck = 0;
     while stuck < 20 && sent < 64 << 20 {
-        match greedy.stream.write(&echo[sent % echo.len()..]) {
-            Ok(count) => (sent, stuck) = (sent + count, 0),
-            Err(_) => {
-                stuck += 1;
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
+        if let Ok(count) = greedy.stream.write(&echo[sent % echo.len()..]) {
+            (sent, stuck) = (sent + count, 0);
+        } else {
+            stuck += 1;
+            std::thread::sleep(std::time::Duration::from_millis(5));
         }
     }
     assert!(sent < 64 << 20, "the server takes everything");

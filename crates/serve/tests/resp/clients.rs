@@ -28,7 +28,8 @@ fn cli(server: &Server, words: &[&str]) -> String {
         .args(["-p", &port])
         .args(words)
         .output();
-    let output = output.expect("redis-cli, of Debian's redis-tools");
+    // Of Debian's redis-tools.
+    let output = output.unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
