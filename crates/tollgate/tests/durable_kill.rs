@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 const LIMIT: u64 = 1_000_000_000;
 const FLUSH: Duration = Duration::from_millis(250);
-/// A flush takes time itself, and on a busy machine begins late.
-const SLACK: Duration = Duration::from_millis(1_500);
+/// On a machine that is busy with other tests a flush begins late and takes long.
+const SLACK: Duration = Duration::from_millis(750);
 const ROUNDS: u32 = 10;
 
 struct Server {
@@ -132,7 +132,7 @@ fn a_killed_server_loses_a_flush_interval_at_most() {
     let mut losses = Vec::new();
     for round in 0..ROUNDS {
         let asked = AtomicU64::new(0);
-        let life = Duration::from_millis(u64::from(400 + (round * 7_919) % 900));
+        let life = Duration::from_millis(u64::from(1_100 + (round * 7_919) % 900));
         let killed = Instant::now() + life;
         let mut answered: Vec<Instant> = std::thread::scope(|scope| {
             let load = |_| {
@@ -180,11 +180,8 @@ fn a_killed_server_loses_a_flush_interval_at_most() {
         known += found;
     }
     losses.sort_unstable();
-    println!(
-        "flush every {FLUSH:?}; lost: median {:?}, most {:?}",
-        losses[losses.len() / 2],
-        losses[losses.len() - 1]
-    );
-    assert!(known > 0);
+    let (median, most) = (losses[losses.len() / 2], losses[losses.len() - 1]);
+    println!("flush every {FLUSH:?}; lost: median {median:?}, most {most:?}; all: {losses:?}");
+    assert!(median <= FLUSH, "{losses:?}");
     server.kill();
 }

@@ -1,4 +1,4 @@
-//! Writing what was charged, every flush interval.
+//! Writing what was charged, twice in every flush interval.
 //!
 //! A flush that fails loses nothing: its keys are kept in mind, or all keys of their contract where they are too many,
 //! and written with the next. Not here: SQL (`rows.rs`).
@@ -37,7 +37,9 @@ impl Flusher {
     pub fn start(store: Store, shared: Arc<Shared>) -> Result<Self, StoreError> {
         let (orders, queue) = mpsc::sync_channel(ORDERS_MAX);
         let trouble = Arc::new(Mutex::new(None));
-        let every = shared.settings.flush_every.max(EVERY_MIN);
+        // Twice in an interval, so that no charge is older than that when it is written, as long as writing takes no longer
+        // than half of it.
+        let every = (shared.settings.flush_every / 2).max(EVERY_MIN);
         let now = shared.engine.now();
         let loaded = *store.loaded.lock();
         let meter = shared.engine.meter().durable();

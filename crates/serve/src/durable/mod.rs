@@ -1,8 +1,8 @@
 //! Counts that survive a restart: cells of durable policies, written to `SQLite` once in a while.
 //!
-//! What is charged is first only in memory; every flush interval the cells that changed are written in one go. A process
-//! that is killed loses what it charged since its last flush, and never finds more than it charged. Rows of contracts
-//! that are not loaded are kept for thirty days. Not here: which cells changed (`tollgate-node`), nor their bytes
+//! What is charged is first only in memory; twice in every flush interval the cells that changed are written in one go. A
+//! process that is killed loses what it charged since its last flush, and never finds more than it charged. Rows of
+//! contracts that are not loaded are kept for thirty days. Not here: which cells changed (`tollgate-node`), nor their bytes
 //! (`tollgate-limit`).
 
 mod error;
