@@ -54,7 +54,7 @@ impl Server {
         let engine = Engine::new(contracts, NodeConfig::default(), &secrets);
         let loaded = store.load_into(&engine.node())?;
         let settings = Settings {
-            flush_every: Duration::from_secs(3_600),
+            flush_every: Duration::from_hours(1),
             ..Settings::default()
         };
         let shared = Arc::new(Shared::new(engine, settings));

@@ -7,6 +7,7 @@
 )]
 #![allow(
     clippy::cast_precision_loss,
+    clippy::float_cmp,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "shares of counts"
@@ -219,9 +220,10 @@ fn promtool_finds_nothing_to_complain_about() {
 fn many_contracts_make_few_series() {
     let mut file = String::from("contracts:\n");
     for number in 0..300 {
-        file += &format!(
-            "  - {{ id: c{number}, key: [k{number}], policies: [{{ name: p, limit: 1, per: 1h }}] }}\n"
-        );
+        let contract = format!("{{ id: c{number}, key: [k{number}]");
+        file.push_str("  - ");
+        file.push_str(&contract);
+        file.push_str(", policies: [{ name: p, limit: 1, per: 1h }] }\n");
     }
     let contracts = Contracts::parse(&file).unwrap();
     let engine = Engine::new(contracts, NodeConfig::default(), &Secrets::draw().unwrap());
@@ -327,7 +329,7 @@ fn a_fast_skewed_stream_is_estimated_within_its_errors() {
         let unit = (state >> 11) as f64 / (1_u64 << 53) as f64;
         let key = ((keys.len() as f64).powf(unit) as usize).saturating_sub(1);
         exact[key] += 1;
-        let judgement = if key % 3 == 0 {
+        let judgement = if key.is_multiple_of(3) {
             Judgement::Denied
         } else {
             Judgement::Allowed

@@ -169,8 +169,8 @@ fn a_killed_server_loses_a_flush_interval_at_most() {
         assert!(found <= charged, "round {round}: {found} of {charged}");
         assert!(found >= safe, "round {round}: {found}, and {safe} were old");
         // The newest charge that was found tells how much time was lost.
-        let last = answered.get(usize::try_from(found).unwrap());
-        let lost = last.map_or(Duration::ZERO, |at| end.saturating_duration_since(*at));
+        let newest = answered.get(usize::try_from(found).unwrap());
+        let lost = newest.map_or(Duration::ZERO, |at| end.saturating_duration_since(*at));
         losses.push(lost);
         println!(
             "round {round}: lived {life:?}, answered {}, found {found}, lost {} charges or {lost:?}",

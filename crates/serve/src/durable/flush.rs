@@ -241,12 +241,11 @@ impl Work {
             return Ok(0);
         }
         let key = (id.clone(), Shape::of(contract).text());
-        let numbers = match self.numbers.get(&key) {
-            Some(numbers) => *numbers,
-            None => {
-                let numbers = self.store.number(contract, now)?;
-                *self.numbers.entry(key).or_insert(numbers)
-            }
+        let numbers = if let Some(numbers) = self.numbers.get(&key) {
+            *numbers
+        } else {
+            let numbers = self.store.number(contract, now)?;
+            *self.numbers.entry(key).or_insert(numbers)
         };
         let mut rows = 0;
         if self.waiting.get(id).is_some_and(|waiting| waiting.all) {
@@ -347,4 +346,4 @@ const DAY_NS: u64 = 86_400_000_000_000;
 /// Fresh rows are dropped a batch at a time, so often.
 const SWEEP_EVERY_NS: u64 = 10_000_000_000;
 /// A failing disk is spoken of so often.
-const WARN_EVERY: Duration = Duration::from_secs(60);
+const WARN_EVERY: Duration = Duration::from_mins(1);

@@ -29,7 +29,7 @@ impl Folder {
             path: path.into(),
             _lock: lock,
         };
-        folder.make_private(&folder.database())?;
+        make_private(&folder.database())?;
         Ok(folder)
     }
 
@@ -37,18 +37,18 @@ impl Folder {
     pub(super) fn database(&self) -> PathBuf {
         self.path.join(DATABASE)
     }
+}
 
-    /// Makes a file that only its owner may read, before anything secret is in it.
-    fn make_private(&self, file: &Path) -> Result<(), StoreError> {
-        let failed = |error| StoreError::File(file.into(), error);
-        let opened = private(file).map_err(failed)?;
-        let permissions = opened.metadata().map_err(failed)?.permissions();
-        if permissions.mode() & 0o077 != 0 {
-            let mode = std::fs::Permissions::from_mode(0o600);
-            opened.set_permissions(mode).map_err(failed)?;
-        }
-        Ok(())
+/// Makes a file that only its owner may read, before anything secret is in it.
+fn make_private(file: &Path) -> Result<(), StoreError> {
+    let failed = |error| StoreError::File(file.into(), error);
+    let opened = private(file).map_err(failed)?;
+    let permissions = opened.metadata().map_err(failed)?.permissions();
+    if permissions.mode() & 0o077 != 0 {
+        let mode = std::fs::Permissions::from_mode(0o600);
+        opened.set_permissions(mode).map_err(failed)?;
     }
+    Ok(())
 }
 
 fn lock(folder: &Path) -> Result<File, StoreError> {

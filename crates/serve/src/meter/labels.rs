@@ -70,8 +70,8 @@ impl Labels {
     /// Every column that may have counts, with its name.
     pub(super) fn names(&self) -> Vec<(usize, String)> {
         let names = self.names.lock();
-        let named = names.iter().cloned().enumerate();
+        let by_column = names.iter().cloned().enumerate();
         let rest = [(OTHER, "other".into()), (NONE, "none".into())];
-        named.chain(rest).collect()
+        by_column.chain(rest).collect()
     }
 }

@@ -29,7 +29,7 @@ pub(super) const fn bound(bucket: usize) -> u64 {
         return 1 << FIRST_BITS;
     }
     let (octave, part) = ((bucket - 1) / PARTS, (bucket - 1) % PARTS);
-    ((PARTS + part + 1) as u64) << (octave as u32 + FIRST_BITS - 2)
+    ((PARTS + part + 1) as u64) << (octave + FIRST_BITS as usize - 2)
 }
 
 /// Buckets that are reported by themselves: ends of octaves.

@@ -215,6 +215,12 @@ const WEIGH_EVERY_NS: u64 = 10_000_000;
 const AGE_MAX: f64 = 200.0;
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a stream drawn by shares"
+)]
 mod tests {
     use super::*;
 

@@ -248,4 +248,4 @@ const SEND_EVERY: Duration = Duration::from_secs(1);
 /// How long the collector may take.
 const SEND_MAX: Duration = Duration::from_secs(5);
 /// A collector that is away is spoken of so often.
-const WARN_EVERY: Duration = Duration::from_secs(60);
+const WARN_EVERY: Duration = Duration::from_mins(1);

@@ -62,6 +62,7 @@ struct Scope {
 }
 
 /// One span.
+#[allow(clippy::struct_field_names)] // The names are OTLP's.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Span {
     #[prost(bytes = "vec", tag = "1")]

@@ -16,12 +16,11 @@ pub struct Span<'t> {
 
 impl<'t> Span<'t> {
     pub(super) fn begin(tracer: &'t Tracer, name: String, parent: Option<Parent>) -> Self {
-        let (trace_id, parent_span_id) = match parent {
-            Some(parent) => (parent.trace.to_vec(), parent.span.to_vec()),
-            None => {
-                let halves = [tracer.draw().to_be_bytes(), tracer.draw().to_be_bytes()];
-                (halves.concat(), Vec::new())
-            }
+        let (trace_id, parent_span_id) = if let Some(parent) = parent {
+            (parent.trace.to_vec(), parent.span.to_vec())
+        } else {
+            let halves = [tracer.draw().to_be_bytes(), tracer.draw().to_be_bytes()];
+            (halves.concat(), Vec::new())
         };
         let message = Message {
             trace_id,
