@@ -6,10 +6,12 @@ pub(crate) mod http;
 pub mod options;
 mod show;
 
+use std::fmt::Display;
 use std::io::Write;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tollgate_load::Parts;
+use tollgate_wire::v1::{self, CheckRequest, Key};
 
 use crate::failure::Failure;
 use crate::report::Look;
@@ -18,13 +20,13 @@ use options::{AskFormat, AskOptions};
 
 /// Asks, prints the decision, and fails without a word if it is a denial.
 pub fn run(options: &AskOptions) -> Result<(), Failure> {
-    let body = body(options)?.to_string();
+    let body = body(options)?;
     let request = Request {
         server: &options.server,
         method: "POST",
         path: "/v1/check",
         token: options.token.as_deref(),
-        body: Some(body.as_bytes()),
+        body: Some(&body),
     };
     let reply = request.send().map_err(|error| failure(options, &error))?;
     let decision: Value =
@@ -44,22 +46,24 @@ pub fn run(options: &AskOptions) -> Result<(), Failure> {
     }
 }
 
-fn body(options: &AskOptions) -> Result<Value, Failure> {
-    let parts = tollgate_load::parts(&options.key);
-    let parts = parts.map_err(|error| Failure::usage(format!("error: {error}")))?;
-    let key = match parts {
-        Parts::Bare(value) => Value::String(value),
-        Parts::Entries(entries) => {
-            let entries = entries
-                .into_iter()
-                .map(|(name, value)| (name, Value::String(value)));
-            Value::Object(entries.collect::<Map<_, _>>())
-        }
+/// The order of a key's entries counts, so they are written as they were typed.
+fn body(options: &AskOptions) -> Result<Vec<u8>, Failure> {
+    let bad_usage = |error: &dyn Display| Failure::usage(format!("error: {error}"));
+    let parts = tollgate_load::parts(&options.key).map_err(|error| bad_usage(&error))?;
+    let check = CheckRequest {
+        key: match parts {
+            Parts::Bare(value) => Key::Bare(value.into()),
+            Parts::Entries(entries) => {
+                let owned = |(name, value): (String, String)| (name.into(), value.into());
+                Key::Entries(entries.into_iter().map(owned).collect())
+            }
+        },
+        cost: options.cost,
+        contract: options.contract.as_deref().map(Into::into),
+        id: None,
     };
-    let mut body = json!({"key": key, "cost": options.cost});
-    if let (Some(contract), Value::Object(members)) = (&options.contract, &mut body) {
-        members.insert("contract".to_owned(), Value::String(contract.clone()));
-    }
+    let mut body = Vec::new();
+    v1::encode(&check, &mut body).map_err(|error| bad_usage(&error))?;
     Ok(body)
 }
 
