@@ -82,7 +82,7 @@ impl Host {
     /// Nanoseconds of CPU that its threads have taken.
     pub(crate) fn cpu_ns(&self) -> Result<f64> {
         let mut total = 0.0;
-        for pid in self.family()? {
+        for pid in self.family() {
             for task in fs::read_dir(format!("/proc/{pid}/task"))?.flatten() {
                 let text = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
                 let first = text.split_whitespace().next();
@@ -97,7 +97,7 @@ impl Host {
     /// Resident bytes.
     pub(crate) fn resident_bytes(&self) -> Result<f64> {
         let mut total = 0.0;
-        for pid in self.family()? {
+        for pid in self.family() {
             let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
             let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
             let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
@@ -107,7 +107,7 @@ impl Host {
     }
 
     /// The process and its children; nginx works in those.
-    fn family(&self) -> Result<Vec<u32>> {
+    fn family(&self) -> Vec<u32> {
         let own = self.child.id();
         let mut pids = vec![own];
         let children = Path::new("/proc").join(format!("{own}/task/{own}/children"));
@@ -116,7 +116,7 @@ impl Host {
             text.split_whitespace()
                 .filter_map(|pid| pid.parse::<u32>().ok()),
         );
-        Ok(pids)
+        pids
     }
 
     fn wait_until_ready(&mut self) -> Result<()> {

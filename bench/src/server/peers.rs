@@ -109,15 +109,6 @@ impl Peers {
         Host::start(THROTTLECRAB, command, ports)
     }
 
-    /// Redis without persistence.
-    pub(crate) fn redis(&self, name: &'static str) -> Result<Host> {
-        let port = free_port()?;
-        let mut command = Command::new("redis-server");
-        command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
-        command.args(["--port", &port.to_string()]);
-        Host::start(name, command, vec![port])
-    }
-
     /// Nginx that serves a small file behind `limit_req`.
     pub(crate) fn nginx(&self) -> Result<Host> {
         let port = free_port()?;
@@ -133,14 +124,23 @@ impl Peers {
         command.arg("-c").arg(path).args(["-p", &prefix]);
         Host::start(NGINX, command, vec![port])
     }
+}
 
-    /// A server that is part of this program.
-    pub(crate) fn stand_in(&self, name: &'static str, kind: &str) -> Result<Host> {
-        let port = free_port()?;
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["stand-in", kind, &port.to_string()]);
-        Host::start(name, command, vec![port])
-    }
+/// Redis without persistence.
+pub(crate) fn redis(name: &'static str) -> Result<Host> {
+    let port = free_port()?;
+    let mut command = Command::new("redis-server");
+    command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+    command.args(["--port", &port.to_string()]);
+    Host::start(name, command, vec![port])
+}
+
+/// A server that is part of this program.
+pub(crate) fn stand_in(name: &'static str, kind: &str) -> Result<Host> {
+    let port = free_port()?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["stand-in", kind, &port.to_string()]);
+    Host::start(name, command, vec![port])
 }
 
 impl Drop for Peers {

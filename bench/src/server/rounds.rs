@@ -60,7 +60,10 @@ mod tests {
         };
         let lines = take_turns(&[contender("a", 1.0), contender("b", 2.0)], 3).unwrap();
         assert_eq!(order.into_inner(), "abbaab");
-        let medians: Vec<_> = lines.iter().map(|line| line.figure.median as u32).collect();
-        assert_eq!(medians, [1, 2]);
+        let medians: Vec<_> = lines
+            .iter()
+            .map(|line| line.figure.median.to_string())
+            .collect();
+        assert_eq!(medians, ["1", "2"]);
     }
 }

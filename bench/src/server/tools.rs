@@ -110,11 +110,14 @@ pub(crate) fn h2load(url: &str, body: &Path, slice: Duration) -> Result<Found> {
 fn output(mut command: Command) -> Result<String> {
     let output = command
         .output()
-        .with_context(|| format!("cannot run {:?}", command.get_program()))?;
+        .with_context(|| format!("cannot run {}", command.get_program().display()))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {
         let complaint = String::from_utf8_lossy(&output.stderr);
-        bail!("{:?} failed: {complaint} {text}", command.get_program());
+        bail!(
+            "{} failed: {complaint} {text}",
+            command.get_program().display()
+        );
     }
     Ok(text)
 }

@@ -10,7 +10,7 @@ use tollgate_load::{
 
 use super::{About, Context, PER_SECOND, figures};
 use crate::server::host::Host;
-use crate::server::peers::{LUA, OURS, OURS_SHARED, Runtime, THROTTLECRAB};
+use crate::server::peers::{LUA, OURS, OURS_SHARED, Runtime, THROTTLECRAB, redis};
 use crate::server::rounds::{Contender, take_turns};
 use crate::server::{Figures, Line};
 use crate::stopwatch::Spread;
@@ -152,7 +152,7 @@ pub(crate) fn memory(context: &Context) -> Result<Vec<Figures>> {
     let lines = vec![
         fill(peers.tollgate(Runtime::PerCore)?, 1, Call::ClThrottle(SLOW))?,
         fill(peers.throttlecrab()?, 0, Call::Throttle(SLOW))?,
-        fill(peers.redis(LUA)?, 0, Call::Lua(SLOW))?,
+        fill(redis(LUA)?, 0, Call::Lua(SLOW))?,
     ];
     let title = format!("growth of the resident set over {keys} string keys of 12 bytes");
     let about = About {

@@ -10,7 +10,7 @@ use tollgate_wire::rls::{Entry, RateLimitDescriptor, RateLimitRequest};
 use super::{About, Context, PER_SECOND, figures};
 use crate::server::host::Host;
 use crate::server::peers::{
-    AXUM, LIMITADOR, LUA, NGINX, NOTHING, OURS, Runtime, SET, THROTTLECRAB, TONIC,
+    AXUM, LIMITADOR, LUA, NGINX, NOTHING, OURS, Runtime, SET, THROTTLECRAB, TONIC, redis, stand_in,
 };
 use crate::server::rounds::{Contender, take_turns};
 use crate::server::standin::HelloRequest;
@@ -22,8 +22,8 @@ use crate::stopwatch::Spread;
 pub(crate) fn resp(context: &Context) -> Result<Vec<Figures>> {
     let peers = &context.peers;
     let (ours, crab) = (peers.tollgate(Runtime::PerCore)?, peers.throttlecrab()?);
-    let (lua, set) = (peers.redis(LUA)?, peers.redis(SET)?);
-    let nothing = peers.stand_in(NOTHING, "resp")?;
+    let (lua, set) = (redis(LUA)?, redis(SET)?);
+    let nothing = stand_in(NOTHING, "resp")?;
     let sha = load_script(&lua)?;
     let throttle = |name| [name, KEY, "1000000", "1000000", "60"];
     let evalsha = ["EVALSHA", &sha, "1", KEY, "1000000", "1000000", "60", "1"];
@@ -103,7 +103,7 @@ pub(crate) fn http(context: &Context) -> Result<Vec<Figures>> {
     let ours = peers.tollgate(Runtime::PerCore)?;
     let crab = peers.throttlecrab()?;
     let nginx = peers.nginx()?;
-    let axum = peers.stand_in(AXUM, "axum")?;
+    let axum = stand_in(AXUM, "axum")?;
     let check = script("POST", "/v1/check", Some(r#"{"key":{"user":"%06d"}}"#));
     let throttle =
         r#"{"key":"user:%06d","max_burst":1000000,"count_per_period":1000000,"period":60}"#;
@@ -181,8 +181,8 @@ function request() at = at % #requests + 1; return requests[at] end
 pub(crate) fn rls(context: &Context) -> Result<Vec<Figures>> {
     let peers = &context.peers;
     let ours = peers.tollgate(Runtime::PerCore)?;
-    let tonic = peers.stand_in(TONIC, "tonic")?;
-    let limitador = peers.stand_in(LIMITADOR, "limitador")?;
+    let tonic = stand_in(TONIC, "tonic")?;
+    let limitador = stand_in(LIMITADOR, "limitador")?;
     let call = context.file("rls.bin", &framed(&rls_request()))?;
     let hello = HelloRequest {
         name: "world".to_owned(),

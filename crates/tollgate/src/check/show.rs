@@ -24,10 +24,11 @@ pub(super) fn text(key: &str, decision: &Value, look: Look) -> String {
     );
     let mut text = format!("{verdict}  {}", tame(key, KEY_MAX));
     if !allowed {
-        text.push_str(&match number("retry_after_ms") {
+        let hope = match number("retry_after_ms") {
             Some(wait) => format!(", again in {}", units::span(wait)),
             None => ", and waiting does not help".to_owned(),
-        });
+        };
+        text.push_str(&hope);
     }
     text.push('\n');
     let policy = decision.get("policy").and_then(Value::as_str);

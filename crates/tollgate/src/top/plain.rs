@@ -2,6 +2,7 @@
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Cell;
 
 use super::state::State;
 use super::view::{self, Theme};
@@ -17,7 +18,7 @@ pub(super) fn text(state: &State) -> String {
     for y in 0..HEIGHT {
         let line: String = (0..WIDTH)
             .filter_map(|x| buffer.cell((x, y)))
-            .map(|cell| cell.symbol())
+            .map(Cell::symbol)
             .collect();
         text.push_str(line.trim_end());
         text.push('\n');

@@ -34,6 +34,7 @@ pub(super) struct Rates {
 /// How long answers took, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
+#[allow(clippy::struct_field_names, reason = "as the server names them")]
 pub(super) struct Percentiles {
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,

@@ -1,6 +1,6 @@
 //! Asks the server again and again, beside the terminal, so that a slow server does not hold up keys.
 
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use super::options::TopOptions;
@@ -39,10 +39,7 @@ impl Source {
 
     /// What came since it was last asked; the oldest first.
     pub(super) fn news(&self) -> Option<Result<Fetched, Failure>> {
-        match self.news.try_recv() {
-            Ok(news) => Some(news),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.news.try_recv().ok()
     }
 }
 

@@ -116,7 +116,7 @@ impl State {
             (true, KeyCode::Enter) => self.typing = false,
             (true, KeyCode::Backspace) => drop(self.filter.pop()),
             (true, KeyCode::Char(letter)) if self.filter.len() < FILTER_MAX => {
-                self.filter.push(letter)
+                self.filter.push(letter);
             }
             (_, KeyCode::Esc) => {
                 self.typing = false;
