@@ -141,6 +141,7 @@ impl<S: Stream> Lean<'_, S> {
     /// Answers every whole request in the buffer, all at one time and by the same contracts.
     fn answer_whole(&mut self) -> Step {
         if self.input.is_empty() {
+            self.is_partial = false;
             return Step::Read;
         }
         if self.is_first
