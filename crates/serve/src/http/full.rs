@@ -165,7 +165,10 @@ async fn answer_into(
     );
     route::answer(&shared.engine.turn(), &asked, reply);
     if let Some(span) = &mut span {
-        span.text("url.path", asked.path.chars().take(SPAN_PATH_MAX).collect::<String>());
+        span.text(
+            "url.path",
+            asked.path.chars().take(SPAN_PATH_MAX).collect::<String>(),
+        );
         span.number("http.response.status_code", reply.status().as_u16().into());
     }
     meter.served(Door::Http, 1, began.elapsed());

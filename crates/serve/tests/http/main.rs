@@ -1,5 +1,7 @@
 //! The HTTP door, from outside: real sockets, real clients.
 
+#![allow(clippy::expect_used)] // Whatever a test cannot do without must be there.
+
 mod agree;
 mod describe;
 mod framing;
