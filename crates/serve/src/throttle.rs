@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tollgate_limit::{Cost, Decision, Inherit, Period, PolicyConfig, Span, Verdict};
 use tollgate_node::{AdhocError, Key, Space};
+use tollgate_table::Print;
 use tollgate_wire::resp::{Throttle, ThrottleReply};
 
 use crate::engine::{Ask, EngineError, RETRY_WHEN_FULL, Turn};
@@ -18,6 +19,37 @@ use crate::engine::{Ask, EngineError, RETRY_WHEN_FULL, Turn};
 /// limited.
 #[inline]
 pub fn throttle(turn: &Turn<'_>, ask: &Throttle<'_>) -> Result<ThrottleReply, EngineError> {
+    let print = turn.adhoc().print(SPACE, None, Key::Text(ask.key));
+    throttle_print(turn, print, ask)
+}
+
+/// Decides up to [`BATCH_MAX`] throttle commands in order, and hands over each reply; faster than one by one.
+pub(crate) fn throttle_many(
+    turn: &Turn<'_>,
+    asks: &[Throttle<'_>],
+    mut said: impl FnMut(&Throttle<'_>, Result<ThrottleReply, EngineError>),
+) {
+    if asks.len() < BATCH_LEAST {
+        return asks.iter().for_each(|ask| said(ask, throttle(turn, ask)));
+    }
+    let mut prints = [Print(0); BATCH_MAX];
+    for (print, ask) in prints.iter_mut().zip(asks) {
+        *print = turn.adhoc().print(SPACE, None, Key::Text(ask.key));
+    }
+    let prints = prints.get(..asks.len()).unwrap_or(&prints);
+    turn.adhoc().in_turn(prints, |place| {
+        if let (Some(ask), Some(print)) = (asks.get(place), prints.get(place)) {
+            said(ask, throttle_print(turn, *print, ask));
+        }
+    });
+}
+
+#[inline]
+fn throttle_print(
+    turn: &Turn<'_>,
+    print: Print,
+    ask: &Throttle<'_>,
+) -> Result<ThrottleReply, EngineError> {
     let period_ns = ask.period_secs.saturating_mul(NANOS_PER_SEC);
     let mut policy = PolicyConfig::token_bucket(ask.count, Period::from_nanos(period_ns));
     policy.burst = Some(ask.limit());
@@ -25,7 +57,7 @@ pub fn throttle(turn: &Turn<'_>, ask: &Throttle<'_>) -> Result<ThrottleReply, En
     // A cost beyond the largest is beyond every limit too.
     let cost = Cost::new(ask.cost).unwrap_or(Cost::MAX);
     let asked = Ask::new(Key::Text(ask.key), cost);
-    match turn.describe(SPACE, &asked, &policy) {
+    match turn.describe_print(print, &asked, &policy) {
         Ok(decision) => Ok(reply(&decision, ask.cost)),
         Err(AdhocError::Full) => Ok(full()),
         Err(AdhocError::Policy(error)) => Err(EngineError::Policy(error)),
@@ -63,5 +95,9 @@ fn duration(span: Span) -> Duration {
     }
 }
 
+/// The most commands that are decided together.
+pub(crate) const BATCH_MAX: usize = 64;
+/// Fewer commands wait less for memory than fetching it ahead costs.
+const BATCH_LEAST: usize = 4;
 const SPACE: Space = Space::named("throttle");
 const NANOS_PER_SEC: u64 = 1_000_000_000;

@@ -93,6 +93,22 @@ impl Adhoc {
         self.check_any(ask, now)
     }
 
+    /// Calls `decide` with the place of each print in turn, while what the next keys need is fetched from memory.
+    pub fn in_turn(&self, prints: &[Print], mut decide: impl FnMut(usize)) {
+        for step in 0..prints.len() + 2 * AHEAD {
+            if let Some(print) = prints.get(step) {
+                self.table.prefetch_page(*print);
+            }
+            let fetched = step.checked_sub(AHEAD);
+            if let Some(print) = fetched.and_then(|place| prints.get(place)) {
+                self.table.prefetch_slots(*print);
+            }
+            if let Some(place) = step.checked_sub(2 * AHEAD) {
+                decide(place);
+            }
+        }
+    }
+
     /// Decides one request, whatever its policy and whether its key is known or not.
     #[inline(never)]
     fn check_any(&self, ask: &AdhocAsk<'_>, now: Instant) -> Result<Decision, AdhocError> {
@@ -242,6 +258,8 @@ fn decision(plain: &Plain, taken: Taken) -> Decision {
     }
 }
 
+/// Keys between fetching a page, fetching its slots, and deciding.
+const AHEAD: usize = 8;
 /// Shards of the table, each of 32 bytes from the start on; more come as keys do.
 const SHARDS: usize = 1_024;
 

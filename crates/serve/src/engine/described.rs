@@ -3,7 +3,8 @@
 //! Not here: what protocols say of them (`throttle`, `rls`), nor the keys and their states (`tollgate_node::Adhoc`).
 
 use tollgate_limit::{Decision, PolicyConfig, Span, Verdict};
-use tollgate_node::{AdhocAsk, AdhocError, Answer, Receipt, RefusedBy, Space};
+use tollgate_node::{Adhoc, AdhocAsk, AdhocError, Answer, Receipt, RefusedBy, Space};
+use tollgate_table::Print;
 
 use super::{Ask, EngineError, Scope, Turn};
 use crate::meter::{Decided, Judgement};
@@ -27,6 +28,11 @@ impl Turn<'_> {
         }
     }
 
+    /// Keys of policies that requests describe.
+    pub(crate) const fn adhoc(&self) -> &Adhoc {
+        &self.engine.adhoc
+    }
+
     /// The decision alone, for protocols that say no more.
     #[inline]
     pub(crate) fn describe(
@@ -39,13 +45,24 @@ impl Turn<'_> {
             Scope::All | Scope::Contract(_) => None,
             Scope::Domain(domain) => Some(domain),
         };
-        let adhoc = &self.engine.adhoc;
+        let print = self.engine.adhoc.print(space, within, ask.key);
+        self.describe_print(print, ask, policy)
+    }
+
+    /// The same, for a key whose print is known.
+    #[inline]
+    pub(crate) fn describe_print(
+        &self,
+        print: Print,
+        ask: &Ask<'_>,
+        policy: &PolicyConfig,
+    ) -> Result<Decision, AdhocError> {
         let asked = AdhocAsk {
-            print: adhoc.print(space, within, ask.key),
+            print,
             cost: ask.cost,
             policy,
         };
-        let decision = adhoc.check(&asked, self.now);
+        let decision = self.engine.adhoc.check(&asked, self.now);
         let judgement = match &decision {
             Ok(decision) => Judgement::of(decision.verdict, false),
             Err(AdhocError::Full) => Judgement::Denied,

@@ -12,9 +12,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, ReadBuf};
-use tollgate_wire::resp::{Limits, Parser, Step, Version, Writer};
+use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
 
 use super::patience::{Over, Patience};
+use super::queue::Queue;
 use super::scratch::Scratch;
 use super::session::{Next, Room, Session};
 use crate::meter::{Door, Event};
@@ -123,7 +124,7 @@ impl<S: Stream> Connection<S> {
     /// Says good-bye so that the client hears everything that was said before.
     ///
     /// A socket that is closed with bytes unread takes back what the client has not read yet.
-    pub(super) async fn close(mut self) {
+    pub(super) async fn close(&mut self) {
         let goodbye = async {
             self.stream.shutdown().await?;
             while poll_fn(|cx| self.poll_discard(cx)).await? > 0 {}
@@ -224,12 +225,14 @@ impl<S: Stream> Connection<S> {
             shared: &self.shared,
             turn: &turn,
         };
+        let mut queue = Queue::default();
+        let key_bytes_max = self.shared.settings.limits.key_bytes_max;
         let (mut at, mut count) = (0, 0);
         let stopped = loop {
             if replies.len() >= REPLY_BYTES_MAX {
                 break Stopped::Full;
             }
-            let next = match self.parser.parse(bytes.get(at..).unwrap_or_default()) {
+            let command = match self.parser.parse(bytes.get(at..).unwrap_or_default()) {
                 Ok(Step::NeedMore) => break Stopped::Drained,
                 Ok(Step::Skip { consumed }) => {
                     at += consumed;
@@ -238,15 +241,27 @@ impl<S: Stream> Connection<S> {
                 Ok(Step::Command { request, consumed }) => {
                     at += consumed;
                     count += 1;
-                    self.session.answer(room, request, replies)
+                    Command::decode(request)
                 }
                 Err(error) => {
                     engine.meter().count(Event::Malformed(Door::Resp));
+                    queue.answer(&turn, self.session.version(), replies);
                     Writer::new(replies, Version::Resp2).error(&error);
                     break Stopped::Last;
                 }
             };
-            match next {
+            if let Ok(Command::Throttle(ask)) = &command
+                && ask.key.len() <= key_bytes_max
+                && self.session.is_authenticated()
+                && queue.takes(ask, bytes)
+            {
+                if queue.is_full() {
+                    queue.answer(&turn, self.session.version(), replies);
+                }
+                continue;
+            }
+            queue.answer(&turn, self.session.version(), replies);
+            match self.session.answer(room, command, replies) {
                 Next::Go => {}
                 Next::Changed => {
                     self.parser.set_limits(limits_of(&self.session));
@@ -257,6 +272,7 @@ impl<S: Stream> Connection<S> {
                 Next::Close => break Stopped::Last,
             }
         };
+        queue.answer(&turn, self.session.version(), replies);
         let took = engine.now().nanos_since(turn.now());
         let took = Duration::from_nanos(took);
         engine.meter().served(Door::Resp, count, took);

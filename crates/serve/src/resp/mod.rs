@@ -8,6 +8,7 @@ mod check;
 mod connection;
 mod info;
 mod patience;
+mod queue;
 mod refusal;
 mod scratch;
 mod session;

@@ -1,8 +1,7 @@
 //! What a connection remembers, and the answer to one command.
 
 use tollgate_wire::resp::{
-    Arguments, Client, Command, CommandError, Credentials, Hello, HelloReply, Throttle, Version,
-    Writer,
+    Client, Command, CommandError, Credentials, Hello, HelloReply, Throttle, Version, Writer,
 };
 
 use super::refusal::Refusal;
@@ -59,27 +58,13 @@ impl Session {
         self.is_authenticated
     }
 
-    /// Carries out one command and appends the reply to `out`.
-    #[inline]
-    pub(super) fn answer(
-        &mut self,
-        room: Room<'_, '_>,
-        request: Arguments<'_>,
-        out: &mut Vec<u8>,
-    ) -> Next {
-        let command = Command::decode(request);
-        if let Ok(Command::Throttle(asked)) = &command
-            && self.is_authenticated
-        {
-            answer_throttle(room, asked, &mut Writer::new(out, self.version));
-            return Next::Go;
-        }
-        self.answer_any(room, command, out)
+    /// The version that replies are written in.
+    pub(super) const fn version(&self) -> Version {
+        self.version
     }
 
-    /// Carries out a command that is not worth a short way.
-    #[inline(never)]
-    fn answer_any(
+    /// Carries out one command and appends the reply to `out`.
+    pub(super) fn answer(
         &mut self,
         room: Room<'_, '_>,
         command: Result<Command<'_>, CommandError<'_>>,
@@ -226,7 +211,6 @@ impl Session {
     }
 }
 
-#[inline]
 fn answer_throttle(room: Room<'_, '_>, asked: &Throttle<'_>, writer: &mut Writer<'_>) {
     let key_bytes_max = room.shared.settings.limits.key_bytes_max;
     if asked.key.len() > key_bytes_max {
