@@ -391,16 +391,15 @@ fn a_lone_bucket_on_the_short_way_admits_its_burst_once_across_all_changes() {
     let admitted: Vec<AtomicU64> = (0..8).map(|_| AtomicU64::new(0)).collect();
     newest.storm(&texts, 250, |node, at| {
         let user = usize::try_from(at % 8).expect("few");
-        let allowed = match at / 8 % 2 {
-            0 => u64::from(node.check(Key::from(at % 8), Cost::ONE, NOW).is_allowed()),
-            _ => {
-                let mut allowed = 0;
-                let many = [(Key::from(at % 8), Cost::ONE); 3];
-                node.check_many(&many, NOW, |answer| {
-                    allowed += u64::from(answer.is_allowed())
-                });
-                allowed
-            }
+        let allowed = if at / 8 % 2 == 0 {
+            u64::from(node.check(Key::from(at % 8), Cost::ONE, NOW).is_allowed())
+        } else {
+            let mut allowed = 0;
+            let many = [(Key::from(at % 8), Cost::ONE); 3];
+            node.check_many(&many, NOW, |answer| {
+                allowed += u64::from(answer.is_allowed());
+            });
+            allowed
         };
         admitted[user].fetch_add(allowed, Relaxed);
     });

@@ -37,8 +37,8 @@ mod tests {
 
     #[test]
     fn reads_every_unit_and_nothing_else() {
-        assert_eq!(parse(b"2H"), Some(Duration::from_secs(7_200)));
-        assert_eq!(parse(b"3M"), Some(Duration::from_secs(180)));
+        assert_eq!(parse(b"2H"), Some(Duration::from_hours(2)));
+        assert_eq!(parse(b"3M"), Some(Duration::from_mins(3)));
         assert_eq!(parse(b"10S"), Some(Duration::from_secs(10)));
         assert_eq!(parse(b"20m"), Some(Duration::from_millis(20)));
         assert_eq!(parse(b"99999999u"), Some(Duration::from_micros(99_999_999)));

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use std::future::poll_fn;
 
-    const IDLE: Duration = Duration::from_secs(300);
+    const IDLE: Duration = Duration::from_mins(5);
     const SLOW: Duration = Duration::from_secs(10);
 
     async fn over(patience: &mut Patience) -> (Over, Duration) {
