@@ -173,7 +173,7 @@ fn bad_values_are_refused_with_what_to_write() {
         &["/etc/tollgate/nowhere"],
     );
     refused("tls: { certificate: a }\n", "1:8", &["`key` is missing"]);
-    refused("http:\n", "1:6", &[]);
+    refused("http:\n", "1:1", &["expected an address"]);
     refused("contracts: { a: b }\n", "1:12", &[]);
     refused("- a\n", "1:1", &["expected fields"]);
     refused(

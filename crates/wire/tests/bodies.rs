@@ -86,11 +86,11 @@ fn own_bodies_refuse_what_they_do_not_know() {
     refuses::<CheckBody<'_>>(r#"{"cost": 2}"#, "missing field `key`");
     refuses::<CheckBody<'_>>(r#"{"key": "a", "key": "b"}"#, "duplicate field `key`");
     refuses::<CheckBody<'_>>(r#"{"key": "a", "cost": -1}"#, "invalid value");
-    refuses::<CheckBody<'_>>(r#"{"key": "a", "cost": 1.5}"#, "invalid type");
+    refuses::<CheckBody<'_>>(r#"{"key": "a", "cost": 1.5}"#, "invalid value");
     refuses::<CheckBody<'_>>(r#"{"key": "a", "cost": "1"}"#, "invalid type");
     refuses::<CheckBody<'_>>(
         r#"{"key": "a", "cost": 18446744073709551616}"#,
-        "invalid type",
+        "invalid value",
     );
     refuses::<CheckBody<'_>>(r#"{"key": {}}"#, "at least one entry");
     refuses::<CheckBody<'_>>(r#"{"key": {"a": "1", "a": "2"}}"#, "`a` comes twice");

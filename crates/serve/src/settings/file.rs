@@ -388,7 +388,11 @@ pub fn is_server_file(text: &str) -> bool {
         contracts: Option<RawContracts>,
     }
     let Ok(keys) = file::read::<file::Pairs<serde::de::IgnoredAny>>(text) else {
-        return false;
+        // Broken, so that it is told by how its lines begin.
+        let mut names = text
+            .lines()
+            .filter_map(|line| Some(line.split_once(':')?.0));
+        return names.any(|name| FIELDS.contains(&name));
     };
     let names = keys.0.iter().map(|(name, _)| &*name.value);
     let is_named = file::read::<Top>(text)

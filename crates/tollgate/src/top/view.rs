@@ -306,7 +306,7 @@ mod tests {
             "last_60s": {"all": 1000.0, "denied": 41.0},
             "latency": {"p50_us": 3.1, "p99_us": 220.0, "p999_us": 4100.0},
             "cells": 120000, "bytes": 4194304, "bytes_max": 1073741824,
-            "keys": [{"key": "user=42", "rate": 12.5, "error": 0.5, "denied": 0.25}],
+            "keys": [{"key": "user=42", "rate": 12.6, "error": 0.5, "denied": 0.25}],
             "unheard_of": [1, 2, 3]
         }"#;
         let snapshot: Snapshot = serde_json::from_str(body).unwrap();

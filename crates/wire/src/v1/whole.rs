@@ -39,6 +39,10 @@ impl Visitor<'_> for WholeVisitor {
         Ok(Whole(value))
     }
 
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Whole, E> {
+        Err(E::invalid_value(Unexpected::Signed(value), &self))
+    }
+
     fn visit_f64<E: Error>(self, value: f64) -> Result<Whole, E> {
         if value.fract() != 0.0 || !(0.0..=EXACT_MAX).contains(&value) {
             return Err(E::invalid_value(Unexpected::Float(value), &self));
