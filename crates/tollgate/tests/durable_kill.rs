@@ -51,7 +51,14 @@ impl Server {
         Self { child, http }
     }
 
-    fn kill(mut self) {
+    fn kill(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Server {
+    // A test that fails leaves no server behind.
+    fn drop(&mut self) {
         // SIGKILL: nothing is flushed, nothing is closed.
         self.child.kill().unwrap();
         self.child.wait().unwrap();

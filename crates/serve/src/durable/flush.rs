@@ -156,7 +156,12 @@ impl Work {
         let meter = self.shared.engine.meter().durable();
         let took = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
         match &done {
-            Ok(rows) => meter.flushed(*rows, begun, took),
+            Ok(rows) => {
+                meter.flushed(*rows, begun, took);
+                if *rows > 0 {
+                    self.store.settler.wish();
+                }
+            }
             Err(error) => {
                 let waiting = self.waiting.values().map(|waiting| waiting.prints.len());
                 meter.failed(waiting.sum::<usize>() as u64);

@@ -10,6 +10,7 @@ mod flush;
 mod folder;
 mod rows;
 mod schema;
+mod settle;
 mod shape;
 mod thread;
 
@@ -26,6 +27,7 @@ use crate::engine::Secrets;
 use crate::meter::process::wall;
 use folder::Folder;
 use rows::Found;
+use settle::Settler;
 use shape::{Old, Shape};
 use thread::Thread;
 
@@ -34,6 +36,8 @@ pub use flush::Flusher;
 
 /// The database of one data directory, which no other process has open.
 pub struct Store {
+    /// Goes before the thread, whose connection must be the last.
+    settler: Settler,
     thread: Thread,
     loaded: Mutex<Loaded>,
 }
@@ -57,7 +61,9 @@ pub struct Loaded {
 
 /// Opens the data directory, making it where there is none, and hands out its secrets, drawn at the first time.
 pub fn open(dir: &Path) -> Result<(Store, Secrets), StoreError> {
-    let thread = Thread::start(Folder::take(dir)?)?;
+    let folder = Folder::take(dir)?;
+    let database = folder.database();
+    let thread = Thread::start(folder)?;
     let (table, receipts) = thread.run(async |connection| {
         let table = rows::secret::<16>(connection, "table").await?;
         Ok((table, rows::secret::<32>(connection, "receipts").await?))
@@ -66,8 +72,12 @@ pub fn open(dir: &Path) -> Result<(Store, Secrets), StoreError> {
         table: Seed::from_bytes(table),
         receipts,
     };
-    let loaded = Mutex::default();
-    Ok((Store { thread, loaded }, secrets))
+    let store = Store {
+        settler: Settler::start(&database)?,
+        thread,
+        loaded: Mutex::default(),
+    };
+    Ok((store, secrets))
 }
 
 impl Store {

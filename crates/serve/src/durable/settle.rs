@@ -1,0 +1,154 @@
+//! The thread that waits for the disk, so that no flush does.
+//!
+//! A commit only hands its pages to the system: that is enough for a process that is killed. Once in a while this thread
+//! has the system bring the log of changes to the disk, for the day the power fails, and writes the log back into the
+//! database where it is long. A disk may take more than a second for it. Commits go on meanwhile, but a file system with
+//! a journal may keep some of them waiting; so this is done seldom. Not here: flushes.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection};
+use tokio::runtime::Runtime;
+
+use super::StoreError;
+use crate::logs::Rarely;
+
+/// A way to that thread. It ends when this is dropped.
+pub(super) struct Settler {
+    wishes: Option<mpsc::SyncSender<()>>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Settler {
+    /// Starts the thread, for a database that is open.
+    pub(super) fn start(database: &Path) -> Result<Self, StoreError> {
+        let mut disk = Disk::open(database)?;
+        // Secrets that were drawn just now must not be drawn again.
+        disk.settle();
+        let (wishes, queue) = mpsc::sync_channel(1);
+        let work = move || {
+            while queue.recv().is_ok() && disk.rest(&queue) {
+                disk.settle();
+            }
+            disk.close();
+        };
+        let handle = std::thread::Builder::new()
+            .name("tollgate-settle".into())
+            .spawn(work);
+        let handle = handle.map_err(|error| StoreError::File(database.into(), error))?;
+        Ok(Self {
+            wishes: Some(wishes),
+            handle: Some(handle),
+        })
+    }
+
+    /// There was a commit.
+    pub(super) fn wish(&self) {
+        if let Some(wishes) = &self.wishes {
+            // Where a wish waits already, that one will do for both.
+            let _ = wishes.try_send(());
+        }
+    }
+}
+
+impl Drop for Settler {
+    fn drop(&mut self) {
+        drop(self.wishes.take());
+        if let Some(handle) = self.handle.take() {
+            // A thread that panicked has closed its files, too.
+            let _ = handle.join();
+        }
+    }
+}
+
+/// What the thread works on.
+struct Disk {
+    runtime: Runtime,
+    connection: SqliteConnection,
+    log: File,
+    path: PathBuf,
+    /// When that was last done.
+    settled: Instant,
+    warnings: Rarely,
+}
+
+impl Disk {
+    fn open(database: &Path) -> Result<Self, StoreError> {
+        let mut path = database.as_os_str().to_owned();
+        path.push("-wal");
+        let path = PathBuf::from(path);
+        let failed = |error| StoreError::File(path.clone(), error);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let options = SqliteConnectOptions::new()
+            .filename(database)
+            .synchronous(SqliteSynchronous::Full)
+            .disable_statement_logging();
+        let connection = runtime.block_on(options.connect())?;
+        // The log stays the same file as long as the database is open.
+        let log = File::open(&path).map_err(failed)?;
+        Ok(Self {
+            runtime,
+            connection,
+            log,
+            path,
+            settled: Instant::now(),
+            warnings: Rarely::new(WARN_EVERY),
+        })
+    }
+
+    /// Waits until it is time again; says whether anybody still wants it.
+    fn rest(&self, queue: &mpsc::Receiver<()>) -> bool {
+        loop {
+            let left = SETTLE_EVERY.saturating_sub(self.settled.elapsed());
+            match queue.recv_timeout(left) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Timeout) => return true,
+                Err(RecvTimeoutError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        let done = self.try_settle();
+        self.settled = Instant::now();
+        if let Err(error) = done
+            && let Some(unsaid) = self.warnings.now()
+        {
+            tracing::warn!(%error, unsaid, "durable counts are written, but would not survive a loss of power");
+        }
+    }
+
+    fn try_settle(&mut self) -> Result<(), StoreError> {
+        let failed = |error| StoreError::File(self.path.clone(), error);
+        self.log.sync_data().map_err(failed)?;
+        // The file keeps its length when it is written from the start again, so a long one is not always full.
+        let length = self.log.metadata().map_err(failed)?.len();
+        if length < LOG_BYTES {
+            return Ok(());
+        }
+        // It waits for nobody and nobody for it: what is committed meanwhile is left for the next time.
+        let written = sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut self.connection);
+        self.runtime.block_on(written)?;
+        Ok(())
+    }
+
+    fn close(self) {
+        // The other connection is the last one, and tidies up.
+        let _ = self.runtime.block_on(self.connection.close());
+    }
+}
+
+/// A log is left alone until it is as long as this.
+const LOG_BYTES: u64 = 4 << 20;
+/// No more often than this.
+const SETTLE_EVERY: Duration = Duration::from_secs(5);
+/// A failing disk is spoken of so often.
+const WARN_EVERY: Duration = Duration::from_mins(1);
