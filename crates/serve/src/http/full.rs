@@ -159,18 +159,7 @@ async fn answer_into(
         lines: Lines::Map(&head.headers),
         body: &body,
     };
-    let mut span = meter.span(
-        || format!("HTTP {}", asked.method),
-        || head.headers.get("traceparent").map(HeaderValue::as_bytes),
-    );
-    route::answer(&shared.engine.turn(), &asked, reply);
-    if let Some(span) = &mut span {
-        span.text(
-            "url.path",
-            asked.path.chars().take(SPAN_PATH_MAX).collect::<String>(),
-        );
-        span.number("http.response.status_code", reply.status().as_u16().into());
-    }
+    route::trace(&shared.engine.turn(), &asked, reply);
     meter.served(Door::Http, 1, began.elapsed());
 }
 
@@ -248,5 +237,3 @@ const FRAME_BYTES_MAX: u32 = 16 << 10;
 const SEND_BYTES_MAX: usize = 64 << 10;
 /// How often a silent client is asked whether it is there.
 const PING_EVERY: Duration = Duration::from_secs(30);
-/// Characters of a path that a span tells.
-const SPAN_PATH_MAX: usize = 128;

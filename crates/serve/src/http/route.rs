@@ -63,6 +63,25 @@ pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     (route.handler)(turn, asked, reply);
 }
 
+/// Answers a request in a span of its own, where spans are made.
+pub(super) fn trace(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    let mut span = asked.shared.engine.meter().span(
+        || format!("HTTP {}", asked.method),
+        || asked.line("traceparent"),
+    );
+    answer(turn, asked, reply);
+    if let Some(span) = &mut span {
+        let path: String = asked.path.chars().take(SPAN_PATH_MAX).collect();
+        span.text("url.path", path);
+        span.number("http.response.status_code", reply.status().as_u16().into());
+    }
+}
+
+/// Whether a path is asked so often that a share of its decisions is traced instead.
+pub(super) fn is_busy(path: &str) -> bool {
+    matches!(path, "/v1/check" | auth::PATH)
+}
+
 fn find(path: &str) -> Option<&'static Route> {
     let at = |path: &str| ROUTES.iter().find(|route| route.path == path);
     // Below one path stand the paths of other servers.
@@ -134,6 +153,8 @@ const fn open(path: &'static str, handler: Handler) -> Route {
     }
 }
 
+/// Characters of a path that a span tells.
+const SPAN_PATH_MAX: usize = 128;
 /// The paths, the busiest first.
 static ROUTES: &[Route] = &[
     post("/v1/check", check::check),

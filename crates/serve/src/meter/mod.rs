@@ -125,6 +125,12 @@ impl Meter {
         let _ = self.tracer.set(tracer);
     }
 
+    /// Whether spans are made at all.
+    #[inline]
+    pub fn is_tracing(&self) -> bool {
+        self.tracer.get().is_some()
+    }
+
     /// Begins the span of a request off the hot path; `None` where nothing is traced. `parent` is asked for the header
     /// field `traceparent` only where it matters.
     #[inline]

@@ -90,7 +90,11 @@ fn answer_head(
         body,
     };
     reply.clear();
-    route::answer(call.turn, &asked, reply);
+    if call.shared.engine.meter().is_tracing() && !route::is_busy(head.path) {
+        route::trace(call.turn, &asked, reply);
+    } else {
+        route::answer(call.turn, &asked, reply);
+    }
     let is_kept = head.is_kept && !call.is_stopping;
     let manner = Manner {
         version: head.version,
