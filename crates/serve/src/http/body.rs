@@ -34,7 +34,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(asked: &Asked<'a>, reply: &mut Reply)
     }
 }
 
-/// Whether the body says that it is JSON, or nothing.
+/// Whether the body says that it is JSON, or nothing, or what `curl -d` says of anything.
 ///
 /// A page in a browser has to say it: that makes the browser ask before it sends anything for somebody else's page.
 fn is_json(asked: &Asked<'_>) -> bool {
@@ -46,8 +46,12 @@ fn is_json(asked: &Asked<'_>) -> bool {
     }
     let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default();
     let kind = kind.trim_ascii().to_ascii_lowercase();
-    kind == b"application/json" || (kind.starts_with(b"application/") && kind.ends_with(b"+json"))
+    kind == b"application/json"
+        || (kind.starts_with(b"application/") && kind.ends_with(b"+json"))
+        || (kind == FORM && asked.line("origin").is_none())
 }
+
+const FORM: &[u8] = b"application/x-www-form-urlencoded";
 
 fn malformed(asked: &Asked<'_>) {
     let meter = asked.shared.engine.meter();
