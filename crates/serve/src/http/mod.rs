@@ -1,7 +1,7 @@
 //! The HTTP door: HTTP/1 and HTTP/2 on one port, and gRPC over the latter.
 //!
 //! A connection begins in the lean loop, which answers simple requests itself and hands everything else to hyper. Either
-//! way a request becomes an [`Asked`], the table of `route` finds who answers it, and the answer is a [`Reply`]; every
+//! way a request becomes an `Asked`, the table of `route` finds who answers it, and the answer is a `Reply`; every
 //! handler has the shape `fn(&Turn<'_>, &Asked<'_>, &mut Reply)`. Not here: gRPC services (`grpc`), TLS (`listen`).
 
 mod asked;
