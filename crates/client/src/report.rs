@@ -56,19 +56,36 @@ impl<'c> Report<'c> {
 
     /// The report at `now` of an answer that `node` gave.
     pub fn of(node: &'c Node, answer: &Answer, now: Instant) -> Self {
-        match lone_entry(node, answer) {
-            Some((entry, dialect)) => {
-                let mut lines = SmallVec::new();
-                lines.push(entry.line(Label::short(&entry.named.name), answer));
-                Self::with(lines, answer, now, dialect)
-            }
-            None => Self::looked_up(node, answer, now),
+        let Some(node) = node.giver(answer) else {
+            return Self::with(SmallVec::new(), answer, now, None);
+        };
+        let entry = lone_entry(node, answer);
+        let entry = entry.map(|(entry, dialect)| Self::told(&entry, answer, now, dialect));
+        let report = entry.or_else(|| Self::looked_up(node, answer, now));
+        report.unwrap_or_else(|| Self::of_answer(node, answer, now))
+    }
+
+    /// What an answer says itself, where contracts changed since: how the policy stood that refused or had the least left.
+    fn of_answer(node: &'c Node, answer: &Answer, now: Instant) -> Self {
+        let place = match answer.refused_by {
+            Some(RefusedBy::Policy { contract, policy }) => Some((contract, policy)),
+            Some(RefusedBy::FullTable) | None => answer.contract.map(|at| (at, answer.policy)),
+        };
+        match place.and_then(|place| told_entry(node, answer, place)) {
+            Some((entry, dialect)) => Self::told(&entry, answer, now, dialect),
+            None => Self::with(SmallVec::new(), answer, now, None),
         }
     }
 
-    /// The same, by looking every policy up.
-    pub(crate) fn looked_up(node: &'c Node, answer: &Answer, now: Instant) -> Self {
-        let mut entries = entries(node, answer, now);
+    fn told(entry: &Entry<'c>, answer: &Answer, now: Instant, dialect: Option<Dialect>) -> Self {
+        let mut lines = SmallVec::new();
+        lines.push(entry.line(Label::short(&entry.named.name), answer));
+        Self::with(lines, answer, now, dialect)
+    }
+
+    /// The same, by looking every policy up; `None` where contracts changed since.
+    pub(crate) fn looked_up(node: &'c Node, answer: &Answer, now: Instant) -> Option<Self> {
+        let mut entries = entries(node, answer, now)?;
         if entries.len() > LINES_MAX {
             // The sort is stable, so that of equals the first in the file stay.
             entries.sort_by_key(|entry| (!entry.refused(answer), entry.standing.remaining));
@@ -79,7 +96,7 @@ impl<'c> Report<'c> {
         let contracts = answer.receipt.bookings().iter();
         let mut contracts = contracts.filter_map(|b| node.contracts().get(b.contract));
         let dialect = contracts.find_map(|contract| contract.headers);
-        Self::with(lines, answer, now, dialect)
+        Some(Self::with(lines, answer, now, dialect))
     }
 
     fn with(
@@ -172,10 +189,20 @@ fn lone_entry<'c>(node: &'c Node, answer: &Answer) -> Option<(Entry<'c>, Option<
     if !said || named.policy.config().enforce_percent < 100 {
         return None;
     }
+    told_entry(node, answer, (booking.contract, 0))
+}
+
+/// A policy, as an answer says that it stands.
+fn told_entry<'c>(
+    node: &'c Node,
+    answer: &Answer,
+    place: (usize, usize),
+) -> Option<(Entry<'c>, Option<Dialect>)> {
+    let contract = node.contracts().get(place.0)?;
     let entry = Entry {
-        place: (booking.contract, 0),
+        place,
         contract: &contract.id,
-        named,
+        named: contract.policies.get(place.1)?,
         standing: Standing {
             remaining: answer.remaining,
             reset_after: answer.reset_after,
@@ -185,7 +212,7 @@ fn lone_entry<'c>(node: &'c Node, answer: &Answer) -> Option<(Entry<'c>, Option<
     Some((entry, contract.headers))
 }
 
-fn entries<'c>(node: &'c Node, answer: &Answer, now: Instant) -> Vec<Entry<'c>> {
+fn entries<'c>(node: &'c Node, answer: &Answer, now: Instant) -> Option<Vec<Entry<'c>>> {
     let mut entries = Vec::new();
     // What no contract answered was not charged by one either.
     let bookings = answer
@@ -198,11 +225,10 @@ fn entries<'c>(node: &'c Node, answer: &Answer, now: Instant) -> Vec<Entry<'c>> 
         let Some(contract) = node.contracts().get(place) else {
             continue;
         };
-        let statuses = node.standing(booking, now);
+        let statuses = node.standing(booking, now)?;
         for (nth, (named, status)) in contract.policies.iter().zip(statuses).enumerate() {
             let config = named.policy.config();
-            // While contracts change, a cell may already be counted by other policies.
-            if config.enforce_percent > 0 && config.limit == status.limit {
+            if config.enforce_percent > 0 {
                 entries.push(Entry {
                     place: (place, nth),
                     contract: &contract.id,
@@ -212,7 +238,7 @@ fn entries<'c>(node: &'c Node, answer: &Answer, now: Instant) -> Vec<Entry<'c>> 
             }
         }
     }
-    entries
+    Some(entries)
 }
 
 impl<'c> Entry<'c> {

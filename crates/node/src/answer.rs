@@ -13,8 +13,7 @@ pub struct Answer {
     pub refused_by: Option<RefusedBy>,
     /// The contract whose policy has the least left; `None` where no contract binds the request.
     pub contract: Option<usize>,
-    /// Its place in that contract; beyond the last where it came with contracts that were loaded while the request was
-    /// decided.
+    /// Its place in that contract.
     pub policy: usize,
     /// Limit of the policy with the least left.
     pub limit: u64,
@@ -26,9 +25,18 @@ pub struct Answer {
     pub shadowed: bool,
     /// What was charged.
     pub receipt: Receipt,
+    /// Which of the nodes that follow on each other gave it: places of contracts and policies are those of its contracts.
+    pub version: u64,
 }
 
 impl Answer {
+    /// The same answer, given by the node of this version.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // The short way is worth it only as one function.
+    pub(crate) fn by(self, version: u64) -> Self {
+        Self { version, ..self }
+    }
+
     /// The answer to a request that no contract binds.
     pub(crate) const fn unbound() -> Self {
         Self {
@@ -41,6 +49,7 @@ impl Answer {
             reset_after: Span::ZERO,
             shadowed: false,
             receipt: Receipt::Nothing,
+            version: 0,
         }
     }
 
@@ -82,6 +91,7 @@ impl Answer {
                 print,
                 receipt: plain.receipt(taken),
             }),
+            version: 0,
         }
     }
 
@@ -111,16 +121,7 @@ impl Answer {
                 print,
                 receipt: outcome.receipt,
             }),
-        }
-    }
-
-    /// Names policies by what `place` makes of their places.
-    pub(crate) fn rename(&mut self, place: impl Fn(usize, usize) -> Option<usize>) {
-        if let Some(contract) = self.contract {
-            self.policy = place(contract, self.policy).unwrap_or(usize::MAX);
-        }
-        if let Some(RefusedBy::Policy { contract, policy }) = &mut self.refused_by {
-            *policy = place(*contract, *policy).unwrap_or(usize::MAX);
+            version: 0,
         }
     }
 
@@ -145,8 +146,7 @@ pub enum RefusedBy {
     Policy {
         /// Place of the contract.
         contract: usize,
-        /// Place of the policy in the contract; beyond the last where it came with contracts that were loaded while the
-        /// request was decided.
+        /// Place of the policy in the contract.
         policy: usize,
     },
     /// No policy: the table is full and told to refuse keys it does not know.

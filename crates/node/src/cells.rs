@@ -267,10 +267,9 @@ impl Cells {
     /// How each policy stands for a key.
     pub(crate) fn status(&self, print: Print, now: Instant) -> Vec<Status> {
         self.adopt(print, now);
-        let status = on_table!(self, table => table
+        on_table!(self, table => table
             .get(print, |cell| self.set.status(cell, now))
-            .unwrap_or_else(|| self.set.status(&fresh(table, &self.set), now)));
-        self.heir().map_or(status, |heir| heir.status(print, now))
+            .unwrap_or_else(|| self.set.status(&fresh(table, &self.set), now)))
     }
 
     /// What each policy would say to a request.

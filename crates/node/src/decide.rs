@@ -245,6 +245,7 @@ impl Tally {
             reset_after: self.reset_after,
             shadowed: self.shadowed,
             receipt: Receipt::Several(self.bookings.into()),
+            version: 0,
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! When the policies of a contract change, new cells are made for it: the *heir* of the old ones, which are its *origin*. From
 //! one instant on ([`Swap`]) nobody writes to the old cells any more: who holds the lock of one of their pages and sees that
-//! the instant has passed lets go and asks the heir. A key that the heir does not know is taken over first: its old cell
+//! the instant has passed lets go and asks the node that follows. A key that the heir does not know is taken over first: its old cell
 //! is removed under the lock of its old page and put in, changed as its policies say, while the new page is held. So a
 //! key's cell is in one place at any time, and whatever was charged to it comes along.
 //!
@@ -12,24 +12,30 @@
 //! Not here: which contracts follow on which (`succession`).
 
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use tollgate_limit::{Instant, Receipt};
 use tollgate_table::Print;
 
 use crate::cells::{Cells, on_table};
+use crate::node::Node;
 
 /// For each policy, the place of its namesake before.
 pub(crate) type Places = Box<[Option<usize>]>;
 
-/// The instant at which all contracts that change together do.
+/// The instant at which all contracts that change together do, and the node that decides from then on.
 #[derive(Debug, Default)]
-pub(crate) struct Swap(AtomicBool);
+pub(crate) struct Swap(OnceLock<Arc<Node>>);
 
 impl Swap {
-    /// Lets it happen.
-    pub(crate) fn open(&self) {
-        self.0.store(true, Release);
+    /// Lets it happen; it does once.
+    pub(crate) fn open(&self, next: &Arc<Node>) {
+        let _ = self.0.set(Arc::clone(next));
+    }
+
+    /// The node that decides, once it has happened.
+    pub(crate) fn next(&self) -> Option<&Node> {
+        self.0.get().map(|node| &**node)
     }
 }
 
@@ -67,24 +73,14 @@ impl Cells {
     pub(crate) fn is_left(&self) -> bool {
         match self.heir.get() {
             None => false,
-            Some(heir) => heir.swap.0.load(Acquire),
+            Some(heir) => heir.swap.next().is_some(),
         }
     }
 
     /// Who has the cells, where it is not these.
     pub(crate) fn heir(&self) -> Option<&Arc<Self>> {
         let heir = self.heir.get()?;
-        heir.swap.0.load(Acquire).then_some(&heir.cells)
-    }
-
-    /// Whoever has the cells by now.
-    #[inline]
-    pub(crate) fn latest(&self) -> &Self {
-        let mut cells = self;
-        while let Some(heir) = cells.heir() {
-            cells = heir;
-        }
-        cells
+        heir.swap.next().map(|_| &heir.cells)
     }
 
     /// These cells, or those that follow on them, whichever have the number.
@@ -157,17 +153,6 @@ impl Cells {
             return *receipt;
         };
         translate(&origin.places, receipt)
-    }
-
-    /// The place in these policies of one of those that `last` has, which follows on these.
-    pub(crate) fn place_before(&self, last: &Self, policy: usize) -> Option<usize> {
-        if self.id == last.id {
-            return Some(policy);
-        }
-        let heir = &self.heir.get()?.cells;
-        let place = heir.place_before(last, policy)?;
-        let origin = heir.origin.as_ref()?;
-        origin.places.get(place).copied().flatten()
     }
 }
 

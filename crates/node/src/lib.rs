@@ -29,4 +29,4 @@ pub use gubernator::{
 pub use ids::IdError;
 pub use key::Key;
 pub use node::{Node, NodeConfig};
-pub use scope::{Scope, UnknownContract, Within};
+pub use scope::{Read, Scope, UnknownContract, Within};

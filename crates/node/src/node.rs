@@ -13,6 +13,7 @@ use crate::answer::{Answer, Booking, Place, Receipt};
 use crate::batch::{self, Printed};
 use crate::cells::Cells;
 use crate::decide::{Ask, Bound};
+use crate::heirs::Swap;
 use crate::ids::Ids;
 use crate::key::Key;
 use crate::succession::Lasting;
@@ -45,8 +46,12 @@ impl Default for NodeConfig {
 /// Contracts and the cells of every contract.
 #[derive(Debug)]
 pub struct Node {
+    /// How many nodes came before it.
+    version: u64,
     contracts: Contracts,
     cells: Box<[Arc<Cells>]>,
+    /// When and by which node it is followed.
+    swap: Arc<Swap>,
     /// Contracts that a bare key binds: their place, and whether they count by it.
     bare: Box<[(usize, bool)]>,
     /// The contract that every bare key binds and no other does, where keys need no lot.
@@ -79,6 +84,7 @@ impl Node {
     pub(crate) fn with(&self, contracts: Contracts, cells: Box<[Arc<Cells>]>) -> Self {
         let lasting = (Arc::clone(&self.lasting), self.seed.clone());
         Self {
+            version: self.version + 1,
             cached_bytes: self.cached_bytes,
             ..Self::of(contracts, cells, lasting)
         }
@@ -103,7 +109,9 @@ impl Node {
             _ => None,
         };
         Self {
+            version: 0,
             contracts,
+            swap: Arc::default(),
             bare,
             lone: lone.filter(|lone| !lone.cells.set.is_staged()),
             seed,
@@ -149,7 +157,7 @@ impl Node {
                 cells: cells.id,
                 print,
             };
-            return Answer::taken(place, plain, taken);
+            return Answer::taken(place, plain, taken).by(self.version);
         }
         let now = if cached { early } else { late(&now) };
         self.whole().check_any(key, Ask { cost, now })
@@ -181,7 +189,9 @@ impl Node {
                 };
             }
             let printed = printed.get(..chunk.len()).unwrap_or(&printed);
-            let decided = batch::check_chunk(bound, printed, now, &mut answer);
+            let decided = batch::check_chunk(bound, printed, now, |decided| {
+                answer(decided.by(self.version));
+            });
             for (key, cost) in chunk.iter().skip(decided) {
                 answer(self.check(*key, *cost, now));
             }
@@ -221,13 +231,14 @@ impl Node {
 
     /// How each policy of each contract that binds the key stands.
     pub fn status(&self, key: Key<'_>, now: Instant) -> Vec<(usize, Vec<Status>)> {
-        self.whole().status(key, now)
+        self.whole().status(key, now).each
     }
 
-    /// How each policy of the contract of a booking stands for its key.
-    pub fn standing(&self, booking: &Booking, now: Instant) -> Vec<Status> {
-        let cells = self.cells_for(booking);
-        cells.map_or_else(Vec::new, |(cells, _)| cells.status(booking.print, now))
+    /// How each policy of the contract of a booking stands for its key; `None` where the contract was followed by another.
+    pub fn standing(&self, booking: &Booking, now: Instant) -> Option<Vec<Status>> {
+        let cells = self.cells_of(booking.contract)?;
+        let statuses = cells.status(booking.print, now);
+        (cells.id == booking.cells && !cells.is_left()).then_some(statuses)
     }
 
     /// What happened at the limits of the table so far.
@@ -273,6 +284,14 @@ impl Node {
 
     pub(crate) fn lasting(&self) -> &Lasting {
         &self.lasting
+    }
+
+    pub(crate) const fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub(crate) const fn swap(&self) -> &Arc<Swap> {
+        &self.swap
     }
 
     pub(crate) const fn all_cells(&self) -> &[Arc<Cells>] {

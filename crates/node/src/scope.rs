@@ -40,6 +40,15 @@ impl fmt::Display for UnknownContract {
 
 impl core::error::Error for UnknownContract {}
 
+/// What is known of a key: something for each policy of each contract that binds it.
+#[derive(Clone, Debug)]
+pub struct Read<'a, T> {
+    /// The node whose contracts these are.
+    pub node: &'a Node,
+    /// The place of each contract, and what its policies say in order.
+    pub each: Vec<(usize, Vec<T>)>,
+}
+
 /// A node as far as a scope reaches.
 #[derive(Clone, Copy, Debug)]
 pub struct Within<'a> {
@@ -90,26 +99,30 @@ impl<'a> Within<'a> {
     /// Decides one request, whatever its key and however many contracts bind it.
     #[inline(never)]
     pub(crate) fn check_any(&self, key: Key<'_>, ask: Ask) -> Answer {
+        let mut within = *self;
         loop {
-            let mut bound = self.bind(key);
-            if let Some(mut answer) = decide(&mut bound, ask) {
-                self.rename(&bound, &mut answer);
-                return answer;
+            if let Some(answer) = decide(&mut within.bind(key), ask) {
+                return answer.by(within.node.version());
             }
+            let Some(next) = within.next() else {
+                return Answer::full().by(within.node.version());
+            };
+            within = next;
         }
     }
 
-    /// Names policies as this node's contracts do, where later ones had the cells.
-    fn rename(&self, bound: &[Bound<'_>], answer: &mut Answer) {
-        let own = |bound: &Bound<'_>| self.node.cells_of(bound.contract);
-        let is_own = |bound: &Bound<'_>| own(bound).is_some_and(|own| own.id == bound.cells.id);
-        if bound.iter().all(is_own) {
-            return;
-        }
-        answer.rename(|contract, policy| {
-            let bound = bound.iter().find(|bound| bound.contract == contract)?;
-            own(bound)?.place_before(bound.cells, policy)
-        });
+    /// The same scope in the node that follows. Cells are left to that node only, so whoever was sent away finds it, and in
+    /// it the contract that was asked for.
+    fn next(&self) -> Option<Self> {
+        let node = self.node.next()?;
+        let part = match self.part {
+            Part::Contract(place) => {
+                let id = &self.node.contracts().get(place)?.id;
+                Part::Contract(node.contracts().position(id)?)
+            }
+            part @ (Part::All | Part::Domain(_)) => part,
+        };
+        Some(Self { node, part })
     }
 
     /// Charges without asking; the key may go into debt. Says whether every contract had room for the key.
@@ -136,21 +149,33 @@ impl<'a> Within<'a> {
         }
     }
 
-    /// How each policy of each contract that binds the key stands, with the places of the contracts.
-    pub fn status(&self, key: Key<'_>, now: Instant) -> Vec<(usize, Vec<Status>)> {
-        let bound = self.bind(key);
-        bound
-            .iter()
-            .map(|b| (b.contract, b.cells.status(b.print, now)))
-            .collect()
+    /// How each policy of each contract that binds the key stands, by the newest contracts.
+    pub fn status(&self, key: Key<'_>, now: Instant) -> Read<'a, Status> {
+        self.read(key, |bound| bound.cells.status(bound.print, now))
     }
 
-    /// What each policy of each contract that binds the key would say to a request, with the places of the contracts.
-    pub fn foresee(&self, key: Key<'_>, cost: Cost, now: Instant) -> Vec<(usize, Vec<Forecast>)> {
-        let bound = self.bind(key);
-        let each = bound.iter();
-        each.map(|b| (b.contract, b.cells.foresee(b.print, cost, now, b.lot)))
-            .collect()
+    /// What each policy of each contract that binds the key would say to a request, by the newest contracts.
+    pub fn foresee(&self, key: Key<'_>, cost: Cost, now: Instant) -> Read<'a, Forecast> {
+        self.read(key, |b| b.cells.foresee(b.print, cost, now, b.lot))
+    }
+
+    /// Reads what the newest contracts know of a key.
+    fn read<T>(&self, key: Key<'_>, read: impl Fn(&Bound<'_>) -> Vec<T>) -> Read<'a, T> {
+        let mut within = *self;
+        loop {
+            let bound = within.bind(key);
+            let each = bound.iter().map(|bound| (bound.contract, read(bound)));
+            let each = each.collect();
+            match within.next() {
+                Some(next) => within = next,
+                None => {
+                    return Read {
+                        node: within.node,
+                        each,
+                    };
+                }
+            }
+        }
     }
 
     /// Decides requests in order, fetching ahead what they need.
@@ -170,10 +195,7 @@ impl<'a> Within<'a> {
         for (bound, (key, cost)) in bound.iter_mut().zip(requests) {
             let ask = Ask { cost: *cost, now };
             answer(match decide(bound, ask) {
-                Some(mut decided) => {
-                    self.rename(bound, &mut decided);
-                    decided
-                }
+                Some(decided) => decided.by(self.node.version()),
                 None => self.check_any(*key, ask),
             });
         }
@@ -233,7 +255,7 @@ impl<'a> Within<'a> {
     /// A contract together with a key's place in it.
     #[inline]
     fn bound(&self, contract: usize, print: impl Fn(&Seed) -> Print) -> Option<Bound<'a>> {
-        let cells = self.node.cells_of(contract)?.latest();
+        let cells = self.node.cells_of(contract)?;
         let lot = if cells.set.is_staged() {
             Lot::from_hash(print(self.node.lots()).0)
         } else {

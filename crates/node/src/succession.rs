@@ -13,7 +13,7 @@ use tollgate_contract::{Contract, Contracts};
 use tollgate_limit::{Instant, Receipt as Charge};
 use tollgate_table::{Budget, Counters, TableConfig};
 
-use crate::answer::Booking;
+use crate::answer::{Answer, Booking};
 use crate::cells::{Cells, Lineage};
 use crate::heirs::{Heir, Origin, Places, Swap, translate};
 use crate::ids::Ids;
@@ -90,11 +90,10 @@ impl Node {
     /// A contract keeps what is known of its keys when its id and the entries it counts by stay the same. Where its policies
     /// change, each policy inherits from the one of the same name, as it says. Operation ids and receipts stay valid.
     #[must_use]
-    pub fn succeed(&self, contracts: Contracts, now: Instant) -> Self {
+    pub fn succeed(&self, contracts: Contracts, now: Instant) -> Arc<Self> {
         // At most one origin for any cells: chains would have no bound.
         while self.carry_over(now, PAGES_AT_ONCE) {}
         let lasting = self.lasting();
-        let swap = Arc::new(Swap::default());
         let mut past = lasting.past.lock();
         let each = contracts.as_slice().iter();
         let cells = each.map(|contract| {
@@ -110,7 +109,7 @@ impl Node {
                     let places = places(old, contract);
                     let origin = Some((cells.order, Origin::new(cells, places.clone())));
                     let new = Arc::new(lasting.cells(contract, contracts.len(), origin));
-                    past.pass(cells, &new, places, &swap);
+                    past.pass(cells, &new, places, self.swap());
                     new
                 }
             }
@@ -118,8 +117,35 @@ impl Node {
         let cells: Box<[_]> = cells.collect();
         past.bury(self.all_cells(), &cells);
         drop(past);
-        swap.open();
-        self.with(contracts, cells)
+        let next = Arc::new(self.with(contracts, cells));
+        self.swap().open(&next);
+        next
+    }
+
+    /// The node that follows on this one, where there is one.
+    pub(crate) fn next(&self) -> Option<&Self> {
+        self.swap().next()
+    }
+
+    /// The newest of the nodes that follow on this one, or else this one.
+    pub fn newest(&self) -> &Self {
+        let mut node = self;
+        while let Some(next) = node.next() {
+            node = next;
+        }
+        node
+    }
+
+    /// The node that gave an answer, of this one and those that follow on it; `None` where it came before.
+    ///
+    /// The node that was asked gives most answers. A request that is overtaken by a change is answered whole by a later one.
+    #[inline]
+    pub fn giver(&self, answer: &Answer) -> Option<&Self> {
+        let mut node = self;
+        while node.version() < answer.version {
+            node = node.next()?;
+        }
+        (node.version() == answer.version).then_some(node)
     }
 
     /// Takes over what the next pages of former cells hold; says whether there is more.

@@ -9,7 +9,7 @@ use std::thread;
 
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant, OperationId, Span};
-use tollgate_node::{Key, Node, NodeConfig, WrittenBy};
+use tollgate_node::{Answer, Key, Node, NodeConfig, WrittenBy};
 use tollgate_table::Seed;
 
 const NOW: Instant = Instant::from_nanos(3_600_000_000_000);
@@ -26,7 +26,7 @@ fn one(policies: &str) -> String {
     format!("contracts: [{{ id: users, key: [user], policies: [{policies}] }}]")
 }
 
-fn after(node: &Node, text: &str) -> Node {
+fn after(node: &Node, text: &str) -> Arc<Node> {
     let next = node.succeed(contracts(text), NOW);
     while next.carry_over(NOW, 7) {}
     next
@@ -147,11 +147,11 @@ fn receipts_and_reservations_settle_what_follows_on_their_contract() {
 }
 
 #[test]
-fn an_answer_by_later_policies_is_named_by_the_contracts_that_were_asked() {
+fn an_answer_by_later_policies_is_given_by_the_node_that_has_them() {
     let first = node(&one(
         "{ name: a, limit: 2, per: 1h }, { name: b, limit: 9, per: 1h }",
     ));
-    let _next = first.succeed(
+    let next = first.succeed(
         contracts(&one(
             "{ name: new, limit: 8, per: 1h }, { name: b, limit: 1, per: 1h }",
         )),
@@ -159,6 +159,12 @@ fn an_answer_by_later_policies_is_named_by_the_contracts_that_were_asked() {
     );
     let answer = first.check(Key::from("ann"), Cost::ONE, NOW);
     assert_eq!((answer.policy, answer.limit), (1, 1));
+    let giver = first.giver(&answer).expect("a later one");
+    assert!(std::ptr::eq(giver, &raw const *next));
+    assert_eq!(giver.contracts().as_slice()[0].policies[1].name, "b");
+    let later = after(&next, &one("{ name: c, limit: 7, per: 1h }"));
+    assert!(later.giver(&answer).is_none(), "from before");
+    assert!(std::ptr::eq(first.newest(), &raw const *later));
 }
 
 #[test]
@@ -168,7 +174,7 @@ fn a_reload_takes_no_more_bytes_than_it_gives_back() {
         assert!(first.check(Key::from(user), Cost::ONE, NOW).is_allowed());
     }
     let before = first.bytes();
-    let mut last = first;
+    let mut last = Arc::new(first);
     for limit in 11..23 {
         last = after(
             &last,
@@ -260,7 +266,7 @@ impl Newest {
             }
             for time in 0..times {
                 let text = &texts[time % texts.len()];
-                let next = Arc::new(self.get().succeed(contracts(text), NOW));
+                let next = self.get().succeed(contracts(text), NOW);
                 *self.0.lock().expect("no panic") = Arc::clone(&next);
                 if time % 3 != 0 {
                     while next.carry_over(NOW, 1) {}
@@ -299,6 +305,13 @@ fn versions(limit: u64) -> Vec<String> {
     .into()
 }
 
+/// The limit of the policy that an answer names.
+fn named_limit(node: &Node, answer: &Answer) -> u64 {
+    let contracts = node.giver(answer).expect("of its time").contracts();
+    let contract = &contracts.as_slice()[answer.contract.expect("bound")];
+    contract.policies[answer.policy].policy.config().limit
+}
+
 #[test]
 fn a_limit_is_admitted_exactly_once_across_all_changes() {
     let (users, limit) = (40_u64, 50_u64);
@@ -309,6 +322,7 @@ fn a_limit_is_admitted_exactly_once_across_all_changes() {
         let user = usize::try_from(user % users).expect("few");
         let answer = node.check(Key::from(user as u64), Cost::ONE, NOW);
         assert_eq!(answer.receipt.bookings().len(), 2);
+        assert_eq!(named_limit(node, &answer), answer.limit);
         if answer.is_allowed() {
             admitted[user].fetch_add(1, Relaxed);
         }

@@ -90,6 +90,7 @@ fn answer(decision: &Decision) -> Answer {
         reset_after: decision.reset_after,
         shadowed: false,
         receipt: Receipt::Nothing,
+        version: 0,
     }
 }
 
@@ -107,6 +108,7 @@ fn full() -> Answer {
         reset_after: Span::ZERO,
         shadowed: false,
         receipt: Receipt::Nothing,
+        version: 0,
     }
 }
 

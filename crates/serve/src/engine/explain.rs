@@ -4,9 +4,9 @@
 
 use std::fmt::{self, Write as _};
 
-use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_contract::{Contract, Contracts, NamedPolicy};
 use tollgate_limit::{Cost, Forecast, Span, Verdict};
-use tollgate_node::Key;
+use tollgate_node::{Key, Read};
 
 use super::{Ask, EngineError, Turn};
 
@@ -47,14 +47,13 @@ pub struct Miss<'a> {
 
 impl Turn<'_> {
     /// Why a request would pass or not. Its id is not looked at.
-    pub fn explain(&self, ask: &Ask<'_>) -> Result<Explanation<'_>, EngineError> {
+    pub fn explain<'a>(&'a self, ask: &Ask<'a>) -> Result<Explanation<'a>, EngineError> {
         let mut policies = Vec::new();
         let mut bound = Vec::new();
-        let foreseen = self
-            .within(ask.scope)?
-            .foresee(ask.key, ask.cost, self.now());
-        for (place, forecasts) in foreseen {
-            let Some(contract) = self.node().contracts().get(place) else {
+        let within = self.within(ask.scope)?;
+        let Read { node, each } = within.foresee(ask.key, ask.cost, self.now());
+        for (place, forecasts) in each {
+            let Some(contract) = node.contracts().get(place) else {
                 continue;
             };
             bound.push(place);
@@ -67,7 +66,7 @@ impl Turn<'_> {
                 });
             }
         }
-        let misses = self.misses(ask.key, &bound);
+        let misses = misses(node.contracts(), ask.key, &bound);
         Ok(Explanation {
             verdict: verdict(&policies),
             sentence: summary(&policies, &misses),
@@ -75,21 +74,21 @@ impl Turn<'_> {
             misses,
         })
     }
+}
 
-    /// The contracts that come closest to binding a key but do not.
-    fn misses(&self, key: Key<'_>, bound: &[usize]) -> Vec<Miss<'_>> {
-        let each = self.node().contracts().as_slice().iter().enumerate();
-        let unbound = each.filter(|(place, _)| !bound.contains(place));
-        let misses = unbound.take(LOOKED_AT_MAX).map(|(_, contract)| Miss {
-            contract,
-            lacks: lacks(contract, key),
-        });
-        // Nothing is lacking where another contract of the same domain, or a scope, came first.
-        let mut misses: Vec<_> = misses.filter(|miss| !miss.lacks.is_empty()).collect();
-        misses.sort_by_key(|miss| miss.lacks.len());
-        misses.truncate(MISSES_MAX);
-        misses
-    }
+/// The contracts that come closest to binding a key but do not.
+fn misses<'a>(contracts: &'a Contracts, key: Key<'_>, bound: &[usize]) -> Vec<Miss<'a>> {
+    let each = contracts.as_slice().iter().enumerate();
+    let unbound = each.filter(|(place, _)| !bound.contains(place));
+    let misses = unbound.take(LOOKED_AT_MAX).map(|(_, contract)| Miss {
+        contract,
+        lacks: lacks(contract, key),
+    });
+    // Nothing is lacking where another contract of the same domain, or a scope, came first.
+    let mut misses: Vec<_> = misses.filter(|miss| !miss.lacks.is_empty()).collect();
+    misses.sort_by_key(|miss| miss.lacks.len());
+    misses.truncate(MISSES_MAX);
+    misses
 }
 
 /// What a key would need for a contract to bind it.

@@ -1,8 +1,7 @@
 //! The engine: the node that decides, the time, and everything that happens around a decision.
 //!
-//! A listener takes a [`Turn`] for one request, or for all requests that came in together, and asks it. A turn keeps the
-//! contracts it began with, so that names in an answer are those of the contracts that gave it, whatever is loaded
-//! meanwhile. Nothing here waits. Not here: protocols.
+//! A listener takes a [`Turn`] for one request, or for all requests that came in together, and asks it. A turn reaches the
+//! contracts it began with and those loaded since, so that names in an answer are those of the contracts that gave it. Nothing here waits. Not here: protocols.
 
 mod base64;
 mod described;
@@ -61,13 +60,13 @@ impl Engine {
         }
     }
 
-    /// Decides by these contracts from here on; turns that have begun keep theirs.
+    /// Decides by these contracts from here on. A request that is overtaken is decided whole by the new ones.
     ///
     /// It may take a while, as what is known of every key of a changed contract is carried over; requests are decided
     /// meanwhile. Not for a thread that serves connections.
     pub fn load(&self, contracts: Contracts) {
         let _alone = self.loading.lock();
-        let next = Arc::new(self.node.load().succeed(contracts, self.now()));
+        let next = self.node.load().succeed(contracts, self.now());
         self.meter.load(next.contracts());
         self.node.store(Arc::clone(&next));
         while next.carry_over(self.now(), PAGES_AT_ONCE) {}

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 use smallvec::SmallVec;
-use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_contract::{Contract, Contracts, NamedPolicy};
 use tollgate_limit::{Cost, Instant, OperationId, PolicyError, Span, Status};
-use tollgate_node::{Answer, IdError, Key, Node, RefusedBy, Scope, Within};
+use tollgate_node::{Answer, IdError, Key, Node, Read, RefusedBy, Scope, Within};
 
 use super::{Engine, Opened, SealError};
 use crate::meter::{Decided, Door, Judgement};
@@ -248,14 +248,15 @@ impl<'e> Turn<'e> {
     }
 
     /// How every policy that a question is asked of stands, in order. Its cost and id are not looked at.
-    pub fn standings_of(&self, ask: &Ask<'_>) -> Result<Vec<Standing<'_>>, EngineError> {
+    pub fn standings_of<'a>(&'a self, ask: &Ask<'a>) -> Result<Vec<Standing<'a>>, EngineError> {
         Ok(self.standings_in(self.within(ask.scope)?, ask.key))
     }
 
-    fn standings_in(&self, within: Within<'_>, key: Key<'_>) -> Vec<Standing<'_>> {
+    fn standings_in<'a>(&self, within: Within<'a>, key: Key<'_>) -> Vec<Standing<'a>> {
         let mut standings = Vec::new();
-        for (place, statuses) in within.status(key, self.now) {
-            let Some(contract) = self.node.contracts().get(place) else {
+        let Read { node, each } = within.status(key, self.now);
+        for (place, statuses) in each {
+            let Some(contract) = node.contracts().get(place) else {
                 continue;
             };
             let policies = contract.policies.iter().zip(statuses);
@@ -285,7 +286,7 @@ impl<'e> Turn<'e> {
 
     /// The policy with the least left, with its contract.
     pub fn tightest(&self, answer: &Answer) -> Option<(&Contract, &NamedPolicy)> {
-        let contract = self.node.contracts().get(answer.contract?)?;
+        let contract = self.contracts_of(answer)?.get(answer.contract?)?;
         Some((contract, contract.policies.get(answer.policy)?))
     }
 
@@ -294,8 +295,13 @@ impl<'e> Turn<'e> {
         let RefusedBy::Policy { contract, policy } = answer.refused_by? else {
             return None;
         };
-        let contract = self.node.contracts().get(contract)?;
+        let contract = self.contracts_of(answer)?.get(contract)?;
         Some((contract, contract.policies.get(policy)?))
+    }
+
+    /// The contracts that gave an answer; `None` where it is from before, remembered by its id.
+    pub fn contracts_of(&self, answer: &Answer) -> Option<&Contracts> {
+        self.node.giver(answer).map(Node::contracts)
     }
 }
 

@@ -42,7 +42,7 @@ fn single(
     let entries = body::entries(&request.key);
     let ask = ask(asked, request, &entries)?;
     let answer = turn.check(&ask)?;
-    put_fields(turn, asked, &ask, &answer, reply);
+    put_fields(turn, asked, &answer, reply);
     if as_status && !answer.is_allowed() {
         reply.problem(&denial(turn, &answer));
     } else {
@@ -148,7 +148,7 @@ fn reserved(
     };
     let ttl = request.ttl_ms.unwrap_or(TTL_MS).min(TTL_MAX_MS);
     let answer = turn.reserve(&ask, Span::from_nanos(u128::from(ttl) * 1_000_000))?;
-    put_fields(turn, asked, &ask, &answer, reply);
+    put_fields(turn, asked, &answer, reply);
     // A reservation is settled by its id; a receipt beside it could be settled a second time.
     let response = CheckResponse {
         receipt: None,
@@ -180,15 +180,9 @@ pub(super) fn peek(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.json(&PeekResponse { policies });
 }
 
-fn put_fields(
-    turn: &Turn<'_>,
-    asked: &Asked<'_>,
-    ask: &Ask<'_>,
-    answer: &Answer,
-    reply: &mut Reply,
-) {
+fn put_fields(turn: &Turn<'_>, asked: &Asked<'_>, answer: &Answer, reply: &mut Reply) {
     let dialect = asked.shared.settings.dialect;
-    fields::each(turn, ask, answer, dialect, |name, value| {
+    fields::each(turn, answer, dialect, |name, value| {
         reply.line(name, value);
     });
 }

@@ -53,7 +53,8 @@ pub(super) fn of(
 
 /// The policy to tell of, what it has left, and when it is as if nothing had been taken.
 fn judge<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Option<(&'t NamedPolicy, u64, Span)> {
-    let contracts = turn.node().contracts();
+    let node = turn.node().giver(answer)?;
+    let contracts = node.contracts();
     if let Receipt::One(booking) = &answer.receipt
         && let [policy] = &*contracts.get(booking.contract)?.policies
     {
@@ -64,10 +65,12 @@ fn judge<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Option<(&'t NamedPolicy, u6
     let mut told: Option<((bool, bool, u64), &NamedPolicy, Status)> = None;
     for booking in answer.receipt.bookings() {
         let policies = &contracts.get(booking.contract)?.policies;
-        for (policy, status) in policies
-            .iter()
-            .zip(turn.node().standing(booking, turn.now()))
-        {
+        let Some(statuses) = node.standing(booking, turn.now()) else {
+            // They changed since; the answer itself tells of the policy that matters.
+            let policy = refuser.or_else(|| Some(turn.tightest(answer)?.1))?;
+            return Some((policy, answer.remaining, answer.reset_after));
+        };
+        for (policy, status) in policies.iter().zip(statuses) {
             let is_enforced = policy.policy.config().enforce_percent > 0;
             let rank = (!is_refuser(policy), !is_enforced, status.remaining);
             if told.is_none_or(|(least, ..)| rank < least) {
