@@ -16,6 +16,8 @@ const LIMIT: &str = "tollgate-limit";
 const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
 const GOSSIP: &str = "tollgate-gossip";
+const CLUSTER: &str = "tollgate-cluster";
+const FAULT: &str = "tollgate-fault";
 const LAB: &str = "tollgate-lab";
 const NODE: &str = "tollgate-node";
 const CLIENT: &str = "tollgate-client";
@@ -47,16 +49,22 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: true,
         uses: &[LIMIT],
     },
+    // Who is in the cluster and what they say to each other, up to the bytes before they are sealed.
+    Room {
+        package: CLUSTER,
+        pure: true,
+        uses: &[LIMIT, GOSSIP],
+    },
     // Drives the others, so that it must be as pure as they are.
     Room {
         package: LAB,
         pure: true,
-        uses: &[LIMIT, GOSSIP],
+        uses: &[LIMIT, GOSSIP, CLUSTER],
     },
     Room {
         package: NODE,
         pure: true,
-        uses: &[LIMIT, CONTRACT, TABLE],
+        uses: &[LIMIT, CONTRACT, TABLE, GOSSIP],
     },
     // Bytes and structs: it knows no limiter, so that neither holds the other still.
     Room {
@@ -72,7 +80,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: SERVE,
         pure: false,
-        uses: &[LIMIT, CONTRACT, TABLE, NODE, WIRE, CLIENT],
+        uses: &[LIMIT, CONTRACT, TABLE, NODE, WIRE, CLIENT, GOSSIP, CLUSTER],
     },
     // Asks as any client would, so that it can drive other servers too.
     Room {
@@ -80,11 +88,17 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: false,
         uses: &[WIRE],
     },
+    // Stands between any two processes, so it knows neither.
+    Room {
+        package: FAULT,
+        pure: false,
+        uses: &[],
+    },
     Room {
         package: TOLLGATE,
         pure: false,
         uses: &[
-            LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE, LOAD,
+            LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE, LOAD, CLUSTER, FAULT,
         ],
     },
     // Judges the others, so it shares no code with them.
