@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod auth;
+pub mod cluster;
 pub mod durable;
 pub mod engine;
 pub mod fields;

@@ -53,10 +53,10 @@ impl Settings {
 }
 
 /// Goes through what was typed and remembers what is wrong.
-struct Check<'a> {
+pub(super) struct Check<'a> {
     path: &'a Path,
     folder: &'a Path,
-    problems: Problems,
+    pub(super) problems: Problems,
 }
 
 impl Check<'_> {
@@ -93,6 +93,7 @@ impl Check<'_> {
         self.memory(raw.memory.unwrap_or_default(), &mut settings);
         self.runtime(raw.runtime.unwrap_or_default(), &mut settings);
         self.telemetry(raw.telemetry.unwrap_or_default(), &mut settings);
+        settings.cluster = raw.cluster.and_then(|cluster| self.cluster(cluster));
         settings
     }
 
@@ -341,7 +342,7 @@ impl Check<'_> {
     }
 
     /// A path in the file, from where the file is.
-    fn under(&self, path: &str) -> PathBuf {
+    pub(super) fn under(&self, path: &str) -> PathBuf {
         self.folder.join(path)
     }
 
@@ -410,7 +411,7 @@ fn narrow(number: u64) -> usize {
 /// Fields of contract files and of descriptor files.
 const CONTRACT_FIELDS: [&str; 4] = ["contracts", "plans", "domain", "descriptors"];
 /// Fields that only a server's file has.
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 14] = [
     "http",
     "resp",
     "tls",
@@ -424,6 +425,7 @@ const FIELDS: [&str; 13] = [
     "memory",
     "runtime",
     "telemetry",
+    "cluster",
 ];
 /// The least and the most memory for counting.
 pub(crate) const MEMORY: (u64, u64) = (1 << 20, 1 << 50);

@@ -3,6 +3,7 @@
 //! Not here: contracts, which change while the server runs.
 
 mod address;
+mod cluster;
 mod file;
 mod forms;
 mod overrides;
@@ -21,6 +22,7 @@ pub use crate::auth::{AuthSettings, EntrySource};
 pub use crate::logs::{LogFormat, LogSettings};
 pub use crate::traces::{TraceProtocol, TraceSettings};
 pub use address::{Address, AddressError};
+pub use cluster::{CLUSTER_DEFAULT, ClusterOverrides, ClusterSettings, Join};
 pub use file::is_server_file;
 pub use overrides::{OverrideError, Overrides, misspelt};
 pub use raw::json_schema;
@@ -57,6 +59,8 @@ pub struct Settings {
     pub runtime: Runtime,
     /// What the server tells of itself.
     pub telemetry: Telemetry,
+    /// How it takes part in a cluster, where it does.
+    pub cluster: Option<ClusterSettings>,
 }
 
 /// What a server tells of itself.
@@ -237,6 +241,7 @@ impl Settings {
             ("memory", self.node == other.node),
             ("runtime", self.runtime == other.runtime),
             ("telemetry", self.telemetry == other.telemetry),
+            ("cluster", self.cluster == other.cluster),
         ];
         let changed = is_same.into_iter().filter(|(_, is_same)| !is_same);
         changed.map(|(name, _)| name).collect()
@@ -273,6 +278,7 @@ impl Default for Settings {
             flush_every: Duration::from_secs(1),
             runtime: Runtime::default(),
             telemetry: Telemetry::default(),
+            cluster: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tollgate_contract::nearest;
 
+use super::cluster::{self, ClusterOverrides};
 use super::file::{LOG_FORMATS, MEMORY, THREADS_MAX};
 use super::{
     Address, ContractSource, Listener, LogFormat, RuntimeKind, Settings, Tls, Token, TraceProtocol,
@@ -42,6 +43,8 @@ pub struct Overrides {
     pub log_format: Option<LogFormat>,
     /// The collector of traces.
     pub otlp: Option<String>,
+    /// How it takes part in a cluster.
+    pub cluster: ClusterOverrides,
 }
 
 /// What is wrong with a value from outside the file, and where it was said.
@@ -81,6 +84,12 @@ impl Overrides {
             log: variable("TOLLGATE_LOG"),
             log_format: read(&variable, "TOLLGATE_LOG_FORMAT", log_format)?,
             otlp: variable("TOLLGATE_OTLP"),
+            cluster: ClusterOverrides::of_environment(&variable).map_err(|(name, what)| {
+                OverrideError {
+                    name: name.to_owned(),
+                    what,
+                }
+            })?,
         })
     }
 
@@ -106,6 +115,7 @@ impl Overrides {
             log: self.log.or(below.log),
             log_format: self.log_format.or(below.log_format),
             otlp: self.otlp.or(below.otlp),
+            cluster: self.cluster.over(below.cluster),
         }
     }
 
@@ -129,6 +139,7 @@ impl Overrides {
         replace(&mut settings.node.bytes_max, self.memory);
         replace(&mut settings.telemetry.logs.filter, self.log);
         replace(&mut settings.telemetry.logs.format, self.log_format);
+        self.cluster.apply(&mut settings.cluster);
         settings.data_dir = self.data_dir.or(settings.data_dir.take());
         settings.runtime.threads = self.threads.or(settings.runtime.threads);
         if let Some(endpoint) = self.otlp {
@@ -146,10 +157,9 @@ impl Overrides {
 
 /// The variable that a name was probably meant to be, where it is none.
 pub fn misspelt(name: &str) -> Option<&'static str> {
-    let is_ours = name.starts_with("TOLLGATE_") && !VARIABLES.contains(&name);
-    is_ours
-        .then(|| nearest(name, VARIABLES.into_iter()))
-        .flatten()
+    let all = || VARIABLES.into_iter().chain(cluster::VARIABLES);
+    let is_ours = name.starts_with("TOLLGATE_") && !all().any(|known| known == name);
+    is_ours.then(|| nearest(name, all())).flatten()
 }
 
 /// Addresses between commas, or `off`.

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tollgate_contract::file::{Few, Node, Pairs, Text, given};
 
+use super::cluster::RawCluster;
 use super::forms::{RawContracts, RawListeners};
 
 /// Settings of a Tollgate server.
@@ -68,6 +69,9 @@ pub(crate) struct RawServer {
     /// What the server tells of itself.
     #[serde(deserialize_with = "given")]
     pub(crate) telemetry: Option<RawTelemetry>,
+    /// Several servers that count as one.
+    #[serde(deserialize_with = "given")]
+    pub(crate) cluster: Option<RawCluster>,
 }
 
 /// A listener.
