@@ -150,6 +150,11 @@ impl Lot {
         Self((hash % 100) as u8)
     }
 
+    /// The place, below 100: [`Self::from_hash`] of it is the same place.
+    pub const fn place(self) -> u8 {
+        self.0
+    }
+
     /// Whether a policy enforced for `percent` of the keys binds this one.
     pub const fn is_within(self, percent: u8) -> bool {
         self.0 < percent

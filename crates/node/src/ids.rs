@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tollgate_limit::{Cost, Instant, Ledger, LedgerError, OperationId, Span};
 
 use crate::answer::{Answer, Receipt};
+use crate::apart::Remembered;
 use crate::key::Key;
 use crate::node::Node;
 use crate::scope::Within;
@@ -95,11 +96,16 @@ impl Within<'_> {
     ) -> Result<Answer, IdError> {
         let run = || {
             let answer = self.check(key, cost, now);
-            let receipt = answer.receipt.once(self.number(id, now));
-            Some(Answer { receipt, ..answer })
+            Some(self.numbered(id, answer, now))
         };
         let done = self.node.ids().once_remembered(id, now, run)?;
         done.ok_or(IdError::OtherKind)
+    }
+
+    /// The answer to an operation: copies of its receipt are one receipt.
+    pub(crate) fn numbered(&self, id: &OperationId, answer: Answer, now: Instant) -> Answer {
+        let receipt = answer.receipt.once(self.number(id, now));
+        Answer { receipt, ..answer }
     }
 
     /// A number for the receipt of an operation, far from those that are counted up.
@@ -156,28 +162,8 @@ impl Node {
 
     /// Settles a reservation at its actual cost. Settling it again at the same cost does nothing.
     pub fn commit(&self, id: &OperationId, actual: Cost, now: Instant) -> Result<(), IdError> {
-        let mut ledger = self.ids().0.lock();
-        let tokens = actual.tokens();
-        match ledger.get_mut(id, now) {
-            None => Err(IdError::Unknown),
-            Some(Entry::Done(_)) => Err(IdError::OtherKind),
-            Some(Entry::Reservation { answer, .. }) if !answer.is_allowed() => {
-                Err(IdError::Unknown)
-            }
-            Some(Entry::Reservation {
-                settled: Some(before),
-                ..
-            }) if *before == tokens => Ok(()),
-            Some(Entry::Reservation {
-                settled: Some(before),
-                ..
-            }) => Err(IdError::SettledOtherwise { actual: *before }),
-            Some(Entry::Reservation { answer, settled }) => {
-                *settled = Some(tokens);
-                self.settle(&answer.receipt, actual, now);
-                Ok(())
-            }
-        }
+        let settle = |receipt: &Receipt| self.settle(receipt, actual, now);
+        self.ids().commit(id, actual, now, settle)
     }
 
     /// Gives a reservation back in full.
@@ -237,11 +223,8 @@ impl Node {
         expires: Instant,
         now: Instant,
     ) -> Result<(), IdError> {
-        let mut settled = self.ids().1.lock();
-        if settled.note(number, actual.tokens(), (expires, now))? {
-            self.settle(receipt, actual, now);
-        }
-        Ok(())
+        let settle = || self.settle(receipt, actual, now);
+        self.ids().settle(number, actual, (expires, now), settle)
     }
 
     /// Resets a key once, however often it is called with the same id.
@@ -271,6 +254,88 @@ impl Ids {
             Mutex::new(Ledger::new(ids_max)),
             Mutex::new(Settled::new(ids_max)),
         )
+    }
+
+    /// Settles a reservation once: `settle` is called with its receipt.
+    pub(crate) fn commit(
+        &self,
+        id: &OperationId,
+        actual: Cost,
+        now: Instant,
+        settle: impl FnOnce(&Receipt),
+    ) -> Result<(), IdError> {
+        let mut ledger = self.0.lock();
+        let tokens = actual.tokens();
+        match ledger.get_mut(id, now) {
+            None => Err(IdError::Unknown),
+            Some(Entry::Done(_)) => Err(IdError::OtherKind),
+            Some(Entry::Reservation { answer, .. }) if !answer.is_allowed() => {
+                Err(IdError::Unknown)
+            }
+            Some(Entry::Reservation {
+                settled: Some(before),
+                ..
+            }) if *before == tokens => Ok(()),
+            Some(Entry::Reservation {
+                settled: Some(before),
+                ..
+            }) => Err(IdError::SettledOtherwise { actual: *before }),
+            Some(Entry::Reservation { answer, settled }) => {
+                *settled = Some(tokens);
+                settle(&answer.receipt);
+                Ok(())
+            }
+        }
+    }
+
+    /// Settles a receipt by its number once.
+    pub(crate) fn settle(
+        &self,
+        number: u64,
+        actual: Cost,
+        (expires, now): (Instant, Instant),
+        settle: impl FnOnce(),
+    ) -> Result<(), IdError> {
+        let mut settled = self.1.lock();
+        if settled.note(number, actual.tokens(), (expires, now))? {
+            settle();
+        }
+        Ok(())
+    }
+
+    /// The answer that an id stands for.
+    pub(crate) fn recall(&self, id: &OperationId, now: Instant) -> Option<Result<Answer, IdError>> {
+        let mut ledger = self.0.lock();
+        Some(match ledger.get_mut(id, now)? {
+            Entry::Reservation { answer, .. } | Entry::Done(Some(answer)) => Ok(answer.clone()),
+            Entry::Done(None) => Err(IdError::OtherKind),
+        })
+    }
+
+    /// Remembers an answer under an id.
+    pub(crate) fn remember(
+        &self,
+        id: &OperationId,
+        answer: Answer,
+        ttl: Option<Span>,
+        now: Instant,
+    ) -> Result<(), Remembered> {
+        let expires = now.saturating_add(ttl.unwrap_or(REMEMBERED));
+        let entry = match ttl {
+            None => Entry::Done(Some(answer)),
+            Some(_) => Entry::Reservation {
+                answer,
+                settled: None,
+            },
+        };
+        match self.0.lock().insert_with(id, expires, now, || entry) {
+            Ok(_) => Ok(()),
+            Err(LedgerError::Full) => Err(Remembered::Id(IdError::TooManyIds)),
+            Err(LedgerError::Present(Entry::Done(None))) => Err(Remembered::Id(IdError::OtherKind)),
+            Err(LedgerError::Present(
+                Entry::Reservation { answer, .. } | Entry::Done(Some(answer)),
+            )) => Err(Remembered::Before(Box::new(answer))),
+        }
     }
 
     fn write_once(

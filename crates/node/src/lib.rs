@@ -5,6 +5,7 @@
 
 mod adhoc;
 mod answer;
+mod apart;
 mod batch;
 mod cells;
 mod decide;
@@ -21,6 +22,7 @@ mod succession;
 
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, Receipt, RefusedBy};
+pub use apart::{Remembered, Spot, Spots};
 pub use durable::{RestoreError, WrittenBy};
 pub use gubernator::{
     CREATED_AT_SKEW_MS_MAX, Gubernator, GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk,

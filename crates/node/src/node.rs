@@ -286,7 +286,8 @@ impl Node {
         &self.lasting
     }
 
-    pub(crate) const fn version(&self) -> u64 {
+    /// How many nodes came before it.
+    pub const fn version(&self) -> u64 {
         self.version
     }
 
