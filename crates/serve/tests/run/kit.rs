@@ -89,6 +89,12 @@ impl<S: Read + Write> Wire<S> {
         self.reply().unwrap()
     }
 
+    /// Sends a part of a request, and returns once the server has read it: it comes in one piece with a whole one.
+    pub(crate) fn begin(&mut self, part: &str) {
+        self.send(check("whole") + part).unwrap();
+        assert_eq!(self.reply().unwrap().status, 200);
+    }
+
     /// Reads one answer; `None` where the connection ends before it begins.
     pub(crate) fn reply(&mut self) -> Option<Reply> {
         let mut head = Vec::new();

@@ -29,12 +29,9 @@ fn what_is_under_way_is_finished_and_nobody_new_is_let_in() {
     let address = running.http().unwrap();
     let shared = running.shared().clone();
     let mut wire = tcp(Some(address));
-    assert_eq!(wire.check("1").status, 200);
     let request = check("2");
     let (first, rest) = request.split_at(request.len() - 3);
-    wire.send(first).unwrap();
-    // The first part must be read before the signal, or it is not under way.
-    thread::sleep(Duration::from_millis(200));
+    wire.begin(first);
     let stopping = thread::spawn(move || running.stop().unwrap());
     until("the port is closed", || {
         TcpStream::connect(address).is_err()
@@ -51,9 +48,7 @@ fn what_is_under_way_is_finished_and_nobody_new_is_let_in() {
 fn whoever_does_not_finish_is_cut_off_when_the_time_is_up() {
     let running = server(|settings| settings.limits.drain = Duration::from_millis(300));
     let mut wire = tcp(running.http());
-    wire.send("POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-le")
-        .unwrap();
-    thread::sleep(Duration::from_millis(100));
+    wire.begin("POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-le");
     let begun = Instant::now();
     running.stop().unwrap();
     assert!(
@@ -68,9 +63,7 @@ fn whoever_does_not_finish_is_cut_off_when_the_time_is_up() {
 fn a_stop_can_be_cut_short() {
     let running = server(|settings| settings.limits.drain = Duration::from_mins(1));
     let mut wire = tcp(running.http());
-    wire.send("POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-le")
-        .unwrap();
-    thread::sleep(Duration::from_millis(100));
+    wire.begin("POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-le");
     running.halt();
     let begun = Instant::now();
     running.stop().unwrap();

@@ -147,6 +147,16 @@ impl Server {
         request_at(self.http, request)
     }
 
+    /// The value of a metric without labels, or the sum over its labels.
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        let text = self.request("GET /metrics HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+        let lines = text.lines().filter_map(|line| line.strip_prefix(name));
+        let values = lines.filter(|rest| rest.starts_with([' ', '{']));
+        values
+            .map(|rest| rest.rsplit(' ').next().unwrap().parse::<f64>().unwrap())
+            .sum()
+    }
+
     /// How many tokens a user has left after taking one.
     pub(crate) fn take(&self, user: &str) -> u64 {
         let body = format!("{{\"key\":{{\"user\":\"{user}\"}},\"cost\":1}}");

@@ -2,24 +2,35 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use crate::kit::{CONTRACTS, DEADLINE, Server, file, until};
+
+/// A connection on which the server has read a part of a request: it came in one piece with a whole one, which is answered.
+fn begin(server: &Server, part: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(server.http).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let whole = "GET /livez HTTP/1.1\r\nhost: t\r\n\r\n";
+    stream
+        .write_all(format!("{whole}{part}").as_bytes())
+        .unwrap();
+    let mut answer = Vec::new();
+    let mut byte = [0];
+    while !answer.ends_with(b"\r\n\r\nok\n") {
+        stream.read_exact(&mut byte).unwrap();
+        answer.push(byte[0]);
+    }
+    stream
+}
 
 #[test]
 fn sigterm_finishes_what_is_under_way_and_ends_with_0() {
     for signal in ["TERM", "INT"] {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::start(folder.path(), &[]);
-        let mut stream = TcpStream::connect(server.http).unwrap();
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        stream
-            .write_all(
-                b"POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: 21\r\n\r\n{\"key\":{",
-            )
-            .unwrap();
-        // What has not been read when the signal comes is not under way.
-        std::thread::sleep(Duration::from_millis(300));
+        let mut stream = begin(
+            &server,
+            "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: 21\r\n\r\n{\"key\":{",
+        );
         server.signal(signal);
         let address = server.http;
         until("the port is closed", || {
@@ -41,11 +52,7 @@ fn a_second_signal_ends_at_once() {
     let path = file(folder.path(), "tollgate.yaml", &settings);
     let mut command = crate::kit::tollgate(&["serve", "--format", "json", "--config"]);
     let server = Server::spawn(command.arg(path));
-    let mut stream = TcpStream::connect(server.http).unwrap();
-    stream
-        .write_all(b"POST /v1/check HTTP/1.1\r\nhost")
-        .unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    let _stream = begin(&server, "POST /v1/check HTTP/1.1\r\nhost");
     server.signal("TERM");
     let address = server.http;
     until("the port is closed", || {
@@ -101,9 +108,10 @@ fn counts_survive_a_stop_in_full_and_a_kill_but_for_the_last_flush() {
     assert_eq!(server.end().0, Some(0));
 
     let server = start();
+    let written = || server.metric("tollgate_durable_rows_total");
+    let before = written();
     assert_eq!(server.take("a"), 89, "nothing is lost by a stop");
-    // More than a flush interval, so that this one is written.
-    std::thread::sleep(Duration::from_millis(2500));
+    until("the flush", || written() > before);
     server.signal("KILL");
     assert_eq!(server.end().0, None);
 
