@@ -1,0 +1,254 @@
+//! The proxy: a port for every node, and what others may change while it runs.
+//!
+//! Not here: what happens to single datagrams and connections.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Notify, watch};
+
+use crate::links::{Counts, Links, Sender, Weather};
+use crate::queue::Queue;
+use crate::script::{Change, Process};
+use crate::{datagrams, streams};
+
+/// A proxy between the nodes of a cluster, on a thread of its own. It ends when it is dropped.
+///
+/// Give every node a port with [`Mesh::add`], let it tell the others that port as its address, and say with
+/// [`Mesh::place`] where it really is, now and after each restart.
+#[derive(Debug)]
+pub struct Mesh {
+    shared: Arc<Shared>,
+    handle: Handle,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What all tasks share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    links: Mutex<Links>,
+    nodes: Mutex<BTreeMap<u16, Node>>,
+    queue: Mutex<Queue>,
+    /// Something was queued.
+    pub(crate) queued: Notify,
+    /// Counts changes of the weather, for connections that wait out a cut.
+    pub(crate) changes: watch::Sender<u64>,
+}
+
+/// A node as the mesh knows it.
+#[derive(Debug)]
+struct Node {
+    socket: Arc<UdpSocket>,
+    real: Option<SocketAddr>,
+    pid: Option<u32>,
+}
+
+/// How often a port is tried that must be free for both protocols.
+const TRIES_MAX: u32 = 64;
+
+impl Mesh {
+    /// A proxy without ports; `seed` decides what is lost and how long things take.
+    pub fn new(seed: u64) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let shared = Arc::new(Shared {
+            links: Mutex::new(Links::new(seed)),
+            nodes: Mutex::default(),
+            queue: Mutex::default(),
+            queued: Notify::new(),
+            changes: watch::Sender::new(0),
+        });
+        let (stop, mut stopped) = watch::channel(false);
+        let handle = runtime.handle().clone();
+        let delivery = datagrams::deliver(Arc::clone(&shared));
+        let thread = thread::Builder::new()
+            .name("fault".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = delivery => {}
+                        // An error means that the mesh is gone, which is the same.
+                        _ = stopped.changed() => {}
+                    }
+                });
+                runtime.shutdown_background();
+            })?;
+        Ok(Self {
+            shared,
+            handle,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// Opens a port for a node, the same for UDP and TCP: the address to tell the others.
+    pub fn add(&self, node: u16) -> io::Result<SocketAddr> {
+        let _context = self.handle.enter();
+        let (socket, listener) = both_protocols()?;
+        let at = socket.local_addr()?;
+        let socket = Arc::new(socket);
+        let place = Node {
+            socket: Arc::clone(&socket),
+            real: None,
+            pid: None,
+        };
+        self.shared.nodes().insert(node, place);
+        let receiving = datagrams::receive(Arc::clone(&self.shared), node, socket);
+        self.handle.spawn(receiving);
+        let accepting = streams::accept(Arc::clone(&self.shared), node, listener);
+        self.handle.spawn(accepting);
+        Ok(at)
+    }
+
+    /// Says where a node really is. Its process tells whose connections are, which have no port of their own.
+    pub fn place(&self, node: u16, real: SocketAddr, pid: Option<u32>) {
+        if let Some(known) = self.shared.nodes().get_mut(&node) {
+            known.real = Some(real);
+            known.pid = pid;
+        }
+    }
+
+    /// Gives every link that weather. Cuts stay.
+    pub fn set_all(&self, weather: Weather) {
+        self.change(|links| links.set_all(weather));
+    }
+
+    /// Gives one direction between two nodes that weather.
+    pub fn set(&self, from: u16, to: u16, weather: Weather) {
+        self.change(|links| links.set(from, to, weather));
+    }
+
+    /// Cuts what `from` send `to`. The other way passes, except for connections, which need both ways.
+    pub fn cut(&self, from: &[u16], to: &[u16]) {
+        self.change(|links| links.cut(from, to));
+    }
+
+    /// Cuts two sides off from each other.
+    pub fn split(&self, one: &[u16], other: &[u16]) {
+        self.change(|links| {
+            links.cut(one, other);
+            links.cut(other, one);
+        });
+    }
+
+    /// Takes every cut away.
+    pub fn mend(&self) {
+        self.change(Links::mend_all);
+    }
+
+    /// Does what a step of a script says; what it says of processes is for the caller.
+    pub fn apply(&self, change: &Change) -> Option<Process> {
+        let usual = self.shared.links().usual();
+        match change {
+            Change::Delay { base, jitter } => self.set_all(Weather {
+                delay: *base,
+                jitter: *jitter,
+                ..usual
+            }),
+            Change::Loss(loss) => self.set_all(Weather {
+                loss: *loss,
+                ..usual
+            }),
+            Change::Duplication(duplication) => self.set_all(Weather {
+                duplication: *duplication,
+                ..usual
+            }),
+            Change::Reordering { odds, hold } => self.set_all(Weather {
+                reordering: *odds,
+                hold: *hold,
+                ..usual
+            }),
+            Change::Cut { from, to } => self.cut(from, to),
+            Change::Mend { from, to } => self.change(|links| links.mend(from, to)),
+            Change::MendAll => self.mend(),
+            Change::Process(process) => return Some(*process),
+        }
+        None
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> Counts {
+        self.shared.links().counts
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Links)) {
+        change(&mut self.shared.links());
+        self.shared.changes.send_modify(|count| *count += 1);
+    }
+}
+
+impl Drop for Mesh {
+    fn drop(&mut self) {
+        let _ = self.stop.send(true);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has ended as well.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn links(&self) -> MutexGuard<'_, Links> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn nodes(&self) -> MutexGuard<'_, BTreeMap<u16, Node>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a node really is.
+    pub(crate) fn real(&self, node: u16) -> Option<SocketAddr> {
+        self.nodes().get(&node)?.real
+    }
+
+    /// The node that sends from that address.
+    pub(crate) fn sender(&self, source: SocketAddr) -> Sender {
+        let nodes = self.nodes();
+        let found = nodes.iter().find(|(_, node)| node.real == Some(source));
+        found.map(|(number, _)| *number)
+    }
+
+    /// The processes of the nodes.
+    pub(crate) fn pids(&self) -> BTreeMap<u16, u32> {
+        let nodes = self.nodes();
+        let known = nodes.iter();
+        known
+            .filter_map(|(number, node)| Some((*number, node.pid?)))
+            .collect()
+    }
+
+    /// The socket through which a node's datagrams go on, so that they seem to come from where it says it is.
+    pub(crate) fn socket(&self, node: u16) -> Option<Arc<UdpSocket>> {
+        self.nodes().get(&node).map(|node| Arc::clone(&node.socket))
+    }
+}
+
+/// A port of this machine that is free for UDP and TCP.
+fn both_protocols() -> io::Result<(UdpSocket, TcpListener)> {
+    let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    let mut last = io::Error::from(io::ErrorKind::AddrInUse);
+    for _ in 0..TRIES_MAX {
+        let listener = std::net::TcpListener::bind(at(0))?;
+        match std::net::UdpSocket::bind(listener.local_addr()?) {
+            Ok(socket) => {
+                listener.set_nonblocking(true)?;
+                socket.set_nonblocking(true)?;
+                return Ok((
+                    UdpSocket::from_std(socket)?,
+                    TcpListener::from_std(listener)?,
+                ));
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}

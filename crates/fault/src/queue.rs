@@ -1,0 +1,50 @@
+//! Datagrams on their way, in the order in which they are due.
+//!
+//! Not here: who sends them on.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use tokio::time::Instant;
+
+/// The most datagrams on their way at once.
+pub(crate) const UNDER_WAY_MAX: usize = 100_000;
+
+/// Where a datagram is going, and through whose socket.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Parcel {
+    pub(crate) from: Option<u16>,
+    pub(crate) to: u16,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Datagrams on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    heap: BinaryHeap<Reverse<(Instant, u64, Parcel)>>,
+    count: u64,
+}
+
+impl Queue {
+    /// Adds one; whether there was room.
+    pub(crate) fn add(&mut self, due: Instant, parcel: Parcel) -> bool {
+        if self.heap.len() >= UNDER_WAY_MAX {
+            return false;
+        }
+        self.count += 1;
+        self.heap.push(Reverse((due, self.count, parcel)));
+        true
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.heap.peek().map(|Reverse((due, _, _))| *due)
+    }
+
+    /// One that is due.
+    pub(crate) fn take(&mut self, now: Instant) -> Option<Parcel> {
+        if self.next_due()? > now {
+            return None;
+        }
+        self.heap.pop().map(|Reverse((_, _, parcel))| parcel)
+    }
+}
