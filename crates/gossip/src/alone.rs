@@ -78,4 +78,18 @@ impl Design for Alone {
     fn time_for(&self, short: u128) -> Span {
         self.bucket.time_for(short)
     }
+
+    fn keys_count(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn knows(&self, key: Key) -> bool {
+        self.ends.contains_key(&key)
+    }
+
+    fn evict(&mut self, _: Instant) -> bool {
+        self.ends.pop_first().is_some()
+    }
+
+    fn handle_leave(&mut self, _: Instant) {}
 }

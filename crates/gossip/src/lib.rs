@@ -16,6 +16,7 @@ mod home;
 mod ids;
 mod kind;
 mod list;
+mod machine;
 #[cfg(feature = "planted")]
 mod plant;
 mod queue;
@@ -31,7 +32,8 @@ pub use codec::Malformed;
 pub use home::collectors;
 pub use ids::{Key, NodeId, Writer};
 pub use kind::{Kind, UnknownKind};
-pub use replica::{Design, Footprint, Replica, Send, Verdict};
+pub use machine::Machine;
+pub use replica::{Design, Footprint, Probe, Replica, Send, Standing, Verdict};
 pub use setup::{Knobs, Ratio, Setup};
 pub use windows::{BadWindow, Bounds, Calendar, Shape, Window, WindowReplica};
 

@@ -65,6 +65,26 @@ pub trait Design: std::fmt::Debug {
 
     /// Until how much later `short` more grains will have drained.
     fn time_for(&self, short: u128) -> Span;
+
+    /// How many keys are known.
+    fn keys_count(&self) -> usize;
+
+    /// Whether something is known of a key.
+    fn knows(&self, key: Key) -> bool;
+
+    /// Forgets one key to make room, the one that is soonest as if never seen where that is known.
+    fn evict(&mut self, now: Instant) -> bool;
+
+    /// Asks the others for what a newcomer should know. Designs without such a question hear of a key when it changes.
+    fn handle_join(&mut self, _: Instant) {}
+
+    /// Whether an answer to [`handle_join`](Self::handle_join) is still waited for.
+    fn is_joining(&self) -> bool {
+        false
+    }
+
+    /// Tells the others what only this node knows, as it is about to go.
+    fn handle_leave(&mut self, now: Instant);
 }
 
 /// What a replica answers to a request.
@@ -94,6 +114,27 @@ impl Verdict {
     }
 }
 
+/// What a replica would answer, and what is left before it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Probe {
+    /// The answer.
+    pub verdict: Verdict,
+    /// Whole tokens left before the request, as known here.
+    pub remaining: u64,
+    /// Whole tokens that more was admitted than there were, as known here.
+    pub over: u64,
+}
+
+/// How a key stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Whole tokens left, as known here.
+    pub remaining: u64,
+    /// Until the key is as if it had never been seen, as known here.
+    pub reset_after: Span,
+}
+
 /// One node's part in one policy.
 ///
 /// Refunds work alike in every design. What is given back stays with the node that gave it, as *credit*: it
@@ -104,6 +145,8 @@ impl Verdict {
 pub struct Replica {
     bucket: Bucket,
     wait_max: Span,
+    /// Whether admitted requests wait for those before them.
+    leaks: bool,
     design: Box<dyn Design>,
     /// Grains given back.
     credit: BTreeMap<Key, u128>,
@@ -115,33 +158,105 @@ impl Replica {
         Self {
             bucket: setup.bucket,
             wait_max: setup.wait_max,
+            leaks: false,
             credit: BTreeMap::new(),
             design: kind.build(setup),
         }
     }
 
+    /// A replica of a bucket that leaks: who is admitted waits until those before are through.
+    pub fn leaking(kind: Kind, setup: Setup) -> Self {
+        Self {
+            leaks: true,
+            ..Self::new(kind, setup)
+        }
+    }
+
+    /// Sets how long a request may be made to wait for its tokens.
+    pub fn set_wait_max(&mut self, wait_max: Span) {
+        self.wait_max = wait_max;
+    }
+
     /// Decides one request and counts it if it passes. A cost of zero is a peek: as cost one, and nothing is counted.
     pub fn handle_request(&mut self, key: Key, cost: u64, now: Instant) -> Verdict {
-        let asked = cost.max(1);
-        if asked > self.bucket.burst() {
-            return Verdict::Never;
+        let Probe { verdict, .. } = self.probe(key, cost, now);
+        if verdict.is_allowed() {
+            self.count(key, cost, now);
         }
+        verdict
+    }
+
+    /// What [`Self::handle_request`] would answer; nothing is counted.
+    pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+        let asked = cost.max(1);
         let level = self.level(key, now);
+        let capacity = self.bucket.capacity();
+        let left = |level: u128| self.bucket.tokens(capacity.saturating_sub(level));
         let wanted = level.saturating_add(self.bucket.grains(asked));
-        let short = wanted.saturating_sub(self.bucket.capacity());
-        let wait = self.design.time_for(short);
-        if wait > self.wait_max {
-            let over = wait.as_nanos() - self.wait_max.as_nanos();
-            return Verdict::Deny {
-                retry_after: Span::from_nanos(over),
+        let short = wanted.saturating_sub(capacity);
+        let verdict = if asked > self.bucket.burst() {
+            Verdict::Never
+        } else {
+            match self.wait(level, short) {
+                Ok(wait) => Verdict::Allow {
+                    remaining: left(level.saturating_add(self.bucket.grains(cost))),
+                    wait,
+                },
+                Err(retry_after) => Verdict::Deny { retry_after },
+            }
+        };
+        Probe {
+            verdict,
+            remaining: left(level),
+            over: self.bucket.tokens(level.saturating_sub(capacity)),
+        }
+    }
+
+    /// How long an admitted request waits, or after how long one that is not could be.
+    fn wait(&self, level: u128, short: u128) -> Result<Span, Span> {
+        if self.leaks {
+            return match short {
+                0 => Ok(self.design.time_for(level)),
+                short => Err(self.design.time_for(short)),
             };
         }
+        let wait = self.design.time_for(short);
+        match wait.as_nanos().checked_sub(self.wait_max.as_nanos()) {
+            None | Some(0) => Ok(wait),
+            Some(over) => Err(Span::from_nanos(over)),
+        }
+    }
+
+    /// Counts what a probe at the same time admitted.
+    pub fn take(&mut self, key: Key, cost: u64, now: Instant) {
         self.count(key, cost, now);
-        let level = level.saturating_add(self.bucket.grains(cost));
-        let remaining = self.bucket.capacity().saturating_sub(level);
-        Verdict::Allow {
-            remaining: self.bucket.tokens(remaining),
-            wait,
+    }
+
+    /// How many tokens may be charged until the key is that far below zero.
+    pub fn chargeable(&mut self, key: Key, debt: u64, now: Instant) -> u64 {
+        let bound = self
+            .bucket
+            .capacity()
+            .saturating_add(self.bucket.grains(debt));
+        let level = self.level(key, now);
+        self.bucket.tokens(bound.saturating_sub(level))
+    }
+
+    /// Gives everything back that this node knows of.
+    pub fn reset(&mut self, key: Key, now: Instant) {
+        let level = self.design.level(key, now);
+        if level > 0 {
+            self.credit.insert(key, level);
+        }
+    }
+
+    /// How a key stands.
+    pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
+        let level = self.level(key, now);
+        let left = self.bucket.capacity().saturating_sub(level);
+        Standing {
+            remaining: self.bucket.tokens(left),
+            reset_after: self.design.time_for(level),
         }
     }
 
@@ -205,6 +320,36 @@ impl Replica {
     /// Bytes of state held now.
     pub fn footprint(&self) -> Footprint {
         self.design.footprint()
+    }
+
+    /// Asks the others for what a newcomer should know, where the design can.
+    pub fn handle_join(&mut self, now: Instant) {
+        self.design.handle_join(now);
+    }
+
+    /// Whether an answer to [`Self::handle_join`] is still waited for.
+    pub fn is_joining(&self) -> bool {
+        self.design.is_joining()
+    }
+
+    /// Tells the others what only this node knows, as it is about to go.
+    pub fn handle_leave(&mut self, now: Instant) {
+        self.design.handle_leave(now);
+    }
+
+    /// How many keys are known.
+    pub fn keys_count(&self) -> usize {
+        self.design.keys_count()
+    }
+
+    /// Whether something is known of a key.
+    pub fn knows(&self, key: Key) -> bool {
+        self.design.knows(key)
+    }
+
+    /// Forgets one key to make room.
+    pub fn evict(&mut self, now: Instant) -> bool {
+        self.design.evict(now)
     }
 
     /// The level as this node sees it, its credit taken off; credit beyond the backlog is void.

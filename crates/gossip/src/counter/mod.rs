@@ -98,9 +98,13 @@ impl Counter {
 
     /// Forgets a key, each in turn, if there is no room for another.
     fn make_room(&mut self) {
-        if self.tallies.len() < KEYS_MAX {
-            return;
+        if self.tallies.len() >= KEYS_MAX {
+            self.forget_next();
         }
+    }
+
+    /// Forgets a key, each in turn.
+    fn forget_next(&mut self) {
         let after = (Bound::Excluded(self.hand), Bound::Unbounded);
         let next = self.tallies.range(after).next().map(|(key, _)| *key);
         let Some(key) = next.or_else(|| self.tallies.keys().next().copied()) else {
@@ -234,6 +238,26 @@ impl Design for Counter {
 
     fn time_for(&self, short: u128) -> Span {
         self.rules.bucket.time_for(short)
+    }
+
+    fn keys_count(&self) -> usize {
+        self.tallies.len()
+    }
+
+    fn knows(&self, key: Key) -> bool {
+        self.tallies.contains_key(&key)
+    }
+
+    fn evict(&mut self, _: Instant) -> bool {
+        let before = self.tallies.len();
+        self.forget_next();
+        self.tallies.len() < before
+    }
+
+    fn handle_leave(&mut self, _: Instant) {
+        for slot in self.rounds.neighbours().to_vec() {
+            self.tell(slot);
+        }
     }
 }
 

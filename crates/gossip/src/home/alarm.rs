@@ -43,6 +43,11 @@ impl Alarm {
         self.order.first().map(|&(at, _)| at)
     }
 
+    /// The key whose time is next.
+    pub(super) fn first(&self) -> Option<Key> {
+        self.order.first().map(|&(_, key)| key)
+    }
+
     /// Takes the next key that is due.
     fn pop(&mut self, now: Instant) -> Option<Key> {
         let &(at, key) = self.order.first()?;

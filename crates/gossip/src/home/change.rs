@@ -13,7 +13,7 @@ use crate::home::peers::Role;
 use crate::home::rules::Desktop;
 use crate::home::wire::{ASK, HAND, Hand, JOIN};
 use crate::home::{FRAME_BYTES, Home};
-use crate::ids::{NodeId, Writer};
+use crate::ids::{Key, NodeId, Writer};
 
 /// Lists of a cold key are kept for a day at most, whatever anybody says.
 const KEPT_SECONDS_MAX: u64 = 86_400;
@@ -49,6 +49,43 @@ impl Home {
         encoder.u16(was.0);
         let frame = encoder.finish();
         self.cx.post.send(self.cx.peers.others(), &frame);
+    }
+
+    /// Asks everybody for what a newcomer should know, and waits for it before anything is announced from here.
+    pub(super) fn join_anew(&mut self) {
+        let until = self.cx.after(self.cx.rules.gather());
+        self.cx.gathered_at = self.cx.gathered_at.max(until);
+        self.joining_until = Some(until);
+        self.join(self.cx.post.writer);
+    }
+
+    /// Reports what was kept back, and hands what is collected here to those who will collect it.
+    pub(super) fn hand_over(&mut self) {
+        let mut parcels = Parcels::new();
+        for entry in self.entries.values_mut() {
+            entry.hand_over(&mut self.cx, &mut parcels);
+        }
+        send_parcels(&mut self.cx, parcels);
+        self.changed.clear();
+        self.copy_at = None;
+    }
+
+    /// Drops a key, but not what only this node knows of it.
+    pub(super) fn forget(&mut self, key: Key) {
+        let Some(mut entry) = self.entries.remove(&key) else {
+            return;
+        };
+        let mut parcels = Parcels::new();
+        entry.hand_over(&mut self.cx, &mut parcels);
+        if entry.desk.is_none() {
+            parcels.clear();
+        }
+        send_parcels(&mut self.cx, parcels);
+        self.bytes.local -= entry.bytes.local;
+        self.bytes.extra -= entry.bytes.extra;
+        self.changed.remove(&key);
+        self.speak.set(key, None);
+        self.prune.set(key, None);
     }
 
     /// Answers a restarted node, and copies to it again what it kept.
@@ -129,6 +166,22 @@ impl Entry {
         }
         if is == Role::Home && was != Role::Home {
             self.become_home(cx);
+        }
+    }
+
+    /// Reports what was kept back, and hands what is collected here to those who will collect it.
+    fn hand_over(&mut self, cx: &mut Desktop, parcels: &mut Parcels) {
+        if self.own.has_unsent() {
+            self.report(cx, false);
+        }
+        let (before, role) = (self.pair, self.role(cx));
+        let Some(after) = cx.peers.pair_without_me(self.key) else {
+            return;
+        };
+        if let Some(hand) = self.whole(cx, role).filter(|_| role != Role::Writer) {
+            for node in after.nodes().filter(|&node| !before.has(node)) {
+                parcels.entry(node).or_default().push(hand.clone());
+            }
         }
     }
 

@@ -82,6 +82,8 @@ struct Home {
     phase: u64,
     /// The boot before, until the neighbours were asked for their copies, and when that is.
     ask: Option<(Writer, Instant)>,
+    /// Until when a newcomer waits for what the others know.
+    joining_until: Option<Instant>,
     bytes: Footprint,
 }
 
@@ -114,6 +116,7 @@ impl Home {
             copy_at: None,
             phase: Dice::new(setup.seed).below(interval),
             ask: setup.was.map(|was| (was, ask_at)),
+            joining_until: None,
             bytes: Footprint::default(),
         };
         if let Some(was) = setup.was {
@@ -355,6 +358,7 @@ impl Design for Home {
             }
             self.file(key);
         }
+        self.joining_until = self.joining_until.filter(|&at| at > now);
         if let Some((was, at)) = self.ask
             && at <= now
         {
@@ -375,6 +379,7 @@ impl Design for Home {
             self.copies.next(),
             ask,
             self.copy_at,
+            self.joining_until,
         ];
         times.into_iter().flatten().min()
     }
@@ -397,5 +402,38 @@ impl Design for Home {
 
     fn time_for(&self, short: u128) -> Span {
         self.cx.rules.bucket.time_for(short)
+    }
+
+    fn keys_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn knows(&self, key: Key) -> bool {
+        self.entries.contains_key(&key)
+    }
+
+    /// What was admitted here is reported before it is forgotten.
+    fn evict(&mut self, now: Instant) -> bool {
+        self.cx.now = now;
+        let soonest = self.prune.first();
+        let Some(key) = soonest.or_else(|| self.entries.keys().next().copied()) else {
+            return false;
+        };
+        self.forget(key);
+        true
+    }
+
+    fn handle_join(&mut self, now: Instant) {
+        self.cx.now = now;
+        self.join_anew();
+    }
+
+    fn is_joining(&self) -> bool {
+        self.joining_until.is_some()
+    }
+
+    fn handle_leave(&mut self, now: Instant) {
+        self.cx.now = now;
+        self.hand_over();
     }
 }

@@ -96,6 +96,13 @@ impl Peers {
         }
     }
 
+    /// The two that will collect a key once this node is gone.
+    pub(super) fn pair_without_me(&self, key: Key) -> Option<Pair> {
+        let others: Vec<_> = self.others().collect();
+        let heir = others.first().copied()?;
+        Some(Self::new(heir, others, self.has_standby).pair(key))
+    }
+
     /// Whom this node passes news of `root` on to, in a heap of that arity laid over the ring from the root on.
     pub(super) fn children(&self, root: NodeId, arity: u16) -> Vec<NodeId> {
         let arity = usize::from(arity.max(2));

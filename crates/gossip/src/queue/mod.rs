@@ -198,9 +198,13 @@ impl Queue {
 
     /// Forgets a key, each in turn, if there is no room for another.
     fn make_room(&mut self, now: Instant) {
-        if self.lines.len() < KEYS_MAX {
-            return;
+        if self.lines.len() >= KEYS_MAX {
+            self.forget_next(now);
         }
+    }
+
+    /// Forgets a key, each in turn.
+    fn forget_next(&mut self, now: Instant) {
         let after = (Bound::Excluded(self.hand), Bound::Unbounded);
         let next = self.lines.range(after).next().map(|(key, _)| *key);
         if let Some(key) = next.or_else(|| self.lines.keys().next().copied()) {
@@ -381,5 +385,25 @@ impl Design for Queue {
 
     fn time_for(&self, short: u128) -> Span {
         self.rules.bucket.time_for(short)
+    }
+
+    fn keys_count(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn knows(&self, key: Key) -> bool {
+        self.lines.contains_key(&key)
+    }
+
+    fn evict(&mut self, now: Instant) -> bool {
+        let before = self.lines.len();
+        self.forget_next(now);
+        self.lines.len() < before
+    }
+
+    fn handle_leave(&mut self, _: Instant) {
+        for slot in self.rounds.neighbours().to_vec() {
+            self.tell(slot);
+        }
     }
 }

@@ -83,4 +83,28 @@ impl Design for Node {
     fn time_for(&self, short: u128) -> Span {
         self.talk.rule().bucket.time_for(short)
     }
+
+    fn keys_count(&self) -> usize {
+        self.talk.keys_count()
+    }
+
+    fn knows(&self, key: Key) -> bool {
+        self.talk.cell(key).is_some()
+    }
+
+    fn evict(&mut self, now: Instant) -> bool {
+        self.talk.evict(now)
+    }
+
+    fn handle_join(&mut self, now: Instant) {
+        self.talk.handle_join(now);
+    }
+
+    fn is_joining(&self) -> bool {
+        self.talk.is_joining()
+    }
+
+    fn handle_leave(&mut self, now: Instant) {
+        self.talk.handle_leave(now);
+    }
 }

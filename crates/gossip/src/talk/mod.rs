@@ -164,6 +164,48 @@ impl<R: Rule> Talk<R> {
         self.drop_old_copies(now);
     }
 
+    /// Asks two peers for what a newcomer should know.
+    pub(crate) fn handle_join(&mut self, now: Instant) {
+        self.wind(now);
+        self.repair.join(&mut self.post);
+    }
+
+    pub(crate) fn is_joining(&self) -> bool {
+        self.repair.is_joining()
+    }
+
+    /// Publishes all that is unpublished.
+    pub(crate) fn handle_leave(&mut self, now: Instant) {
+        let keys: Vec<_> = self.keys.keys().copied().collect();
+        for key in keys {
+            self.tell_secret(key, now);
+        }
+    }
+
+    /// Publishes a key of which anything is unpublished.
+    fn tell_secret(&mut self, key: Key, now: Instant) {
+        let secret = self.change(key, now, |rule, record| rule.secret(&mut record.cell, now));
+        if secret.is_some_and(|secret| secret > 0) {
+            self.publish(key, now);
+        }
+    }
+
+    /// Forgets the key that is to be looked at first, after telling the others what only this node knew of it.
+    pub(crate) fn evict(&mut self, now: Instant) -> bool {
+        let Some(&(due, key)) = self.due.first() else {
+            return false;
+        };
+        self.tell_secret(key, now);
+        let due = self.keys.get(&key).map_or(due, |record| record.due);
+        self.due.remove(&(due, key));
+        self.remove(key);
+        true
+    }
+
+    pub(crate) fn keys_count(&self) -> usize {
+        self.keys.len()
+    }
+
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let tick = self.waits_for_tick().then(|| self.tick.next());
         let prune = self.due.first().map(|&(due, _)| due);

@@ -97,6 +97,17 @@ impl Repair {
         }
     }
 
+    /// Whether anybody's memory is waited for.
+    pub(crate) fn is_joining(&self) -> bool {
+        self.from_buddy.is_some() || !self.from_peers.is_empty()
+    }
+
+    /// Begins to ask for what a newcomer should know.
+    pub(crate) fn join(&mut self, post: &mut Post) {
+        self.from_peers = vec![0, 0];
+        self.ask(post);
+    }
+
     /// Asks for this node's memory, again if there was no answer. The node before is told first: it must send its
     /// copies again.
     fn ask(&mut self, post: &mut Post) {

@@ -8,7 +8,7 @@ use tollgate_limit::{Instant, Span};
 
 use crate::codec::Malformed;
 use crate::ids::{Key, NodeId};
-use crate::replica::{Footprint, Send, Verdict};
+use crate::replica::{Footprint, Probe, Send, Standing, Verdict};
 use crate::setup::Setup;
 use crate::talk::Talk;
 
@@ -49,23 +49,87 @@ impl WindowReplica {
 
     /// Decides one request and counts it if it passes. A cost of zero is a peek: as cost one, and nothing is counted.
     pub fn handle_request(&mut self, key: Key, cost: u64, now: Instant) -> Verdict {
+        let Probe { verdict, .. } = self.probe(key, cost, now);
+        if verdict.is_allowed() {
+            self.charge(key, cost, now);
+        }
+        verdict
+    }
+
+    /// What [`Self::handle_request`] would answer; nothing is counted.
+    pub fn probe(&self, key: Key, cost: u64, now: Instant) -> Probe {
         let asked = cost.max(1);
         let rule = self.talk.rule();
-        if asked > rule.window.limit() {
-            return Verdict::Never;
-        }
-        let credit = self.credit(key, now);
-        let room = rule.room(self.talk.cell(key), now).saturating_add(credit);
-        if asked > room {
-            let cell = self.talk.cell(key);
+        let cell = self.talk.cell(key);
+        let room = self.room(key, now);
+        let verdict = if asked > rule.window.limit() {
+            Verdict::Never
+        } else if asked > room {
             let retry_after = cell.map_or(Span::ZERO, |cell| retry_after(rule, cell, asked, now));
-            return Verdict::Deny { retry_after };
+            Verdict::Deny { retry_after }
+        } else {
+            Verdict::Allow {
+                remaining: room - cost,
+                wait: Span::ZERO,
+            }
+        };
+        let taken = cell.map_or(0, |cell| rule.taken(cell, now));
+        Probe {
+            verdict,
+            remaining: room,
+            over: taken.saturating_sub(rule.window.limit()),
         }
+    }
+
+    /// Counts what a probe at the same time admitted.
+    pub fn take(&mut self, key: Key, cost: u64, now: Instant) {
         self.charge(key, cost, now);
-        Verdict::Allow {
-            remaining: room - cost,
-            wait: Span::ZERO,
+    }
+
+    /// How many tokens may be charged until the key is that far below zero.
+    pub fn chargeable(&self, key: Key, debt: u64, now: Instant) -> u64 {
+        let rule = self.talk.rule();
+        let taken = self.talk.cell(key).map_or(0, |cell| rule.taken(cell, now));
+        let taken = taken.saturating_sub(self.credit(key, now));
+        let bound = rule.window.limit().saturating_add(debt);
+        bound.saturating_sub(taken)
+    }
+
+    /// Gives everything back that this node knows of, until the slice is over.
+    pub fn reset(&mut self, key: Key, now: Instant) {
+        let rule = self.talk.rule();
+        let tokens = self.talk.cell(key).map_or(0, |cell| rule.taken(cell, now));
+        let start = rule.window.slice(now).start;
+        if tokens > 0 {
+            self.credit.insert(key, Credit { start, tokens });
         }
+    }
+
+    /// How a key stands.
+    pub fn standing(&self, key: Key, now: Instant) -> Standing {
+        let rule = self.talk.rule();
+        let sums = self.talk.cell(key).map_or(&[][..], |c| rule.sums(c, now));
+        let last = sums.iter().rev().find(|sum| sum.all > 0);
+        let over = last.map(|sum| rule.window.slice(sum.start).end);
+        let over = over.map(|end| end.saturating_add(rule.window.reach()));
+        Standing {
+            remaining: self.room(key, now),
+            reset_after: over.map_or(Span::ZERO, |over| {
+                Span::from_nanos(u128::from(over.nanos_since(now)))
+            }),
+        }
+    }
+
+    /// Whether what was counted then still counts.
+    pub fn counts(&self, then: Instant, now: Instant) -> bool {
+        let (first, _) = self.talk.rule().live(now);
+        then >= first
+    }
+
+    /// Tokens that may still be admitted here, with what was given back.
+    fn room(&self, key: Key, now: Instant) -> u64 {
+        let room = self.talk.rule().room(self.talk.cell(key), now);
+        room.saturating_add(self.credit(key, now))
     }
 
     /// Counts `cost` without asking.
@@ -141,6 +205,36 @@ impl WindowReplica {
     /// Whether nothing waits to be told to anybody.
     pub fn is_quiet(&self) -> bool {
         self.talk.is_quiet()
+    }
+
+    /// Asks the others for what a newcomer should know.
+    pub fn handle_join(&mut self, now: Instant) {
+        self.talk.handle_join(now);
+    }
+
+    /// Whether an answer to [`Self::handle_join`] is still waited for.
+    pub fn is_joining(&self) -> bool {
+        self.talk.is_joining()
+    }
+
+    /// Tells the others what only this node knows, as it is about to go.
+    pub fn handle_leave(&mut self, now: Instant) {
+        self.talk.handle_leave(now);
+    }
+
+    /// How many keys are known.
+    pub fn keys_count(&self) -> usize {
+        self.talk.keys_count()
+    }
+
+    /// Whether something is known of a key.
+    pub fn knows(&self, key: Key) -> bool {
+        self.talk.cell(key).is_some()
+    }
+
+    /// Forgets one key to make room.
+    pub fn evict(&mut self, now: Instant) -> bool {
+        self.talk.evict(now)
     }
 
     /// Bytes of state held now.

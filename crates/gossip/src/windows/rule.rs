@@ -63,6 +63,17 @@ impl Windows {
         limit.saturating_sub(taken)
     }
 
+    /// Tokens that are taken, as known here, rounded up.
+    pub(super) fn taken(&self, cell: &Cell, now: Instant) -> u64 {
+        let sums = self.sums(cell, now);
+        if let Shape::Weighted { period } = &self.window.shape {
+            let pair = Pair::new(sums, self.window.slice(now).start);
+            return u64::MAX - pair.room(u64::MAX, *period, now);
+        }
+        sums.iter()
+            .fold(0_u64, |sum, slice| sum.saturating_add(slice.all))
+    }
+
     /// Own tokens that count and are not published.
     fn unsent(&self, cell: &Cell, now: Instant) -> u64 {
         let (first, _) = self.live(now);

@@ -13,15 +13,15 @@ mod agenda;
 mod drive;
 mod fault;
 mod hash;
+mod limit;
 mod links;
-mod machine;
 mod meter;
 mod node;
 mod outcome;
 mod sim;
 
 pub use fault::Fault;
-use machine::Limit;
+use limit::Limit;
 pub use outcome::{Curves, Outcome, Probe, Traffic};
 use sim::World;
 

@@ -2,10 +2,8 @@
 //!
 //! Not here: what the machine does.
 
-use tollgate_gossip::{NodeId, Writer};
+use tollgate_gossip::{Machine, NodeId, Writer};
 use tollgate_limit::Instant;
-
-use crate::world::machine::Machine;
 
 /// One node.
 #[derive(Debug)]

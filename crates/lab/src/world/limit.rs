@@ -1,0 +1,23 @@
+//! What every node of a world enforces: a bucket in one of the designs, or a window.
+//!
+//! Not here: what it does, which is the daemon's own machine.
+
+use tollgate_gossip::{Kind, Machine, Setup, Window};
+
+/// What every node of a world enforces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit<'a> {
+    /// The cluster's bucket, in that design.
+    Bucket(Kind),
+    Window(&'a Window),
+}
+
+impl Limit<'_> {
+    /// A node that has just started.
+    pub(crate) fn boot(self, setup: Setup) -> Machine {
+        match self {
+            Self::Bucket(kind) => Machine::bucket(kind, setup),
+            Self::Window(window) => Machine::window(window.clone(), &setup),
+        }
+    }
+}
