@@ -1,3 +1,24 @@
 //! Who is in the cluster, and what nodes say to each other, up to the bytes before they are sealed.
 //!
-//! Not here: sockets, clocks, randomness, cryptography.
+//! [`Cluster`] is one node's part. Opened datagrams, messages of streams and time go in; payloads to seal and send, and events,
+//! come out. Membership is SWIM (by `foca`); beside it every peer has a measured delay and a graded freshness.
+//!
+//! Not here: sockets, clocks, randomness, cryptography. What the designs say to each other (`tollgate-gossip`) is opaque here.
+
+mod cluster;
+mod config;
+mod event;
+mod frame;
+mod member;
+pub mod owner;
+mod sip;
+mod status;
+
+pub use cluster::Cluster;
+pub use config::{ClusterConfig, Pace};
+pub use event::{Event, Refused, StreamFull, Transmit, Via};
+pub use frame::{DATAGRAM_OVERHEAD, Kind, MESSAGE_BYTES_MAX, OLDEST_VERSION, VERSION};
+pub use member::{About, Member, MemberState};
+pub use owner::OwnerKey;
+pub use sip::siphash24;
+pub use status::{Freshness, Grade, PeerStatus, Refusals, Status, Traffic};
