@@ -3,6 +3,7 @@
 //! Not here: serving (`tollgate-serve`).
 
 mod home;
+mod leash;
 pub mod options;
 mod screen;
 mod signals;
@@ -22,6 +23,9 @@ pub fn run(options: &ServeOptions) -> Result<(), Failure> {
     let warnings = warnings(&settings);
     begin_logs(&settings)?;
     let signals = signals::Signals::catch()?;
+    if options.ends_with_stdin {
+        leash::tie()?;
+    }
     let running = run::start(settings).map_err(|error| Failure::start(&error))?;
     for warning in warnings {
         // Nobody is left to warn when standard error is gone.

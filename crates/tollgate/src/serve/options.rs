@@ -1,9 +1,12 @@
 //! Flags of `serve`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tollgate_serve::settings::{Address, LogFormat, Overrides, RuntimeKind};
+use tollgate_serve::settings::{
+    Address, ClusterOverrides, Join, LogFormat, Overrides, RuntimeKind,
+};
 
 use crate::failure::Failure;
 
@@ -43,6 +46,10 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 
+    /// How it takes part in a cluster
+    #[command(flatten)]
+    pub cluster: ClusterFlags,
+
     /// Threads with connections of their own, or threads that share all
     #[arg(long, value_enum, value_name = "KIND")]
     pub runtime: Option<RuntimeChoice>,
@@ -62,6 +69,53 @@ pub struct ServeOptions {
     /// What to print once it serves
     #[arg(long, value_enum, default_value_t)]
     pub format: ServeFormat,
+
+    /// End when standard input does, so that no server outlives whoever started it
+    #[arg(long, hide = true)]
+    pub ends_with_stdin: bool,
+}
+
+/// How a server takes part in a cluster.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Cluster")]
+pub struct ClusterFlags {
+    /// Where other nodes reach this one, datagrams and streams at the same port: `10.0.0.7:7380`, `127.0.0.1:0`
+    #[arg(long = "cluster", value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+
+    /// A node to join, by address or by name: `10.0.0.8:7380`, `tollgate.internal`; may be given again
+    #[arg(long, value_name = "ADDR")]
+    pub join: Vec<Join>,
+
+    /// The file of the cluster's keys, the same on all nodes; `tollgate cluster key new FILE` writes one
+    #[arg(long = "cluster-key", value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+
+    /// Where other nodes are told to reach this one, where that is another address
+    #[arg(long, value_name = "ADDR")]
+    pub advertise: Option<SocketAddr>,
+
+    /// What this node is called; the host's name and the port unless given
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// Where it stands, such as a data centre
+    #[arg(long, value_name = "ZONE")]
+    pub zone: Option<String>,
+}
+
+impl ClusterFlags {
+    fn overrides(&self) -> ClusterOverrides {
+        ClusterOverrides {
+            listen: self.listen.map(Some),
+            advertise: self.advertise,
+            join: (!self.join.is_empty()).then(|| self.join.clone()),
+            key_file: self.key_file.clone(),
+            name: self.name.clone(),
+            zone: self.zone.clone(),
+            ..ClusterOverrides::default()
+        }
+    }
 }
 
 /// How threads share the work.
@@ -119,6 +173,7 @@ impl ServeOptions {
                 LogChoice::Text => LogFormat::Text,
                 LogChoice::Json => LogFormat::Json,
             }),
+            cluster: self.cluster.overrides(),
             ..Overrides::default()
         })
     }
@@ -130,6 +185,7 @@ Examples:
   tollgate serve --contracts contracts.yaml --http 127.0.0.1:0 --no-resp --format json
   tollgate serve --config tollgate.yaml
   tollgate serve --http unix:/run/tollgate.sock,mode=660 --no-resp
+  tollgate serve --cluster 10.0.0.7:7380 --join 10.0.0.8 --cluster-key cluster.key --contracts contracts.yaml
 
 Flags win over the environment (TOLLGATE_HTTP, TOLLGATE_RESP, TOLLGATE_CONTRACTS, TOLLGATE_DATA_DIR, TOLLGATE_TOKEN, …),
 that over the file. SIGHUP reads contracts and certificates again; SIGTERM or SIGINT stops once connections are done, a
