@@ -1,10 +1,12 @@
 //! What every connection shares.
 
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
+use crate::cluster::Handle;
 use crate::engine::Engine;
 use crate::settings::Settings;
 
@@ -18,6 +20,8 @@ pub struct Shared {
     pub settings: Settings,
     /// How the server is.
     pub state: State,
+    /// The cluster, where it takes part in one; set once, before the first connection.
+    pub cluster: OnceLock<Handle>,
 }
 
 impl Shared {
@@ -29,6 +33,7 @@ impl Shared {
             engine,
             settings,
             state,
+            cluster: OnceLock::new(),
         }
     }
 

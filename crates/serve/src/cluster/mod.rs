@@ -5,7 +5,12 @@
 //! member and what frames mean (`tollgate-cluster`), how counts agree (`tollgate-gossip`), and deciding.
 
 mod error;
+mod handle;
 mod identity;
+mod outlet;
+mod stream;
+mod wire;
 
 pub use error::{ClusterError, Fatal};
+pub use handle::{Company, Handle, Question, RequestError, Respond};
 pub use identity::Identity;

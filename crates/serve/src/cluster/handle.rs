@@ -1,0 +1,224 @@
+//! What the rest of the server has of the cluster: who is there, and a way to ask another node something.
+//!
+//! Any thread may ask; a question waits at most as long as its asker says. Not here: what is asked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use bytes::Bytes;
+use tokio::sync::watch;
+use tollgate_cluster::Member;
+use tollgate_gossip::NodeId;
+
+use super::outlet::Outlet;
+use super::wire::Outcome;
+
+/// Who is in the cluster, as far as this node knows.
+#[derive(Default)]
+pub struct Company {
+    /// This node's number.
+    pub me: Option<NodeId>,
+    /// Everybody, this node included, by number.
+    pub members: Vec<Member>,
+    /// Those that live, by number and id, for whoever places keys.
+    pub alive: Vec<(NodeId, u128)>,
+    /// Grows with every change.
+    pub version: u64,
+    pub(super) outlets: BTreeMap<NodeId, Arc<Outlet>>,
+}
+
+impl Company {
+    /// The member with this id.
+    pub(super) fn by_id(&self, id: u128) -> Option<&Member> {
+        self.members.iter().find(|member| member.id == id)
+    }
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestError {
+    /// No such member, or it is this node.
+    Unknown,
+    /// The node cannot be reached, or went while it was asked.
+    Unreachable,
+    /// Too many questions wait, here or there.
+    Busy,
+    /// No answer in time. The question may have been answered nonetheless.
+    Late,
+    /// The other node does not answer such questions.
+    Refused,
+    /// The question is longer than a frame.
+    TooLong,
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "no such node",
+            Self::Unreachable => "the node cannot be reached",
+            Self::Busy => "too many questions wait",
+            Self::Late => "no answer in time",
+            Self::Refused => "the node does not answer such questions",
+            Self::TooLong => "the question is too long",
+        })
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+/// Answers what other nodes ask. Called on the thread of the cluster, so it must not wait: what takes long is answered
+/// later from elsewhere.
+pub trait Respond: Send + Sync {
+    /// Another node asks.
+    fn respond(&self, asked: Question);
+}
+
+impl<F: Fn(Question) + Send + Sync> Respond for F {
+    fn respond(&self, asked: Question) {
+        self(asked);
+    }
+}
+
+/// A question of another node. Dropped without an answer it is refused.
+pub struct Question {
+    /// Who asks.
+    pub from: NodeId,
+    /// What is asked, as the askers agreed.
+    pub kind: u8,
+    /// The question.
+    pub body: Bytes,
+    reply: Reply,
+}
+
+impl Question {
+    pub(super) fn new(from: NodeId, (kind, body): (u8, Bytes), reply: Reply) -> Self {
+        Self {
+            from,
+            kind,
+            body,
+            reply,
+        }
+    }
+
+    /// Answers.
+    pub fn answer(mut self, body: &[u8]) {
+        self.reply.send(Outcome::Done, body);
+    }
+
+    /// Answers that it will not be answered.
+    pub fn refuse(self) {}
+}
+
+/// The way back to whoever asked.
+pub(super) struct Reply {
+    pub(super) outlet: Arc<Outlet>,
+    pub(super) number: u64,
+    /// Questions of the same stream that are being answered.
+    pub(super) working: Arc<AtomicUsize>,
+    pub(super) is_sent: bool,
+}
+
+impl Reply {
+    fn send(&mut self, outcome: Outcome, body: &[u8]) {
+        if !self.is_sent {
+            self.is_sent = true;
+            self.outlet.answer(self.number, outcome, body);
+            self.working.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        self.send(Outcome::Refused, &[]);
+    }
+}
+
+/// The cluster, for the rest of the server. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle(Arc<Hub>);
+
+/// What the thread of the cluster and everybody else share.
+pub(super) struct Hub {
+    company: ArcSwap<Company>,
+    changed: watch::Sender<u64>,
+    responder: ArcSwapOption<Box<dyn Respond>>,
+}
+
+impl Hub {
+    pub(super) fn new() -> Self {
+        Self {
+            company: ArcSwap::default(),
+            changed: watch::Sender::new(0),
+            responder: ArcSwapOption::empty(),
+        }
+    }
+
+    pub(super) fn company(&self) -> Arc<Company> {
+        self.company.load_full()
+    }
+
+    pub(super) fn publish(&self, company: Company) {
+        let version = company.version;
+        self.company.store(Arc::new(company));
+        self.changed.send_replace(version);
+    }
+
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    pub(super) fn respond(&self, asked: Question) {
+        // Without anybody who answers, dropping refuses.
+        if let Some(responder) = &*self.responder.load() {
+            responder.respond(asked);
+        }
+    }
+}
+
+impl Handle {
+    pub(super) const fn new(hub: Arc<Hub>) -> Self {
+        Self(hub)
+    }
+
+    /// Who is there now.
+    pub fn members(&self) -> Arc<Company> {
+        self.0.company()
+    }
+
+    /// Tells when that changes: the version of the newest.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changes()
+    }
+
+    /// From now on questions of other nodes are answered by this; the last one given counts.
+    pub fn set_responder(&self, responder: Box<dyn Respond>) {
+        self.0.responder.store(Some(Arc::new(responder)));
+    }
+
+    /// Asks another node, and waits for its answer no longer than `within`.
+    pub async fn request(
+        &self,
+        to: NodeId,
+        kind: u8,
+        body: &[u8],
+        within: Duration,
+    ) -> Result<Bytes, RequestError> {
+        let company = self.0.company();
+        let outlet = company.outlets.get(&to).ok_or(RequestError::Unknown)?;
+        let awaited = outlet.request(kind, body)?;
+        let answer = tokio::time::timeout(within, awaited.answer()).await;
+        answer.unwrap_or(Err(RequestError::Late))
+    }
+
+    /// Leaves a message of the cluster's own for another node; `false` where there is no such node.
+    pub(super) fn message(&self, to: NodeId, bytes: &[u8]) -> bool {
+        let company = self.0.company.load();
+        let outlet = company.outlets.get(&to);
+        outlet.map(|outlet| outlet.message(bytes)).is_some()
+    }
+}

@@ -1,0 +1,312 @@
+//! Streams between nodes: one to every node that has something to be told, opened when needed and kept; and those that
+//! others opened.
+//!
+//! TLS both ways, under keys that only members have. Not here: frames (`wire`), what waits (`outlet`).
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ServerConfig};
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tollgate_gossip::NodeId;
+
+use super::handle::{Hub, Question, Reply};
+use super::outlet::Outlet;
+use super::wire::{self, Frame, Hello, Outcome, Reader};
+
+/// How both ends of a stream prove that they are members.
+pub(super) struct Tls {
+    pub(super) client: Arc<ClientConfig>,
+    pub(super) server: Arc<ServerConfig>,
+}
+
+/// What every stream needs.
+pub(super) struct Ends {
+    pub(super) me: Hello,
+    pub(super) tls: ArcSwap<Tls>,
+    pub(super) hub: Arc<Hub>,
+    /// Where messages go.
+    pub(super) arrived: mpsc::Sender<Arrived>,
+    pub(super) counts: StreamCounts,
+}
+
+/// A message that came by stream.
+pub(super) struct Arrived {
+    pub(super) from: NodeId,
+    pub(super) bytes: Bytes,
+}
+
+/// What is counted of streams.
+#[derive(Default)]
+pub(super) struct StreamCounts {
+    /// Streams others opened that were no member's, or said nothing that makes sense.
+    pub(super) refused: AtomicU64,
+    /// Streams that could not be opened.
+    pub(super) failed: AtomicU64,
+    /// Streams that were opened, either way.
+    pub(super) opened: AtomicU64,
+    /// Streams that are open, either way.
+    pub(super) open: AtomicUsize,
+}
+
+/// The stream to one node; it ends when this is dropped.
+pub(super) struct Line {
+    pub(super) outlet: Arc<Outlet>,
+    pub(super) to: SocketAddr,
+    pub(super) id: u128,
+    task: AbortHandle,
+}
+
+impl Line {
+    /// A stream that is opened when there is something to say.
+    pub(super) fn new(ends: Arc<Ends>, to: SocketAddr, id: u128) -> Self {
+        let outlet = Arc::new(Outlet::default());
+        let task = tokio::spawn(keep(ends, Arc::clone(&outlet), to, id)).abort_handle();
+        Self {
+            outlet,
+            to,
+            id,
+            task,
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.outlet.set_down(true);
+        self.outlet.fail();
+    }
+}
+
+async fn keep(ends: Arc<Ends>, outlet: Arc<Outlet>, to: SocketAddr, id: u128) {
+    let mut rest = REST_MIN;
+    loop {
+        outlet.filled().await;
+        match timeout(PATIENCE, connect(&ends, to, id)).await {
+            Ok(Ok((mut reader, mut writer))) => {
+                let _open = Open::count(&ends.counts);
+                rest = REST_MIN;
+                tokio::select! {
+                    _ = outlet.write_to(&mut writer) => {}
+                    _ = read_answers(&mut reader, &outlet) => {}
+                }
+                outlet.fail();
+            }
+            failed => {
+                let error = failed.map_or_else(
+                    |error| error.to_string(),
+                    |r| match r {
+                        Ok(_) => String::new(),
+                        Err(error) => error.to_string(),
+                    },
+                );
+                tracing::debug!(%to, error, "no stream to a node");
+                ends.counts.failed.fetch_add(1, Relaxed);
+                outlet.set_down(true);
+                outlet.fail();
+            }
+        }
+        sleep(rest).await;
+        rest = (rest * 2).min(REST_MAX);
+        outlet.set_down(false);
+    }
+}
+
+type Halves = (
+    Reader<Box<dyn AsyncRead + Send + Unpin>>,
+    Box<dyn AsyncWrite + Send + Unpin>,
+);
+
+/// Opens a stream to a node, and makes sure that it is the one.
+async fn connect(ends: &Ends, to: SocketAddr, id: u128) -> io::Result<Halves> {
+    let stream = TcpStream::connect(to).await?;
+    tune(&stream)?;
+    let name = ServerName::try_from("tollgate").map_err(io::Error::other)?;
+    let connector = TlsConnector::from(Arc::clone(&ends.tls.load().client));
+    let stream = connector.connect(name, stream).await?;
+    let (reader, mut writer) = tokio::io::split(stream);
+    writer.write_all(&wire::hello(ends.me)).await?;
+    writer.flush().await?;
+    let mut reader = Reader::new(Box::new(reader) as Box<dyn AsyncRead + Send + Unpin>);
+    match reader.next().await? {
+        Some(Frame::Hello(hello)) if hello.id == id => Ok((reader, Box::new(writer))),
+        _ => Err(io::Error::other("another node is there")),
+    }
+}
+
+async fn read_answers(
+    reader: &mut Reader<impl AsyncRead + Unpin>,
+    outlet: &Outlet,
+) -> io::Result<()> {
+    while let Some(frame) = reader.next().await? {
+        match frame {
+            Frame::Answer {
+                number,
+                outcome,
+                body,
+            } => outlet.answered(number, outcome, body),
+            // Whoever opened the stream asks; the rest is of another version.
+            Frame::Hello(_) | Frame::Message(_) | Frame::Request { .. } | Frame::Unknown => {}
+        }
+    }
+    Ok(())
+}
+
+/// Takes streams that others open, until it is dropped.
+pub(super) async fn accept(listener: TcpListener, ends: Arc<Ends>) {
+    let places = Arc::new(Semaphore::new(STREAMS_MAX));
+    let mut guests = tokio::task::JoinSet::new();
+    loop {
+        // Taken first: who finds no place waits in the system's queue.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, from)) => {
+                let ends = Arc::clone(&ends);
+                guests.spawn(async move {
+                    if let Err(error) = receive(stream, &ends).await {
+                        tracing::debug!(%from, %error, "a stream ended");
+                    }
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot take a stream");
+                sleep(REST_MIN).await;
+            }
+        }
+        while guests.try_join_next().is_some() {}
+    }
+}
+
+async fn receive(stream: TcpStream, ends: &Ends) -> io::Result<()> {
+    let welcomed = timeout(PATIENCE, welcome(stream, ends)).await;
+    let welcomed = welcomed.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    let (mut reader, mut writer, peer) = welcomed.inspect_err(|_| {
+        ends.counts.refused.fetch_add(1, Relaxed);
+    })?;
+    let _open = Open::count(&ends.counts);
+    let outlet = Arc::new(Outlet::default());
+    tokio::select! {
+        written = outlet.write_to(&mut writer) => written,
+        read = read_questions(&mut reader, (ends, peer), &outlet) => read,
+    }
+}
+
+/// Shakes hands with a member.
+async fn welcome(
+    stream: TcpStream,
+    ends: &Ends,
+) -> io::Result<(
+    Reader<impl AsyncRead + Unpin>,
+    impl AsyncWrite + Unpin,
+    Hello,
+)> {
+    tune(&stream)?;
+    let acceptor = TlsAcceptor::from(Arc::clone(&ends.tls.load().server));
+    let stream = acceptor.accept(stream).await?;
+    let (reader, mut writer) = tokio::io::split(stream);
+    let mut reader = Reader::new(reader);
+    let Some(Frame::Hello(peer)) = reader.next().await? else {
+        return Err(io::Error::other("no greeting"));
+    };
+    // A stream may be faster than the news of who opens it.
+    let mut changes = ends.hub.changes();
+    while ends.hub.company().by_id(peer.id).is_none() {
+        changes.changed().await.map_err(io::Error::other)?;
+    }
+    writer.write_all(&wire::hello(ends.me)).await?;
+    writer.flush().await?;
+    Ok((reader, writer, peer))
+}
+
+async fn read_questions(
+    reader: &mut Reader<impl AsyncRead + Unpin>,
+    (ends, peer): (&Ends, Hello),
+    outlet: &Arc<Outlet>,
+) -> io::Result<()> {
+    let working = Arc::new(AtomicUsize::new(0));
+    while let Some(frame) = reader.next().await? {
+        // By its id: numbers may change while a stream is open.
+        let company = ends.hub.company();
+        let from = company.by_id(peer.id).map(|member| member.node);
+        match (frame, from) {
+            (Frame::Message(bytes), Some(from)) => {
+                let arrived = Arrived { from, bytes };
+                // Waiting here makes the sender wait.
+                if ends.arrived.send(arrived).await.is_err() {
+                    return Ok(());
+                }
+            }
+            (Frame::Request { number, kind, body }, Some(from)) => {
+                if working.fetch_add(1, Relaxed) >= WORKING_MAX {
+                    working.fetch_sub(1, Relaxed);
+                    outlet.answer(number, Outcome::Busy, &[]);
+                    continue;
+                }
+                let reply = Reply {
+                    outlet: Arc::clone(outlet),
+                    number,
+                    working: Arc::clone(&working),
+                    is_sent: false,
+                };
+                ends.hub.respond(Question::new(from, (kind, body), reply));
+            }
+            (Frame::Request { number, .. }, None) => outlet.answer(number, Outcome::Refused, &[]),
+            (Frame::Hello(_) | Frame::Answer { .. } | Frame::Unknown, _)
+            | (Frame::Message(_), None) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Small frames go at once, and a peer that is gone is noticed.
+fn tune(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    #[cfg(target_os = "linux")]
+    SockRef::from(stream).set_tcp_user_timeout(Some(SILENCE_MAX))?;
+    Ok(())
+}
+
+/// Counts a stream while it is open.
+struct Open<'c>(&'c StreamCounts);
+
+impl<'c> Open<'c> {
+    fn count(counts: &'c StreamCounts) -> Self {
+        counts.opened.fetch_add(1, Relaxed);
+        counts.open.fetch_add(1, Relaxed);
+        Self(counts)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Relaxed);
+    }
+}
+
+/// How long opening a stream may take, either way.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long to wait after a stream that ended or could not be opened; doubled every time.
+const REST_MIN: Duration = Duration::from_millis(50);
+const REST_MAX: Duration = Duration::from_secs(5);
+/// How long sent bytes may stay without being acknowledged.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// Streams that others may have open.
+const STREAMS_MAX: usize = 1024;
+/// Questions of one stream that are answered at the same time.
+const WORKING_MAX: usize = 8 << 10;
