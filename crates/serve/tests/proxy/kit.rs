@@ -220,3 +220,43 @@ fn read(text: &str) -> Answer {
         body: body.to_owned(),
     }
 }
+
+/// Asks until [`THREE_A_MINUTE`] refuses: what clients of a proxy are told, and that the page answers until then. Gives the refusal.
+#[track_caller]
+pub(crate) fn passes_three_and_says_429(proxy: SocketAddr) -> Answer {
+    for left in [2, 1, 0] {
+        let passed = get(proxy, "/a?cost=0&deny=200");
+        assert_eq!(passed.status, 200, "{passed:?}");
+        assert!(
+            passed.body.starts_with("page: GET /a?cost=0&deny=200 "),
+            "{passed:?}"
+        );
+        assert_eq!(
+            passed.field("ratelimit-policy"),
+            Some("\"minute\";q=3;w=60")
+        );
+        let limit = passed.field("ratelimit").unwrap();
+        assert!(
+            limit.starts_with(&format!("\"minute\";r={left};t=")),
+            "{limit}"
+        );
+        assert_eq!(passed.field("retry-after"), None);
+    }
+    let refused = get(proxy, "/a");
+    assert_eq!(refused.status, 429, "{refused:?}");
+    assert!(
+        (1..=20).contains(&refused.number("retry-after")),
+        "{refused:?}"
+    );
+    assert!(
+        refused
+            .field("ratelimit")
+            .unwrap()
+            .starts_with("\"minute\";r=0;t=")
+    );
+    assert_eq!(
+        refused.field("content-type"),
+        Some("application/problem+json")
+    );
+    refused
+}
