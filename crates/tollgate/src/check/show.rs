@@ -34,7 +34,7 @@ pub(super) fn text(key: &str, decision: &Value, look: Look) -> String {
     let policy = decision.get("policy").and_then(Value::as_str);
     let standing = match policy {
         Some(policy) => format!(
-            "  {policy}: {} left of a limit of {}, whole again in {}\n",
+            "  {policy}: {} left of a limit of {}; all is whole again in {}\n",
             units::exact(number("remaining").unwrap_or_default()),
             units::exact(number("limit").unwrap_or_default()),
             units::span(number("reset_after_ms").unwrap_or_default())
@@ -64,7 +64,7 @@ mod tests {
             "reset_after_ms": 500, "wait_ms": 0, "receipt": "x"
         });
         let shown = |decision: &Value| text("user=42", decision, Look::PLAIN);
-        let left = "  burst: 5 left of a limit of 1\u{202f}500, whole again in 500 ms\n";
+        let left = "  burst: 5 left of a limit of 1\u{202f}500; all is whole again in 500 ms\n";
         assert_eq!(shown(&decision), format!("░ allowed  user=42\n{left}"));
         decision["wait_ms"] = json!(1500);
         assert_eq!(
