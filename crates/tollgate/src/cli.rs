@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::bench::options::BenchCommand;
 use crate::check::options::AskOptions;
+use crate::cluster::options::ClusterCommand;
 use crate::lab::options::LabCommand;
 use crate::serve::options::ServeOptions;
 use crate::top::options::TopOptions;
@@ -38,6 +39,9 @@ pub enum Command {
     /// Check contract files and server files
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Start a cluster to try things with, show one, write its keys
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Measure ways for nodes to agree, in a simulated cluster
     #[command(subcommand, after_help = LAB_EXAMPLES, after_long_help = LAB_EXAMPLES)]
     Lab(LabCommand),
@@ -145,6 +149,7 @@ Try:
   tollgate config check examples/contracts.yaml
   tollgate replay --contracts examples/contracts.yaml --trace examples/traffic.csv
   tollgate replay --contracts examples/contracts.yaml --trace examples/traffic.csv --html report.html
+  tollgate cluster dev --nodes 5
   tollgate lab run thesis-b
 
 Exit codes: 0 done, 64 bad usage, settings or contract file, 65 bad trace, 66 no such file, 69 an address is taken,

@@ -6,6 +6,7 @@ pub mod bench;
 pub mod check;
 pub mod civil;
 pub mod cli;
+pub mod cluster;
 pub mod config;
 pub mod failure;
 pub mod lab;

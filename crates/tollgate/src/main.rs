@@ -7,7 +7,7 @@ use clap::Parser;
 use tollgate::cli::{Cli, Command, ConfigCommand};
 use tollgate::failure::{Failure, USAGE};
 use tollgate::serve::options::ServeOptions;
-use tollgate::{bench, check, config, lab, replay, serve, top};
+use tollgate::{bench, check, cluster, config, lab, replay, serve, top};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -39,6 +39,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Replay(options)) => replay::run(&options),
         Some(Command::Config(ConfigCommand::Check(options))) => config::check(&options),
         Some(Command::Config(ConfigCommand::Schema(options))) => config::schema(options.server),
+        Some(Command::Cluster(command)) => cluster::run(&command),
         Some(Command::Lab(command)) => lab::run(&command),
         Some(Command::Serve(options)) => serve::run(&options),
         None => serve::run(&ServeOptions::default()),

@@ -1,0 +1,360 @@
+//! A cluster of real processes on this machine: started, hurt and ended by one.
+//!
+//! Not here: what the processes do, and who sends them requests.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tollgate_fault::{Mesh, Process};
+use tollgate_load::Address;
+
+use super::child::Child;
+use super::key;
+use crate::check::http::Request;
+use crate::failure::Failure;
+
+/// What kind of cluster.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The `tollgate` to run.
+    pub binary: PathBuf,
+    /// How many nodes.
+    pub nodes: u16,
+    /// The contract file of all.
+    pub contracts: PathBuf,
+    /// Flags of `serve` for all, besides those that are chosen here.
+    pub flags: Vec<String>,
+    /// The seed of a proxy between the nodes; without one they reach each other directly.
+    pub faults: Option<u64>,
+}
+
+/// The nodes of a cluster, each a process. They end when this is dropped, and when this process dies.
+#[derive(Debug)]
+pub struct Fleet {
+    plan: Plan,
+    mesh: Option<Mesh>,
+    nodes: Vec<Node>,
+    /// Keys, data and logs; last, so that it goes after the processes.
+    folder: TempDir,
+}
+
+/// One node.
+#[derive(Debug)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Where it serves HTTP and gRPC.
+    pub http: SocketAddr,
+    /// Where it serves RESP.
+    pub resp: SocketAddr,
+    /// Where it listens for other nodes.
+    real: SocketAddr,
+    /// Where others are told to reach it.
+    told: SocketAddr,
+    child: Option<Child>,
+}
+
+/// How long a cluster may take to come together.
+const GATHER: Duration = Duration::from_mins(1);
+/// How long a node may take to end.
+const END: Duration = Duration::from_secs(12);
+/// Between two looks.
+const TICK: Duration = Duration::from_millis(50);
+/// How often a port is tried that must be free for both protocols.
+const TRIES_MAX: u32 = 64;
+const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+impl Fleet {
+    /// Starts all nodes at once, and waits until each is ready and sees all others.
+    pub fn start(plan: Plan) -> Result<Self, Failure> {
+        let mut fleet = Self::prepare(plan)?;
+        for node in 0..fleet.plan.nodes {
+            fleet.spawn(node)?;
+        }
+        for node in 0..fleet.plan.nodes {
+            fleet.greet(node)?;
+        }
+        fleet.gather()?;
+        Ok(fleet)
+    }
+
+    fn prepare(plan: Plan) -> Result<Self, Failure> {
+        let system = |error: &io::Error| Failure::system("prepare a cluster", error);
+        let folder = tempfile::Builder::new().prefix("tollgate-").tempdir();
+        let folder = folder.map_err(|error| system(&error))?;
+        key::write_fresh(&folder.path().join(KEY_FILE))?;
+        let mesh = plan.faults.map(Mesh::new).transpose();
+        let mesh = mesh.map_err(|error| system(&error))?;
+        let real = free_ports(plan.nodes).map_err(|error| system(&error))?;
+        let mut nodes = Vec::new();
+        for (number, real) in (0..).zip(real) {
+            let told = mesh.as_ref().map_or(Ok(real), |mesh| mesh.add(number));
+            nodes.push(Node {
+                name: format!("n{number}"),
+                http: ANYWHERE,
+                resp: ANYWHERE,
+                real,
+                told: told.map_err(|error| system(&error))?,
+                child: None,
+            });
+        }
+        Ok(Self {
+            plan,
+            mesh,
+            nodes,
+            folder,
+        })
+    }
+
+    /// The nodes, in order of their numbers.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// What is between the nodes, where the plan asked for it.
+    pub const fn mesh(&self) -> Option<&Mesh> {
+        self.mesh.as_ref()
+    }
+
+    /// The folder of keys, data and logs.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Does to a process what a script says.
+    pub fn suffer(&mut self, process: Process) -> Result<(), Failure> {
+        match process {
+            Process::Kill(node) => self.end(node, Child::kill),
+            Process::Stop(node) => self.end(node, |child| child.stop(END)),
+            Process::Start { node, is_empty } => {
+                if is_empty {
+                    let folder = self.data_dir(node);
+                    let removed = fs::remove_dir_all(&folder);
+                    removed.map_err(|error| Failure::file(&folder, &error))?;
+                }
+                self.spawn(node)?;
+                self.greet(node)
+            }
+            Process::Pause(node) => self.child(node)?.pause(),
+            Process::Resume(node) => self.child(node)?.resume(),
+        }
+    }
+
+    /// Whether a node says that it is ready.
+    pub fn is_ready(&self, node: u16) -> bool {
+        self.get(node, "/readyz")
+            .is_ok_and(|(status, _)| status == 200)
+    }
+
+    /// What a node says of its cluster.
+    pub fn status(&self, node: u16) -> Result<Value, Failure> {
+        let (status, body) = self.get(node, "/v1/cluster")?;
+        let value = serde_json::from_slice(&body).ok();
+        value.filter(|_| status == 200).ok_or_else(|| {
+            Failure::protocol(format!(
+                "error: node {node} does not tell of its cluster (status {status})"
+            ))
+        })
+    }
+
+    /// Waits until every node that runs is ready and sees as many live nodes as run.
+    pub fn gather(&self) -> Result<(), Failure> {
+        let running: Vec<u16> = (0..self.plan.nodes)
+            .filter(|node| self.node(*node).is_ok_and(|node| node.child.is_some()))
+            .collect();
+        let begun = Instant::now();
+        let mut waiting = running.clone();
+        while !waiting.is_empty() {
+            waiting.retain(|&node| !(self.is_ready(node) && self.sees(node) == running.len()));
+            if begun.elapsed() > GATHER {
+                let names: Vec<String> = waiting.iter().map(|node| format!("n{node}")).collect();
+                return Err(self.broken(
+                    waiting.first().copied().unwrap_or(0),
+                    &format!(
+                        "the cluster did not come together in {} s: {} not ready",
+                        GATHER.as_secs(),
+                        names.join(", ")
+                    ),
+                ));
+            }
+            thread::sleep(TICK);
+        }
+        Ok(())
+    }
+
+    /// How many live nodes a node sees, itself included.
+    pub fn sees(&self, node: u16) -> usize {
+        let Ok(status) = self.status(node) else {
+            return 0;
+        };
+        super::status::alive(&status)
+    }
+
+    fn get(&self, node: u16, path: &str) -> Result<(u16, Vec<u8>), Failure> {
+        let request = Request {
+            server: &Address::Tcp(self.node(node)?.http.to_string()),
+            method: "GET",
+            path,
+            token: None,
+            body: None,
+        };
+        let reply = request.send();
+        let reply = reply.map_err(|error| {
+            Failure::unavailable(format!("error: node {node} does not answer: {error}"))
+        })?;
+        Ok((reply.status, reply.body))
+    }
+
+    fn spawn(&mut self, number: u16) -> Result<(), Failure> {
+        let flags = self.flags(number)?;
+        let log = self.folder().join(format!("n{number}.log"));
+        let log = File::options().create(true).append(true).open(&log);
+        let log = log.map_err(|error| Failure::system("write a log", &error))?;
+        let child = Child::spawn(&self.plan.binary, &flags, log)?;
+        let pid = child.pid();
+        let node = self.node_mut(number)?;
+        node.child = Some(child);
+        let real = node.real;
+        if let Some(mesh) = &self.mesh {
+            mesh.place(number, real, Some(pid));
+        }
+        Ok(())
+    }
+
+    /// Waits until a node says where it serves.
+    fn greet(&mut self, number: u16) -> Result<(), Failure> {
+        let line = self.child(number)?.line(GATHER);
+        let said: Option<Value> = line.and_then(|line| serde_json::from_str(&line).ok());
+        let address = |name: &str| -> Option<SocketAddr> {
+            let first = said.as_ref()?.get(name)?.get(0)?.as_str()?;
+            first.parse().ok()
+        };
+        let (Some(http), Some(resp)) = (address("http"), address("resp")) else {
+            return Err(self.broken(number, &format!("n{number} does not start")));
+        };
+        let node = self.node_mut(number)?;
+        (node.http, node.resp) = (http, resp);
+        Ok(())
+    }
+
+    fn flags(&self, number: u16) -> Result<Vec<String>, Failure> {
+        let node = self.node(number)?;
+        let text = |path: &Path| path.display().to_string();
+        let mut flags: Vec<String> = [
+            ("--http", node.http.to_string()),
+            ("--resp", node.resp.to_string()),
+            ("--contracts", text(&self.plan.contracts)),
+            ("--data-dir", text(&self.data_dir(number))),
+            ("--cluster", node.real.to_string()),
+            ("--advertise", node.told.to_string()),
+            ("--cluster-key", text(&self.folder().join(KEY_FILE))),
+            ("--name", node.name.clone()),
+        ]
+        .into_iter()
+        .flat_map(|(name, value)| [name.to_owned(), value])
+        .collect();
+        for other in self.nodes.iter().filter(|other| other.told != node.told) {
+            flags.extend(["--join".to_owned(), other.told.to_string()]);
+        }
+        flags.extend(self.plan.flags.iter().cloned());
+        Ok(flags)
+    }
+
+    fn end(&mut self, number: u16, how: impl FnOnce(Child)) -> Result<(), Failure> {
+        let child = self.node_mut(number)?.child.take();
+        child.map(how).ok_or_else(|| not_running(number))
+    }
+
+    /// What went wrong, with the last words of a node.
+    fn broken(&self, number: u16, what: &str) -> Failure {
+        let log = fs::read_to_string(self.folder().join(format!("n{number}.log")));
+        let log = log.unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines.get(lines.len().saturating_sub(LAST_WORDS)..);
+        let last = last.unwrap_or_default().join("\n  ");
+        Failure::unavailable(format!("error: {what}\n  {last}"))
+    }
+
+    fn data_dir(&self, number: u16) -> PathBuf {
+        self.folder().join(format!("n{number}"))
+    }
+
+    fn node(&self, number: u16) -> Result<&Node, Failure> {
+        let node = self.nodes.get(usize::from(number));
+        node.ok_or_else(|| not_running(number))
+    }
+
+    fn node_mut(&mut self, number: u16) -> Result<&mut Node, Failure> {
+        let node = self.nodes.get_mut(usize::from(number));
+        node.ok_or_else(|| not_running(number))
+    }
+
+    fn child(&mut self, number: u16) -> Result<&mut Child, Failure> {
+        let node = self.node_mut(number)?;
+        node.child.as_mut().ok_or_else(|| not_running(number))
+    }
+}
+
+impl Node {
+    /// Its process, while it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::pid)
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        self.end_all();
+    }
+}
+
+impl Fleet {
+    /// Asks all to end, and ends those that do not.
+    pub fn end_all(&mut self) {
+        let mut children: Vec<Child> = Vec::new();
+        for node in &mut self.nodes {
+            children.extend(node.child.take());
+        }
+        for child in &mut children {
+            // One that stands still cannot hear.
+            let _ = child.resume();
+            child.ask();
+        }
+        let begun = Instant::now();
+        for child in children {
+            child.stop(LAST_PATIENCE.saturating_sub(begun.elapsed()));
+        }
+    }
+}
+
+fn not_running(number: u16) -> Failure {
+    Failure::usage(format!("error: node {number} does not run"))
+}
+
+/// Ports that are free for UDP and TCP, all different.
+fn free_ports(count: u16) -> io::Result<Vec<SocketAddr>> {
+    let mut held = Vec::new();
+    let mut tries = 0;
+    while held.len() < usize::from(count) {
+        let listener = TcpListener::bind(ANYWHERE)?;
+        match UdpSocket::bind(listener.local_addr()?) {
+            Ok(socket) => held.push((listener, socket)),
+            Err(error) if tries >= TRIES_MAX => return Err(error),
+            Err(_) => tries += 1,
+        }
+    }
+    let ports = held.iter().map(|(listener, _)| listener.local_addr());
+    ports.collect()
+}
+
+const KEY_FILE: &str = "cluster.key";
+/// Lines of a log that are shown when something went wrong.
+const LAST_WORDS: usize = 12;
+/// How long all may take at the very end.
+const LAST_PATIENCE: Duration = Duration::from_secs(4);

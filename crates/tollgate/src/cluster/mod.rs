@@ -1,0 +1,23 @@
+//! `tollgate cluster`: a cluster to try things with, what a node says of its cluster, and the keys that nodes share.
+//!
+//! Not here: taking part in a cluster (`tollgate-serve`).
+
+mod child;
+mod dev;
+pub mod fleet;
+mod key;
+pub mod options;
+pub mod script;
+mod status;
+
+use crate::failure::Failure;
+use options::ClusterCommand;
+
+/// Runs the command.
+pub fn run(command: &ClusterCommand) -> Result<(), Failure> {
+    match command {
+        ClusterCommand::Dev(options) => dev::run(options),
+        ClusterCommand::Status(options) => status::run(options),
+        ClusterCommand::Key(command) => key::run(command),
+    }
+}

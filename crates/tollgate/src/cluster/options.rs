@@ -1,0 +1,138 @@
+//! The words of `tollgate cluster`, their help and their examples.
+//!
+//! Not here: what the commands do.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use tollgate_load::Address;
+
+/// Commands about clusters.
+#[derive(Debug, Subcommand)]
+pub enum ClusterCommand {
+    /// Start a cluster on this machine to try things with; it ends when this command does
+    #[command(after_help = DEV_EXAMPLES, after_long_help = DEV_EXAMPLES)]
+    Dev(DevOptions),
+    /// Show the cluster as one node sees it: members, freshness, traffic, what agreeing costs
+    #[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_EXAMPLES)]
+    Status(StatusOptions),
+    /// Write the file of keys that all nodes of a cluster share
+    #[command(subcommand, after_help = KEY_EXAMPLES, after_long_help = KEY_EXAMPLES)]
+    Key(KeyCommand),
+}
+
+/// Commands about the file of keys.
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Write a file of fresh keys; one that is there stays
+    New(KeyOptions),
+    /// Add a fresh key that seals from now on; the one before still opens, older ones are dropped
+    Rotate(KeyOptions),
+}
+
+/// Options of `cluster key`.
+#[derive(Args, Debug)]
+pub struct KeyOptions {
+    /// The file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Options of `cluster dev`.
+#[derive(Args, Debug)]
+pub struct DevOptions {
+    /// How many nodes
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=i64::from(NODES_MAX)))]
+    pub nodes: u16,
+
+    /// Contract file of all nodes; a sample with gossip, owner and local contracts unless given
+    #[arg(long, value_name = "FILE")]
+    pub contracts: Option<PathBuf>,
+
+    /// What goes wrong between the nodes and to them, when: a file of lines such as `at 10s cut 0,1 | 2,3,4 for 5s`
+    #[arg(long, value_name = "FILE")]
+    pub faults: Option<PathBuf>,
+
+    /// Decides what is lost and delayed where faults are asked for
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+
+    /// What to print once all nodes are ready
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ClusterFormat,
+}
+
+/// Options of `cluster status`.
+#[derive(Args, Debug)]
+pub struct StatusOptions {
+    /// The node to ask: `http://host:port`, `unix:/path`
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "TOLLGATE_SERVER",
+        default_value = "http://127.0.0.1:8080"
+    )]
+    pub at: Address,
+
+    /// A secret to show to the server
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "TOLLGATE_TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ClusterFormat,
+}
+
+/// What commands about clusters print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ClusterFormat {
+    /// For people
+    #[default]
+    Human,
+    /// One JSON object on one line
+    Json,
+}
+
+/// The most processes that are started on one machine.
+pub(crate) const NODES_MAX: u16 = 100;
+
+const DEV_EXAMPLES: &str = "\
+Examples:
+  tollgate cluster dev
+  tollgate cluster dev --nodes 3 --contracts contracts.yaml
+  tollgate cluster dev --nodes 5 --format json
+  tollgate cluster dev --faults faults.txt
+
+A file of faults has one step a line; nodes are numbered from 0:
+  at 0s  delay 5ms jitter 2ms
+  at 0s  loss 5%
+  at 10s cut 0,1 | 2,3,4 for 5s
+  at 20s cut 0 > 1 for 5s         only what 0 sends 1
+  at 30s kill 4
+  at 35s start 4 empty            without its disk; also stop, pause, resume, duplicate 20%, reorder 5% hold 40ms
+
+With --format json: {\"nodes\": [{\"name\", \"http\", \"resp\", \"pid\"}]} on one line once all nodes are ready.
+Exit codes: 0 ended by a signal, 64 bad usage or contract file, 66 no such file, 69 a node does not start,
+71 the system refuses.";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  tollgate cluster status
+  tollgate cluster status --at http://10.0.0.7:8080
+  tollgate cluster status --format json
+
+Exit codes: 0 shown, 64 bad usage or the server is in no cluster, 69 no server, 76 not a Tollgate, 77 not let in.";
+
+const KEY_EXAMPLES: &str = "\
+Examples:
+  tollgate cluster key new cluster.key
+  tollgate cluster key rotate cluster.key
+
+To rotate: `rotate` on one machine, copy the file to all nodes, let each read it again (SIGHUP). Nodes that have it and
+nodes that have not understand each other as long as no more than one rotation lies between them.
+Exit codes: 0 written, 64 bad usage, 66 no such file, 74 it cannot be written.";
