@@ -58,6 +58,11 @@ pub struct Ask<'a> {
 }
 
 impl Experiment {
+    /// What it runs, for those who run it elsewhere.
+    pub fn cells(&self) -> Vec<Cell> {
+        (self.plan)().cells
+    }
+
     /// Runs it.
     pub fn run(&self, ask: &Ask<'_>) -> Result<Report, BadWorld> {
         let plan = (self.plan)();

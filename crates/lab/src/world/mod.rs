@@ -18,11 +18,13 @@ mod links;
 mod meter;
 mod node;
 mod outcome;
+mod router;
 mod sim;
 
 pub use fault::Fault;
 use limit::Limit;
 pub use outcome::{Curves, Outcome, Probe, Traffic};
+pub use router::places;
 use sim::World;
 
 /// One request of a trace.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use tollgate_gossip::{Bucket, Key, NodeId, Verdict};
 
-use crate::dice::{Dice, Purpose, scramble};
+use crate::dice::{Dice, Purpose};
 use crate::truth::Leaky;
 use crate::world::agenda::{Agenda, Event};
 use crate::world::fault::Fault;
@@ -17,7 +17,8 @@ use crate::world::links::{Links, nanos};
 use crate::world::meter::{Record, Sum, seconds};
 use crate::world::node::Node;
 use crate::world::outcome::{Outcome, Probe, Traffic};
-use crate::world::{Cluster, Request, Routing};
+use crate::world::router::Router;
+use crate::world::{Cluster, Request};
 
 /// How long after the last request a world that does not fall quiet is cut off.
 const QUIET_NS_MAX: u64 = 300_000_000_000;
@@ -43,7 +44,7 @@ pub(crate) struct World<'a> {
     pub(crate) last_sent_at: u64,
     /// Counted only once no more requests come.
     pub(crate) loud: Option<usize>,
-    routing: Dice,
+    router: Router,
     record: Record,
 }
 
@@ -70,7 +71,7 @@ impl<'a> World<'a> {
             detector: Dice::new(seed, Purpose::Detector),
             last_sent_at: 0,
             loud: None,
-            routing: Dice::new(seed, Purpose::Routing),
+            router: Router::new(cluster, seed),
             record: Record::new(trace, cluster.watch.curves),
         };
         world.plan_faults(start);
@@ -113,17 +114,7 @@ impl<'a> World<'a> {
 
     /// The node that gets a request: the one it is meant for or the next that is up; `None` when all are down.
     fn route(&mut self, request: &Request) -> Option<u16> {
-        let hashed = hashed(request.key);
-        let millis = request.at.as_nanos() / 1_000_000;
-        let nodes = u64::from(self.cluster.nodes);
-        let wish = match (request.node, self.cluster.routing) {
-            (Some(node), _) => u64::from(node),
-            (None, Routing::Hash) => scramble(hashed ^ millis) % nodes,
-            (None, Routing::Sticky) => hashed % nodes,
-            (None, Routing::HotNode) if self.routing.below(2) == 0 => 0,
-            (None, Routing::HotNode | Routing::Uniform) => self.routing.below(nodes),
-        };
-        let first = u16::try_from(wish % nodes).unwrap_or(0);
+        let first = self.router.meant(request);
         let ring = (first..self.cluster.nodes).chain(0..first);
         let is_up = |node: &u16| {
             self.nodes
@@ -261,10 +252,4 @@ fn left(bucket: Bucket, verdict: Verdict) -> i64 {
         }
         Verdict::Never => 0,
     }
-}
-
-/// A key's own number, the same everywhere.
-#[allow(clippy::cast_possible_truncation, reason = "in halves")]
-fn hashed(key: Key) -> u64 {
-    scramble(key.0 as u64 ^ scramble((key.0 >> 64) as u64))
 }
