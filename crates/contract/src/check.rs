@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tollgate_limit::{POLICIES_MAX, PolicySet};
 
-use crate::contract::Contract;
-use crate::coordination::{self, Coordination};
+use crate::contract::{Contract, NamedPolicy};
+use crate::coordination::{self, Coordination, Design};
 use crate::dialect::Dialect;
 use crate::error::{ContractErrors, ErrorKind};
 use crate::merge::{Given, check_names, overlaid};
@@ -97,7 +97,7 @@ fn check_plans<'a>(raw: &'a RawPlans, problems: &mut Problems) -> Plans<'a> {
             problems.add(Problem::new(ErrorKind::Missing, plan.id.place, what));
         }
         for policy in &policies {
-            policy::check(policy, (Coordination::Local, None), problems);
+            policy::check(policy, Inherited::of_plan(), problems);
         }
         plans.entry(&*plan.id.value).or_insert(policies);
     }
@@ -166,6 +166,13 @@ fn check_contract(
     if policies.len() < all.len() {
         return None;
     }
+    let gossips = |named: &NamedPolicy| named.coordination == Coordination::Gossip;
+    if let Some((_, place)) = default.design
+        && !policies.iter().any(gossips)
+    {
+        let what = "no policy of the contract has `coordination: gossip`, which `design` is about";
+        problems.add(Problem::new(ErrorKind::Conflict, place, what));
+    }
     let set = PolicySet::new(policies.iter().map(|named| named.policy.clone()).collect()).ok()?;
     Some(Contract {
         id: id?,
@@ -228,18 +235,25 @@ fn check_key(raw: &RawContract, problems: &mut Problems) -> Vec<String> {
 }
 
 fn check_coordination(raw: &RawContract, problems: &mut Problems) -> Inherited {
-    let Some(text) = &raw.coordination else {
-        return (Coordination::default(), None);
+    let mut chosen = |text: &Option<Text>, unknown: &str, names: &[&str]| {
+        let text = text.as_ref()?;
+        let index = problems.keep(scalar::choice(text, unknown, names))?;
+        Some((index, text.place))
     };
-    let index = problems.keep(scalar::choice(
-        text,
+    let coordination = chosen(
+        &raw.coordination,
         "unknown coordination",
         &coordination::NAMES,
-    ));
-    (
-        index.map_or(Coordination::default(), |index| Coordination::ALL[index]),
-        Some(text.place),
-    )
+    );
+    let design = chosen(&raw.design, "unknown design", &coordination::DESIGNS);
+    Inherited {
+        coordination: coordination.map_or(Coordination::default(), |(index, _)| {
+            Coordination::ALL[index]
+        }),
+        place: raw.coordination.as_ref().map(|text| text.place),
+        design: design.map(|(index, place)| (Design::ALL[index], place)),
+        is_plan: false,
+    }
 }
 
 fn check_headers(raw: &RawContract, problems: &mut Problems) -> Option<Dialect> {

@@ -4,7 +4,7 @@ use tollgate_limit::{Policy, PolicyError, PolicySet};
 
 use crate::contract::{Contract, NamedPolicy};
 use crate::contracts::Contracts;
-use crate::coordination::{Coordination, OnFailure};
+use crate::coordination::{Coordination, Design, OnFailure};
 
 impl Contracts {
     /// One contract that binds every key by these policies, named `policy-1`, `policy-2` and so on.
@@ -14,6 +14,7 @@ impl Contracts {
             name: format!("policy-{}", place + 1),
             policy,
             coordination: Coordination::Local,
+            design: Design::Auto,
             on_failure: OnFailure::Local,
             durable: false,
         };

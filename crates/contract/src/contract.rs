@@ -2,7 +2,7 @@
 
 use tollgate_limit::{Policy, PolicySet};
 
-use crate::coordination::{Coordination, OnFailure};
+use crate::coordination::{Coordination, Design, OnFailure};
 use crate::dialect::Dialect;
 use crate::entries::{Identity, has_key};
 
@@ -31,6 +31,8 @@ pub struct NamedPolicy {
     pub policy: Policy,
     /// How nodes agree about it.
     pub coordination: Coordination,
+    /// How, where that is by gossip.
+    pub design: Design,
     /// What it answers when whoever it must ask does not.
     pub on_failure: OnFailure,
     /// Whether its counts survive a restart.

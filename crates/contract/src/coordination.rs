@@ -62,6 +62,60 @@ impl Coordination {
     }
 }
 
+/// How nodes that gossip agree: what they keep, and when they speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Design {
+    /// `segments` where that sends less, else `home`.
+    #[default]
+    Auto,
+    /// Busy-period segments with silent shares.
+    Segments,
+    /// One node per key collects and announces.
+    Home,
+    /// Counters per node, a limit and a refill instant.
+    Counter,
+    /// The same with the limit clamped and compared at a common instant.
+    CounterFixed,
+    /// Elements with a time of birth and a time of death.
+    Queue,
+    /// The same; what came fast is sent at once.
+    QueueFreq,
+    /// The same; the neighbour that lacks most is told first.
+    QueueLinf,
+    /// Both.
+    QueueFreqLinf,
+}
+
+impl Design {
+    /// Every design, in the order of the documentation.
+    pub const ALL: [Self; 9] = [
+        Self::Auto,
+        Self::Segments,
+        Self::Home,
+        Self::Counter,
+        Self::CounterFixed,
+        Self::Queue,
+        Self::QueueFreq,
+        Self::QueueLinf,
+        Self::QueueFreqLinf,
+    ];
+
+    /// The name used in contract files.
+    pub const fn name(self) -> &'static str {
+        DESIGNS[self as usize]
+    }
+
+    /// Whether the algorithm can be counted this way.
+    pub const fn allows(self, algorithm: Algorithm) -> bool {
+        match (self, algorithm) {
+            (_, Algorithm::SlidingLog) => false,
+            (Self::Auto | Self::Segments, _) | (_, Algorithm::TokenBucket) => true,
+            (Self::Home, algorithm) => matches!(algorithm, Algorithm::LeakyBucket),
+            _ => false,
+        }
+    }
+}
+
 /// What a policy answers when whoever it must ask does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OnFailure {
@@ -87,6 +141,18 @@ impl OnFailure {
 /// The names of the positions, in the order of [`Coordination::ALL`].
 pub(crate) const NAMES: [&str; 7] = [
     "local", "owner", "store", "lease", "gossip", "supply", "split",
+];
+/// The names of the designs, in the order of [`Design::ALL`].
+pub(crate) const DESIGNS: [&str; 9] = [
+    "auto",
+    "segments",
+    "home",
+    "counter",
+    "counter+fixed",
+    "queue",
+    "queue+freq",
+    "queue+linf",
+    "queue+freq+linf",
 ];
 /// The names of the choices, in the order of [`OnFailure::ALL`].
 pub(crate) const ON_FAILURE: [&str; 3] = ["allow", "deny", "local"];

@@ -25,6 +25,7 @@ pub(crate) enum Field {
     OnFailure,
     Durable,
     Coordination,
+    Design,
 }
 
 /// What a field may hold.
@@ -83,7 +84,7 @@ pub(crate) const INHERIT: [&str; 3] = ["as-is", "proportional", "reset"];
 const SLICES: u64 = SLICES_MAX as u64;
 
 /// Every field, in the order of [`Field`].
-pub(crate) const ROWS: [Row; 18] = [
+pub(crate) const ROWS: [Row; 19] = [
     row(
         Field::Name,
         "name",
@@ -193,6 +194,12 @@ pub(crate) const ROWS: [Row; 18] = [
         "coordination",
         Shape::Choice(&coordination::NAMES),
         "How nodes agree about the policy; the contract's where absent.",
+    ),
+    row(
+        Field::Design,
+        "design",
+        Shape::Choice(&coordination::DESIGNS),
+        "What nodes that gossip keep, and when they speak; the contract's where absent. Only with coordination: gossip.",
     ),
 ];
 

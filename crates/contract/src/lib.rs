@@ -54,7 +54,7 @@ mod yaml;
 
 pub use contract::{Contract, NamedPolicy};
 pub use contracts::Contracts;
-pub use coordination::{Coordination, OnFailure};
+pub use coordination::{Coordination, Design, OnFailure};
 pub use dialect::{Dialect, Reset};
 pub use entries::{Descriptor, Identity};
 pub use error::{ContractError, ContractErrors, ErrorKind};

@@ -5,7 +5,7 @@ use tollgate_limit::{
 };
 
 use crate::contract::NamedPolicy;
-use crate::coordination::{self, Coordination, OnFailure};
+use crate::coordination::{self, Coordination, Design, OnFailure};
 use crate::duration;
 use crate::error::ErrorKind;
 use crate::fields::{ALGORITHMS, Field, INHERIT, MODES, ON_LIMIT, Shape};
@@ -16,8 +16,29 @@ use crate::scalar;
 use crate::snippet::{Place, quote};
 use crate::text::Text;
 
-/// The contract's coordination, with its place where it was typed.
-pub(crate) type Inherited = (Coordination, Option<Place>);
+/// What a policy has from its contract where it does not say so itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inherited {
+    pub(crate) coordination: Coordination,
+    /// Where that was typed.
+    pub(crate) place: Option<Place>,
+    /// How nodes that gossip agree, and where that was typed.
+    pub(crate) design: Option<(Design, Place)>,
+    /// Whether it is a plan's policy, so that the contract is not known yet.
+    pub(crate) is_plan: bool,
+}
+
+impl Inherited {
+    /// What a plan's policy has: nothing yet.
+    pub(crate) const fn of_plan() -> Self {
+        Self {
+            coordination: Coordination::Local,
+            place: None,
+            design: None,
+            is_plan: true,
+        }
+    }
+}
 
 /// Checks one policy; `None` when something is wrong with it.
 pub(crate) fn check(
@@ -46,6 +67,7 @@ pub(crate) fn check(
     reader.shape(&mut config);
     reader.limits(&mut config);
     let coordination = reader.coordination(algorithm, default);
+    let design = reader.design(coordination, default, &config);
     let on_failure = reader.choice(Field::OnFailure, &coordination::ON_FAILURE);
     let durable = reader.switch(Field::Durable);
     if reader.failed {
@@ -60,6 +82,7 @@ pub(crate) fn check(
         name: name?,
         policy,
         coordination,
+        design,
         on_failure,
         durable,
     })
@@ -121,7 +144,7 @@ impl<'a> Reader<'a> {
         let text = self.given.get(field)?;
         let name = field.row().name;
         let unknown = match field {
-            Field::Algorithm | Field::Coordination => format!("unknown {name}"),
+            Field::Algorithm | Field::Coordination | Field::Design => format!("unknown {name}"),
             _ => format!("`{name}` cannot be"),
         };
         self.keep(scalar::choice(text, &unknown, valid))
@@ -223,7 +246,7 @@ impl<'a> Reader<'a> {
     fn coordination(&mut self, algorithm: Algorithm, default: Inherited) -> Coordination {
         let own = self.given.get(Field::Coordination).map(|text| text.place);
         let chosen = self.choice(Field::Coordination, &coordination::NAMES);
-        let chosen = chosen.map_or(default.0, |index| Coordination::ALL[index]);
+        let chosen = chosen.map_or(default.coordination, |index| Coordination::ALL[index]);
         if !chosen.allows(algorithm) {
             let (instead, with) = chosen.nearest_for(algorithm);
             let (own_name, name) = (chosen.name(), algorithm.name());
@@ -232,14 +255,67 @@ impl<'a> Reader<'a> {
                 instead.name(),
                 with.name()
             );
-            let place = own.or(default.1).unwrap_or(self.given.place);
+            let place = own.or(default.place).unwrap_or(self.given.place);
             self.failed = true;
             self.problems
                 .add(Problem::new(ErrorKind::Conflict, place, what));
         }
         chosen
     }
+
+    /// How nodes that gossip agree about the policy; what gossip cannot count is refused.
+    fn design(
+        &mut self,
+        coordination: Coordination,
+        default: Inherited,
+        config: &PolicyConfig,
+    ) -> Design {
+        let typed = self.given.get(Field::Design).map(|text| text.place);
+        let own = self.choice(Field::Design, &coordination::DESIGNS);
+        if coordination != Coordination::Gossip {
+            if typed.is_some() && !default.is_plan {
+                let what = "`design` says how nodes gossip; it needs `coordination: gossip`";
+                self.wrong(Field::Design, what);
+            }
+            return Design::default();
+        }
+        let inherited = default.design.map(|(design, _)| design);
+        let design = own.map_or(inherited.unwrap_or_default(), |index| Design::ALL[index]);
+        if !design.allows(config.algorithm) && coordination.allows(config.algorithm) {
+            let (name, algorithm) = (design.name(), config.algorithm.name());
+            let what =
+                format!("the design {name} does not count {algorithm}; use `design: segments`");
+            let place = typed.or(default.design.map(|(_, place)| place));
+            let place = place.unwrap_or(self.given.place);
+            self.failed = true;
+            self.problems
+                .add(Problem::new(ErrorKind::Conflict, place, what));
+        }
+        self.gossip_numbers(config);
+        design
+    }
+
+    /// Refuses numbers that gossip has no room for.
+    fn gossip_numbers(&mut self, config: &PolicyConfig) {
+        for (field, tokens) in [
+            (Field::Limit, config.limit),
+            (Field::Burst, config.burst.unwrap_or(0)),
+        ] {
+            if tokens > GOSSIP_TOKENS_MAX {
+                let what = format!("gossip counts up to {GOSSIP_TOKENS_MAX} tokens, not {tokens}");
+                self.wrong(field, &what);
+            }
+        }
+        if config.period.nanos() > GOSSIP_PERIOD_NS_MAX {
+            self.wrong(Field::Per, "gossip has periods of up to 36 years");
+        }
+    }
 }
+
+/// The most tokens that gossip counts, as its buckets and windows say.
+const GOSSIP_TOKENS_MAX: u64 = 1 << 40;
+/// The longest period that gossip has, likewise.
+const GOSSIP_PERIOD_NS_MAX: u64 = 1 << 60;
 
 /// The algorithm at a position of [`ALGORITHMS`]; those past the last are aliases of the first.
 fn algorithm_at(index: usize) -> Algorithm {

@@ -57,6 +57,10 @@ pub(crate) struct RawContract {
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "CoordinationSchema")]
     pub(crate) coordination: Option<Text>,
+    /// What nodes that gossip keep, and when they speak, for policies that do not say so themselves.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "DesignSchema")]
+    pub(crate) design: Option<Text>,
     /// Which header fields tell clients of their quota; the listener's where absent.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "HeadersSchema")]
@@ -168,6 +172,9 @@ enum EntryValue {
 
 /// How nodes agree about a policy.
 pub(crate) struct CoordinationSchema;
+
+/// How nodes that gossip agree.
+pub(crate) struct DesignSchema;
 
 /// Which header fields tell clients of their quota.
 pub(crate) struct HeadersSchema;

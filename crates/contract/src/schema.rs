@@ -10,7 +10,7 @@ use crate::coordination;
 use crate::dialect::Dialect;
 use crate::duration;
 use crate::fields::{Field, ROWS, Shape};
-use crate::raw::{CoordinationSchema, HeadersSchema, RawFile, RawPolicy};
+use crate::raw::{CoordinationSchema, DesignSchema, HeadersSchema, RawFile, RawPolicy};
 
 /// The JSON schema (draft 2020-12) of the contract file, indented, with a line end.
 pub fn json_schema() -> String {
@@ -41,7 +41,7 @@ impl JsonSchema for RawPolicy {
         if let Some(properties) = properties {
             for row in ROWS {
                 let mut value = shape(row.shape);
-                if row.field == Field::Coordination {
+                if matches!(row.field, Field::Coordination | Field::Design) {
                     // What is absent here is the contract's, whose own default is in its schema.
                     value.remove("default");
                 }
@@ -60,6 +60,16 @@ impl JsonSchema for CoordinationSchema {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "enum": coordination::NAMES, "default": "local" })
+    }
+}
+
+impl JsonSchema for DesignSchema {
+    fn schema_name() -> Cow<'static, str> {
+        "Design".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": coordination::DESIGNS, "default": "auto" })
     }
 }
 

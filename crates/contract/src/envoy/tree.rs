@@ -6,7 +6,7 @@ use tollgate_limit::{Policy, PolicySet};
 
 use super::wildcard::Wildcard;
 use crate::contract::{Contract, NamedPolicy};
-use crate::coordination::{Coordination, OnFailure};
+use crate::coordination::{Coordination, Design, OnFailure};
 use crate::entries::{Descriptor, Identity};
 
 /// The domains of a descriptor file, in its order.
@@ -179,6 +179,7 @@ impl Rule {
             name: self.name.clone().unwrap_or_else(|| UNNAMED.into()),
             policy: policy.clone(),
             coordination: Coordination::default(),
+            design: Design::default(),
             on_failure: OnFailure::default(),
             durable: false,
         };
