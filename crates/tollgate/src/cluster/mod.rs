@@ -2,6 +2,7 @@
 //!
 //! Not here: taking part in a cluster (`tollgate-serve`).
 
+pub mod asker;
 mod child;
 mod dev;
 pub mod fleet;
@@ -11,6 +12,7 @@ pub mod script;
 mod status;
 
 use crate::failure::Failure;
+pub(crate) use dev::{binary, threads};
 use options::ClusterCommand;
 
 /// Runs the command.

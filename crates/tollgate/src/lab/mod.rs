@@ -6,6 +6,7 @@ mod html;
 mod human;
 mod json;
 mod list;
+mod live;
 pub mod options;
 mod run;
 mod show;
@@ -21,5 +22,6 @@ pub fn run(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::List(options) => list::run(options),
         LabCommand::Run(options) => run::run(options),
         LabCommand::Trace(options) => trace::run(options),
+        LabCommand::Live(options) => live::run(options),
     }
 }

@@ -22,6 +22,37 @@ pub enum LabCommand {
     /// Put recorded traffic through a simulated cluster: what would each design have done, and what would it have cost
     #[command(after_help = TRACE_EXAMPLES, after_long_help = TRACE_EXAMPLES)]
     Trace(Box<TraceOptions>),
+    /// Run traffic through real processes in real time, and show it beside the simulation with the delay they had
+    #[command(after_help = LIVE_EXAMPLES, after_long_help = LIVE_EXAMPLES)]
+    Live(LiveOptions),
+}
+
+/// Options of `lab live`.
+#[derive(Args, Debug)]
+pub struct LiveOptions {
+    /// Sets or experiments by name; see `tollgate lab list`
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+
+    /// How many processes
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=i64::from(crate::cluster::options::NODES_MAX)))]
+    pub nodes: u16,
+
+    /// Designs to run, one after the other: names with commas between
+    #[arg(long, value_name = "LIST", default_value = "auto", value_parser = values::designs)]
+    pub designs: Designs,
+
+    /// Run everything at the same time, each with a contract of its own
+    #[arg(long)]
+    pub together: bool,
+
+    /// Decides arrivals, routing, and what is lost
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+
+    /// What to print: a table for people, JSON, or one JSON object per row
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: LabFormat,
 }
 
 /// Options of `lab list`.
@@ -272,6 +303,17 @@ Examples:
 
 Designs: central, local, counter, counter+fixed, queue, queue+linf, queue+freq, queue+freq+linf, segments, home.
 Runs with one seed are alike on every machine: --per-seed shows the hash of all that happened.";
+
+const LIVE_EXAMPLES: &str = "\
+Examples:
+  tollgate lab live b-extreme b-substantial b-barely --nodes 10
+  tollgate lab live b-extreme --nodes 10 --designs counter,segments,home --together
+  tollgate lab live thesis-b --nodes 5 --format json
+
+Sets: a, b-extreme, b-substantial, b-barely, b-calm, c, d, idle, split, mob, two, drip and slower drips. Each takes as long
+as it says: a minute for b-extreme, an hour for c. Faults of an experiment happen to the processes and the links between
+them; experiments that turn knobs of the designs or clocks are simulated only.
+Exit codes: 0 run, 64 bad usage, 69 a node does not start, 71 the system refuses.";
 
 const TRACE_EXAMPLES: &str = "\
 Examples:

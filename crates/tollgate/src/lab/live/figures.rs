@@ -1,0 +1,130 @@
+//! What the processes say they sent.
+//!
+//! Not here: what the client saw.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tollgate_limit::Span;
+
+use super::lanes::Lane;
+use crate::cluster::fleet::Fleet;
+use crate::failure::Failure;
+
+/// Sums over all nodes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Figures {
+    /// By contract.
+    lanes: BTreeMap<String, Sent>,
+    /// The contracts of which some node still has something to say.
+    loud: Vec<String>,
+    /// Datagrams and their bytes on the wire, with seals and headers, of everything.
+    pub(super) wire_bytes: u64,
+    /// The mean over all links.
+    pub(super) delay: Span,
+    /// Whether every node knows the delay to somebody.
+    pub(super) is_measured: bool,
+}
+
+/// What was sent about one contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// Frames of the design, each with 28 bytes for IP and UDP, as the lab counts.
+    pub(super) bytes: u64,
+    /// How many of them.
+    pub(super) messages: u64,
+    /// Bytes on the wire meanwhile, of everything: sealed, with headers, probes included.
+    pub(super) wire_bytes: u64,
+}
+
+/// How long it is waited for quiet.
+const QUIET_MAX: Duration = Duration::from_secs(90);
+const TICK: Duration = Duration::from_millis(100);
+
+impl Figures {
+    /// Asks every node.
+    pub(super) fn read(fleet: &Fleet) -> Result<Self, Failure> {
+        let mut figures = Self::default();
+        let (mut delays, mut knowing) = (Vec::new(), 0);
+        let running = (0_u16..).zip(fleet.nodes());
+        let running: Vec<u16> = running
+            .filter(|(_, node)| node.pid().is_some())
+            .map(|(number, _)| number)
+            .collect();
+        for &node in &running {
+            let status = fleet.status(node)?;
+            let own = figures.add(&status);
+            knowing += usize::from(!own.is_empty());
+            delays.extend(own);
+        }
+        let count = delays.len().max(1) as u128;
+        figures.delay = Span::from_nanos(delays.iter().sum::<u128>() / count);
+        figures.is_measured = knowing == running.len();
+        Ok(figures)
+    }
+
+    /// Adds what one node says; the delays it knows, in nanoseconds.
+    fn add(&mut self, status: &Value) -> Vec<u128> {
+        let number =
+            |value: &Value, name: &str| value.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let list = |name: &str| {
+            status
+                .get(name)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+        };
+        for policy in list("policies") {
+            let Some(contract) = policy.get("contract").and_then(Value::as_str) else {
+                continue;
+            };
+            let sent = self.lanes.entry(contract.to_owned()).or_default();
+            sent.bytes += number(policy, "bytes");
+            sent.messages += number(policy, "frames");
+            if policy.get("quiet").and_then(Value::as_bool) == Some(false) {
+                self.loud.push(contract.to_owned());
+            }
+        }
+        let mut delays = Vec::new();
+        for member in list("members") {
+            self.wire_bytes += number(member, "bytes_out");
+            let micros = member.get("delay_us").and_then(Value::as_u64);
+            delays.extend(micros.map(|micros| u128::from(micros) * 1_000));
+        }
+        delays
+    }
+
+    /// What was sent about a lane since `before`.
+    pub(super) fn of(&self, lane: &Lane, before: &Self) -> Sent {
+        let of = |figures: &Self| figures.lanes.get(&lane.id).copied().unwrap_or_default();
+        let (now, then) = (of(self), of(before));
+        Sent {
+            bytes: now.bytes.saturating_sub(then.bytes),
+            messages: now.messages.saturating_sub(then.messages),
+            wire_bytes: self.wire_bytes.saturating_sub(before.wire_bytes),
+        }
+    }
+}
+
+/// What the nodes say once none has anything more to say about these lanes, as the lab's count ends.
+pub(super) fn when_quiet(
+    fleet: &Fleet,
+    lanes: &[Lane],
+    before: &Figures,
+) -> Result<Figures, Failure> {
+    let begun = Instant::now();
+    let mut delays = vec![before.delay];
+    loop {
+        let mut figures = Figures::read(fleet)?;
+        delays.push(figures.delay);
+        let is_loud = |lane: &Lane| figures.loud.contains(&lane.id);
+        if !lanes.iter().any(is_loud) || begun.elapsed() > QUIET_MAX {
+            let sum: u128 = delays.iter().map(|delay| delay.as_nanos()).sum();
+            figures.delay = Span::from_nanos(sum / delays.len() as u128);
+            return Ok(figures);
+        }
+        thread::sleep(TICK);
+    }
+}

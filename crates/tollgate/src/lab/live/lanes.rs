@@ -1,0 +1,146 @@
+//! What is run: some traffic, in some design, each with a contract of its own.
+//!
+//! Not here: running it.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use tollgate_gossip::{Bucket, Kind, Knobs};
+use tollgate_lab::{Cell, Cluster, Contender, Request, experiments, places, set, sets};
+
+use super::super::options::LiveOptions;
+use super::super::values::nearest;
+use crate::failure::Failure;
+
+/// Some traffic in one design.
+pub(super) struct Lane {
+    /// The contract's id.
+    pub(super) id: String,
+    /// The name of the traffic.
+    pub(super) set: String,
+    pub(super) kind: Kind,
+    pub(super) cluster: Cluster,
+    pub(super) trace: Arc<[Request]>,
+    /// The node that each request goes to.
+    pub(super) places: Vec<u16>,
+}
+
+impl Lane {
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.set, self.kind)
+    }
+
+    pub(super) fn is_calm(&self) -> bool {
+        self.cluster.faults.is_empty()
+    }
+}
+
+/// Everything the options ask for, in order.
+pub(super) fn lanes(options: &LiveOptions) -> Result<Vec<Lane>, Failure> {
+    let mut kinds = Vec::new();
+    for design in &options.designs.0 {
+        match design {
+            Contender::Design(kind) => kinds.push(*kind),
+            Contender::Central => {
+                return Err(Failure::usage(
+                    "error: `central` is simulated only; a cluster of one node would be it",
+                ));
+            }
+        }
+    }
+    let mut lanes = Vec::new();
+    for traffic in options.names.iter().map(|name| traffic(name, options)) {
+        for (set, cluster, trace) in traffic? {
+            for kind in &kinds {
+                let places = places(&cluster, &trace, options.seed);
+                let places = places.map_err(|error| Failure::usage(format!("error: {error}")))?;
+                lanes.push(Lane {
+                    id: format!("lane-{}", lanes.len()),
+                    set: set.clone(),
+                    kind: *kind,
+                    cluster: cluster.clone(),
+                    trace: Arc::clone(&trace),
+                    places,
+                });
+            }
+        }
+    }
+    Ok(lanes)
+}
+
+type Traffic = (String, Cluster, Arc<[Request]>);
+
+/// The traffic of a set, or of every cell of an experiment that nodes as they are can run.
+fn traffic(name: &str, options: &LiveOptions) -> Result<Vec<Traffic>, Failure> {
+    if let Some(set) = set(name) {
+        let mut cluster = Cluster::new(set.bucket());
+        cluster.nodes = options.nodes;
+        let trace = set.trace(cluster.bucket, options.nodes, options.seed);
+        return Ok(vec![(name.to_owned(), cluster, trace.into())]);
+    }
+    let experiment = experiments().iter().find(|own| own.name == name);
+    let Some(experiment) = experiment else {
+        return Err(unknown(name));
+    };
+    let cells = experiment.cells();
+    let usable = cells.iter().filter(|cell| is_usual(cell));
+    let lanes: Vec<Traffic> = usable
+        .map(|cell| {
+            let mut cluster = cell.cluster.clone();
+            cluster.nodes = options.nodes;
+            (cell.set.clone(), cluster, (cell.arrivals)(options.seed))
+        })
+        .collect();
+    if lanes.is_empty() {
+        return Err(Failure::usage(format!(
+            "error: {name} turns knobs that nodes do not have; the lab can only simulate it"
+        )));
+    }
+    Ok(lanes)
+}
+
+/// Whether a cell leaves the knobs as nodes have them.
+fn is_usual(cell: &Cell) -> bool {
+    let usual = Knobs {
+        delay: cell.cluster.knobs.delay,
+        ..Knobs::default()
+    };
+    cell.cluster.knobs == usual
+}
+
+fn unknown(name: &str) -> Failure {
+    let names: Vec<&str> = sets()
+        .iter()
+        .map(|set| set.name)
+        .chain(experiments().iter().map(|experiment| experiment.name))
+        .collect();
+    let hint = match nearest(name, &names) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("sets are {}", names.join(", ")),
+    };
+    Failure::usage(format!(
+        "error: no set and no experiment is called {name:?}; {hint}"
+    ))
+}
+
+/// The contract file of all lanes.
+pub(super) fn contracts(lanes: &[Lane]) -> String {
+    let mut text = "contracts:\n".to_owned();
+    for lane in lanes {
+        let (id, kind) = (&lane.id, lane.kind.name());
+        // Writing to a text never fails.
+        let _ = write!(
+            text,
+            "  - id: {id}\n    match: {{ lane: {id} }}\n    key: [user]\n    coordination: gossip\n    design: {kind}\n    \
+             policies:\n      - {{ name: bucket, {} }}\n",
+            numbers(lane.cluster.bucket)
+        );
+    }
+    text
+}
+
+/// A bucket as contract files have it: tokens regained in a time, and how many it holds.
+fn numbers(bucket: Bucket) -> String {
+    let (limit, per, burst) = (bucket.refilled(1), bucket.grains(1), bucket.burst());
+    format!("limit: {limit}, per: {per}ns, burst: {burst}")
+}

@@ -1,0 +1,153 @@
+//! `tollgate lab live`: an experiment with real processes, beside its simulation with the delay that was measured.
+//!
+//! Not here: the processes (`cluster::fleet`), and the simulation (`tollgate-lab`).
+
+mod drive;
+mod figures;
+mod lanes;
+mod show;
+
+use std::io::{Write, stderr, stdout};
+use std::time::Duration;
+
+use tollgate_gossip::Kind;
+use tollgate_lab::{BadWorld, Contender, Fault, Outcome, judge, simulate};
+use tollgate_limit::Span;
+
+use super::options::{LabFormat, LiveOptions};
+use crate::cluster::fleet::{Fleet, Plan};
+use crate::cluster::script;
+use crate::cluster::{binary, threads};
+use crate::failure::Failure;
+use crate::report::Look;
+use drive::Driven;
+use figures::Figures;
+use lanes::{Lane, lanes};
+use show::Row;
+
+/// Runs every lane and shows each beside its simulation.
+pub(super) fn run(options: &LiveOptions) -> Result<(), Failure> {
+    let lanes = lanes(options)?;
+    let mut rows = Vec::new();
+    // Lanes without faults share a cluster; each that has some gets its own.
+    for group in lanes.chunk_by(|a, b| a.is_calm() && b.is_calm()) {
+        rows.extend(run_group(group, options)?);
+    }
+    let text = match options.format {
+        LabFormat::Human => show::human(&rows, options, Look::of_stdout()),
+        LabFormat::Json => show::json(&rows, options),
+        LabFormat::Jsonl => show::lines(&rows),
+    };
+    stdout().write_all(text.as_bytes()).map_err(Failure::output)
+}
+
+fn run_group(lanes: &[Lane], options: &LiveOptions) -> Result<Vec<Row>, Failure> {
+    let folder = tempfile::tempdir().map_err(|error| Failure::system("make a folder", &error))?;
+    let contracts = folder.path().join("contracts.yaml");
+    let text = lanes::contracts(lanes);
+    std::fs::write(&contracts, text).map_err(|error| Failure::file(&contracts, &error))?;
+    let faults = lanes.first().map_or(&[][..], |lane| &lane.cluster.faults);
+    let script = script::of_faults(faults).map_err(|script::NoClock| {
+        Failure::usage("error: clocks that are off are simulated only; processes here share one")
+    })?;
+    let is_calm = script.steps().is_empty();
+    let mut fleet = Fleet::start(Plan {
+        binary: binary()?,
+        nodes: options.nodes,
+        contracts,
+        flags: threads(options.nodes),
+        faults: (!is_calm).then_some(options.seed),
+    })?;
+    let mut rows = Vec::new();
+    if options.together {
+        rows.extend(run_lanes(lanes, &mut fleet, &script, options)?);
+    } else {
+        for lane in lanes {
+            rows.extend(run_lanes(
+                std::slice::from_ref(lane),
+                &mut fleet,
+                &script,
+                options,
+            )?);
+        }
+    }
+    Ok(rows)
+}
+
+/// Runs some lanes at the same time.
+fn run_lanes(
+    lanes: &[Lane],
+    fleet: &mut Fleet,
+    script: &tollgate_fault::Script,
+    options: &LiveOptions,
+) -> Result<Vec<Row>, Failure> {
+    let names: Vec<String> = lanes.iter().map(Lane::name).collect();
+    // Nobody is left to tell when standard error is gone.
+    let _ = writeln!(stderr(), "live: {}", names.join(", "));
+    settle_delay(fleet)?;
+    let before = Figures::read(fleet)?;
+    let driven = drive::drive(lanes, fleet, script)?;
+    let after = figures::when_quiet(fleet, lanes, &before)?;
+    let delay = after.delay;
+    let mut rows = Vec::new();
+    for (lane, driven) in lanes.iter().zip(&driven) {
+        rows.push(row(lane, driven, after.of(lane, &before), delay, options)?);
+    }
+    Ok(rows)
+}
+
+/// Waits until every node knows how long messages take.
+fn settle_delay(fleet: &Fleet) -> Result<(), Failure> {
+    let begun = std::time::Instant::now();
+    while !Figures::read(fleet)?.is_measured {
+        if begun.elapsed() > DELAY_KNOWN {
+            return Err(Failure::unavailable(
+                "error: the nodes do not say how long messages take",
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    Ok(())
+}
+
+const DELAY_KNOWN: Duration = Duration::from_secs(30);
+
+fn row(
+    lane: &Lane,
+    driven: &Driven,
+    live: figures::Sent,
+    delay: Span,
+    options: &LiveOptions,
+) -> Result<Row, Failure> {
+    let judged = judge(lane.cluster.bucket, &lane.trace, &driven.admitted);
+    let simulated = simulated(lane, delay, options.seed)
+        .map_err(|error| Failure::usage(format!("error: {error}")))?;
+    Ok(Row {
+        set: lane.set.clone(),
+        design: lane.kind,
+        requests: lane.trace.len() as u64,
+        delay,
+        judged,
+        live,
+        unanswered: driven.unanswered,
+        late: driven.late,
+        simulated,
+    })
+}
+
+/// The same in the lab, where messages take as long as they took.
+fn simulated(lane: &Lane, delay: Span, seed: u64) -> Result<Outcome, BadWorld> {
+    let mut cluster = lane.cluster.clone();
+    let is_delayed = |fault: &Fault| matches!(fault, Fault::Delay { .. });
+    if !cluster.faults.iter().any(is_delayed) {
+        cluster.faults.push(Fault::Delay {
+            base: delay,
+            jitter: Span::ZERO,
+        });
+    }
+    let kind = match lane.kind {
+        Kind::Auto => Kind::Auto.resolve(cluster.bucket.burst(), u64::from(cluster.nodes)),
+        kind => kind,
+    };
+    simulate(&cluster, Contender::Design(kind), &lane.trace, seed)
+}

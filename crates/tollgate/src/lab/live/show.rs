@@ -1,0 +1,249 @@
+//! Live and simulated side by side.
+//!
+//! Not here: where the figures come from.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tollgate_gossip::Kind;
+use tollgate_lab::{Judgement, Outcome};
+use tollgate_limit::Span;
+
+use super::super::options::LiveOptions;
+use super::figures::Sent;
+use crate::report::table::{Align, Table, cell};
+use crate::report::{Ink, Look, Meaning};
+
+/// One lane.
+pub(super) struct Row {
+    pub(super) set: String,
+    pub(super) design: Kind,
+    pub(super) requests: u64,
+    pub(super) delay: Span,
+    pub(super) judged: Judgement,
+    pub(super) live: Sent,
+    pub(super) unanswered: u64,
+    pub(super) late: Duration,
+    pub(super) simulated: Outcome,
+}
+
+/// How far live and simulated may be apart.
+const ADMITTED_MAX: f64 = 1.0;
+const ADMITTED_REQUESTS_MAX: u64 = 3;
+const BYTES_MAX: f64 = 15.0;
+
+impl Row {
+    fn admitted(&self) -> u64 {
+        self.requests.saturating_sub(self.judged.rejected)
+    }
+
+    fn simulated_admitted(&self) -> u64 {
+        self.requests.saturating_sub(self.simulated.judged.rejected)
+    }
+
+    fn is_admitted_alike(&self) -> bool {
+        let (live, simulated) = (self.admitted(), self.simulated_admitted());
+        live.abs_diff(simulated) <= ADMITTED_REQUESTS_MAX
+            || percent(live, simulated).is_some_and(|off| off.abs() <= ADMITTED_MAX)
+    }
+
+    fn is_said_alike(&self) -> bool {
+        let off = percent(self.live.bytes, self.simulated.traffic.bytes);
+        off.is_none_or(|off| off.abs() <= BYTES_MAX)
+    }
+}
+
+/// How much more the first is than the second, in percent.
+#[allow(clippy::cast_precision_loss, reason = "a figure to read")]
+fn percent(this: u64, that: u64) -> Option<f64> {
+    (that > 0).then(|| (this as f64 / that as f64 - 1.0) * 100.0)
+}
+
+pub(super) fn human(rows: &[Row], options: &LiveOptions, look: Look) -> String {
+    let (left, right) = (Align::Left, Align::Right);
+    let header = [
+        ("set", left),
+        ("design", left),
+        ("", left),
+        ("admitted", right),
+        ("over", right),
+        ("under", right),
+        ("total %", right),
+        ("KB", right),
+        ("messages", right),
+        ("wire KB", right),
+        ("delay", right),
+    ];
+    let mut table = Table {
+        header: &header,
+        rows: Vec::new(),
+    };
+    for row in rows {
+        table.rows.extend(lines_of(row));
+    }
+    let mut text = format!(
+        "{}\n\n",
+        look.paint(
+            Ink::Bold,
+            &format!(
+                "{} processes, and the lab with the delay they had",
+                options.nodes
+            )
+        )
+    );
+    table.write(look, &mut text);
+    // Writing to a text never fails.
+    let _ = write!(
+        text,
+        "\nKB and messages are frames of the design with 28 bytes each for IP and UDP, until nobody has more to say; wire KB \
+         is everything\nthe nodes sent meanwhile, sealed. Within bounds is: admitted {ADMITTED_MAX} % or {ADMITTED_REQUESTS_MAX} \
+         requests apart, bytes {BYTES_MAX} %.\n"
+    );
+    text
+}
+
+fn lines_of(row: &Row) -> [Vec<crate::report::table::Cell>; 3] {
+    let total = |judged: &Judgement| {
+        judged
+            .total
+            .map_or("–".to_owned(), |total| format!("{total:.2}"))
+    };
+    let live = vec![
+        cell(row.set.clone()),
+        cell(row.design.name()),
+        cell("live"),
+        cell(row.admitted().to_string()),
+        cell(row.judged.over.to_string()),
+        cell(row.judged.under.to_string()),
+        cell(total(&row.judged)),
+        cell(kilo(row.live.bytes)),
+        cell(row.live.messages.to_string()),
+        cell(kilo(row.live.wire_bytes)),
+        cell(millis(row.delay)),
+    ];
+    let simulated = &row.simulated;
+    let lab = vec![
+        cell(""),
+        cell(""),
+        cell("lab"),
+        cell(row.simulated_admitted().to_string()),
+        cell(simulated.judged.over.to_string()),
+        cell(simulated.judged.under.to_string()),
+        cell(total(&simulated.judged)),
+        cell(kilo(simulated.traffic.bytes)),
+        cell(simulated.traffic.messages.to_string()),
+        cell(""),
+        cell(""),
+    ];
+    let apart = |off: Option<f64>| off.map_or("–".to_owned(), |off| format!("{off:+.1} %"));
+    let ink = |is_alike: bool| {
+        Ink::Meaning(if is_alike {
+            Meaning::Allowed
+        } else {
+            Meaning::Denied
+        })
+    };
+    let mut notes = Vec::new();
+    if row.unanswered > 0 {
+        notes.push(format!("{} unanswered", row.unanswered));
+    }
+    if row.late > LATE {
+        notes.push(format!("sent up to {} ms late", row.late.as_millis()));
+    }
+    let apart = vec![
+        cell(""),
+        cell(""),
+        cell(if row.is_admitted_alike() && row.is_said_alike() {
+            "alike"
+        } else {
+            "APART"
+        })
+        .ink(ink(row.is_admitted_alike() && row.is_said_alike())),
+        cell(apart(percent(row.admitted(), row.simulated_admitted())))
+            .ink(ink(row.is_admitted_alike())),
+        cell(""),
+        cell(""),
+        cell(""),
+        cell(apart(percent(row.live.bytes, simulated.traffic.bytes))).ink(ink(row.is_said_alike())),
+        cell(apart(percent(
+            row.live.messages,
+            simulated.traffic.messages,
+        ))),
+        cell(""),
+        cell(notes.join(", ")),
+    ];
+    [live, lab, apart]
+}
+
+/// Requests sent later than that are told.
+const LATE: Duration = Duration::from_millis(20);
+
+#[allow(clippy::cast_precision_loss, reason = "a figure to read")]
+fn kilo(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / 1000.0)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a figure to read")]
+fn millis(span: Span) -> String {
+    format!("{:.2} ms", span.as_nanos() as f64 / 1e6)
+}
+
+fn object(row: &Row) -> Value {
+    let side = |admitted: u64, judged: &Judgement, bytes: u64, messages: u64| {
+        json!({
+            "admitted": admitted,
+            "rejected": judged.rejected,
+            "total_percent": judged.total,
+            "over": judged.over,
+            "under": judged.under,
+            "false_rejections": judged.false_rejections,
+            "bytes": bytes,
+            "messages": messages,
+        })
+    };
+    let simulated = &row.simulated;
+    let mut live = side(
+        row.admitted(),
+        &row.judged,
+        row.live.bytes,
+        row.live.messages,
+    );
+    live["wire_bytes"] = json!(row.live.wire_bytes);
+    live["unanswered"] = json!(row.unanswered);
+    live["late_ms_max"] = json!(row.late.as_secs_f64() * 1e3);
+    json!({
+        "set": row.set,
+        "design": row.design.name(),
+        "requests": row.requests,
+        "delay_us": u64::try_from(row.delay.as_nanos() / 1_000).unwrap_or(u64::MAX),
+        "live": live,
+        "lab": side(
+            row.simulated_admitted(),
+            &simulated.judged,
+            simulated.traffic.bytes,
+            simulated.traffic.messages,
+        ),
+        "apart": {
+            "admitted_percent": percent(row.admitted(), row.simulated_admitted()),
+            "bytes_percent": percent(row.live.bytes, simulated.traffic.bytes),
+            "messages_percent": percent(row.live.messages, simulated.traffic.messages),
+        },
+        "within_bounds": row.is_admitted_alike() && row.is_said_alike(),
+    })
+}
+
+pub(super) fn json(rows: &[Row], options: &LiveOptions) -> String {
+    let rows: Vec<Value> = rows.iter().map(object).collect();
+    let all = json!({ "nodes": options.nodes, "seed": options.seed, "rows": rows });
+    format!("{all}\n")
+}
+
+pub(super) fn lines(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        // Writing to a text never fails.
+        let _ = writeln!(text, "{}", object(row));
+    }
+    text
+}
