@@ -7,8 +7,11 @@
 mod error;
 mod handle;
 mod identity;
+pub mod keys;
 mod outlet;
+pub mod seal;
 mod stream;
+pub mod tls;
 mod wire;
 
 pub use error::{ClusterError, Fatal};

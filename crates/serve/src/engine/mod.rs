@@ -3,7 +3,7 @@
 //! A listener takes a [`Turn`] for one request, or for all requests that came in together, and asks it. A turn reaches the
 //! contracts it began with and those loaded since, so that names in an answer are those of the contracts that gave it. Nothing here waits. Not here: protocols.
 
-mod base64;
+pub(crate) mod base64;
 mod described;
 mod explain;
 mod gubernated;
