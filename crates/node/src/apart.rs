@@ -197,20 +197,21 @@ impl Node {
         self.ids().recall(id, now)
     }
 
-    /// Remembers the answer to a check by id, or to a reservation where it has a time to live; the answer that was remembered
-    /// before, where there is one.
+    /// Remembers the answer to a check by id, or to a reservation where it has a time to live, and returns it as it is
+    /// remembered.
     pub fn remember(
         &self,
         id: &OperationId,
         answer: Answer,
         ttl: Option<Span>,
         now: Instant,
-    ) -> Result<(), Remembered> {
+    ) -> Result<Answer, Remembered> {
         let answer = match ttl {
             Some(_) => answer,
             None => self.whole().numbered(id, answer, now),
         };
-        self.ids().remember(id, answer, ttl, now)
+        self.ids().remember(id, answer.clone(), ttl, now)?;
+        Ok(answer)
     }
 
     /// Settles a reservation at its actual cost: `settle` is called with its receipt, the first time.

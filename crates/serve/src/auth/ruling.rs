@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tollgate_client::{Dialect, Report};
-use tollgate_limit::{Cost, Verdict};
+use tollgate_limit::Verdict;
 use tollgate_node::Answer;
 
 use super::options::{Delay, Options};
@@ -45,7 +45,7 @@ impl Ruling {
     /// The charge is given back, and the answer is a denial for as long as the wait would have been.
     fn give_back(&mut self, turn: &Turn<'_>) {
         let receipt = &mut self.answer.receipt;
-        turn.node().settle(receipt, Cost::PEEK, turn.now());
+        turn.give_back(receipt);
         for booking in receipt.bookings_mut() {
             booking.receipt.charged = 0;
         }

@@ -51,7 +51,16 @@ impl Turn<'_> {
         let mut policies = Vec::new();
         let mut bound = Vec::new();
         let within = self.within(ask.scope)?;
-        let Read { node, each } = within.foresee(ask.key, ask.cost, self.now());
+        let heard = self
+            .notes
+            .and_then(|notes| self.forecasts_noted(notes, within, ask));
+        let Read { node, each } = match heard {
+            Some(each) => Read {
+                node: self.node(),
+                each,
+            },
+            None => within.foresee(ask.key, ask.cost, self.now()),
+        };
         for (place, forecasts) in each {
             let Some(contract) = node.contracts().get(place) else {
                 continue;

@@ -13,6 +13,13 @@ impl Turn<'_> {
         &self,
         ask: &GubernatorAsk<'_>,
     ) -> Result<GubernatorAnswer, GubernatorError> {
+        match self.notes {
+            Some(notes) => self.gubernated_noted(notes, || self.gubernate_here(ask)),
+            None => self.gubernate_here(ask),
+        }
+    }
+
+    fn gubernate_here(&self, ask: &GubernatorAsk<'_>) -> Result<GubernatorAnswer, GubernatorError> {
         let answer = self.engine.gubernator.check(ask, self.now);
         let judgement = match &answer {
             Ok(answer) if answer.is_over => Judgement::Denied,

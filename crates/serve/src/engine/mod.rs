@@ -7,6 +7,7 @@ pub(crate) mod base64;
 mod described;
 mod explain;
 mod gubernated;
+mod later;
 mod seal;
 mod turn;
 
@@ -21,9 +22,11 @@ use tollgate_node::{Adhoc, Gubernator, Node, NodeConfig};
 use tollgate_table::Seed;
 
 use crate::meter::Meter;
+use later::Apart;
 
 pub(crate) use described::RETRY_WHEN_FULL;
 pub use explain::{Explained, Explanation, Miss};
+pub use later::{Elsewhere, Heard, Hearing, Notes, Question, Said, Verb};
 pub use seal::{Opened, Seal, SealError};
 pub use tollgate_node::Scope;
 pub use turn::{Ask, EngineError, Standing, Turn};
@@ -40,6 +43,7 @@ pub struct Engine {
     meter: Meter,
     /// Held while contracts are loaded.
     loading: Mutex<()>,
+    apart: Apart,
 }
 
 impl Engine {
@@ -57,6 +61,7 @@ impl Engine {
             seal: Seal::new(&secrets.receipts),
             meter,
             loading: Mutex::new(()),
+            apart: Apart::default(),
         }
     }
 
@@ -69,6 +74,7 @@ impl Engine {
         let next = self.node.load().succeed(contracts, self.now());
         self.meter.load(next.contracts());
         self.node.store(Arc::clone(&next));
+        self.apart.look_at(next.contracts());
         while next.carry_over(self.now(), PAGES_AT_ONCE) {}
     }
 

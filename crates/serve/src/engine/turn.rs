@@ -7,8 +7,9 @@ use arc_swap::Guard;
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, Contracts, NamedPolicy};
 use tollgate_limit::{Cost, Instant, OperationId, PolicyError, Span, Status};
-use tollgate_node::{Answer, IdError, Key, Node, Read, RefusedBy, Scope, Within};
+use tollgate_node::{Answer, IdError, Key, Node, Read, Receipt, RefusedBy, Scope, Within};
 
+use super::later::{Notes, Verb};
 use super::{Engine, Opened, SealError};
 use crate::meter::{Decided, Door, Judgement};
 
@@ -52,6 +53,8 @@ pub enum EngineError {
     Policy(PolicyError),
     /// Requests describe more different policies than are kept.
     TooManyPolicies,
+    /// Whoever would have to do it cannot be reached. It may have been done all the same.
+    Unreachable,
 }
 
 impl fmt::Display for EngineError {
@@ -63,6 +66,7 @@ impl fmt::Display for EngineError {
             Self::Receipt(error) => error.fmt(f),
             Self::Policy(error) => error.fmt(f),
             Self::TooManyPolicies => f.write_str("too many different policies are in use"),
+            Self::Unreachable => f.write_str("the node that counts this key cannot be reached"),
         }
     }
 }
@@ -75,6 +79,15 @@ pub struct Turn<'e> {
     pub(super) node: Guard<Arc<Node>>,
     pub(super) now: Instant,
     pub(super) door: Door,
+    /// Where some decisions come later.
+    pub(super) notes: Option<&'e Notes>,
+}
+
+/// A receipt that can be settled.
+pub(super) struct Receivable {
+    pub(super) receipt: Receipt,
+    pub(super) number: u64,
+    pub(super) expires: Instant,
 }
 
 impl<'e> Turn<'e> {
@@ -84,6 +97,16 @@ impl<'e> Turn<'e> {
             node,
             now,
             door: Door::Http,
+            notes: None,
+        }
+    }
+
+    /// A turn by the contracts and at the time of the notes it keeps.
+    pub(super) fn noting(engine: &'e Engine, notes: &'e Notes) -> Self {
+        let (node, now) = notes.began();
+        Self {
+            notes: Some(notes),
+            ..Self::new(engine, Guard::from_inner(node), now)
         }
     }
 
@@ -105,7 +128,16 @@ impl<'e> Turn<'e> {
     }
 
     /// Decides one request and charges it.
+    #[inline]
     pub fn check(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
+        if let Some(notes) = self.notes {
+            return self.check_noted(notes, ask, None);
+        }
+        self.check_here(ask)
+    }
+
+    #[inline]
+    pub(super) fn check_here(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
         let answer = self.within(ask.scope).and_then(|within| {
             let Some(id) = ask.id else {
                 return Ok(within.check(ask.key, ask.cost, self.now));
@@ -122,6 +154,10 @@ impl<'e> Turn<'e> {
         asks: &[Ask<'_>],
         mut answer: impl FnMut(usize, Result<Answer, EngineError>),
     ) {
+        if self.notes.is_some() {
+            let each = asks.iter().enumerate();
+            return each.for_each(|(place, ask)| answer(place, self.check(ask)));
+        }
         let mut run: SmallVec<[(Key<'_>, Cost); 32]> = SmallVec::new();
         let mut place = 0;
         while let Some(rest) = asks.get(place..).filter(|rest| !rest.is_empty()) {
@@ -165,6 +201,13 @@ impl<'e> Turn<'e> {
 
     /// Decides one request and charges it, to be settled within `ttl` under `ask.id`.
     pub fn reserve(&self, ask: &Ask<'_>, ttl: Span) -> Result<Answer, EngineError> {
+        match self.notes {
+            Some(notes) => self.check_noted(notes, ask, Some(ttl)),
+            None => self.reserve_here(ask, ttl),
+        }
+    }
+
+    pub(super) fn reserve_here(&self, ask: &Ask<'_>, ttl: Span) -> Result<Answer, EngineError> {
         let answer = self.within(ask.scope).and_then(|within| {
             let id = operation(ask.id.unwrap_or_default())?;
             let done = within.reserve(&id, (ask.key, ask.cost), ttl, self.now);
@@ -175,6 +218,9 @@ impl<'e> Turn<'e> {
 
     /// Settles a reservation at its actual cost.
     pub fn commit(&self, id: &str, actual: Cost) -> Result<(), EngineError> {
+        if let Some(notes) = self.notes {
+            return self.commit_noted(notes, id, actual);
+        }
         let done = self.node.commit(&operation(id)?, actual, self.now);
         done.map_err(EngineError::Id)
     }
@@ -188,14 +234,16 @@ impl<'e> Turn<'e> {
     ///
     /// A receipt is settled once: again at the same cost does nothing, at another is refused.
     pub fn settle(&self, receipt: &str, actual: Cost, id: Option<&str>) -> Result<(), EngineError> {
-        let id = id.map(operation).transpose()?;
-        let opened = self.engine.seal().open(receipt);
-        let Opened { receipt, number } = opened.map_err(EngineError::Receipt)?;
-        let made = receipt.bookings().iter().map(|booking| booking.receipt.at);
-        let expires = made.min().unwrap_or_default().saturating_add(RECEIPT_VALID);
-        if expires <= self.now || !self.node.knows(&receipt) {
-            return Err(EngineError::Receipt(SealError::Gone));
+        let receivable = self.receivable(receipt)?;
+        if let Some(notes) = self.notes {
+            return self.settle_noted(notes, &receivable, (actual, id));
         }
+        let Receivable {
+            receipt,
+            number,
+            expires,
+        } = receivable;
+        let id = id.map(operation).transpose()?;
         let settle = || {
             let settled = (&receipt, actual);
             self.node
@@ -209,8 +257,42 @@ impl<'e> Turn<'e> {
         once.and(done).map_err(EngineError::Id)
     }
 
+    /// A sealed receipt, where it can be settled.
+    fn receivable(&self, sealed: &str) -> Result<Receivable, EngineError> {
+        let opened = self.engine.seal().open(sealed);
+        let Opened { receipt, number } = opened.map_err(EngineError::Receipt)?;
+        let made = receipt.bookings().iter().map(|booking| booking.receipt.at);
+        let expires = made.min().unwrap_or_default().saturating_add(RECEIPT_VALID);
+        let mut bookings = receipt.bookings().iter();
+        let is_known = bookings.any(|booking| self.node.spot_of(booking).is_some());
+        if expires <= self.now || !is_known {
+            return Err(EngineError::Receipt(SealError::Gone));
+        }
+        Ok(Receivable {
+            receipt,
+            number,
+            expires,
+        })
+    }
+
+    /// Gives what an answer took back in full, before anybody has its receipt.
+    pub fn give_back(&self, receipt: &Receipt) {
+        match self.notes {
+            Some(notes) => self.give_back_noted(notes, receipt),
+            None => self.node.settle(receipt, Cost::PEEK, self.now),
+        }
+    }
+
     /// Charges without asking. Says whether every contract had room for the key.
     pub fn charge(&self, ask: &Ask<'_>) -> Result<bool, EngineError> {
+        if let Some(notes) = self.notes {
+            let here = || self.charge_here(ask);
+            return self.write_noted(notes, (Verb::Charge, ask), here);
+        }
+        self.charge_here(ask)
+    }
+
+    fn charge_here(&self, ask: &Ask<'_>) -> Result<bool, EngineError> {
         let within = self.within(ask.scope)?;
         let Some(id) = ask.id else {
             return Ok(within.charge(ask.key, ask.cost, self.now));
@@ -221,6 +303,14 @@ impl<'e> Turn<'e> {
 
     /// Gives tokens back, the last taken first.
     pub fn refund(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
+        if let Some(notes) = self.notes {
+            let here = || self.refund_here(ask).map(|()| true);
+            return self.write_noted(notes, (Verb::Refund, ask), here).map(drop);
+        }
+        self.refund_here(ask)
+    }
+
+    fn refund_here(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
         let within = self.within(ask.scope)?;
         let Some(id) = ask.id else {
             within.refund(ask.key, ask.cost, self.now);
@@ -232,6 +322,14 @@ impl<'e> Turn<'e> {
 
     /// Forgets everything about a key. The cost is not looked at.
     pub fn reset(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
+        if let Some(notes) = self.notes {
+            let here = || self.reset_here(ask).map(|()| true);
+            return self.write_noted(notes, (Verb::Reset, ask), here).map(drop);
+        }
+        self.reset_here(ask)
+    }
+
+    fn reset_here(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
         let within = self.within(ask.scope)?;
         let Some(id) = ask.id else {
             within.reset(ask.key);
@@ -242,14 +340,20 @@ impl<'e> Turn<'e> {
     }
 
     /// How every policy that binds a key stands, in order.
-    pub fn standings(&self, key: Key<'_>) -> Vec<Standing<'_>> {
-        let within = self.within(Scope::All);
-        within.map_or_else(|_| Vec::new(), |within| self.standings_in(within, key))
+    pub fn standings<'a>(&'a self, key: Key<'a>) -> Vec<Standing<'a>> {
+        let standings = self.standings_of(&Ask::new(key, Cost::PEEK));
+        standings.unwrap_or_default()
     }
 
     /// How every policy that a question is asked of stands, in order. Its cost and id are not looked at.
     pub fn standings_of<'a>(&'a self, ask: &Ask<'a>) -> Result<Vec<Standing<'a>>, EngineError> {
-        Ok(self.standings_in(self.within(ask.scope)?, ask.key))
+        let within = self.within(ask.scope)?;
+        if let Some(notes) = self.notes
+            && let Some(standings) = self.standings_noted(notes, within, ask)
+        {
+            return Ok(standings);
+        }
+        Ok(self.standings_in(within, ask.key))
     }
 
     fn standings_in<'a>(&self, within: Within<'a>, key: Key<'_>) -> Vec<Standing<'a>> {
@@ -316,7 +420,7 @@ pub struct Standing<'a> {
     pub status: Status,
 }
 
-fn operation(id: &str) -> Result<OperationId, EngineError> {
+pub(super) fn operation(id: &str) -> Result<OperationId, EngineError> {
     OperationId::new(id.as_bytes()).ok_or(EngineError::BadId)
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
+use tollgate_contract::OnFailure;
 use tollgate_wire::gubernator::{GetRateLimitsReq, HealthCheckReq, LiveCheckReq, LiveCheckResp};
 use tollgate_wire::rls::RateLimitRequest;
 
@@ -12,7 +13,6 @@ use super::status::{Code, Status};
 use super::{authz, native, throttlecrab};
 use crate::engine::{EngineError, Turn};
 use crate::gubernator::{self, TooMany};
-use crate::meter::Door;
 use crate::rls::{self, RlsError};
 use crate::shared::Shared;
 
@@ -35,6 +35,8 @@ pub(super) enum Method {
 pub(super) struct Answered {
     pub(super) framed: Bytes,
     pub(super) hold: Duration,
+    /// What policies said to do as nobody was there who decides about the key.
+    pub(super) fell_back: Option<OnFailure>,
 }
 
 impl Method {
@@ -58,26 +60,30 @@ impl Method {
     }
 
     /// Answers a message.
-    pub(super) fn answer(self, message: Bytes, shared: &Shared) -> Result<Answered, Status> {
-        let turn = shared.engine.turn().by(Door::Grpc);
+    pub(super) fn answer(
+        self,
+        message: Bytes,
+        turn: &Turn<'_>,
+        shared: &Shared,
+    ) -> Result<Answered, Status> {
         let (limits, dialect) = (&shared.settings.limits, shared.settings.dialect);
         let framed = match self {
             Self::ShouldRateLimit => call(message, |request| {
                 bounded(&request, limits.key_bytes_max)?;
-                Ok(rls::decide(&turn, &request, dialect)?)
+                Ok(rls::decide(turn, &request, dialect)?)
             }),
             Self::CheckRateLimit => call(message, |request| {
                 bounded(&request, limits.key_bytes_max)?;
-                Ok(rls::check_only(&turn, &request, dialect)?)
+                Ok(rls::check_only(turn, &request, dialect)?)
             }),
             Self::Report => call(message, |request| {
                 bounded(&request, limits.key_bytes_max)?;
-                Ok(rls::report(&turn, &request)?)
+                Ok(rls::report(turn, &request)?)
             }),
-            Self::Authorize => return authorize(message, &turn, shared),
-            Self::Check => call(message, |request| native::check(&turn, &request, limits)),
+            Self::Authorize => return authorize(message, turn, shared),
+            Self::Check => call(message, |request| native::check(turn, &request, limits)),
             Self::CheckMany => call(message, |request| {
-                native::check_many(&turn, &request, limits)
+                native::check_many(turn, &request, limits)
             }),
             Self::GetRateLimits => call(message, |request: GetRateLimitsReq| {
                 let asked = request.requests.iter();
@@ -85,19 +91,20 @@ impl Method {
                 if lengths.any(|length| length > limits.key_bytes_max) {
                     return Err(native::too_long(limits.key_bytes_max));
                 }
-                Ok(gubernator::get_rate_limits(&turn, &request)?)
+                Ok(gubernator::get_rate_limits(turn, &request)?)
             }),
             Self::HealthCheck => call(message, |_: HealthCheckReq| {
                 Ok(gubernator::health_check(shared))
             }),
             Self::LiveCheck => call(message, |_: LiveCheckReq| Ok(LiveCheckResp {})),
             Self::Throttle => call(message, |request| {
-                throttlecrab::throttle(&turn, &request, limits)
+                throttlecrab::throttle(turn, &request, limits)
             }),
         };
         framed.map(|framed| Answered {
             framed,
             hold: Duration::ZERO,
+            fell_back: turn.fell_back(),
         })
     }
 }
@@ -115,6 +122,7 @@ fn authorize(message: Bytes, turn: &Turn<'_>, shared: &Shared) -> Result<Answere
     Ok(Answered {
         framed: encode(&response),
         hold,
+        fell_back: turn.fell_back(),
     })
 }
 
@@ -155,7 +163,7 @@ impl From<TooMany> for Status {
 impl From<EngineError> for Status {
     fn from(error: EngineError) -> Self {
         let code = match error {
-            EngineError::TooManyPolicies => Code::Unavailable,
+            EngineError::TooManyPolicies | EngineError::Unreachable => Code::Unavailable,
             _ => Code::InvalidArgument,
         };
         Self::new(code, error.to_string())

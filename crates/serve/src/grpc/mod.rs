@@ -24,11 +24,13 @@ use http::{Method as Verb, Request, Response, StatusCode, Version};
 use tokio::time::timeout;
 
 use crate::access;
+use crate::engine::Turn;
+use crate::http::FALLBACK;
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared};
 
 pub use body::Body;
-use method::Method;
+use method::{Answered, Method};
 use services::Service;
 use status::{Code, Status};
 
@@ -68,7 +70,14 @@ where
         },
     };
     match outcome {
-        Ok(framed) => spoken(Body::message(framed)),
+        Ok(answered) => {
+            let mut response = spoken(Body::message(answered.framed));
+            if let Some(instead) = answered.fell_back {
+                let instead = HeaderValue::from_static(instead.name());
+                response.headers_mut().insert(FALLBACK, instead);
+            }
+            response
+        }
         Err(status) => {
             let mut response = spoken(Body::EMPTY);
             status.put(response.headers_mut());
@@ -77,13 +86,13 @@ where
     }
 }
 
-/// Answers a call with one message each way: its message in its frame.
+/// Answers a call with one message each way.
 async fn unary<B>(
     method: Method,
     request: Request<B>,
     peer: &Peer,
     shared: &Shared,
-) -> Result<Bytes, Status>
+) -> Result<Answered, Status>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
 {
@@ -106,7 +115,13 @@ where
         }
     };
     let began = Instant::now();
-    let answered = method.answer(message, shared);
+    let engine = &shared.engine;
+    let answered = if engine.is_apart() {
+        let answer = |turn: &Turn<'_>| method.answer(message.clone(), turn, shared);
+        engine.answer_later(Door::Grpc, answer).await
+    } else {
+        method.answer(message, &engine.turn().by(Door::Grpc), shared)
+    };
     let meter = shared.engine.meter();
     meter.served(Door::Grpc, 1, began.elapsed());
     let answered = answered?;
@@ -114,7 +129,7 @@ where
         let _ticket = shared.enter().ok_or_else(overloaded)?;
         tokio::time::sleep(answered.hold).await;
     }
-    Ok(answered.framed)
+    Ok(answered)
 }
 
 /// Whether a call to one of tonic's services may go on. Health is for everybody: those who probe it have no secrets.

@@ -212,6 +212,9 @@ fn denial<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Problem<'t> {
     if answer.refused_by == Some(RefusedBy::FullTable) {
         return Problem::reduced_capacity("There is no room to count another key.");
     }
+    if turn.fell_back().is_some() {
+        return Problem::reduced_capacity("The node that counts this key cannot be reached.");
+    }
     let name = turn.refuser(answer).map(|(_, policy)| &*policy.name);
     let detail = match answer.verdict.retry_after() {
         Some(after) => format!("The same request may pass in {} ms.", millis(after)),

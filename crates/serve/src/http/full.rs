@@ -159,7 +159,11 @@ async fn answer_into(
         lines: Lines::Map(&head.headers),
         body: &body,
     };
-    route::trace(&shared.engine.turn(), &asked, reply);
+    if shared.engine.is_apart() {
+        route::trace_later(&asked, reply).await;
+    } else {
+        route::trace(&shared.engine.turn(), &asked, reply);
+    }
     meter.served(Door::Http, 1, began.elapsed());
 }
 

@@ -33,6 +33,7 @@ use rewind::Rewind;
 
 pub(crate) use asked::{Asked, Lines};
 pub(crate) use reply::Reply;
+pub(crate) use route::FALLBACK;
 
 /// Serves one connection until it ends, or until it has nothing under way when `stop` is given.
 pub async fn serve<S: Stream>(stream: S, peer: Peer, shared: Arc<Shared>, stop: Stop) {

@@ -48,9 +48,9 @@ impl Refusal {
                 EngineError::Id(IdError::SettledOtherwise { .. } | IdError::OtherKind) => {
                     StatusCode::CONFLICT
                 }
-                EngineError::Id(IdError::TooManyIds) | EngineError::TooManyPolicies => {
-                    StatusCode::SERVICE_UNAVAILABLE
-                }
+                EngineError::Id(IdError::TooManyIds)
+                | EngineError::TooManyPolicies
+                | EngineError::Unreachable => StatusCode::SERVICE_UNAVAILABLE,
             },
         }
     }

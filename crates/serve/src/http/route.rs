@@ -8,6 +8,7 @@ use super::{Asked, Reply, auth, body, check, compat, explain, json, pages, write
 use crate::access;
 use crate::engine::Turn;
 use crate::meter::{Door, Event};
+use crate::traces::Span;
 
 type Handler = fn(&Turn<'_>, &Asked<'_>, &mut Reply);
 
@@ -61,16 +62,40 @@ pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         return forbid(asked, reply);
     }
     (route.handler)(turn, asked, reply);
+    if let Some(instead) = turn.fell_back() {
+        reply.line(FALLBACK, instead.name().as_bytes());
+    }
 }
 
 /// Answers a request in a span of its own, where spans are made.
 pub(super) fn trace(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    let mut span = asked.shared.engine.meter().span(
+    let span = span(asked);
+    answer(turn, asked, reply);
+    end(span, asked, reply);
+}
+
+/// Answers a request in a span of its own, waiting for what is decided elsewhere.
+pub(super) async fn trace_later(asked: &Asked<'_>, reply: &mut Reply) {
+    let span = span(asked);
+    let engine = &asked.shared.engine;
+    let answered = engine.answer_later(Door::Http, |turn| {
+        reply.clear();
+        answer(turn, asked, reply);
+    });
+    answered.await;
+    end(span, asked, reply);
+}
+
+fn span<'a>(asked: &Asked<'a>) -> Option<Span<'a>> {
+    let shared = asked.shared;
+    shared.engine.meter().span(
         || format!("HTTP {}", asked.method),
         || asked.line("traceparent"),
-    );
-    answer(turn, asked, reply);
-    if let Some(span) = &mut span {
+    )
+}
+
+fn end(span: Option<Span<'_>>, asked: &Asked<'_>, reply: &Reply) {
+    if let Some(mut span) = span {
         let path: String = asked.path.chars().take(SPAN_PATH_MAX).collect();
         span.text("url.path", path);
         span.number("http.response.status_code", reply.status().as_u16().into());
@@ -153,6 +178,8 @@ const fn open(path: &'static str, handler: Handler) -> Route {
     }
 }
 
+/// Tells what policies said to do as nobody was there who decides about the key.
+pub(crate) const FALLBACK: &str = "tollgate-fallback";
 /// Characters of a path that a span tells.
 const SPAN_PATH_MAX: usize = 128;
 /// The paths, the busiest first.

@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncWriteExt, ReadBuf};
 use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
 
+use super::later::{Apart, Later};
 use super::patience::{Over, Patience};
 use super::queue::Queue;
 use super::scratch::Scratch;
@@ -31,6 +32,8 @@ pub(super) struct Connection<S> {
     input: Vec<u8>,
     /// Replies that the client has yet to take.
     output: Output,
+    /// Replies that others have a part in.
+    later: Option<Later>,
     patience: Patience,
     /// Whether whole commands may be among the input.
     is_held: bool,
@@ -87,6 +90,7 @@ impl<S: Stream> Connection<S> {
             shared,
             input: Vec::new(),
             output: Output::default(),
+            later: None,
             patience,
             is_held: false,
             is_last: false,
@@ -137,6 +141,12 @@ impl<S: Stream> Connection<S> {
     /// Does what can be done without waiting.
     fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         for _ in 0..READS_MAX {
+            if let Some(later) = &mut self.later {
+                let mut replies = ready!(later.as_mut().poll(cx));
+                self.later = None;
+                self.output.write(&mut self.stream, cx, &mut replies);
+                self.settle(true);
+            }
             if self.output.is_waiting() {
                 match ready!(self.output.poll_write(&mut self.stream, cx)) {
                     Ok(()) => self.settle(true),
@@ -210,6 +220,9 @@ impl<S: Stream> Connection<S> {
             at += consumed;
             self.is_last |= stopped == Stopped::Last;
             self.is_held = stopped == Stopped::Full;
+            if self.later.is_some() {
+                return at;
+            }
             self.output.write(&mut self.stream, cx, replies);
             if !self.is_held || self.output.is_waiting() {
                 return at;
@@ -225,6 +238,7 @@ impl<S: Stream> Connection<S> {
             shared: &self.shared,
             turn: &turn,
         };
+        let mut apart = Apart::of(engine);
         let mut queue = Queue::default();
         let key_bytes_max = self.shared.settings.limits.key_bytes_max;
         let (mut at, mut count) = (0, 0);
@@ -232,7 +246,7 @@ impl<S: Stream> Connection<S> {
             if replies.len() >= REPLY_BYTES_MAX {
                 break Stopped::Full;
             }
-            let command = match self.parser.parse(bytes.get(at..).unwrap_or_default()) {
+            let (command, length) = match self.parser.parse(bytes.get(at..).unwrap_or_default()) {
                 Ok(Step::NeedMore) => break Stopped::Drained,
                 Ok(Step::Skip { consumed }) => {
                     at += consumed;
@@ -241,7 +255,7 @@ impl<S: Stream> Connection<S> {
                 Ok(Step::Command { request, consumed }) => {
                     at += consumed;
                     count += 1;
-                    Command::decode(request)
+                    (Command::decode(request), consumed)
                 }
                 Err(error) => {
                     engine.meter().count(Event::Malformed(Door::Resp));
@@ -261,6 +275,18 @@ impl<S: Stream> Connection<S> {
                 continue;
             }
             queue.answer(&turn, self.session.version(), replies);
+            if let (Some(apart), Ok(Command::Check(_))) = (&mut apart, &command) {
+                let said = bytes.get(at - length..at).unwrap_or_default();
+                let said = (said, self.session.version());
+                let next = apart.answer(said, replies, |turn, replies| {
+                    let room = Room { turn, ..room };
+                    self.session.answer(room, command, replies)
+                });
+                if next == Next::Go {
+                    continue;
+                }
+                break Stopped::Last;
+            }
             match self.session.answer(room, command, replies) {
                 Next::Go => {}
                 Next::Changed => {
@@ -276,6 +302,7 @@ impl<S: Stream> Connection<S> {
         let took = engine.now().nanos_since(turn.now());
         let took = Duration::from_nanos(took);
         engine.meter().served(Door::Resp, count, took);
+        self.later = apart.and_then(|apart| apart.later(&self.shared, replies));
         (at, stopped)
     }
 

@@ -7,6 +7,7 @@
 mod check;
 mod connection;
 mod info;
+mod later;
 mod patience;
 mod queue;
 mod refusal;

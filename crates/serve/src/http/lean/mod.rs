@@ -22,6 +22,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
 use super::Reply;
+use crate::engine::{Notes, Turn};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
 use answer::{Call, Outcome};
@@ -59,6 +60,7 @@ pub(super) async fn serve<S: Stream>(
         is_partial: false,
         ticks: 0,
         hold: Duration::ZERO,
+        notes: None,
     };
     let next = lean.run().await;
     let Lean { stream, input, .. } = lean;
@@ -87,6 +89,8 @@ struct Lean<'s, S> {
     ticks: u32,
     /// How long to wait before the answers are written.
     hold: Duration,
+    /// What the first request asked that others answer.
+    notes: Option<Box<Notes>>,
 }
 
 /// What comes after everything was answered that is whole.
@@ -98,6 +102,8 @@ enum Step {
     Again,
     /// The end, once everything is written.
     Close,
+    /// The same again, once answers are there that others give.
+    Later,
     /// Hyper.
     Http1,
     /// Hyper.
@@ -125,6 +131,10 @@ impl<S: Stream> Lean<'_, S> {
             match step {
                 Step::Read => {}
                 Step::Again => continue,
+                Step::Later => {
+                    self.hear().await;
+                    continue;
+                }
                 Step::Close => {
                     self.close().await;
                     return After::Close;
@@ -173,14 +183,49 @@ impl<S: Stream> Lean<'_, S> {
         Some(Step::Read)
     }
 
+    /// Waits for answers that others give.
+    async fn hear(&mut self) {
+        if let Some(notes) = &mut self.notes {
+            notes.decide(&self.shared.engine).await;
+        }
+        self.vigil.disarm();
+    }
+
+    /// Answers the first request as far as this node can.
+    fn answer_apart(&mut self) -> (u64, Step) {
+        let engine = &self.shared.engine;
+        let notes = self.notes.take();
+        let mut notes = notes.unwrap_or_else(|| Box::new(engine.notes()));
+        let written = self.output.len();
+        let (done, consumed, step) = self.answer_by(&engine.turn_with(&notes), 1);
+        if notes.wait() {
+            self.output.truncate(written);
+            self.hold = Duration::ZERO;
+            self.notes = Some(notes);
+            return (0, Step::Later);
+        }
+        self.input.advance(consumed);
+        (done, step)
+    }
+
     /// Answers requests until one is not whole; how many were, and what comes next.
     fn answer_batch(&mut self) -> (u64, Step) {
+        if self.shared.engine.is_apart() || self.notes.is_some() {
+            return self.answer_apart();
+        }
         let shared = self.shared;
-        let turn = shared.engine.turn();
+        let (done, consumed, step) = self.answer_by(&shared.engine.turn(), u64::MAX);
+        self.input.advance(consumed);
+        (done, step)
+    }
+
+    /// Answers at most so many requests: how many were, of how many bytes, and what comes next.
+    fn answer_by(&mut self, turn: &Turn<'_>, most: u64) -> (u64, usize, Step) {
+        let shared = self.shared;
         let call = Call {
             shared,
             peer: self.peer,
-            turn: &turn,
+            turn,
             is_stopping: self.is_stopping,
         };
         let (mut done, mut at) = (0, 0);
@@ -189,7 +234,7 @@ impl<S: Stream> Lean<'_, S> {
             if bytes.is_empty() {
                 break Step::Read;
             }
-            if self.output.len() > OUTPUT_MAX {
+            if self.output.len() > OUTPUT_MAX || done >= most {
                 break Step::Again;
             }
             match answer::answer(&call, bytes, &mut self.reply, &mut self.output) {
@@ -220,8 +265,7 @@ impl<S: Stream> Lean<'_, S> {
                 .meter()
                 .served(Door::Http, done, Duration::from_nanos(took));
         }
-        self.input.advance(at);
-        (done, step)
+        (done, at, step)
     }
 
     /// Sees to it that the rest of a request comes in time, and that a connection is not idle for too long.

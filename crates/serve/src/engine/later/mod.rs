@@ -1,0 +1,155 @@
+//! Decisions that come later, as somebody else takes them: the node that owns a key, or a store.
+//!
+//! Whoever answers a request stays a plain function that asks a [`Turn`] and writes what it heard. Where contracts are
+//! decided elsewhere the function runs twice. The first time the turn has [`Notes`]: what is decided here is decided, and
+//! the rest is written down and answered with a blank. Then all that was written down is asked together and waited for,
+//! and the second time the turn reads the answers out. A question that only an answer led to is written down in its turn.
+//! So the function must ask the same again when it hears the same, and change nothing but by asking.
+//!
+//! Contracts that are decided here pay one look at a flag for all this. Not here: who decides instead (`owner`).
+
+mod noted;
+mod notes;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use smallvec::SmallVec;
+use tollgate_contract::{Contracts, Coordination, OnFailure};
+use tollgate_limit::{Cost, Forecast, Instant, Receipt as Charge, Status};
+use tollgate_node::{Answer, Node, Spot, Spots};
+
+use super::{Engine, Turn};
+use crate::meter::Door;
+
+pub use notes::Notes;
+
+/// Something to be asked elsewhere, of some contracts and places in them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// What is to be done.
+    pub verb: Verb,
+    /// Where.
+    pub spots: Spots,
+    /// For how much.
+    pub cost: Cost,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Decide and charge, all or nothing.
+    Check,
+    /// Charge without asking.
+    Charge,
+    /// Give tokens back.
+    Refund,
+    /// Forget the key.
+    Reset,
+    /// Settle what was charged at each spot; the cost is the actual one.
+    Settle(SmallVec<[Charge; 2]>),
+    /// Say how policies stand.
+    Status,
+    /// Say what policies would say.
+    Foresee,
+}
+
+/// What a question was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A decision.
+    Answer(Answer),
+    /// It was done; whether there was room for the key everywhere.
+    Done(bool),
+    /// How the policies of each spot stand.
+    Statuses(Vec<Vec<Status>>),
+    /// What the policies of each spot would say.
+    Forecasts(Vec<Vec<Forecast>>),
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// What was said; `None` where nobody was there to say it, and no policy says what to do then.
+    pub said: Option<Said>,
+    /// What policies told this node to do, where nobody else was there.
+    pub fell_back: Option<OnFailure>,
+}
+
+/// Answers, in the order of their questions, once they are there.
+pub type Hearing<'a> = Pin<Box<dyn Future<Output = Vec<Heard>> + Send + 'a>>;
+
+/// Somebody who decides what this node does not decide itself.
+pub trait Elsewhere: Send + Sync {
+    /// Whether this node decides at these spots. Asked for every request, so it must be quick.
+    fn is_here(&self, node: &Node, spots: &[Spot]) -> bool;
+
+    /// Asks questions, of which each has at least one spot that is not here.
+    fn ask<'a>(
+        &'a self,
+        node: &'a Arc<Node>,
+        questions: Vec<Question>,
+        now: Instant,
+    ) -> Hearing<'a>;
+
+    /// Contracts changed: whatever is remembered of answers may be wrong.
+    fn reloaded(&self) {}
+}
+
+/// Whether something is decided elsewhere, and by whom.
+#[derive(Default)]
+pub(super) struct Apart {
+    is_apart: AtomicBool,
+    elsewhere: OnceLock<Arc<dyn Elsewhere>>,
+}
+
+impl Apart {
+    /// Looks at the contracts in use, which are these.
+    pub(super) fn look_at(&self, contracts: &Contracts) {
+        let Some(elsewhere) = self.elsewhere.get() else {
+            return;
+        };
+        let mut policies = contracts.as_slice().iter().flat_map(|c| &c.policies);
+        let is_apart = policies.any(|policy| policy.coordination == Coordination::Owner);
+        self.is_apart.store(is_apart, Relaxed);
+        elsewhere.reloaded();
+    }
+}
+
+impl Engine {
+    /// From here on somebody else decides about what is not decided here; for once, before anything is asked.
+    pub fn set_elsewhere(&self, elsewhere: Arc<dyn Elsewhere>) {
+        // A second one would have to know what the first has promised.
+        let _ = self.apart.elsewhere.set(elsewhere);
+        self.apart.look_at(self.node.load().contracts());
+    }
+
+    /// Whether answers may have to be waited for, by the contracts in use.
+    #[inline]
+    pub fn is_apart(&self) -> bool {
+        self.apart.is_apart.load(Relaxed)
+    }
+
+    /// Notes for one request, or for those that came in together.
+    pub fn notes(&self) -> Notes {
+        Notes::new(self.node(), self.now())
+    }
+
+    /// Answers by a function that asks its turn, waiting for answers as often as it must.
+    pub async fn answer_later<T>(&self, door: Door, mut run: impl FnMut(&Turn<'_>) -> T) -> T {
+        let mut notes = self.notes();
+        loop {
+            let done = run(&self.turn_with(&notes).by(door));
+            if !notes.wait() {
+                return done;
+            }
+            notes.decide(self).await;
+        }
+    }
+
+    pub(super) fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {
+        self.apart.elsewhere.get()
+    }
+}

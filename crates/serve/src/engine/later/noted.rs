@@ -1,0 +1,353 @@
+//! What a turn with notes says.
+
+use tollgate_contract::OnFailure;
+use tollgate_limit::{Cost, Decision, Span, Verdict};
+use tollgate_node::{
+    AdhocError, Answer, GubernatorAnswer, GubernatorError, Receipt, Spots, Within,
+};
+
+use super::super::turn::{Receivable, operation};
+use super::super::{Ask, EngineError, Standing, Turn};
+use super::notes::{Known, Notes, Once, settling};
+use super::{Question, Said, Verb};
+
+/// Takes a question without spots of its own: what is done here, and what has to be asked.
+type Split = Option<Question>;
+
+impl Turn<'_> {
+    /// What policies told this node to do instead of whoever decides, where nobody was there.
+    #[inline]
+    pub fn fell_back(&self) -> Option<OnFailure> {
+        self.notes.and_then(Notes::fell_back)
+    }
+
+    /// Decides one request, or writes it down.
+    #[cold]
+    pub(in super::super) fn check_noted(
+        &self,
+        notes: &Notes,
+        ask: &Ask<'_>,
+        ttl: Option<Span>,
+    ) -> Result<Answer, EngineError> {
+        if let Some((known, is_told)) = notes.pad.lock().read() {
+            let answer = match known {
+                None => return Ok(blank()),
+                Some(Known::Said(Ok(Said::Answer(answer)))) => Ok(answer),
+                Some(Known::Said(Err(error))) => Err(error),
+                Some(_) => Err(EngineError::Unreachable),
+            };
+            return if is_told {
+                answer
+            } else {
+                self.note(ask.key, answer)
+            };
+        }
+        match self.asked_elsewhere(ask, ttl) {
+            Ok(None) => {
+                let answer = match ttl {
+                    None => self.check_here(ask),
+                    Some(ttl) => self.reserve_here(ask, ttl),
+                };
+                let known = answer.clone().map(Said::Answer);
+                notes.pad.lock().know(Known::Said(known));
+                answer
+            }
+            Ok(Some(Asked::Known(answer))) => {
+                let known = answer.clone().map(Said::Answer);
+                notes.pad.lock().know(Known::Said(known));
+                self.note(ask.key, answer)
+            }
+            Ok(Some(Asked::Open(question, once))) => {
+                notes.pad.lock().open(question, once);
+                Ok(blank())
+            }
+            Err(error) => {
+                notes.pad.lock().know(Known::Said(Err(error.clone())));
+                self.note(ask.key, Err(error))
+            }
+        }
+    }
+
+    /// What is to be asked elsewhere; `None` where this node decides.
+    fn asked_elsewhere(
+        &self,
+        ask: &Ask<'_>,
+        ttl: Option<Span>,
+    ) -> Result<Option<Asked>, EngineError> {
+        let Some(spots) = self.spots_elsewhere(self.within(ask.scope)?, ask) else {
+            return Ok(None);
+        };
+        let id = match ttl {
+            None => ask.id,
+            Some(_) => Some(ask.id.unwrap_or_default()),
+        };
+        let id = id.map(operation).transpose()?;
+        if let Some(id) = &id
+            && let Some(known) = self.node.recall(id, self.now)
+        {
+            return Ok(Some(Asked::Known(known.map_err(EngineError::Id))));
+        }
+        let question = Question {
+            verb: Verb::Check,
+            spots,
+            cost: ask.cost,
+        };
+        let once = id.map(|id| Once { id, ttl });
+        Ok(Some(Asked::Open(question, once)))
+    }
+
+    /// The spots of a request, where somebody else decides at some of them.
+    fn spots_elsewhere(&self, within: Within<'_>, ask: &Ask<'_>) -> Option<Spots> {
+        let elsewhere = self.engine.elsewhere()?;
+        let spots = within.spots(ask.key);
+        (!elsewhere.is_here(&self.node, &spots)).then_some(spots)
+    }
+
+    /// Changes a key without asking, or writes that down. `here` does it where this node decides.
+    #[cold]
+    pub(in super::super) fn write_noted(
+        &self,
+        notes: &Notes,
+        (verb, ask): (Verb, &Ask<'_>),
+        here: impl FnOnce() -> Result<bool, EngineError>,
+    ) -> Result<bool, EngineError> {
+        self.done_noted(notes, || {
+            let Some(spots) = self.spots_elsewhere(self.within(ask.scope)?, ask) else {
+                return here().map(Err);
+            };
+            let mut is_first = true;
+            if let Some(id) = ask.id {
+                is_first = false;
+                let once = self
+                    .node
+                    .do_once(&operation(id)?, self.now, || is_first = true);
+                once.map_err(EngineError::Id)?;
+            }
+            let cost = ask.cost;
+            let question = Question { verb, spots, cost };
+            Ok(if is_first { Ok(question) } else { Err(true) })
+        })
+    }
+
+    /// Settles a reservation at its actual cost.
+    #[cold]
+    pub(in super::super) fn commit_noted(
+        &self,
+        notes: &Notes,
+        id: &str,
+        actual: Cost,
+    ) -> Result<(), EngineError> {
+        let done = self.done_noted(notes, || {
+            let mut left = None;
+            let settle = |receipt: &Receipt| left = self.settle_or_ask(receipt, actual);
+            let done = self
+                .node
+                .commit_by(&operation(id)?, actual, self.now, settle);
+            done.map_err(EngineError::Id)?;
+            Ok(left.ok_or(true))
+        });
+        done.map(drop)
+    }
+
+    /// Settles a receipt at its actual cost.
+    #[cold]
+    pub(in super::super) fn settle_noted(
+        &self,
+        notes: &Notes,
+        receivable: &Receivable,
+        (actual, id): (Cost, Option<&str>),
+    ) -> Result<(), EngineError> {
+        let done = self.done_noted(notes, || {
+            let id = id.map(operation).transpose()?;
+            let mut left = None;
+            let mut settle = || {
+                let times = (receivable.expires, self.now);
+                let settle = || left = self.settle_or_ask(&receivable.receipt, actual);
+                self.node
+                    .settle_numbered_by(receivable.number, actual, times, settle)
+            };
+            let done = match id {
+                None => settle(),
+                Some(id) => {
+                    let mut done = Ok(());
+                    let once = self.node.do_once(&id, self.now, || done = settle());
+                    once.and(done)
+                }
+            };
+            done.map_err(EngineError::Id)?;
+            Ok(left.ok_or(true))
+        });
+        done.map(drop)
+    }
+
+    /// Gives what a receipt says back in full.
+    #[cold]
+    pub(in super::super) fn give_back_noted(&self, notes: &Notes, receipt: &Receipt) {
+        let done = self.done_noted(notes, || {
+            Ok(self.settle_or_ask(receipt, Cost::PEEK).ok_or(true))
+        });
+        drop(done);
+    }
+
+    /// Settles a receipt where this node can, and returns what has to be asked otherwise.
+    fn settle_or_ask(&self, receipt: &Receipt, actual: Cost) -> Split {
+        let question = settling(&self.node, receipt, actual)?;
+        let elsewhere = self.engine.elsewhere()?;
+        if !elsewhere.is_here(&self.node, &question.spots) {
+            return Some(question);
+        }
+        let Verb::Settle(charges) = &question.verb else {
+            return None;
+        };
+        for (spot, charge) in question.spots.iter().zip(charges) {
+            self.node.settle_spot(spot, charge, actual, self.now);
+        }
+        None
+    }
+
+    /// Does something once, or reads what became of it. `run` returns a question, or else what was done.
+    fn done_noted(
+        &self,
+        notes: &Notes,
+        run: impl FnOnce() -> Result<Result<Question, bool>, EngineError>,
+    ) -> Result<bool, EngineError> {
+        if let Some((known, _)) = notes.pad.lock().read() {
+            return match known {
+                None => Ok(true),
+                Some(Known::Said(Ok(Said::Done(done)))) => Ok(done),
+                Some(Known::Said(Err(error))) => Err(error),
+                Some(_) => Err(EngineError::Unreachable),
+            };
+        }
+        let said = match run() {
+            Ok(Ok(question)) => {
+                notes.pad.lock().open(question, None);
+                return Ok(true);
+            }
+            Ok(Err(done)) => Ok(done),
+            Err(error) => Err(error),
+        };
+        let known = said.clone().map(Said::Done);
+        notes.pad.lock().know(Known::Said(known));
+        said
+    }
+
+    /// How policies stand, where somebody else may know: `None` where this node does.
+    #[cold]
+    pub(in super::super) fn standings_noted<'a>(
+        &'a self,
+        notes: &Notes,
+        within: Within<'a>,
+        ask: &Ask<'_>,
+    ) -> Option<Vec<Standing<'a>>> {
+        let heard = self.read_elsewhere(notes, Verb::Status, (within, ask))?;
+        let mut standings = Vec::new();
+        if let Some(Said::Statuses(each)) = heard {
+            for (spot, statuses) in within.spots(ask.key).iter().zip(each) {
+                let Some(contract) = self.node.contracts().get(spot.contract) else {
+                    continue;
+                };
+                let policies = contract.policies.iter().zip(statuses);
+                standings.extend(policies.map(|(policy, status)| Standing {
+                    contract,
+                    policy,
+                    status,
+                }));
+            }
+        }
+        Some(standings)
+    }
+
+    /// What policies would say, by places of contracts, where somebody else may know: `None` where this node does.
+    #[cold]
+    pub(in super::super) fn forecasts_noted(
+        &self,
+        notes: &Notes,
+        within: Within<'_>,
+        ask: &Ask<'_>,
+    ) -> Option<Vec<(usize, Vec<tollgate_limit::Forecast>)>> {
+        match self.read_elsewhere(notes, Verb::Foresee, (within, ask))? {
+            Some(Said::Forecasts(each)) => {
+                let spots = within.spots(ask.key);
+                let places = spots.iter().map(|spot| spot.contract);
+                Some(places.zip(each).collect())
+            }
+            _ => Some(Vec::new()),
+        }
+    }
+
+    /// Reads something elsewhere: `None` where it is to be read here, and nothing where it is not there.
+    fn read_elsewhere(
+        &self,
+        notes: &Notes,
+        verb: Verb,
+        (within, ask): (Within<'_>, &Ask<'_>),
+    ) -> Option<Option<Said>> {
+        let mut pad = notes.pad.lock();
+        if let Some((known, _)) = pad.read() {
+            return match known {
+                Some(Known::Here) | Some(Known::Said(Err(_))) => None,
+                Some(Known::Said(Ok(said))) => Some(Some(said)),
+                None | Some(_) => Some(None),
+            };
+        }
+        let Some(spots) = self.spots_elsewhere(within, ask) else {
+            pad.know(Known::Here);
+            return None;
+        };
+        let cost = ask.cost;
+        pad.open(Question { verb, spots, cost }, None);
+        Some(None)
+    }
+
+    /// Decides by a policy that a request describes, once however often it is asked.
+    #[cold]
+    pub(in super::super) fn described_noted(
+        &self,
+        notes: &Notes,
+        decide: impl FnOnce() -> Result<Decision, AdhocError>,
+    ) -> Result<Decision, AdhocError> {
+        if let Some((Some(Known::Described(decision)), _)) = notes.pad.lock().read() {
+            return decision;
+        }
+        let decision = decide();
+        notes.pad.lock().know(Known::Described(decision.clone()));
+        decision
+    }
+
+    /// Decides as gubernator does, once however often it is asked.
+    #[cold]
+    pub(in super::super) fn gubernated_noted(
+        &self,
+        notes: &Notes,
+        decide: impl FnOnce() -> Result<GubernatorAnswer, GubernatorError>,
+    ) -> Result<GubernatorAnswer, GubernatorError> {
+        if let Some((Some(Known::Gubernated(answer)), _)) = notes.pad.lock().read() {
+            return answer;
+        }
+        let answer = decide();
+        notes.pad.lock().know(Known::Gubernated(answer.clone()));
+        answer
+    }
+}
+
+enum Asked {
+    Known(Result<Answer, EngineError>),
+    Open(Question, Option<Once>),
+}
+
+/// What is said as long as nothing is known. Nobody hears it.
+fn blank() -> Answer {
+    Answer {
+        verdict: Verdict::Allow,
+        refused_by: None,
+        contract: None,
+        policy: 0,
+        limit: 0,
+        remaining: 0,
+        reset_after: Span::ZERO,
+        shadowed: false,
+        receipt: Receipt::Nothing,
+        version: 0,
+    }
+}

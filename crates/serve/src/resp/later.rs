@@ -1,0 +1,124 @@
+//! Commands whose decisions come later: all of one read are asked together, and replies keep the order of the commands.
+//!
+//! Such a command leaves a gap among the replies, and its bytes are kept. Once the decisions are there the gaps are
+//! filled. Not here: who decides (`engine`).
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
+
+use super::check;
+use crate::engine::{Engine, Notes, Turn};
+use crate::meter::Door;
+use crate::shared::Shared;
+
+/// Replies that are not there yet.
+pub(super) type Later = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
+
+/// Commands of one read, where some are decided elsewhere.
+pub(super) struct Apart<'e> {
+    engine: &'e Engine,
+    notes: Notes,
+    gaps: Gaps,
+}
+
+/// Commands that are yet to be answered.
+#[derive(Default)]
+struct Gaps {
+    /// Their bytes, one after the other.
+    commands: Vec<u8>,
+    each: Vec<Gap>,
+}
+
+/// One of them.
+struct Gap {
+    /// Where its reply belongs, among those there are.
+    at: usize,
+    /// Where its bytes end.
+    end: usize,
+    /// The number of its question.
+    question: usize,
+    version: Version,
+}
+
+impl<'e> Apart<'e> {
+    /// `None` where everything is decided here.
+    #[inline]
+    pub(super) fn of(engine: &'e Engine) -> Option<Self> {
+        engine.is_apart().then(|| Self {
+            engine,
+            notes: engine.notes(),
+            gaps: Gaps::default(),
+        })
+    }
+
+    /// Answers a command of these bytes by asking a turn, or leaves a gap.
+    pub(super) fn answer<T>(
+        &mut self,
+        (said, version): (&[u8], Version),
+        replies: &mut Vec<u8>,
+        answer: impl FnOnce(&Turn<'_>, &mut Vec<u8>) -> T,
+    ) -> T {
+        let (at, question, open) = (replies.len(), self.notes.len(), self.notes.open());
+        let turn = self.engine.turn_with(&self.notes).by(Door::Resp);
+        let answered = answer(&turn, replies);
+        if self.notes.open() > open {
+            replies.truncate(at);
+            let Gaps { commands, each } = &mut self.gaps;
+            commands.extend_from_slice(said);
+            each.push(Gap {
+                at,
+                end: commands.len(),
+                question,
+                version,
+            });
+        }
+        answered
+    }
+
+    /// The replies, once the gaps are filled; `None` where there are none.
+    pub(super) fn later(self, shared: &Arc<Shared>, replies: &mut Vec<u8>) -> Option<Later> {
+        let Self {
+            mut notes, gaps, ..
+        } = self;
+        if gaps.each.is_empty() {
+            return None;
+        }
+        let (shared, replies) = (Arc::clone(shared), std::mem::take(replies));
+        Some(Box::pin(async move {
+            notes.decide(&shared.engine).await;
+            gaps.fill(&shared, &notes, &replies)
+        }))
+    }
+}
+
+impl Gaps {
+    fn fill(&self, shared: &Shared, notes: &Notes, replies: &[u8]) -> Vec<u8> {
+        let turn = shared.engine.turn_with(notes).by(Door::Resp);
+        let key_bytes_max = shared.settings.limits.key_bytes_max;
+        let mut out = Vec::with_capacity(replies.len() + self.each.len() * REPLY_BYTES);
+        let mut parser = Parser::new(Limits::STANDARD);
+        let (mut written, mut start) = (0, 0);
+        for gap in &self.each {
+            out.extend_from_slice(replies.get(written..gap.at).unwrap_or_default());
+            written = gap.at;
+            let command = self.commands.get(start..gap.end).unwrap_or_default();
+            start = gap.end;
+            // It was one before.
+            if let Ok(Step::Command { request, .. }) = parser.parse(command)
+                && let Ok(Command::Check(asked)) = Command::decode(request)
+            {
+                notes.read_from(gap.question);
+                let mut writer = Writer::new(&mut out, gap.version);
+                let done = check::check(&turn, &asked, key_bytes_max, &mut writer);
+                done.unwrap_or_else(|refusal| writer.error(&refusal));
+            }
+        }
+        out.extend_from_slice(replies.get(written..).unwrap_or_default());
+        out
+    }
+}
+
+/// Bytes of a reply, or a bit more.
+const REPLY_BYTES: usize = 192;
