@@ -16,6 +16,7 @@ pub mod http;
 pub mod listen;
 pub mod logs;
 pub mod meter;
+pub mod owner;
 pub mod resp;
 pub mod rls;
 pub mod run;

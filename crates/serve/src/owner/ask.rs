@@ -1,0 +1,284 @@
+//! What one node asks another about keys it owns, as bytes.
+//!
+//! A batch is `version 1 | parcels`, a parcel `length | tags count | tags 8 each | questions`. Every parcel belongs to one
+//! asker. A question is `verb and count of spots 1 | spots | cost`, a spot `tag number | print 8`, behind it a byte of its
+//! lot where one of the question has one; for settling, the charge of each spot follows. Keys are never sent. Not here:
+//! answers (`said`).
+
+use smallvec::SmallVec;
+use tollgate_limit::{Cost, Lot, Receipt as Charge};
+use tollgate_node::{Spot, Spots};
+use tollgate_table::Print;
+
+use super::bytes::{Reader, put};
+use super::map::Map;
+use crate::engine::{Question, Verb};
+
+/// Writes questions of one asker to one node.
+#[derive(Default)]
+pub(super) struct Parcel {
+    tags: SmallVec<[u64; 4]>,
+    questions: Vec<u8>,
+    count: usize,
+}
+
+impl Parcel {
+    /// Adds a question.
+    pub(super) fn put(&mut self, map: &Map, question: &Question) {
+        self.count += 1;
+        let Question { verb, spots, cost } = question;
+        let has_lots = spots.iter().any(|spot| spot.lot != Lot::ALWAYS);
+        self.questions
+            .push(number_of(verb) | if has_lots { LOTS } else { 0 });
+        put(&mut self.questions, spots.len() as u64);
+        for spot in spots {
+            let tag = self.tag(map.tag(spot.contract));
+            put(&mut self.questions, tag);
+            self.questions.extend(spot.print.0.to_le_bytes());
+            if has_lots {
+                self.questions.push(spot.lot.place());
+            }
+        }
+        put(&mut self.questions, cost.tokens());
+        if let Verb::Settle(charges) = verb {
+            for charge in charges {
+                put(&mut self.questions, charge.charged);
+                put(&mut self.questions, charge.cost);
+                self.questions.extend(charge.at.as_nanos().to_le_bytes());
+            }
+        }
+    }
+
+    fn tag(&mut self, tag: u64) -> u64 {
+        let known = self.tags.iter().position(|known| *known == tag);
+        let place = known.unwrap_or_else(|| {
+            self.tags.push(tag);
+            self.tags.len() - 1
+        });
+        place as u64
+    }
+
+    /// How many questions there are.
+    pub(super) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Everything, behind its length.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let mut head = Vec::with_capacity(2 + 8 * self.tags.len());
+        put(&mut head, self.tags.len() as u64);
+        for tag in &self.tags {
+            head.extend(tag.to_le_bytes());
+        }
+        put(out, (head.len() + self.questions.len()) as u64);
+        out.extend_from_slice(&head);
+        out.extend_from_slice(&self.questions);
+    }
+}
+
+/// Begins a batch.
+pub(super) fn batch() -> Vec<u8> {
+    vec![VERSION]
+}
+
+/// The parcels of a batch; `None` where it is none that is understood.
+pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut reader = Reader(bytes);
+    if reader.byte()? != VERSION {
+        return None;
+    }
+    let mut parcels = Vec::new();
+    while !reader.0.is_empty() {
+        parcels.push(reader.bytes()?);
+    }
+    Some(parcels)
+}
+
+/// A question as it came: with places of contracts, or without where one is not known here.
+pub(super) type Asked = Result<Question, UnknownContract>;
+
+/// A contract is not known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct UnknownContract;
+
+/// Hands over the questions of a parcel, in order; `None` where its rest makes no sense.
+pub(super) fn read(parcel: &[u8], map: &Map, mut take: impl FnMut(Asked)) -> Option<()> {
+    let mut reader = Reader(parcel);
+    let count = reader.count().filter(|count| *count <= TAGS_MAX)?;
+    let mut places: SmallVec<[Option<usize>; 4]> = SmallVec::new();
+    for _ in 0..count {
+        places.push(map.place(reader.word()?));
+    }
+    while !reader.0.is_empty() {
+        take(question(&mut reader, &places)?);
+    }
+    Some(())
+}
+
+fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<Asked> {
+    let head = reader.byte()?;
+    let count = reader
+        .count()
+        .filter(|count| (1..=SPOTS_MAX).contains(count))?;
+    let (mut spots, mut is_known) = (Spots::new(), true);
+    for _ in 0..count {
+        let contract = *places.get(reader.index()?)?;
+        let print = Print(reader.word()?);
+        let lot = if head & LOTS == 0 {
+            Lot::ALWAYS
+        } else {
+            Lot::from_hash(reader.byte()?.into())
+        };
+        is_known &= contract.is_some();
+        spots.push(Spot {
+            contract: contract.unwrap_or(usize::MAX),
+            print,
+            lot,
+        });
+    }
+    let cost = Cost::new(reader.number()?).ok()?;
+    let verb = match head & !LOTS {
+        0 => Verb::Check,
+        1 => Verb::Charge,
+        2 => Verb::Refund,
+        3 => Verb::Reset,
+        4 => Verb::Settle((0..count).map(|_| charge(reader)).collect::<Option<_>>()?),
+        5 => Verb::Status,
+        6 => Verb::Foresee,
+        _ => return None,
+    };
+    let question = Question { verb, spots, cost };
+    Some(if is_known {
+        Ok(question)
+    } else {
+        Err(UnknownContract)
+    })
+}
+
+fn charge(reader: &mut Reader<'_>) -> Option<Charge> {
+    Some(Charge {
+        charged: reader.number()?,
+        cost: reader.number()?,
+        at: reader.instant()?,
+    })
+}
+
+const fn number_of(verb: &Verb) -> u8 {
+    match verb {
+        Verb::Check => 0,
+        Verb::Charge => 1,
+        Verb::Refund => 2,
+        Verb::Reset => 3,
+        Verb::Settle(_) => 4,
+        Verb::Status => 5,
+        Verb::Foresee => 6,
+    }
+}
+
+/// The version of batches and of their answers.
+pub(super) const VERSION: u8 = 1;
+/// Set where every spot has a byte of its lot.
+const LOTS: u8 = 1 << 7;
+/// The most contracts of one parcel.
+const TAGS_MAX: usize = 1 << 16;
+/// The most contracts of one question.
+const SPOTS_MAX: usize = 1 << 10;
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+    use tollgate_limit::Instant;
+
+    use super::*;
+
+    pub(in super::super) fn map() -> Map {
+        let text = "contracts:
+  - {id: a, key: [user], coordination: owner, policies: [{limit: 5, period: 1s}]}
+  - {id: b, key: [user], coordination: owner, policies: [{name: x, limit: 5, period: 1s}, {name: y, limit: 50, period: 1m}]}
+  - {id: c, key: [user], policies: [{limit: 5, period: 1s}]}
+";
+        Map::of(
+            0,
+            &tollgate_contract::Contracts::parse(text).expect("contracts"),
+        )
+    }
+
+    fn questions() -> impl Strategy<Value = Vec<Question>> {
+        let spot = (0..3_usize, any::<u64>(), 0..100_u64).prop_map(|(contract, print, lot)| Spot {
+            contract,
+            print: Print(print),
+            lot: Lot::from_hash(lot),
+        });
+        let spots = prop::collection::vec(spot, 1..4);
+        let question = (spots, 0..7_u8, 0..1_000_u64, any::<[u64; 3]>());
+        let question = question.prop_map(|(spots, verb, cost, [at, took, charged])| Question {
+            verb: match verb {
+                0 => Verb::Check,
+                1 => Verb::Charge,
+                2 => Verb::Refund,
+                3 => Verb::Reset,
+                4 => Verb::Status,
+                5 => Verb::Foresee,
+                _ => {
+                    let at = Instant::from_nanos(at);
+                    let cost = took;
+                    let charge = Charge { at, cost, charged };
+                    Verb::Settle(spots.iter().map(|_| charge).collect())
+                }
+            },
+            spots: spots.into(),
+            cost: Cost::new(cost).expect("small"),
+        });
+        prop::collection::vec(question, 0..20)
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(each in prop::collection::vec(questions(), 0..4)) {
+            let map = map();
+            let mut bytes = batch();
+            for questions in &each {
+                let mut parcel = Parcel::default();
+                questions.iter().for_each(|question| parcel.put(&map, question));
+                parcel.write(&mut bytes);
+            }
+            let parcels = parcels(&bytes).expect("a batch");
+            prop_assert_eq!(parcels.len(), each.len());
+            for (parcel, questions) in parcels.into_iter().zip(each) {
+                let mut back = Vec::new();
+                read(parcel, &map, |asked| back.push(asked)).expect("a parcel");
+                let asked: Vec<Asked> = questions.into_iter().map(Ok).collect();
+                prop_assert_eq!(back, asked);
+            }
+        }
+
+        #[test]
+        fn garbage_is_refused_or_read_and_nothing_else(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let map = map();
+            let _ = read(&bytes, &map, drop);
+            for parcel in parcels(&bytes).unwrap_or_default() {
+                let _ = read(parcel, &map, drop);
+            }
+        }
+
+        #[test]
+        fn what_was_cut_or_changed_is_no_panic(questions in questions(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
+            let map = map();
+            let mut parcel = Parcel::default();
+            questions.iter().for_each(|question| parcel.put(&map, question));
+            let mut bytes = batch();
+            parcel.write(&mut bytes);
+            let at = at.index(bytes.len());
+            let _ = parcels(&bytes[..at]).map(|all| all.iter().for_each(|p| drop(read(p, &map, drop))));
+            bytes[at] = to;
+            let _ = parcels(&bytes).map(|all| all.iter().for_each(|p| drop(read(p, &map, drop))));
+        }
+    }
+
+    #[test]
+    fn another_version_is_not_understood() {
+        assert_eq!(parcels(&[VERSION + 1]), None);
+        assert_eq!(parcels(&[]), None);
+        assert_eq!(parcels(&batch()), Some(Vec::new()));
+    }
+}

@@ -1,0 +1,117 @@
+//! Denials of owners, given again until the same request could pass.
+//!
+//! A denied request takes nothing, so a request that costs as much or more is denied as well, whatever others do meanwhile,
+//! unless tokens are given back. So a denial is kept for a bounded time, and forgotten where this node gives tokens back
+//! or forgets the key. Denials that cost something are not kept, as the owner must count them. One place for each of a
+//! fixed number of keys: a newer denial takes the place of an older one.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use tollgate_limit::{Cost, Instant, Span, Verdict};
+use tollgate_node::{Answer, Spot};
+
+use super::map::Map;
+use crate::engine::{Question, Verb};
+
+/// Denials that are given again.
+pub(super) struct Denied {
+    slots: Box<[Mutex<Option<Denial>>]>,
+    /// Denials of before count no more.
+    era: AtomicU64,
+}
+
+struct Denial {
+    tag: u64,
+    print: u64,
+    cost: u64,
+    era: u64,
+    at: Instant,
+    until: Instant,
+    answer: Answer,
+}
+
+impl Denied {
+    pub(super) fn new() -> Self {
+        Self {
+            slots: (0..SLOTS).map(|_| Mutex::new(None)).collect(),
+            era: AtomicU64::new(0),
+        }
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&self) {
+        self.era.fetch_add(1, Relaxed);
+    }
+
+    fn slot(&self, spot: &Spot) -> Option<&Mutex<Option<Denial>>> {
+        let places = self.slots.len() as u64;
+        let place = usize::try_from(spot.print.0 % places.max(1)).ok()?;
+        self.slots.get(place)
+    }
+
+    /// The denial of a question, where it is known.
+    pub(super) fn get(&self, map: &Map, question: &Question, now: Instant) -> Option<Answer> {
+        let ([spot], Verb::Check) = (&*question.spots, &question.verb) else {
+            return None;
+        };
+        let slot = self.slot(spot)?.lock();
+        let denial = slot.as_ref().filter(|denial| {
+            (denial.tag, denial.print) == (map.tag(spot.contract), spot.print.0)
+                && denial.era == self.era.load(Relaxed)
+                && denial.cost <= question.cost.tokens()
+                && denial.until > now
+        })?;
+        let answer = denial.answer.clone();
+        let gone = u128::from(now.nanos_since(denial.at));
+        let less = |span: Span| Span::from_nanos(span.as_nanos().saturating_sub(gone));
+        let verdict = match answer.verdict {
+            Verdict::Deny { retry_after } => Verdict::Deny {
+                retry_after: less(retry_after),
+            },
+            other => other,
+        };
+        Some(Answer {
+            verdict,
+            reset_after: less(answer.reset_after),
+            ..answer
+        })
+    }
+
+    /// Takes note of what an owner said.
+    pub(super) fn note(&self, map: &Map, question: &Question, answer: &Answer, now: Instant) {
+        let ([spot], Verdict::Deny { retry_after }) = (&*question.spots, answer.verdict) else {
+            return;
+        };
+        let bookings = answer.receipt.bookings();
+        let is_free = bookings.iter().all(|booking| booking.receipt.charged == 0);
+        if !is_free || question.cost == Cost::PEEK || answer.refused_by.is_none() {
+            return;
+        }
+        let kept = retry_after.min(KEPT_MAX);
+        let denial = Denial {
+            tag: map.tag(spot.contract),
+            print: spot.print.0,
+            cost: question.cost.tokens(),
+            era: self.era.load(Relaxed),
+            at: now,
+            until: now.saturating_add(kept),
+            answer: answer.clone(),
+        };
+        if let Some(slot) = self.slot(spot) {
+            *slot.lock() = Some(denial);
+        }
+    }
+
+    /// Forgets what is known of some spots.
+    pub(super) fn forget(&self, spots: &[Spot]) {
+        for slot in spots.iter().filter_map(|spot| self.slot(spot)) {
+            *slot.lock() = None;
+        }
+    }
+}
+
+/// Keys whose denials are kept.
+const SLOTS: usize = 1 << 13;
+/// How long a denial is kept at most: tokens may be given back at other nodes.
+const KEPT_MAX: Span = Span::from_nanos(10_000_000_000);

@@ -1,0 +1,126 @@
+//! What this node does itself: for its own requests, and for those that other nodes send.
+
+use tollgate_contract::OnFailure;
+use tollgate_limit::{Instant, Receipt as Charge, Span, Verdict};
+use tollgate_node::{Answer, Node, Receipt, RefusedBy};
+
+use super::ask;
+use super::map::{Map, strictness};
+use super::said;
+use crate::engine::{Question, Said, Verb};
+
+/// Does what a question asks, here and now.
+pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> Said {
+    let Question { verb, spots, cost } = question;
+    match verb {
+        Verb::Check => Said::Answer(node.check_spots(spots, *cost, now)),
+        Verb::Charge => Said::Done(node.charge_spots(spots, *cost, now)),
+        Verb::Refund => {
+            node.refund_spots(spots, *cost, now);
+            Said::Done(true)
+        }
+        Verb::Reset => {
+            node.reset_spots(spots);
+            Said::Done(true)
+        }
+        Verb::Settle(charges) => {
+            for (spot, charge) in spots.iter().zip(charges) {
+                node.settle_spot(spot, charge, *cost, now);
+            }
+            Said::Done(true)
+        }
+        Verb::Status => Said::Statuses(spots.iter().map(|s| node.status_at(s, now)).collect()),
+        Verb::Foresee => {
+            let each = spots.iter().map(|s| node.foresee_at(s, *cost, now));
+            Said::Forecasts(each.collect())
+        }
+    }
+}
+
+/// Answers a batch of another node, and says how many questions that were; `None` where it makes no sense.
+///
+/// What comes before something senseless in a parcel is done. Nobody sends such a thing but by mistake.
+pub(super) fn answer_batch(
+    node: &Node,
+    map: &Map,
+    batch: &[u8],
+    now: Instant,
+) -> Option<(Vec<u8>, u64)> {
+    let mut out = said::batch();
+    let mut count = 0;
+    let mut answers = Vec::new();
+    for parcel in ask::parcels(batch)? {
+        answers.clear();
+        ask::read(parcel, map, |asked| {
+            count += 1;
+            match asked {
+                Ok(question) => {
+                    let said = answer(node, &question, now);
+                    said::put_said(&mut answers, &question.spots, &said);
+                }
+                Err(ask::UnknownContract) => said::put_unknown(&mut answers),
+            }
+        })?;
+        said::put_parcel(&mut out, &answers);
+    }
+    Some((out, count))
+}
+
+/// What policies say to do where their owner is not there, and the answer by that; `None` where there is no other way
+/// to do it.
+pub(super) fn instead(
+    node: &Node,
+    map: &Map,
+    question: &Question,
+    now: Instant,
+) -> (Option<Said>, Option<OnFailure>) {
+    let wishes = question.spots.iter().map(|spot| spot.contract);
+    let strictest = wishes.max_by_key(|place| strictness(map.on_failure(*place).0));
+    let place = strictest.unwrap_or_default();
+    let (wish, policy, limit) = map.on_failure(place);
+    match &question.verb {
+        Verb::Check => {}
+        // What is read here is better than nothing.
+        Verb::Status | Verb::Foresee => {
+            let said = answer(node, question, now);
+            return (Some(said), Some(OnFailure::Local));
+        }
+        Verb::Charge | Verb::Refund | Verb::Reset | Verb::Settle(_) => return (None, None),
+    }
+    if wish == OnFailure::Local {
+        return (Some(answer(node, question, now)), Some(wish));
+    }
+    let none = Charge {
+        at: now,
+        cost: question.cost.tokens(),
+        charged: 0,
+    };
+    let bookings = question.spots.iter();
+    let bookings = bookings.map(|spot| node.booking_elsewhere(spot, none));
+    let (verdict, refused_by) = if wish == OnFailure::Allow {
+        (Verdict::Allow, None)
+    } else {
+        let by = RefusedBy::Policy {
+            contract: place,
+            policy,
+        };
+        let retry_after = RETRY_WHEN_GONE;
+        (Verdict::Deny { retry_after }, Some(by))
+    };
+    let answer = Answer {
+        verdict,
+        refused_by,
+        contract: Some(place),
+        policy,
+        limit,
+        remaining: 0,
+        reset_after: Span::ZERO,
+        shadowed: false,
+        receipt: Receipt::Several(bookings.collect()),
+        version: node.version(),
+    };
+    (Some(Said::Answer(answer)), Some(wish))
+}
+
+/// What a request hears that is refused because nobody is there to decide: by then somebody may be.
+const RETRY_WHEN_GONE: Span = Span::from_nanos(1_000_000_000);

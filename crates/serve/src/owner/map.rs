@@ -1,0 +1,114 @@
+//! Contracts as nodes name them to each other: by a tag, which is the same wherever the id is.
+
+use ring::digest::{SHA256, digest};
+use tollgate_contract::{Contract, Contracts, Coordination, OnFailure};
+
+/// The contracts of one node, by place and by tag.
+#[derive(Debug)]
+pub(super) struct Map {
+    /// Of the node whose contracts these are.
+    pub(super) version: u64,
+    each: Box<[Entry]>,
+    /// Tags in order, each with its place.
+    places: Box<[(u64, usize)]>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    tag: u64,
+    /// Tells whether cells of another node are cells of this contract.
+    shape: u64,
+    is_owned: bool,
+    /// What the strictest owned policy does where the owner is not there, and its place.
+    on_failure: (OnFailure, usize),
+    /// The limit of that policy.
+    limit: u64,
+}
+
+impl Map {
+    pub(super) fn of(version: u64, contracts: &Contracts) -> Self {
+        let each: Box<[Entry]> = contracts.as_slice().iter().map(Entry::of).collect();
+        let places = each.iter().enumerate();
+        let mut places: Vec<_> = places.map(|(place, entry)| (entry.tag, place)).collect();
+        places.sort_unstable();
+        Self {
+            version,
+            each,
+            places: places.into(),
+        }
+    }
+
+    pub(super) fn tag(&self, place: usize) -> u64 {
+        self.each.get(place).map_or(0, |entry| entry.tag)
+    }
+
+    pub(super) fn shape(&self, place: usize) -> u64 {
+        self.each.get(place).map_or(0, |entry| entry.shape)
+    }
+
+    /// The place of the contract with this tag.
+    pub(super) fn place(&self, tag: u64) -> Option<usize> {
+        let at = self.places.binary_search_by_key(&tag, |(tag, _)| *tag);
+        Some(self.places.get(at.ok()?)?.1)
+    }
+
+    /// Whether the contract at this place has owners.
+    pub(super) fn is_owned(&self, place: usize) -> bool {
+        self.each.get(place).is_some_and(|entry| entry.is_owned)
+    }
+
+    /// Places of the contracts that have owners.
+    pub(super) fn owned(&self) -> impl Iterator<Item = usize> + '_ {
+        let each = self.each.iter().enumerate();
+        each.filter(|(_, entry)| entry.is_owned)
+            .map(|(place, _)| place)
+    }
+
+    /// What is done where the owner is not there: the strictest wish of the contract, the policy that has it, its limit.
+    pub(super) fn on_failure(&self, place: usize) -> (OnFailure, usize, u64) {
+        let entry = self.each.get(place);
+        entry.map_or((OnFailure::Local, 0, 0), |entry| {
+            let (wish, policy) = entry.on_failure;
+            (wish, policy, entry.limit)
+        })
+    }
+}
+
+impl Entry {
+    fn of(contract: &Contract) -> Self {
+        let each = contract.policies.iter().enumerate();
+        let owned = each.filter(|(_, policy)| policy.coordination == Coordination::Owner);
+        let strictest = owned.max_by_key(|(place, policy)| {
+            (strictness(policy.on_failure), std::cmp::Reverse(*place))
+        });
+        let (on_failure, limit) = strictest
+            .map_or(((OnFailure::Local, 0), 0), |(place, policy)| {
+                ((policy.on_failure, place), policy.policy.config().limit)
+            });
+        let policies = contract.policies.iter();
+        let shape: Vec<_> = policies.map(|policy| policy.policy.config()).collect();
+        Self {
+            tag: hash(contract.id.as_bytes()),
+            shape: hash(format!("{:?}|{shape:?}", contract.key).as_bytes()),
+            is_owned: strictest.is_some(),
+            on_failure,
+            limit,
+        }
+    }
+}
+
+/// A request is refused if one policy wishes so, and let through only if all do.
+pub(super) const fn strictness(wish: OnFailure) -> u8 {
+    match wish {
+        OnFailure::Allow => 0,
+        OnFailure::Local => 1,
+        OnFailure::Deny => 2,
+    }
+}
+
+/// The first eight bytes of SHA-256, little-endian.
+fn hash(bytes: &[u8]) -> u64 {
+    let digest = digest(&SHA256, bytes);
+    let first = digest.as_ref().first_chunk();
+    first.map_or(0, |first| u64::from_le_bytes(*first))
+}

@@ -1,0 +1,279 @@
+//! Keys that move to another owner: their state goes there in pages.
+//!
+//! When members come or go, every node looks through the keys it holds of owned contracts. Those that are another's now are
+//! taken out and sent to their owner, who keeps the charges of both where it has counted the key meanwhile. Only keys
+//! that must move do. A page that is not taken goes back in, and is sent again later. A page is
+//! `version 1 | tag 8 | shape 8 | cells`, a cell `print 8 | length | bytes`; its answer is the number of cells that were
+//! taken. Not here: how cells are merged (`tollgate_node`).
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak, mpsc as std_mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
+use tollgate_gossip::NodeId;
+use tollgate_limit::{Instant, Lot};
+use tollgate_node::{Node, Spot};
+use tollgate_table::Print;
+
+use super::Owner;
+use super::bytes::{Reader, put};
+use super::map::Map;
+use crate::shared::Shared;
+
+/// A thread that sends keys to their new owners.
+pub struct Mover {
+    leave: mpsc::Sender<std_mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Mover {
+    /// Starts to look after the keys of a server, whenever `changes` tells that members came or went.
+    pub fn start(
+        owner: Arc<Owner>,
+        shared: &Arc<Shared>,
+        changes: watch::Receiver<u64>,
+    ) -> std::io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()?;
+        let (leave, asked) = mpsc::channel(1);
+        let shared = Arc::downgrade(shared);
+        let thread = thread::Builder::new()
+            .name("owner".to_owned())
+            .spawn(move || {
+                runtime.block_on(run(owner, shared, changes, asked));
+            })?;
+        Ok(Self {
+            leave,
+            thread: Some(thread),
+        })
+    }
+
+    /// Hands over everything before this node goes; gives up after a while.
+    pub fn leave(&self, within: Duration) {
+        let (done, wait) = std_mpsc::channel();
+        if self.leave.blocking_send(done).is_ok() {
+            // Whoever waits no longer loses what is left.
+            let _ = wait.recv_timeout(within);
+        }
+    }
+}
+
+impl Drop for Mover {
+    fn drop(&mut self) {
+        let (never, _) = mpsc::channel(1);
+        drop(std::mem::replace(&mut self.leave, never));
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing more to move.
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn run(
+    owner: Arc<Owner>,
+    shared: Weak<Shared>,
+    mut changes: watch::Receiver<u64>,
+    mut asked: mpsc::Receiver<std_mpsc::Sender<()>>,
+) {
+    let mut rest = REST_MIN;
+    loop {
+        tokio::select! {
+            changed = changes.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                rest = REST_MIN;
+            }
+            () = sleep(rest) => {}
+            leaving = asked.recv() => {
+                let Some(done) = leaving else {
+                    return;
+                };
+                owner.leave(&shared).await;
+                let _ = done.send(());
+            }
+        }
+        owner.refresh();
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        // Nodes learn of a change one by one: for a while keys come in that are another's.
+        if owner.has_strays.swap(false, Relaxed) {
+            let is_over = owner.hand_over(&shared).await && rest >= REST_MAX;
+            owner.has_strays.fetch_or(!is_over, Relaxed);
+            rest = (rest * 2).min(REST_MAX);
+        }
+    }
+}
+
+impl Owner {
+    /// Sends every key that is another's to its owner. Says whether all went.
+    pub(super) async fn hand_over(&self, shared: &Shared) -> bool {
+        let node = shared.engine.node();
+        let map = Arc::clone(&self.map(&node));
+        let mut all_went = true;
+        let mut prints = Vec::new();
+        for contract in map.owned() {
+            let mut pages: BTreeMap<NodeId, Page> = BTreeMap::new();
+            for shard in 0..node.shards_count(contract) {
+                prints.clear();
+                node.prints_in(contract, shard, &mut prints);
+                for print in &prints {
+                    let Some(to) = self.moves_to(&map, contract, *print) else {
+                        continue;
+                    };
+                    let page = pages.entry(to).or_insert_with(|| Page::new(&map, contract));
+                    page.take(&node, *print, shared.engine.now());
+                    if page.bytes.len() >= PAGE_BYTES
+                        && let Some(page) = pages.remove(&to)
+                    {
+                        all_went &= self.send_page(shared, &node, to, page).await;
+                    }
+                }
+            }
+            for (to, page) in pages {
+                all_went &= self.send_page(shared, &node, to, page).await;
+            }
+        }
+        all_went
+    }
+
+    fn moves_to(&self, map: &Map, contract: usize, print: Print) -> Option<NodeId> {
+        let spot = Spot {
+            contract,
+            print,
+            lot: Lot::ALWAYS,
+        };
+        self.owner_of(&self.crew.load(), map, &spot)
+    }
+
+    async fn send_page(&self, shared: &Shared, node: &Node, to: NodeId, page: Page) -> bool {
+        let Page {
+            contract,
+            bytes,
+            cells,
+        } = page;
+        if cells.is_empty() {
+            return true;
+        }
+        let sent = self.peers.request(to, HAND_OVER, bytes, PAGE_WITHIN).await;
+        let taken = sent.ok().and_then(|answer| Reader(&answer).number());
+        let count = cells.len() as u64;
+        let Some(taken) = taken else {
+            let now = shared.engine.now();
+            for (print, bytes) in cells {
+                // Where there is no room any more, the table has counted it.
+                let _ = node.newest().merge_cell((contract, print), &bytes, now);
+            }
+            return false;
+        };
+        self.counts.moved_out.add(taken.min(count));
+        self.counts.move_failed.add(count.saturating_sub(taken));
+        true
+    }
+
+    /// Takes over keys of another node; `None` where that makes no sense.
+    pub(super) fn take_over(&self, shared: &Shared, page: &[u8]) -> Option<Vec<u8>> {
+        let node = shared.engine.node();
+        let map = Arc::clone(&self.map(&node));
+        let taken = take_page(&node, &map, page, shared.engine.now());
+        if taken.is_none() {
+            self.counts.malformed.add(1);
+        }
+        let taken = taken?;
+        self.counts.moved_in.add(taken);
+        // By what this node knows of the members they may be another's still.
+        self.has_strays.store(true, Relaxed);
+        let mut answer = Vec::new();
+        put(&mut answer, taken);
+        Some(answer)
+    }
+
+    /// Owns nothing from here on, and hands over everything.
+    async fn leave(&self, shared: &Weak<Shared>) {
+        self.is_leaving.store(true, Relaxed);
+        self.refresh();
+        if self.crew.load().alive.is_empty() {
+            return;
+        }
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        let attempts = async {
+            while !self.hand_over(&shared).await {
+                sleep(REST_MIN).await;
+            }
+        };
+        let _ = timeout(LEAVE_WITHIN, attempts).await;
+    }
+}
+
+/// Cells of one contract on their way to one node.
+struct Page {
+    contract: usize,
+    bytes: Vec<u8>,
+    /// To be put back where the page is not taken.
+    cells: Vec<(Print, Vec<u8>)>,
+}
+
+impl Page {
+    fn new(map: &Map, contract: usize) -> Self {
+        let mut bytes = vec![VERSION];
+        bytes.extend(map.tag(contract).to_le_bytes());
+        bytes.extend(map.shape(contract).to_le_bytes());
+        Self {
+            contract,
+            bytes,
+            cells: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, node: &Node, print: Print, now: Instant) {
+        let Some(cell) = node.take_cell(self.contract, print, now) else {
+            return;
+        };
+        self.bytes.extend(print.0.to_le_bytes());
+        put(&mut self.bytes, cell.len() as u64);
+        self.bytes.extend_from_slice(&cell);
+        self.cells.push((print, cell));
+    }
+}
+
+/// Puts the cells of a page in, and says how many; `None` where it is no page for these contracts.
+fn take_page(node: &Node, map: &Map, page: &[u8], now: Instant) -> Option<u64> {
+    let mut reader = Reader(page);
+    if reader.byte()? != VERSION {
+        return None;
+    }
+    let contract = map.place(reader.word()?)?;
+    if reader.word()? != map.shape(contract) {
+        return None;
+    }
+    let mut taken = 0;
+    while !reader.0.is_empty() {
+        let print = Print(reader.word()?);
+        let cell = reader.bytes()?;
+        let merged = node.merge_cell((contract, print), cell, now);
+        taken += u64::from(merged.is_ok());
+    }
+    Some(taken)
+}
+
+/// The kind of a page.
+pub(super) const HAND_OVER: u8 = tollgate_cluster::Kind::HandOver as u8;
+/// The version of pages.
+const VERSION: u8 = 1;
+/// About as many bytes as a page has.
+const PAGE_BYTES: usize = 64 << 10;
+/// How long a page may take.
+const PAGE_WITHIN: Duration = Duration::from_secs(2);
+/// Between two looks at the keys after a change; it doubles, up to the second.
+const REST_MIN: Duration = Duration::from_millis(100);
+const REST_MAX: Duration = Duration::from_secs(5);
+/// How long handing over everything may take.
+const LEAVE_WITHIN: Duration = Duration::from_secs(10);

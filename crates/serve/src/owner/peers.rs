@@ -1,0 +1,49 @@
+//! Who is there, and a way to ask them: the cluster, or what stands for it in tests.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tollgate_gossip::NodeId;
+
+use crate::cluster::{Handle, RequestError};
+
+/// Those who own keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Crew {
+    /// This node; `None` before it has a number.
+    pub me: Option<NodeId>,
+    /// Everybody who lives, this node included, by number and id.
+    pub alive: Vec<(NodeId, u128)>,
+    /// Grows with every change.
+    pub version: u64,
+}
+
+/// An answer, once it is there.
+pub type Asked = Pin<Box<dyn Future<Output = Result<Bytes, RequestError>> + Send>>;
+
+/// The other nodes.
+pub trait Peers: Send + Sync {
+    /// Who is there now.
+    fn crew(&self) -> Crew;
+
+    /// Asks one of them, and waits no longer than `within`.
+    fn request(&self, to: NodeId, kind: u8, body: Vec<u8>, within: Duration) -> Asked;
+}
+
+impl Peers for Handle {
+    fn crew(&self) -> Crew {
+        let company = self.members();
+        Crew {
+            me: company.me,
+            alive: company.alive.clone(),
+            version: company.version,
+        }
+    }
+
+    fn request(&self, to: NodeId, kind: u8, body: Vec<u8>, within: Duration) -> Asked {
+        let handle = self.clone();
+        Box::pin(async move { Self::request(&handle, to, kind, &body, within).await })
+    }
+}

@@ -1,0 +1,380 @@
+//! What the owner of keys answers, as bytes.
+//!
+//! The answer to a batch is `version 1 | answers`, one for each parcel behind its length; within it one for each question
+//! in order. Contracts are named by the number of their spot in the question. Not here: questions (`ask`).
+
+use smallvec::SmallVec;
+use tollgate_limit::{Cost, Forecast, Receipt as Charge, Span, Status, Verdict};
+use tollgate_node::{Answer, Node, Receipt, RefusedBy, Spot};
+
+use super::ask::VERSION;
+use super::bytes::{Reader, put, put_span};
+use crate::engine::{Question, Said, Verb};
+
+/// Begins the answer to a batch.
+pub(super) fn batch() -> Vec<u8> {
+    vec![VERSION]
+}
+
+/// Adds the answers to one parcel.
+pub(super) fn put_parcel(out: &mut Vec<u8>, answers: &[u8]) {
+    put(out, answers.len() as u64);
+    out.extend_from_slice(answers);
+}
+
+/// Adds the answer to one question.
+pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
+    match said {
+        Said::Answer(answer) => put_answer(out, spots, answer),
+        Said::Done(done) => out.push(u8::from(*done)),
+        Said::Statuses(each) => {
+            for statuses in each {
+                put(out, statuses.len() as u64);
+                statuses.iter().for_each(|status| put_status(out, status));
+            }
+        }
+        Said::Forecasts(each) => {
+            for forecasts in each {
+                put(out, forecasts.len() as u64);
+                forecasts
+                    .iter()
+                    .for_each(|forecast| put_forecast(out, forecast));
+            }
+        }
+    }
+}
+
+/// Adds that a question is of a contract that is not known.
+pub(super) fn put_unknown(out: &mut Vec<u8>) {
+    out.push(UNKNOWN);
+}
+
+fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
+    let place = |contract: usize| spots.iter().position(|spot| spot.contract == contract);
+    let (verdict, span) = split(answer.verdict);
+    let refused = match answer.refused_by {
+        None => None,
+        Some(RefusedBy::FullTable) => Some((FULL, None)),
+        Some(RefusedBy::Policy { contract, policy }) => {
+            Some((POLICY, place(contract).map(|spot| (spot, policy))))
+        }
+    };
+    let least = answer.contract.and_then(place);
+    let mut head = verdict;
+    head |= refused.map_or(0, |(refused, _)| refused);
+    head |= if answer.shadowed { SHADOWED } else { 0 };
+    head |= if least.is_some() { LEAST } else { 0 };
+    out.push(head);
+    if let Some(span) = span {
+        put_span(out, span);
+    }
+    if let Some((POLICY, refuser)) = refused {
+        let (spot, policy) = refuser.unwrap_or_default();
+        put(out, spot as u64);
+        put(out, policy as u64);
+    }
+    if let Some(least) = least {
+        put(out, least as u64);
+        put(out, answer.policy as u64);
+    }
+    put(out, answer.limit);
+    put(out, answer.remaining);
+    put_span(out, answer.reset_after);
+    for spot in spots {
+        put_charge(out, spot, &answer.receipt);
+    }
+}
+
+fn put_charge(out: &mut Vec<u8>, spot: &Spot, receipt: &Receipt) {
+    let mut bookings = receipt.bookings().iter();
+    let booking =
+        bookings.find(|booking| (booking.contract, booking.print) == (spot.contract, spot.print));
+    let Some(charge) = booking.map(|booking| booking.receipt) else {
+        return out.push(0);
+    };
+    put(out, charge.charged);
+    if charge.charged != 0 {
+        put(out, charge.cost);
+        out.extend(charge.at.as_nanos().to_le_bytes());
+    }
+}
+
+fn put_status(out: &mut Vec<u8>, status: &Status) {
+    put(out, status.limit);
+    put(out, status.remaining);
+    put_span(out, status.reset_after);
+    put_span(out, status.next_token_after);
+}
+
+fn put_forecast(out: &mut Vec<u8>, forecast: &Forecast) {
+    let (verdict, span) = split(forecast.verdict);
+    out.push(verdict | if forecast.is_enforced { ENFORCED } else { 0 });
+    if let Some(span) = span {
+        put_span(out, span);
+    }
+    put(out, forecast.limit);
+    put(out, forecast.capacity);
+    put(out, forecast.remaining);
+    put_span(out, forecast.reset_after);
+}
+
+/// The answers to each parcel of a batch; `None` where that is not understood.
+pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    super::ask::parcels(bytes)
+}
+
+/// Answers to the questions of one parcel, to be read in order.
+pub(super) struct Answers<'a>(Reader<'a>);
+
+/// What was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    Said(Said),
+    /// The owner does not know a contract.
+    Unknown,
+}
+
+impl<'a> Answers<'a> {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self(Reader(bytes))
+    }
+
+    /// The answer to the next question; `None` where there is none that makes sense.
+    pub(super) fn next(&mut self, question: &Question, node: &Node) -> Option<Reply> {
+        let Self(reader) = self;
+        if reader.0.first() == Some(&UNKNOWN) {
+            reader.byte()?;
+            return Some(Reply::Unknown);
+        }
+        let spots = &*question.spots;
+        let said = match &question.verb {
+            Verb::Check => Said::Answer(answer(reader, (spots, question.cost), node)?),
+            Verb::Charge | Verb::Refund | Verb::Reset | Verb::Settle(_) => {
+                Said::Done(reader.byte()? == 1)
+            }
+            Verb::Status => Said::Statuses(lists(reader, spots, status)?),
+            Verb::Foresee => Said::Forecasts(lists(reader, spots, forecast)?),
+        };
+        Some(Reply::Said(said))
+    }
+}
+
+fn lists<T>(
+    reader: &mut Reader<'_>,
+    spots: &[Spot],
+    read: impl Fn(&mut Reader<'_>) -> Option<T>,
+) -> Option<Vec<Vec<T>>> {
+    let list = |_: &Spot| {
+        let count = reader.count()?;
+        (0..count).map(|_| read(reader)).collect()
+    };
+    spots.iter().map(list).collect()
+}
+
+fn answer(reader: &mut Reader<'_>, (spots, asked): (&[Spot], Cost), node: &Node) -> Option<Answer> {
+    let head = reader.byte()?;
+    let verdict = verdict(reader, head)?;
+    let place = |reader: &mut Reader<'_>| {
+        let spot = spots.get(reader.index()?)?;
+        Some((spot.contract, reader.index()?))
+    };
+    let refused_by = match head & (FULL | POLICY) {
+        0 => None,
+        FULL => Some(RefusedBy::FullTable),
+        POLICY => {
+            let (contract, policy) = place(reader)?;
+            Some(RefusedBy::Policy { contract, policy })
+        }
+        _ => return None,
+    };
+    let least = match head & LEAST {
+        0 => None,
+        _ => Some(place(reader)?),
+    };
+    let (limit, remaining, reset_after) = (reader.number()?, reader.number()?, reader.span()?);
+    let mut bookings: SmallVec<[_; 1]> = SmallVec::new();
+    for spot in spots {
+        let charge = charge(reader, asked)?;
+        bookings.push(node.booking_elsewhere(spot, charge));
+    }
+    let receipt = match &*bookings {
+        [booking] => Receipt::One(*booking),
+        _ => Receipt::Several(bookings.into_vec().into()),
+    };
+    Some(Answer {
+        verdict,
+        refused_by,
+        contract: least.map(|(contract, _)| contract),
+        policy: least.map_or(0, |(_, policy)| policy),
+        limit,
+        remaining,
+        reset_after,
+        shadowed: head & SHADOWED != 0,
+        receipt,
+        version: node.version(),
+    })
+}
+
+fn charge(reader: &mut Reader<'_>, asked: Cost) -> Option<Charge> {
+    let charged = reader.number()?;
+    if charged == 0 {
+        return Some(Charge {
+            at: tollgate_limit::Instant::default(),
+            cost: asked.tokens(),
+            charged,
+        });
+    }
+    Some(Charge {
+        charged,
+        cost: reader.number()?,
+        at: reader.instant()?,
+    })
+}
+
+fn status(reader: &mut Reader<'_>) -> Option<Status> {
+    Some(Status {
+        limit: reader.number()?,
+        remaining: reader.number()?,
+        reset_after: reader.span()?,
+        next_token_after: reader.span()?,
+    })
+}
+
+fn forecast(reader: &mut Reader<'_>) -> Option<Forecast> {
+    let head = reader.byte()?;
+    Some(Forecast {
+        is_enforced: head & ENFORCED != 0,
+        verdict: verdict(reader, head)?,
+        limit: reader.number()?,
+        capacity: reader.number()?,
+        remaining: reader.number()?,
+        reset_after: reader.span()?,
+    })
+}
+
+const fn split(verdict: Verdict) -> (u8, Option<Span>) {
+    match verdict {
+        Verdict::Allow => (0, None),
+        Verdict::Delay { wait } => (1, Some(wait)),
+        Verdict::Deny { retry_after } => (2, Some(retry_after)),
+        Verdict::Never => (3, None),
+    }
+}
+
+fn verdict(reader: &mut Reader<'_>, head: u8) -> Option<Verdict> {
+    Some(match head & 3 {
+        0 => Verdict::Allow,
+        1 => Verdict::Delay {
+            wait: reader.span()?,
+        },
+        2 => Verdict::Deny {
+            retry_after: reader.span()?,
+        },
+        _ => Verdict::Never,
+    })
+}
+
+/// Bits of the first byte of an answer to a check, above those of the verdict.
+const SHADOWED: u8 = 1 << 2;
+const LEAST: u8 = 1 << 3;
+const POLICY: u8 = 1 << 4;
+const FULL: u8 = 1 << 5;
+/// The bit of a forecast.
+const ENFORCED: u8 = 1 << 2;
+/// Instead of an answer.
+const UNKNOWN: u8 = 0xFF;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tollgate_contract::Contracts;
+    use tollgate_limit::{Instant, Lot};
+    use tollgate_node::NodeConfig;
+    use tollgate_table::{Print, Seed};
+
+    use super::*;
+
+    fn node() -> Node {
+        let text = "contracts:
+  - {id: a, key: [user], coordination: owner, policies: [{limit: 5, period: 1s}]}
+  - {id: b, key: [user], coordination: owner, policies: [{name: x, limit: 7, period: 1s}, {name: y, limit: 50, period: 1m}]}
+";
+        let contracts = Contracts::parse(text).expect("contracts");
+        Node::new(contracts, NodeConfig::default(), Seed::new([1, 2]))
+    }
+
+    fn question(verb: Verb, cost: u64) -> Question {
+        let spot = |contract| Spot {
+            contract,
+            print: Print(9),
+            lot: Lot::ALWAYS,
+        };
+        Question {
+            verb,
+            spots: [spot(0), spot(1)].into_iter().collect(),
+            cost: Cost::new(cost).expect("small"),
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read_as_it_was_given_but_for_the_cells() {
+        let node = node();
+        let now = Instant::from_nanos(1 << 60);
+        for cost in [1, 3, 3, 9, 0] {
+            let question = question(Verb::Check, cost);
+            let given = node.check_spots(&question.spots, question.cost, now);
+            let mut bytes = Vec::new();
+            put_said(&mut bytes, &question.spots, &Said::Answer(given.clone()));
+            let reply = Answers::new(&bytes).next(&question, &node);
+            let Some(Reply::Said(Said::Answer(mut read))) = reply else {
+                panic!("{reply:?}");
+            };
+            let both = read.receipt.bookings_mut().iter_mut();
+            for (read, given) in both.zip(given.receipt.bookings()) {
+                let (spot, charge) = node.spot_of(read).expect("still there");
+                assert_eq!((spot.contract, spot.print), (given.contract, given.print));
+                assert_eq!(charge.charged, given.receipt.charged);
+                *read = *given;
+            }
+            assert_eq!(read, given);
+        }
+    }
+
+    #[test]
+    fn what_policies_say_is_read_as_it_was_said() {
+        let node = node();
+        let now = Instant::from_nanos(1 << 60);
+        let question = question(Verb::Status, 4);
+        let _ = node.check_spots(&question.spots, question.cost, now);
+        let spots = question.spots.iter();
+        let statuses = spots.clone().map(|spot| node.status_at(spot, now));
+        let forecasts = spots.map(|spot| node.foresee_at(spot, question.cost, now));
+        for (verb, said) in [
+            (Verb::Status, Said::Statuses(statuses.collect())),
+            (Verb::Foresee, Said::Forecasts(forecasts.collect())),
+            (Verb::Reset, Said::Done(true)),
+            (Verb::Charge, Said::Done(false)),
+        ] {
+            let question = Question {
+                verb,
+                ..question.clone()
+            };
+            let mut bytes = Vec::new();
+            put_said(&mut bytes, &question.spots, &said);
+            let reply = Answers::new(&bytes).next(&question, &node);
+            assert_eq!(reply, Some(Reply::Said(said)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_refused_or_read_and_nothing_else(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let node = node();
+            for verb in [Verb::Check, Verb::Status, Verb::Foresee, Verb::Reset] {
+                let mut answers = Answers::new(&bytes);
+                while answers.next(&question(verb.clone(), 1), &node).is_some() {}
+            }
+            let _ = parcels(&bytes);
+        }
+    }
+}

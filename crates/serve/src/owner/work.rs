@@ -1,0 +1,361 @@
+//! One question on its way: whom it is asked of, in which order, and what becomes of the answers.
+//!
+//! Contracts of one owner are asked together, all or nothing. A check that binds contracts of several owners is asked of
+//! one after the other: first of this node, which costs nothing, then of the others in the order of the contracts. Where a
+//! later one refuses, what was charged before is given back; in between others may be refused for it. Everything else is
+//! asked of all at once. Not here: sending.
+
+use smallvec::SmallVec;
+use tollgate_contract::OnFailure;
+use tollgate_gossip::NodeId;
+use tollgate_limit::{Cost, Forecast, Span, Status, Verdict};
+use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy, Spot};
+
+use super::here;
+use crate::engine::{Heard, Question, Said, Verb};
+
+/// One question on its way.
+pub(super) struct Work {
+    steps: SmallVec<[Step; 1]>,
+    /// How many spots the question has.
+    spots: usize,
+    fell_back: Option<OnFailure>,
+}
+
+/// A part of a question, for one node.
+pub(super) struct Step {
+    /// The node; `None` is this one.
+    pub(super) to: Option<NodeId>,
+    pub(super) question: Question,
+    /// Whether this is the second attempt.
+    pub(super) is_retry: bool,
+    /// Which spots of the whole question these are.
+    places: SmallVec<[usize; 2]>,
+    state: State,
+    /// Whether it gives back what another step took.
+    is_undo: bool,
+}
+
+enum State {
+    Todo,
+    Sent,
+    Done(Option<Said>),
+}
+
+impl Work {
+    /// Splits a question by who decides at each spot; `None` is this node.
+    pub(super) fn new(question: Question, to: impl FnMut(&Spot) -> Option<NodeId>) -> Self {
+        let spots = question.spots.len();
+        let places: SmallVec<[usize; 2]> = (0..spots).collect();
+        let mut steps = split(question, &places, to);
+        // This node is asked first; the rest stay in the order of the contracts.
+        steps.sort_by_key(|step| step.to.is_some());
+        Self {
+            steps,
+            spots,
+            fell_back: None,
+        }
+    }
+
+    /// Does what can be done here, and hands over the steps that must be sent, by their numbers.
+    pub(super) fn advance(
+        &mut self,
+        node: &Node,
+        now: tollgate_limit::Instant,
+        mut send: impl FnMut(usize, NodeId, &Question),
+    ) {
+        let mut at = 0;
+        while let Some(step) = self.steps.get_mut(at) {
+            match (&step.state, step.to) {
+                (State::Done(_), _) => {}
+                (State::Sent, _) => return,
+                (State::Todo, None) => {
+                    let said = here::answer(node, &step.question, now);
+                    step.state = State::Done(Some(said));
+                    self.look_back(at, node, now);
+                }
+                (State::Todo, Some(to)) => {
+                    send(at, to, &step.question);
+                    step.state = State::Sent;
+                    if step.question.verb == Verb::Check && !step.is_undo {
+                        return;
+                    }
+                }
+            }
+            at += 1;
+        }
+    }
+
+    /// A step that was sent.
+    pub(super) fn step(&self, at: usize) -> Option<&Step> {
+        self.steps.get(at)
+    }
+
+    /// Takes in what was said to a step.
+    pub(super) fn hear(
+        &mut self,
+        at: usize,
+        said: Option<Said>,
+        (node, now): (&Node, tollgate_limit::Instant),
+    ) {
+        if let Some(step) = self.steps.get_mut(at) {
+            step.state = State::Done(said);
+            self.look_back(at, node, now);
+        }
+    }
+
+    /// Does a step by what policies say where nobody is there.
+    pub(super) fn fall_back(
+        &mut self,
+        at: usize,
+        (said, instead): (Option<Said>, Option<OnFailure>),
+        at_node: (&Node, tollgate_limit::Instant),
+    ) {
+        if self.steps.get(at).is_none_or(|step| step.is_undo) {
+            return self.hear(at, None, at_node);
+        }
+        self.fell_back = instead.or(self.fell_back);
+        self.hear(at, said, at_node);
+    }
+
+    /// Asks a step once more, of others.
+    pub(super) fn retry(&mut self, at: usize, to: impl FnMut(&Spot) -> Option<NodeId>) {
+        let Some(step) = self.steps.get_mut(at) else {
+            return;
+        };
+        let spots = std::mem::take(&mut step.question.spots);
+        let verb = std::mem::replace(&mut step.question.verb, Verb::Reset);
+        let cost = step.question.cost;
+        let is_undo = step.is_undo;
+        let places = std::mem::take(&mut step.places);
+        let mut again = split(Question { verb, spots, cost }, &places, to);
+        for again in &mut again {
+            (again.is_retry, again.is_undo) = (true, is_undo);
+        }
+        // The numbers of other steps stay as they are.
+        let mut again = again.into_iter();
+        if let Some(first) = again.next() {
+            *step = first;
+        }
+        self.steps.extend(again);
+    }
+
+    /// Gives back what was taken before, where a check was refused; the steps behind it are not taken.
+    fn look_back(&mut self, at: usize, node: &Node, now: tollgate_limit::Instant) {
+        let refused = self.steps.get(at).is_some_and(|step| {
+            let refused =
+                |said: &Said| matches!(said, Said::Answer(answer) if !answer.is_allowed());
+            !step.is_undo && step.said().is_some_and(refused)
+        });
+        if !refused {
+            return;
+        }
+        self.steps.truncate(at + 1);
+        let mut undo: SmallVec<[Step; 1]> = SmallVec::new();
+        for step in self.steps.iter_mut().take(at) {
+            let State::Done(Some(Said::Answer(answer))) = &mut step.state else {
+                continue;
+            };
+            match step.to {
+                None => node.settle(&answer.receipt, Cost::PEEK, now),
+                Some(to) => undo.extend(giving_back(node, to, &answer.receipt)),
+            }
+            for booking in answer.receipt.bookings_mut() {
+                booking.receipt.charged = 0;
+            }
+        }
+        self.steps.extend(undo);
+    }
+
+    /// What the whole question is answered, once every step is done.
+    pub(super) fn finish(self) -> Heard {
+        let fell_back = self.fell_back;
+        let said = self.said();
+        Heard { said, fell_back }
+    }
+
+    fn said(mut self) -> Option<Said> {
+        self.steps.retain(|step| !step.is_undo);
+        if let [step] = &mut *self.steps
+            && step.places.len() == self.spots
+        {
+            return match std::mem::replace(&mut step.state, State::Todo) {
+                State::Done(said) => said,
+                State::Todo | State::Sent => None,
+            };
+        }
+        let mut whole: Option<Said> = None;
+        for step in self.steps {
+            let State::Done(Some(said)) = step.state else {
+                return None;
+            };
+            whole = Some(match (whole, said) {
+                (None, Said::Statuses(each)) => {
+                    Said::Statuses(spread(self.spots, &step.places, each))
+                }
+                (None, Said::Forecasts(each)) => {
+                    Said::Forecasts(spread(self.spots, &step.places, each))
+                }
+                (None, said) => said,
+                (Some(whole), said) => join(whole, said, &step.places),
+            });
+        }
+        whole
+    }
+}
+
+impl Step {
+    fn said(&self) -> Option<&Said> {
+        match &self.state {
+            State::Done(said) => said.as_ref(),
+            State::Todo | State::Sent => None,
+        }
+    }
+}
+
+/// A step for each node that decides at some of the spots.
+fn split(
+    question: Question,
+    places: &[usize],
+    mut to: impl FnMut(&Spot) -> Option<NodeId>,
+) -> SmallVec<[Step; 1]> {
+    let mut steps: SmallVec<[Step; 1]> = SmallVec::new();
+    let owners: SmallVec<[Option<NodeId>; 2]> = question.spots.iter().map(&mut to).collect();
+    let step = |to, question, places| Step {
+        to,
+        question,
+        is_retry: false,
+        places,
+        state: State::Todo,
+        is_undo: false,
+    };
+    if let Some((first, rest)) = owners.split_first()
+        && rest.iter().all(|other| other == first)
+    {
+        steps.push(step(*first, question, places.into()));
+        return steps;
+    }
+    for (at, (spot, owner)) in question.spots.iter().zip(&owners).enumerate() {
+        let known = steps.iter().position(|step| step.to == *owner);
+        let known = known.unwrap_or_else(|| {
+            let verb = match &question.verb {
+                Verb::Settle(_) => Verb::Settle(SmallVec::new()),
+                verb => verb.clone(),
+            };
+            let (spots, cost) = (SmallVec::new(), question.cost);
+            let part = Question { verb, spots, cost };
+            steps.push(step(*owner, part, SmallVec::new()));
+            steps.len() - 1
+        });
+        let Some(step) = steps.get_mut(known) else {
+            continue;
+        };
+        step.question.spots.push(*spot);
+        step.places.extend(places.get(at).copied());
+        if let (Verb::Settle(all), Verb::Settle(part)) = (&question.verb, &mut step.question.verb) {
+            part.extend(all.get(at).copied());
+        }
+    }
+    steps
+}
+
+/// The step that gives back what another node took.
+fn giving_back(node: &Node, to: NodeId, receipt: &Receipt) -> Option<Step> {
+    let taken = receipt.bookings().iter();
+    let taken = taken.filter(|booking| booking.receipt.charged != 0);
+    let (spots, charges): (_, SmallVec<[_; 2]>) =
+        taken.filter_map(|booking| node.spot_of(booking)).unzip();
+    let question = Question {
+        verb: Verb::Settle(charges),
+        spots,
+        cost: Cost::PEEK,
+    };
+    (!question.spots.is_empty()).then(|| Step {
+        to: Some(to),
+        question,
+        is_retry: false,
+        places: SmallVec::new(),
+        state: State::Todo,
+        is_undo: true,
+    })
+}
+
+/// Puts lists of some spots at their places among those of all.
+fn spread<T>(spots: usize, places: &[usize], each: Vec<Vec<T>>) -> Vec<Vec<T>> {
+    let mut all: Vec<Vec<T>> = (0..spots).map(|_| Vec::new()).collect();
+    fill(&mut all, places, each);
+    all
+}
+
+fn fill<T>(all: &mut [Vec<T>], places: &[usize], each: Vec<Vec<T>>) {
+    for (place, list) in places.iter().zip(each) {
+        if let Some(slot) = all.get_mut(*place) {
+            *slot = list;
+        }
+    }
+}
+
+/// Adds what one node said to what others said before.
+fn join(whole: Said, said: Said, places: &[usize]) -> Said {
+    match (whole, said) {
+        (Said::Answer(whole), Said::Answer(said)) => Said::Answer(join_answers(whole, said)),
+        (Said::Done(whole), Said::Done(said)) => Said::Done(whole && said),
+        (Said::Statuses(mut all), Said::Statuses(each)) => {
+            fill::<Status>(&mut all, places, each);
+            Said::Statuses(all)
+        }
+        (Said::Forecasts(mut all), Said::Forecasts(each)) => {
+            fill::<Forecast>(&mut all, places, each);
+            Said::Forecasts(all)
+        }
+        // Nodes answer what they are asked; the decoder sees to that.
+        (whole, _) => whole,
+    }
+}
+
+/// The answer that covers both: the graver verdict, the least left, everything that was charged.
+fn join_answers(a: Answer, b: Answer) -> Answer {
+    let bookings = a.receipt.bookings().iter().chain(b.receipt.bookings());
+    let mut bookings: Vec<Booking> = bookings.copied().collect();
+    bookings.sort_unstable_by_key(|booking| booking.contract);
+    let first = |answer: &Answer| match answer.refused_by {
+        Some(RefusedBy::Policy { contract, .. }) => contract,
+        Some(RefusedBy::FullTable) => 0,
+        None => usize::MAX,
+    };
+    let refused_by = if first(&a) <= first(&b) {
+        a.refused_by
+    } else {
+        b.refused_by
+    };
+    let verdict = graver(a.verdict, b.verdict);
+    let reset_after = a.reset_after.max(b.reset_after);
+    let shadowed = a.shadowed || b.shadowed;
+    let rank = |answer: &Answer| (answer.contract.is_none(), answer.remaining, answer.contract);
+    // Of a refusal, the part that refused tells what is left.
+    let is_a = match (a.is_allowed(), b.is_allowed()) {
+        (true, false) => false,
+        (false, true) => true,
+        (true, true) | (false, false) => rank(&a) <= rank(&b),
+    };
+    let least = if is_a { a } else { b };
+    Answer {
+        verdict,
+        refused_by,
+        reset_after,
+        shadowed,
+        receipt: Receipt::Several(bookings.into()),
+        ..least
+    }
+}
+
+/// Never over deny over delay over allow, and the longer wait of two alike.
+fn graver(a: Verdict, b: Verdict) -> Verdict {
+    let rank = |verdict: Verdict| match verdict {
+        Verdict::Allow => (0, Span::ZERO),
+        Verdict::Delay { wait } => (1, wait),
+        Verdict::Deny { retry_after } => (2, retry_after),
+        Verdict::Never => (3, Span::ZERO),
+    };
+    if rank(a) >= rank(b) { a } else { b }
+}
