@@ -1,0 +1,119 @@
+//! Steady traffic for every lane at every node, until it is told to stop.
+//!
+//! Not here: what the answers mean.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tollgate::cluster::asker::Asker;
+use tollgate::cluster::fleet::Fleet;
+
+use crate::judge::Answer;
+
+/// How long a node may take to answer before the next one is asked.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Traffic under way.
+pub(crate) struct Load {
+    places: Arc<Mutex<BTreeMap<u16, SocketAddr>>>,
+    is_over: Arc<AtomicBool>,
+    clients: Vec<JoinHandle<Vec<Answer>>>,
+}
+
+impl Load {
+    /// One client per node; each asks about every lane in turn, all together `rate` times a second and lane.
+    pub(crate) fn start(fleet: &Fleet, lanes: &'static [&'static str], rate: u32) -> Self {
+        let nodes = u16::try_from(fleet.nodes().len()).unwrap();
+        let places = Arc::new(Mutex::new(places(fleet, &[])));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let clients = (0..nodes).map(|node| {
+            let client = Client {
+                node,
+                lanes,
+                every: Duration::from_secs(1) * u32::from(nodes) / rate,
+                places: Arc::clone(&places),
+                is_over: Arc::clone(&is_over),
+            };
+            thread::spawn(move || client.run())
+        });
+        Self {
+            clients: clients.collect(),
+            places,
+            is_over,
+        }
+    }
+
+    /// Says which nodes run, without those that stand still.
+    pub(crate) fn follow(&self, fleet: &Fleet, paused: &[u16]) {
+        *self.places.lock().unwrap() = places(fleet, paused);
+    }
+
+    /// Ends it: all answers in order of time.
+    pub(crate) fn stop(self) -> Vec<Answer> {
+        self.is_over.store(true, Ordering::Relaxed);
+        let mut answers: Vec<Answer> = self
+            .clients
+            .into_iter()
+            .flat_map(|client| client.join().unwrap())
+            .collect();
+        answers.sort_by_key(|answer| answer.at);
+        answers
+    }
+}
+
+fn places(fleet: &Fleet, paused: &[u16]) -> BTreeMap<u16, SocketAddr> {
+    let all = (0_u16..).zip(fleet.nodes());
+    let running = all.filter(|(number, node)| node.pid().is_some() && !paused.contains(number));
+    running.map(|(number, node)| (number, node.resp)).collect()
+}
+
+struct Client {
+    node: u16,
+    lanes: &'static [&'static str],
+    every: Duration,
+    places: Arc<Mutex<BTreeMap<u16, SocketAddr>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Client {
+    fn run(self) -> Vec<Answer> {
+        let mut askers: BTreeMap<u16, (SocketAddr, Asker)> = BTreeMap::new();
+        let mut answers = Vec::new();
+        let mut next = Instant::now() + self.every * u32::from(self.node) / 5;
+        while !self.is_over.load(Ordering::Relaxed) {
+            thread::sleep(next.saturating_duration_since(Instant::now()));
+            // What a stop of its own made late is not made up for in a burst.
+            next = (next + self.every).max(Instant::now());
+            for (lane, name) in self.lanes.iter().enumerate() {
+                if let Some(admitted) = self.ask(&mut askers, name) {
+                    let at = Instant::now();
+                    answers.push(Answer { lane, at, admitted });
+                }
+            }
+        }
+        answers
+    }
+
+    /// The answer of its node, or of the next that answers.
+    fn ask(&self, askers: &mut BTreeMap<u16, (SocketAddr, Asker)>, lane: &str) -> Option<bool> {
+        let ring: Vec<(u16, SocketAddr)> = {
+            let places = self.places.lock().unwrap();
+            let after = places.range(self.node..).chain(places.range(..self.node));
+            after.map(|(node, at)| (*node, *at)).collect()
+        };
+        ring.into_iter().find_map(|(node, at)| {
+            let known = askers.remove(&node).filter(|(place, _)| *place == at);
+            let mut asker = match known {
+                Some((_, asker)) => asker,
+                None => Asker::connect(at, PATIENCE).ok()?,
+            };
+            let answer = asker.ask(&[("lane", lane), ("user", "42")], 1).ok()?;
+            askers.insert(node, (at, asker));
+            Some(answer)
+        })
+    }
+}

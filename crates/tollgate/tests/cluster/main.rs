@@ -1,0 +1,8 @@
+//! Clusters of real processes: started by one command, hurt, healed, and judged by what they admitted.
+
+#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+
+mod dev;
+mod judge;
+mod load;
+mod phases;
