@@ -26,7 +26,7 @@ pub enum ClusterCommand {
 pub enum KeyCommand {
     /// Write a file of fresh keys; one that is there stays
     New(KeyOptions),
-    /// Add a fresh key that seals from now on; the one before still opens, older ones are dropped
+    /// Take the next of three steps to another key: it opens, it seals, the old one goes
     Rotate(KeyOptions),
 }
 
@@ -133,6 +133,7 @@ Examples:
   tollgate cluster key new cluster.key
   tollgate cluster key rotate cluster.key
 
-To rotate: `rotate` on one machine, copy the file to all nodes, let each read it again (SIGHUP). Nodes that have it and
-nodes that have not understand each other as long as no more than one rotation lies between them.
+To change the key: three times `rotate` on one machine, and after each time copy the file to all nodes and let them read
+it again (SIGHUP). With the first step every node learns the new key, with the second they seal with it, with the third
+they forget the old one; so no node ever gets what it cannot open.
 Exit codes: 0 written, 64 bad usage, 66 no such file, 74 it cannot be written.";

@@ -81,7 +81,7 @@ fn the_judge_knows_an_exact_bucket_from_others() {
     assert!(exact[0].over <= 0.1 && exact[1].over <= 0.0);
     let generous = judge(bucket, &answers(|number| number < 15), &phases);
     assert!((4.5..5.0).contains(&generous[0].over), "{generous:?}");
-    assert_eq!(generous[1].over, 0.0);
+    assert!(generous[1].over <= 0.0);
     let mean = judge(bucket, &answers(|number| number < 5), &phases);
     assert_eq!((mean[0].under, mean[1].under), (15, 20));
 }
