@@ -24,6 +24,7 @@ mod replica;
 mod rounds;
 mod segments;
 mod setup;
+mod sort;
 mod talk;
 mod windows;
 
@@ -35,6 +36,7 @@ pub use kind::{Kind, UnknownKind};
 pub use machine::Machine;
 pub use replica::{Design, Footprint, Probe, Replica, Send, Standing, Verdict};
 pub use setup::{Knobs, Ratio, Setup};
+pub use sort::Sort;
 pub use windows::{BadWindow, Bounds, Calendar, Shape, Window, WindowReplica};
 
 /// Chooses the wrong expression when the bug of that name is planted, and otherwise the right one.

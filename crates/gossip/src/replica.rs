@@ -35,7 +35,7 @@ pub struct Footprint {
 ///
 /// After every call, drain [`poll_send`](Self::poll_send). Timeouts may come early or twice; frames may be lost, doubled,
 /// late, out of order or malformed: none of it may cause a panic or an unbounded state.
-pub trait Design: std::fmt::Debug {
+pub trait Design: std::fmt::Debug + std::marker::Send {
     /// Grains of backlog that this node knows of; above the bucket's capacity it is debt.
     fn level(&mut self, key: Key, now: Instant) -> u128;
 

@@ -56,6 +56,15 @@ impl PolicySet {
         })
     }
 
+    /// No policies at all, for a contract whose counts are kept elsewhere.
+    pub fn none() -> Self {
+        Self {
+            policies: Box::default(),
+            plain: None,
+            is_staged: false,
+        }
+    }
+
     /// The policies, in order.
     pub fn policies(&self) -> &[Policy] {
         &self.policies

@@ -11,6 +11,7 @@ use tollgate_limit::{
 };
 use tollgate_table::{Budget, Counters, Full, Print, Rules, Table, TableConfig};
 
+use crate::company::Parts;
 use crate::dirty::Dirty;
 use crate::durable::{RestoreError, WrittenBy};
 use crate::heirs::{Heir, Origin};
@@ -41,9 +42,12 @@ pub(crate) struct Cells {
     pub(crate) heir: OnceLock<Heir>,
     /// Who had them before.
     pub(crate) origin: Option<Origin>,
+    /// The policies whose counts are in the cells: all of the contract's, or those that are not counted with other nodes.
     pub(crate) set: Arc<PolicySet>,
+    /// The others, where there are some.
+    parts: Option<Box<Parts>>,
     pub(crate) width: Width,
-    /// Bit `i` is set where policy `i` is durable.
+    /// Bit `i` is set where policy `i` of those in the cells is durable.
     pub(crate) durable: u64,
     /// Keys that changed, where a policy is durable.
     pub(crate) dirty: Option<Dirty>,
@@ -54,6 +58,8 @@ pub(crate) struct Lineage {
     pub(crate) id: u64,
     pub(crate) order: u64,
     pub(crate) origin: Option<Origin>,
+    /// Policies that are counted with other nodes, and those that are not.
+    pub(crate) parts: Option<(Parts, PolicySet)>,
 }
 
 /// What to fetch ahead.
@@ -105,12 +111,25 @@ impl Cells {
         budget: Arc<Budget>,
         lineage: Lineage,
     ) -> Self {
-        let Lineage { id, order, origin } = lineage;
-        let set = Arc::new(contract.policy_set().clone());
+        let Lineage {
+            id,
+            order,
+            origin,
+            parts,
+        } = lineage;
+        let (parts, set) = match parts {
+            None => (None, contract.policy_set().clone()),
+            Some((parts, set)) => (Some(Box::new(parts)), set),
+        };
+        let set = Arc::new(set);
         let durable = durable(contract);
+        let durable = parts
+            .as_ref()
+            .map_or(durable, |parts| parts.narrow(durable));
         let worth = Worth(Arc::clone(&set));
         let width = match set.policies().len() {
             _ if durable == 0
+                && parts.is_none()
                 && let Some(plain) = set.plain() =>
             {
                 Width::Plain(Table::new(worth, config, budget), plain.clone())
@@ -126,6 +145,7 @@ impl Cells {
             heir: OnceLock::new(),
             origin,
             set,
+            parts,
             width,
             durable,
             dirty: (durable != 0).then(Dirty::new),
@@ -216,24 +236,57 @@ impl Cells {
         Some((plain, taken?))
     }
 
+    /// Policies that are counted with other nodes.
+    #[inline]
+    pub(crate) fn parts(&self) -> Option<&Parts> {
+        self.parts.as_deref()
+    }
+
+    /// Whether no policy is counted here alone, so that there are no cells.
+    pub(crate) fn is_hollow(&self) -> bool {
+        self.set.policies().is_empty()
+    }
+
+    /// Whether some policy binds only part of the keys.
+    #[inline]
+    pub(crate) fn is_staged(&self) -> bool {
+        self.set.is_staged() || self.parts().is_some_and(Parts::is_staged)
+    }
+
+    /// The place in the contract of a policy in the cells.
+    pub(crate) fn place(&self, policy: usize) -> usize {
+        self.parts().map_or(policy, |parts| parts.place(policy))
+    }
+
+    /// Bits of policies in the cells as bits of the contract's.
+    pub(crate) fn widen(&self, bits: u64) -> u64 {
+        self.parts().map_or(bits, |parts| parts.widen(bits))
+    }
+
     /// Charges without asking; a cell is made where there is none.
     pub(crate) fn charge(&self, print: Print, cost: Cost, now: Instant) -> Result<(), Full> {
         let done = self.edit(print, now, Absent::Make, Edit::Charge(cost));
         match (done, self.heir()) {
             (Err(Miss::Left), Some(heir)) => heir.charge(print, cost, now),
-            (done, _) => done.map_err(|_| Full),
+            (Ok(()), _) => match self.parts() {
+                Some(parts) if !parts.charge(print, cost, now) => Err(Full),
+                _ => Ok(()),
+            },
+            (Err(_), _) => Err(Full),
         }
     }
 
     /// Gives tokens back; a key never seen has none to get.
     pub(crate) fn refund(&self, print: Print, cost: Cost, now: Instant) {
         let done = self.edit(print, now, Absent::Leave, Edit::Refund(cost));
-        if let (Err(Miss::Left), Some(heir)) = (done, self.heir()) {
-            heir.refund(print, cost, now);
+        match (done, self.heir(), self.parts()) {
+            (Err(Miss::Left), Some(heir), _) => heir.refund(print, cost, now),
+            (_, _, Some(parts)) => parts.refund(print, cost, now),
+            _ => {}
         }
     }
 
-    /// Settles a receipt; a surcharge makes a cell where there is none.
+    /// Settles a receipt, whose bits are those of the contract; a surcharge makes a cell where there is none.
     pub(crate) fn settle(
         &self,
         print: Print,
@@ -242,15 +295,26 @@ impl Cells {
         now: Instant,
     ) -> Result<(), Full> {
         // Only what was charged is settled, and giving back needs no cell.
-        let less = receipt.charged == 0 || actual.tokens() <= receipt.cost;
+        let charged = self
+            .parts()
+            .map_or(receipt.charged, |parts| parts.narrow(receipt.charged));
+        let here = Receipt {
+            charged,
+            ..*receipt
+        };
+        let less = here.charged == 0 || actual.tokens() <= here.cost;
         let absent = if less { Absent::Leave } else { Absent::Make };
-        let done = self.edit(print, now, absent, Edit::Settle(receipt, actual));
+        let done = self.edit(print, now, absent, Edit::Settle(&here, actual));
         match (done, self.heir()) {
             (Err(Miss::Left), Some(heir)) => {
-                heir.settle(print, &heir.translate(receipt), actual, now)
+                return heir.settle(print, &heir.translate(receipt), actual, now);
             }
-            (done, _) => done.map_err(|_| Full),
+            _ => {}
         }
+        if let Some(parts) = self.parts() {
+            parts.settle(print, receipt, actual, now);
+        }
+        done.map_err(|_| Full)
     }
 
     /// Forgets a key.
@@ -259,17 +323,23 @@ impl Cells {
         on_table!(self, table => drop(table.remove(print)));
         self.changed(print);
         // Looked at afterwards: if the key had been taken over before, so had everything.
-        if let Some(heir) = self.heir() {
-            heir.reset(print);
+        match (self.heir(), self.parts()) {
+            (Some(heir), _) => heir.reset(print),
+            (None, Some(parts)) => parts.reset(print),
+            (None, None) => {}
         }
     }
 
     /// How each policy stands for a key.
     pub(crate) fn status(&self, print: Print, now: Instant) -> Vec<Status> {
         self.adopt(print, now);
-        on_table!(self, table => table
+        let here = on_table!(self, table => table
             .get(print, |cell| self.set.status(cell, now))
-            .unwrap_or_else(|| self.set.status(&fresh(table, &self.set), now)))
+            .unwrap_or_else(|| self.set.status(&fresh(table, &self.set), now)));
+        match self.parts() {
+            None => here,
+            Some(parts) => parts.status(here, print, now),
+        }
     }
 
     /// What each policy would say to a request.
@@ -281,9 +351,13 @@ impl Cells {
         lot: Lot,
     ) -> Vec<Forecast> {
         self.adopt(print, now);
-        on_table!(self, table => table
+        let here = on_table!(self, table => table
             .get(print, |cell| self.set.foresee(cell, cost, now, lot))
-            .unwrap_or_else(|| self.set.foresee(&fresh(table, &self.set), cost, now, lot)))
+            .unwrap_or_else(|| self.set.foresee(&fresh(table, &self.set), cost, now, lot)));
+        match self.parts() {
+            None => here,
+            Some(parts) => parts.foresee(here, (print, lot), cost, now),
+        }
     }
 
     /// Starts to fetch what a key needs: first its page, then its slots.
@@ -320,6 +394,13 @@ impl Cells {
 
     /// Changes the cell of a key.
     fn edit(&self, print: Print, now: Instant, absent: Absent, edit: Edit<'_>) -> Result<(), Miss> {
+        if self.is_hollow() {
+            return if self.is_left() {
+                Err(Miss::Left)
+            } else {
+                Ok(())
+            };
+        }
         self.adopt(print, now);
         let done = on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
             if self.is_left() {

@@ -5,12 +5,14 @@
 //! each other.
 
 use tollgate_limit::{
-    Cell, Cost, Decision, Instant, Lot, Outcome, PolicySet, Receipt as Charge, Span, Verdict,
+    Cell, Cost, Decision, Instant, Lot, Outcome, Policy, PolicySet, Receipt as Charge, Span,
+    Verdict,
 };
 use tollgate_table::{Print, Table};
 
 use crate::answer::{Answer, Booking, Place, Receipt, RefusedBy};
 use crate::cells::{Cells, Miss, Worth, on_table};
+use crate::company::{Charged, enter_company};
 
 /// One contract that binds a request, and the key's print in it.
 #[derive(Clone, Copy)]
@@ -22,6 +24,25 @@ pub(crate) struct Bound<'a> {
 }
 
 impl Bound<'_> {
+    /// Whether what is left in its cells matters: not where a policy elsewhere binds the key and none in them does.
+    fn has_least(&self) -> bool {
+        let Some(parts) = self.cells.parts() else {
+            return true;
+        };
+        let binds = |policy: &Policy| self.lot.is_within(policy.config().enforce_percent);
+        !parts.binds(self.lot) || self.cells.set.policies().iter().any(binds)
+    }
+
+    /// Whether any policy of the contract binds the key; the others only watch.
+    pub(crate) fn is_bound(&self) -> bool {
+        let binds = |policy: &Policy| self.lot.is_within(policy.config().enforce_percent);
+        self.cells.set.policies().iter().any(binds)
+            || self
+                .cells
+                .parts()
+                .is_some_and(|parts| parts.binds(self.lot))
+    }
+
     const fn place(&self) -> Place {
         Place {
             contract: self.contract,
@@ -53,6 +74,9 @@ fn decide_one(bound: Bound<'_>, ask: Ask) -> Option<Answer> {
     if let Some((plain, taken)) = cells.take(print, ask.cost, || ask.now) {
         return Some(Answer::taken(bound.place(), plain, taken));
     }
+    if cells.parts().is_some() {
+        return decide_several(&mut [bound], ask);
+    }
     match cells.check(print, ask.cost, ask.now, bound.lot) {
         Ok(outcome) => Some(Answer::of(bound.place(), &outcome)),
         Err(Miss::Full) => Some(Answer::full()),
@@ -66,7 +90,7 @@ fn decide_several(bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
         bound.cells.adopt(bound.print, ask.now);
     }
     let mut tally = Tally::new(bound.len());
-    match enter(bound, ask, &mut tally) {
+    match enter((bound, bound), ask, &mut tally) {
         Ok(()) => {}
         Err(Miss::Full) => return Some(Answer::full()),
         Err(Miss::Left) => return None,
@@ -79,18 +103,32 @@ fn decide_several(bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
     Some(tally.answer())
 }
 
-/// Enters the first cell, asks the rest, and charges the first by what all of them said.
-fn enter(bound: &[Bound<'_>], ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
+/// Of all contracts, those yet to be entered, and all.
+type Yet<'a> = (&'a [Bound<'a>], &'a [Bound<'a>]);
+
+/// Enters the first cell, asks the rest, and charges the first by what all of them said. Machines are asked last.
+fn enter((bound, all): Yet<'_>, ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
     let Some((first, rest)) = bound.split_first() else {
-        return Ok(());
+        return enter_company(all, ask, tally);
     };
-    on_table!(first.cells, table => enter_table(table, first, rest, ask, tally))
+    if first.cells.is_hollow() {
+        enter((rest, all), ask, tally)?;
+        tally.book(
+            first,
+            Charge {
+                at: ask.now,
+                cost: ask.cost.tokens(),
+                charged: 0,
+            },
+        );
+        return Ok(());
+    }
+    on_table!(first.cells, table => enter_table(table, (first, (rest, all)), ask, tally))
 }
 
 fn enter_table<const N: usize>(
     table: &Table<Cell<N>, Worth>,
-    first: &Bound<'_>,
-    rest: &[Bound<'_>],
+    (first, rest): (&Bound<'_>, Yet<'_>),
     ask: Ask,
     tally: &mut Tally,
 ) -> Result<(), Miss> {
@@ -102,27 +140,15 @@ fn enter_table<const N: usize>(
         let mut made = None;
         let cell = cell.unwrap_or_else(|| made.insert(Cell::fresh(set)));
         let outcome = set.probe(cell, ask.cost, ask.now, first.lot);
-        tally.add(first.contract, &outcome);
+        tally.add(first, &outcome);
         if let Err(miss) = enter(rest, ask, tally) {
             return (Err(miss), None);
         }
         let receipt = charge(set, cell, &outcome, ask, tally.verdict);
-        let Place {
-            contract,
-            cells,
-            print,
-        } = first.place();
-        tally.bookings.push(Booking {
-            contract,
-            cells,
-            print,
-            receipt,
-        });
+        tally.book(first, receipt);
         if !tally.verdict.is_allowed() {
             let left = set.probe(cell, ask.cost, ask.now, first.lot);
-            let policy = set.policies().get(left.policy_before);
-            let limit = policy.map_or(0, |policy| policy.config().limit);
-            tally.add_refused((contract, limit), &left);
+            tally.add_refused(first, &left);
         }
         tally.reset_after = tally.reset_after.max(set.reset_after(cell, receipt.at));
         let wrote = receipt.charged != 0;
@@ -148,19 +174,45 @@ fn charge<const N: usize>(
     outcome.receipt
 }
 
+/// What one policy said whose counts are in no cell.
+pub(crate) struct PartProbe {
+    pub(crate) contract: usize,
+    pub(crate) policy: usize,
+    pub(crate) limit: u64,
+    pub(crate) verdict: Verdict,
+    /// Before the request.
+    pub(crate) remaining: u64,
+    pub(crate) cost: Cost,
+    pub(crate) is_enforced: bool,
+    /// Whether what is left of it matters.
+    pub(crate) counts: bool,
+}
+
 /// The answers of the contracts so far: the tightest remaining, the longest waits, the first refusal.
-struct Tally {
-    verdict: Verdict,
-    refused_by: Option<RefusedBy>,
-    /// The first contract that refused, in the order of the contracts.
-    refused_at: Option<usize>,
+pub(crate) struct Tally {
+    pub(crate) verdict: Verdict,
+    /// The first policy that refused, in the order of the contracts.
+    refused_at: Option<(usize, usize)>,
     /// The least left if the request is charged, and if it is not.
     charged: Option<Least>,
     uncharged: Option<Least>,
     shadowed: bool,
-    reset_after: Span,
+    pub(crate) reset_after: Span,
     /// Innermost first.
     bookings: Vec<Booking>,
+    /// What was charged in no cell.
+    parts: Charged,
+}
+
+impl PartProbe {
+    const fn least(&self, taken: u64) -> Least {
+        Least {
+            contract: self.contract,
+            policy: self.policy,
+            limit: self.limit,
+            remaining: self.remaining.saturating_sub(taken),
+        }
+    }
 }
 
 /// The policy with the least left, and its contract.
@@ -176,17 +228,17 @@ impl Tally {
     fn new(contracts: usize) -> Self {
         Self {
             verdict: Verdict::Allow,
-            refused_by: None,
             refused_at: None,
             charged: None,
             uncharged: None,
             shadowed: false,
             reset_after: Span::ZERO,
             bookings: Vec::with_capacity(contracts),
+            parts: Charged::new(),
         }
     }
 
-    fn add(&mut self, contract: usize, outcome: &Outcome) {
+    fn add(&mut self, bound: &Bound<'_>, outcome: &Outcome) {
         let decision = &outcome.decision;
         let Decision {
             policy,
@@ -194,37 +246,92 @@ impl Tally {
             remaining,
             ..
         } = *decision;
-        lower(
-            &mut self.charged,
-            Least {
-                contract,
-                policy,
+        if bound.has_least() {
+            let least = Least {
+                contract: bound.contract,
+                policy: bound.cells.place(policy),
                 limit,
                 remaining,
-            },
-        );
+            };
+            lower(&mut self.charged, least);
+        }
         self.shadowed |= outcome.shadowed != 0;
-        if let Some(policy) = decision.refused_by
-            && self.refused_at.is_none_or(|before| contract < before)
-        {
-            self.refused_at = Some(contract);
-            self.refused_by = Some(RefusedBy::Policy { contract, policy });
+        if let Some(policy) = decision.refused_by {
+            self.refuse(bound.contract, bound.cells.place(policy));
         }
         self.verdict = graver(self.verdict, decision.verdict);
     }
 
     /// Adds how a contract stands once the refused request has been counted where refusals count.
-    fn add_refused(&mut self, (contract, limit): (usize, u64), left: &Outcome) {
-        lower(
-            &mut self.uncharged,
-            Least {
-                contract,
-                policy: left.policy_before,
-                limit,
-                remaining: left.remaining_before,
-            },
-        );
+    fn add_refused(&mut self, bound: &Bound<'_>, left: &Outcome) {
+        let policy = bound.cells.set.policies().get(left.policy_before);
+        let least = Least {
+            contract: bound.contract,
+            policy: bound.cells.place(left.policy_before),
+            limit: policy.map_or(0, |policy| policy.config().limit),
+            remaining: left.remaining_before,
+        };
+        if bound.has_least() {
+            lower(&mut self.uncharged, least);
+        }
         self.verdict = graver(self.verdict, left.decision.verdict);
+    }
+
+    /// Adds what a policy said whose counts are in no cell.
+    pub(crate) fn add_part(&mut self, part: &PartProbe) {
+        let admits = part.verdict.is_allowed();
+        let taken = if admits { part.cost.tokens() } else { 0 };
+        if part.counts {
+            lower(&mut self.charged, part.least(taken));
+        }
+        if !part.is_enforced {
+            self.shadowed |= !admits;
+            return;
+        }
+        if !admits {
+            self.refuse(part.contract, part.policy);
+        }
+        self.verdict = graver(self.verdict, part.verdict);
+    }
+
+    /// Adds how such a policy stands once the refused request has been counted where refusals count.
+    pub(crate) fn add_refused_part(&mut self, part: &PartProbe) {
+        if part.counts {
+            lower(&mut self.uncharged, part.least(0));
+        }
+        if part.is_enforced {
+            self.verdict = graver(self.verdict, part.verdict);
+        }
+    }
+
+    /// Notes that such a policy was charged.
+    pub(crate) fn charge_part(&mut self, contract: usize, policy: usize) {
+        match self.parts.iter_mut().find(|(at, _)| *at == contract) {
+            Some((_, bits)) => *bits |= 1 << policy,
+            None => self.parts.push((contract, 1 << policy)),
+        }
+    }
+
+    /// Books what was charged to the cells of a contract, and besides.
+    fn book(&mut self, bound: &Bound<'_>, receipt: Charge) {
+        let Place {
+            contract,
+            cells,
+            print,
+        } = bound.place();
+        let parts = self.parts.iter().find(|(at, _)| *at == contract);
+        let charged = bound.cells.widen(receipt.charged) | parts.map_or(0, |(_, bits)| *bits);
+        self.bookings.push(Booking {
+            contract,
+            cells,
+            print,
+            receipt: Charge { charged, ..receipt },
+        });
+    }
+
+    fn refuse(&mut self, contract: usize, policy: usize) {
+        let at = (contract, policy);
+        self.refused_at = Some(self.refused_at.map_or(at, |before| before.min(at)));
     }
 
     fn answer(mut self) -> Answer {
@@ -235,23 +342,27 @@ impl Tally {
         };
         self.bookings
             .sort_unstable_by_key(|booking| booking.contract);
+        let refused = |(contract, policy)| RefusedBy::Policy { contract, policy };
         Answer {
             verdict: self.verdict,
-            refused_by: self.refused_by,
+            refused_by: self.refused_at.map(refused),
             contract: least.map(|least| least.contract),
             policy: least.map_or(0, |least| least.policy),
             limit: least.map_or(0, |least| least.limit),
             remaining: least.map_or(0, |least| least.remaining),
             reset_after: self.reset_after,
             shadowed: self.shadowed,
-            receipt: Receipt::Several(self.bookings.into()),
+            receipt: match *self.bookings {
+                [booking] => Receipt::One(booking),
+                _ => Receipt::Several(self.bookings.into()),
+            },
             version: 0,
         }
     }
 }
 
 fn lower(place: &mut Option<Least>, least: Least) {
-    let rank = |least: &Least| (least.remaining, least.contract);
+    let rank = |least: &Least| (least.remaining, least.contract, least.policy);
     if place.is_none_or(|present| rank(&least) < rank(&present)) {
         *place = Some(least);
     }

@@ -18,6 +18,7 @@ use tollgate_limit::{Instant, Receipt};
 use tollgate_table::Print;
 
 use crate::cells::{Cells, on_table};
+use crate::company::Parts;
 use crate::node::Node;
 
 /// For each policy, the place of its namesake before.
@@ -53,14 +54,25 @@ pub(crate) struct Origin {
     cells: Weak<Cells>,
     /// For each policy, its place in the origin.
     places: Places,
+    /// The same for those in the cells alone.
+    states: Places,
     /// Whether something may be left.
     open: AtomicBool,
 }
 
 impl Origin {
-    pub(crate) fn new(cells: &Arc<Cells>, places: Places) -> Self {
+    /// `parts` are the policies of the heir that are in no cells.
+    pub(crate) fn new(cells: &Arc<Cells>, places: Places, parts: Option<&Parts>) -> Self {
+        let before = |place: usize| match cells.parts() {
+            None => Some(place),
+            Some(parts) => parts.local(place),
+        };
+        let here = places.iter().enumerate();
+        let here = here.filter(|(place, _)| parts.is_none_or(|p| p.local(*place).is_some()));
+        let states = here.map(|(_, origin)| origin.and_then(before));
         Self {
             cells: Arc::downgrade(cells),
+            states: states.collect(),
             places,
             open: AtomicBool::new(true),
         }
@@ -108,7 +120,7 @@ impl Cells {
         let Some(old) = origin.cells.upgrade() else {
             return;
         };
-        let places = &origin.places;
+        let places = &origin.states;
         let adopted = on_table!(self, table => table.adopt(print, now.as_nanos(), || {
             on_table!(old, from => from
                 .remove(print)

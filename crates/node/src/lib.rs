@@ -1,13 +1,14 @@
 //! One node's whole brain: contracts and the cells of every contract, behind one type.
 //!
 //! [`Node`] takes keys, costs and the time, and answers at once. The library, the daemon and the lab drive this same
-//! type. Deliberately absent: clocks, sockets, threads, randomness, and agreement with other nodes.
+//! type. Deliberately absent: clocks, sockets, threads, randomness, and who the other nodes are.
 
 mod adhoc;
 mod answer;
 mod apart;
 mod batch;
 mod cells;
+mod company;
 mod decide;
 mod dirty;
 mod durable;
@@ -23,6 +24,7 @@ mod succession;
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, Receipt, RefusedBy};
 pub use apart::{Remembered, Spot, Spots};
+pub use company::{CompanyGossip, GossipRefused, Membership, Outgoing, PolicyGossip, Waker};
 pub use durable::{RestoreError, WrittenBy};
 pub use gubernator::{
     CREATED_AT_SKEW_MS_MAX, Gubernator, GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk,

@@ -1,17 +1,18 @@
 //! The node: contracts and the cells of every contract.
 //!
 //! Every method takes the time and answers at once; nothing here waits, reads a clock or draws a random number.
-//! Any number of threads may call it. Not here: coordination with other nodes, listeners, reservations by id (`ids`).
+//! Any number of threads may call it. Not here: what is counted with other nodes (`company`), listeners, reservations by id (`ids`).
 
 use std::sync::Arc;
 
-use tollgate_contract::Contracts;
+use tollgate_contract::{Contract, Contracts};
 use tollgate_limit::{Cost, Instant, Lot, Status};
 use tollgate_table::{Budget, Counters, Print, Seed, Sweep, WhenFull};
 
 use crate::answer::{Answer, Booking, Place, Receipt};
 use crate::batch::{self, Printed};
 use crate::cells::Cells;
+use crate::company::{Company, Membership, Parts, Seats};
 use crate::decide::{Ask, Bound};
 use crate::heirs::Swap;
 use crate::ids::Ids;
@@ -50,6 +51,8 @@ pub struct Node {
     version: u64,
     contracts: Contracts,
     cells: Box<[Arc<Cells>]>,
+    /// What is counted with other nodes, by its name among them.
+    seats: Seats,
     /// When and by which node it is followed.
     swap: Arc<Swap>,
     /// Contracts that a bare key binds: their place, and whether they count by it.
@@ -75,8 +78,28 @@ struct Lone {
 impl Node {
     /// A node that decides by these contracts. The seed must be one that clients cannot guess.
     pub fn new(contracts: Contracts, config: NodeConfig, seed: Seed) -> Self {
-        let lasting = Arc::new(Lasting::new(config));
-        let cells = lasting.cells_for(&contracts);
+        Self::begin(contracts, (config, None), seed, Instant::default())
+    }
+
+    /// A node that counts what is under `coordination: gossip` together with others. They must have the same seed.
+    pub fn with_company(
+        contracts: Contracts,
+        config: NodeConfig,
+        seed: Seed,
+        membership: Membership,
+    ) -> Self {
+        let now = membership.start;
+        Self::begin(contracts, (config, Some(membership)), seed, now)
+    }
+
+    fn begin(
+        contracts: Contracts,
+        (config, membership): (NodeConfig, Option<Membership>),
+        seed: Seed,
+        now: Instant,
+    ) -> Self {
+        let lasting = Arc::new(Lasting::new(config, membership));
+        let cells = lasting.cells_for(&contracts, now);
         Self::of(contracts, cells, (lasting, seed))
     }
 
@@ -108,12 +131,16 @@ impl Node {
             }),
             _ => None,
         };
+        let parts = cells.iter().filter_map(|cells| cells.parts());
+        let seats = parts.flat_map(Parts::each);
+        let seats = seats.map(|part| (part.seat.tag, Arc::clone(&part.seat)));
         Self {
             version: 0,
+            seats: seats.collect(),
             contracts,
             swap: Arc::default(),
             bare,
-            lone: lone.filter(|lone| !lone.cells.set.is_staged()),
+            lone: lone.filter(|lone| !lone.cells.set.is_staged() && lone.cells.parts().is_none()),
             seed,
             lots: Seed::new([0, 0]),
             cached_bytes: budget.used().saturating_add(CACHED_BYTES),
@@ -289,6 +316,21 @@ impl Node {
     /// How many nodes came before it.
     pub const fn version(&self) -> u64 {
         self.version
+    }
+
+    pub(crate) fn company(&self) -> Option<&Arc<Company>> {
+        self.lasting.company.as_ref()
+    }
+
+    pub(crate) const fn seats(&self) -> &Seats {
+        &self.seats
+    }
+
+    /// Contracts with policies that are counted with other nodes, and these.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&Contract, &Parts)> {
+        let contracts = self.contracts.as_slice().iter();
+        let both = contracts.zip(&self.cells);
+        both.filter_map(|(contract, cells)| Some((contract, cells.parts()?)))
     }
 
     pub(crate) const fn swap(&self) -> &Arc<Swap> {

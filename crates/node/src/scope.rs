@@ -256,7 +256,7 @@ impl<'a> Within<'a> {
     #[inline]
     fn bound(&self, contract: usize, print: impl Fn(&Seed) -> Print) -> Option<Bound<'a>> {
         let cells = self.node.cells_of(contract)?;
-        let lot = if cells.set.is_staged() {
+        let lot = if cells.is_staged() {
             Lot::from_hash(print(self.node.lots()).0)
         } else {
             Lot::ALWAYS

@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tollgate_contract::{Contract, Contracts};
-use tollgate_limit::{Instant, Receipt as Charge};
+use tollgate_limit::{Instant, PolicySet, Receipt as Charge};
 use tollgate_table::{Budget, Counters, TableConfig};
 
 use crate::answer::{Answer, Booking};
 use crate::cells::{Cells, Lineage};
+use crate::company::{Company, Membership, Parts, Seats};
 use crate::heirs::{Heir, Origin, Places, Swap, translate};
 use crate::ids::Ids;
 use crate::node::{Node, NodeConfig, shards_each};
@@ -25,6 +26,8 @@ pub(crate) struct Lasting {
     pub(crate) config: NodeConfig,
     pub(crate) ids: Ids,
     pub(crate) budget: Arc<Budget>,
+    /// What is counted with other nodes, where anything is.
+    pub(crate) company: Option<Arc<Company>>,
     /// Numbers given to cells so far.
     made: AtomicU64,
     past: Mutex<Past>,
@@ -42,32 +45,58 @@ struct Past {
 }
 
 impl Lasting {
-    pub(crate) fn new(config: NodeConfig) -> Self {
+    pub(crate) fn new(config: NodeConfig, membership: Option<Membership>) -> Self {
+        let budget = Arc::new(Budget::new(config.bytes_max));
+        let company = |members| Arc::new(Company::new(members, &config, Arc::clone(&budget)));
         Self {
             config,
             ids: Ids::new(config.ids_max),
-            budget: Arc::new(Budget::new(config.bytes_max)),
+            company: membership.map(company),
+            budget,
             made: AtomicU64::new(0),
             past: Mutex::default(),
         }
     }
 
     /// Empty cells for each contract.
-    pub(crate) fn cells_for(&self, contracts: &Contracts) -> Box<[Arc<Cells>]> {
+    pub(crate) fn cells_for(&self, contracts: &Contracts, now: Instant) -> Box<[Arc<Cells>]> {
         let count = contracts.len();
         let each = contracts.as_slice().iter();
-        each.map(|contract| Arc::new(self.cells(contract, count, None)))
-            .collect()
+        each.map(|contract| {
+            let parts = self.parts(contract, &Seats::new(), now);
+            Arc::new(self.cells(contract, count, None, parts))
+        })
+        .collect()
     }
 
-    fn cells(&self, contract: &Contract, contracts: usize, origin: Option<(u64, Origin)>) -> Cells {
+    /// The policies of a contract that are counted with other nodes, and those that are not; `None` where all are not.
+    fn parts(
+        &self,
+        contract: &Contract,
+        before: &Seats,
+        now: Instant,
+    ) -> Option<(Parts, PolicySet)> {
+        let order = || self.made.fetch_add(1, Relaxed);
+        Parts::of(self.company.as_ref()?, contract, before, order, now)
+    }
+
+    fn cells(
+        &self,
+        contract: &Contract,
+        contracts: usize,
+        origin: Option<(u64, Origin)>,
+        parts: Option<(Parts, PolicySet)>,
+    ) -> Cells {
         let NodeConfig {
             bytes_max,
             when_full,
             sweep,
             ..
         } = self.config;
-        let shards = if contract.key.is_empty() {
+        let is_hollow = parts
+            .as_ref()
+            .is_some_and(|(_, set)| set.policies().is_empty());
+        let shards = if contract.key.is_empty() || is_hollow {
             1
         } else {
             shards_each(contracts, bytes_max)
@@ -79,7 +108,12 @@ impl Lasting {
         };
         let id = self.made.fetch_add(1, Relaxed);
         let (order, origin) = origin.map_or((id, None), |(order, origin)| (order, Some(origin)));
-        let lineage = Lineage { id, order, origin };
+        let lineage = Lineage {
+            id,
+            order,
+            origin,
+            parts,
+        };
         Cells::new(contract, config, Arc::clone(&self.budget), lineage)
     }
 }
@@ -103,12 +137,19 @@ impl Node {
                 Some((self.contracts().get(at)?, self.all_cells().get(at)?)).filter(|_| same_key)
             });
             match before {
-                None => Arc::new(lasting.cells(contract, contracts.len(), None)),
+                None => {
+                    let parts = lasting.parts(contract, self.seats(), now);
+                    Arc::new(lasting.cells(contract, contracts.len(), None, parts))
+                }
                 Some((old, cells)) if counts_alike(old, contract) => Arc::clone(cells),
                 Some((old, cells)) => {
+                    let parts = lasting.parts(contract, self.seats(), now);
                     let places = places(old, contract);
-                    let origin = Some((cells.order, Origin::new(cells, places.clone())));
-                    let new = Arc::new(lasting.cells(contract, contracts.len(), origin));
+                    let left = parts.as_ref().map(|(parts, _)| parts);
+                    let origin = Origin::new(cells, places.clone(), left);
+                    let origin = Some((cells.order, origin));
+                    let new = lasting.cells(contract, contracts.len(), origin, parts);
+                    let new = Arc::new(new);
                     past.pass(cells, &new, places, self.swap());
                     new
                 }
@@ -118,6 +159,9 @@ impl Node {
         past.bury(self.all_cells(), &cells);
         drop(past);
         let next = Arc::new(self.with(contracts, cells));
+        if let Some(company) = &lasting.company {
+            company.close(self.seats(), next.seats());
+        }
         self.swap().open(&next);
         next
     }
@@ -249,6 +293,7 @@ fn counts_alike(old: &Contract, new: &Contract) -> bool {
     old.policies.len() == new.policies.len()
         && old.policies.iter().zip(&new.policies).all(|(old, new)| {
             (&old.name, &old.policy, old.durable) == (&new.name, &new.policy, new.durable)
+                && (old.coordination, old.design) == (new.coordination, new.design)
         })
 }
 

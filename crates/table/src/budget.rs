@@ -52,12 +52,12 @@ impl Budget {
     }
 
     /// Takes `bytes` even if that exceeds the limit.
-    pub(crate) fn take(&self, bytes: usize) {
+    pub fn take(&self, bytes: usize) {
         self.used.fetch_add(bytes as u64, Relaxed);
     }
 
     /// Returns `bytes` taken before.
-    pub(crate) fn give_back(&self, bytes: usize) {
+    pub fn give_back(&self, bytes: usize) {
         self.used.fetch_sub(bytes as u64, Relaxed);
     }
 }

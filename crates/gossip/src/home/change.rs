@@ -56,7 +56,10 @@ impl Home {
         let until = self.cx.after(self.cx.rules.gather());
         self.cx.gathered_at = self.cx.gathered_at.max(until);
         self.joining_until = Some(until);
-        self.join(self.cx.post.writer);
+        self.ask = self
+            .was
+            .map(|was| (was, self.cx.after(self.cx.rules.patience())));
+        self.join(self.was.unwrap_or(self.cx.post.writer));
     }
 
     /// Reports what was kept back, and hands what is collected here to those who will collect it.

@@ -39,10 +39,13 @@ use crate::home::keep::Copies;
 use crate::home::peers::Peers;
 use crate::home::post::Post;
 use crate::home::rules::{Desktop, Rules};
-use crate::home::wire::{Announce, Direct, Frame, KEEP, Kept, REPORT, Report, Route};
+use crate::home::wire::{
+    ASK, Announce, Direct, Frame, HAND, JOIN, KEEP, Kept, REPORT, Report, Route,
+};
 use crate::ids::{Key, NodeId, Writer};
 use crate::replica::{Design, Footprint, Send};
 use crate::setup::Setup;
+use crate::sort::Sort;
 
 /// Keys that are remembered because somebody else spoke of them.
 const KEYS_MAX: usize = 1 << 20;
@@ -65,6 +68,15 @@ pub fn collectors(key: Key, alive: &[NodeId]) -> (Option<NodeId>, Option<NodeId>
     (Some(pair.home), pair.standby)
 }
 
+/// What a frame of that kind is for.
+pub(crate) fn sort(kind: u8) -> Sort {
+    match kind {
+        KEEP => Sort::Copy,
+        JOIN | HAND | ASK => Sort::Memory,
+        _ => Sort::Publication,
+    }
+}
+
 /// A node's part in all keys of one policy.
 #[derive(Debug)]
 struct Home {
@@ -82,6 +94,7 @@ struct Home {
     phase: u64,
     /// The boot before, until the neighbours were asked for their copies, and when that is.
     ask: Option<(Writer, Instant)>,
+    was: Option<Writer>,
     /// Until when a newcomer waits for what the others know.
     joining_until: Option<Instant>,
     bytes: Footprint,
@@ -116,6 +129,7 @@ impl Home {
             copy_at: None,
             phase: Dice::new(setup.seed).below(interval),
             ask: setup.was.map(|was| (was, ask_at)),
+            was: setup.was,
             joining_until: None,
             bytes: Footprint::default(),
         };

@@ -10,6 +10,7 @@ use tollgate_limit::Instant;
 use crate::codec::{Decoder, Encoder, Header, Malformed};
 use crate::ids::{Key, Writer};
 use crate::list::Segment;
+use crate::sort::Sort;
 
 /// The most segments a list may have.
 pub(crate) const LIST_MAX: usize = 4096;
@@ -152,6 +153,17 @@ impl Frame {
             Self::Recall => RECALL,
             Self::Kept(_) => KEPT,
         }
+    }
+}
+
+/// What a frame of that kind is for.
+pub(crate) fn sort(kind: u8) -> Sort {
+    match kind {
+        KEEP => Sort::Copy,
+        PULL => Sort::Pull,
+        DIGEST => Sort::Digest,
+        FULL | FILL | JOIN | RECALL | KEPT => Sort::Memory,
+        _ => Sort::Publication,
     }
 }
 

@@ -25,7 +25,7 @@ use self::known::Merged;
 use self::post::{Beat, Post};
 use self::repair::Repair;
 
-pub(crate) use self::frame::{COUNT_MAX, Entry, Frame};
+pub(crate) use self::frame::{COUNT_MAX, Entry, Frame, sort};
 pub(crate) use self::known::Known;
 pub(crate) use self::rule::{News, Rule, Taken};
 
@@ -167,7 +167,7 @@ impl<R: Rule> Talk<R> {
     /// Asks two peers for what a newcomer should know.
     pub(crate) fn handle_join(&mut self, now: Instant) {
         self.wind(now);
-        self.repair.join(&mut self.post);
+        self.repair.join(&mut self.post, self.unkept.is_some());
     }
 
     pub(crate) fn is_joining(&self) -> bool {

@@ -102,8 +102,9 @@ impl Repair {
         self.from_buddy.is_some() || !self.from_peers.is_empty()
     }
 
-    /// Begins to ask for what a newcomer should know.
-    pub(crate) fn join(&mut self, post: &mut Post) {
+    /// Begins to ask for what a newcomer should know, and for copies if there may be some.
+    pub(crate) fn join(&mut self, post: &mut Post, has_copies: bool) {
+        self.from_buddy = has_copies.then_some(0);
         self.from_peers = vec![0, 0];
         self.ask(post);
     }

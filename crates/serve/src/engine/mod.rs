@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use tollgate_client::{Clock, SystemClock};
 use tollgate_contract::Contracts;
 use tollgate_limit::Instant;
-use tollgate_node::{Adhoc, Gubernator, Node, NodeConfig};
+use tollgate_node::{Adhoc, Gubernator, Membership, Node, NodeConfig};
 use tollgate_table::Seed;
 
 use crate::meter::Meter;
@@ -49,15 +49,33 @@ pub struct Engine {
 impl Engine {
     /// An engine that decides by these contracts.
     pub fn new(contracts: Contracts, config: NodeConfig, secrets: &Secrets) -> Self {
-        let meter = Meter::new();
-        meter.load(&contracts);
         let node = Node::new(contracts, config, secrets.table.clone());
+        Self::of(node, config, secrets, SystemClock::new())
+    }
+
+    /// An engine that counts what is under `coordination: gossip` together with other nodes, which have the same table
+    /// secret. The membership's start is set to the time.
+    pub fn with_company(
+        contracts: Contracts,
+        config: NodeConfig,
+        secrets: &Secrets,
+        mut membership: Membership,
+    ) -> Self {
+        let clock = SystemClock::new();
+        membership.start = clock.now();
+        let node = Node::with_company(contracts, config, secrets.table.clone(), membership);
+        Self::of(node, config, secrets, clock)
+    }
+
+    fn of(node: Node, config: NodeConfig, secrets: &Secrets, clock: SystemClock) -> Self {
+        let meter = Meter::new();
+        meter.load(node.contracts());
         let budget = Arc::clone(node.budget());
         Self {
             node: ArcSwap::from_pointee(node),
             adhoc: Adhoc::new(config, secrets.table.clone(), Arc::clone(&budget)),
             gubernator: Gubernator::new(config, secrets.table.clone(), budget),
-            clock: SystemClock::new(),
+            clock,
             seal: Seal::new(&secrets.receipts),
             meter,
             loading: Mutex::new(()),

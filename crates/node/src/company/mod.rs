@@ -1,0 +1,367 @@
+//! Policies that are counted together with other nodes: one machine each, and what they want to say.
+//!
+//! A node made by [`Node::with_company`] keeps a machine for every policy under `coordination: gossip`; a node made
+//! otherwise counts them alone. Whoever has sockets and a clock calls [`Node::handle_gossip`], [`Node::handle_timeout`] and
+//! [`Node::handle_members`], then sends what [`Node::poll_send`] hands out and comes back at [`Node::poll_timeout`], or
+//! when the waker says so. All of them reach the newest of the nodes that follow on each other. Decisions take no longer
+//! for any of it. Not here: membership, transport, and the designs themselves.
+
+mod build;
+mod outbox;
+mod parts;
+mod seat;
+mod status;
+mod tag;
+
+use core::fmt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use tollgate_contract::{Contract, Coordination, NamedPolicy};
+use tollgate_gossip::{Knobs, Malformed, NodeId, Writer};
+use tollgate_limit::{Instant, Span};
+use tollgate_table::{Budget, WhenFull};
+
+use self::outbox::{Outbox, nanos};
+use self::seat::restarted;
+use crate::node::{Node, NodeConfig};
+
+pub use self::outbox::{Outgoing, Waker};
+pub(crate) use self::parts::{Charged, Parts, enter_company};
+pub(crate) use self::seat::Seat;
+pub use self::status::{CompanyGossip, PolicyGossip};
+
+/// Who a node is among others, and who they are.
+#[derive(Clone, Debug)]
+pub struct Membership {
+    /// This node.
+    pub me: NodeId,
+    /// This boot; never used before in the cluster.
+    pub writer: Writer,
+    /// The writer of the boot before, where there was one.
+    pub was: Option<Writer>,
+    /// Who is believed alive, this node included, in ascending order.
+    pub members: Vec<NodeId>,
+    /// How many nodes the cluster is meant to have, where that is known: what the design `auto` goes by. All nodes must
+    /// be told the same.
+    pub planned: Option<u64>,
+    /// The time of the start.
+    pub start: Instant,
+    /// Decides every random choice of this boot.
+    pub seed: u64,
+    /// What may be tuned.
+    pub knobs: Knobs,
+}
+
+impl Membership {
+    /// A node that knows of no other yet.
+    pub fn alone(me: NodeId, writer: Writer, start: Instant) -> Self {
+        Self {
+            me,
+            writer,
+            was: None,
+            members: vec![me],
+            planned: None,
+            start,
+            seed: u64::from(me.0) << 16 | u64::from(writer.0),
+            knobs: Knobs::default(),
+        }
+    }
+}
+
+/// Why a frame was not taken. Nothing changed, but a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GossipRefused {
+    /// No policy here has that tag: contracts differ, or the policy is not counted together.
+    UnknownTag,
+    /// The frame makes no sense.
+    Malformed(Malformed),
+}
+
+impl fmt::Display for GossipRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownTag => f.write_str("no policy is counted under this tag"),
+            Self::Malformed(why) => why.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for GossipRefused {}
+
+/// What all machines of a node and of those that follow on it share.
+#[derive(Debug)]
+pub(crate) struct Company {
+    membership: Mutex<Membership>,
+    outbox: Outbox,
+    /// When everybody is asked for what a newcomer should know; never is the greatest.
+    join_at: AtomicU64,
+    /// Whether that has happened, or there was nobody yet.
+    has_met: AtomicBool,
+    /// Frames for policies that are not here.
+    unknown: AtomicU64,
+    /// Bytes of all machines, and how many they may have.
+    bytes: AtomicU64,
+    bytes_max: u64,
+    budget: Arc<Budget>,
+    when_full: WhenFull,
+}
+
+/// Machines by tag.
+pub(crate) type Seats = BTreeMap<u64, Arc<Seat>>;
+
+impl Company {
+    pub(crate) fn new(membership: Membership, config: &NodeConfig, budget: Arc<Budget>) -> Self {
+        let company = Self {
+            join_at: AtomicU64::new(u64::MAX),
+            has_met: AtomicBool::new(membership.members.len() > 1),
+            membership: Mutex::new(membership),
+            outbox: Outbox::default(),
+            unknown: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            bytes_max: config.bytes_max / BYTES_PART,
+            budget,
+            when_full: config.when_full,
+        };
+        company.outbox.arm(None);
+        company
+    }
+
+    const fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// Whether a policy is counted together with others.
+    pub(crate) fn counts(named: &NamedPolicy) -> bool {
+        named.coordination == Coordination::Gossip
+    }
+
+    /// The machine of a policy: the one there was, or a new one. `None` where gossip cannot count it.
+    pub(crate) fn seat(
+        &self,
+        (contract, named): (&Contract, &NamedPolicy),
+        before: &Seats,
+        order: u64,
+        now: Instant,
+    ) -> Option<Arc<Seat>> {
+        let membership = self.membership.lock();
+        let kind = build::kind(named, membership.planned.unwrap_or(0));
+        let tag = tag::tag(contract, named, kind);
+        if let Some(seat) = before.get(&tag) {
+            let mut held = seat.hold(self);
+            held.machine()
+                .set_wait_max(build::wait_max(named.policy.config()));
+            held.release();
+            return Some(Arc::clone(seat));
+        }
+        let begun = Membership {
+            start: now,
+            ..restarted(&membership, membership.was)
+        };
+        let machine = build::machine(named, kind, &begun)?;
+        let seat = Arc::new(Seat::new(order, (tag, kind), machine));
+        if membership.members.len() > 1 {
+            let mut held = seat.hold(self);
+            held.join(now);
+            held.release();
+        }
+        Some(seat)
+    }
+
+    /// Whether the machines have no room for another key.
+    fn is_full(&self) -> bool {
+        self.bytes.load(Relaxed) >= self.bytes_max
+    }
+
+    const fn when_full(&self) -> WhenFull {
+        self.when_full
+    }
+
+    /// Counts bytes of a machine that had others.
+    fn charge_bytes(&self, was: u64, is: u64) {
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.bytes.fetch_add(is, Relaxed);
+        self.bytes.fetch_sub(was, Relaxed);
+        self.budget.take(size(is));
+        self.budget.give_back(size(was));
+    }
+
+    /// Machines that no policy has any more.
+    pub(crate) fn close(&self, before: &Seats, after: &Seats) {
+        for (tag, seat) in before {
+            if !after.contains_key(tag) {
+                seat.close(self);
+            }
+        }
+    }
+}
+
+impl Node {
+    /// Hears who is believed alive, this node included, in ascending order.
+    pub fn handle_members(&self, alive: &[NodeId], now: Instant) {
+        let Some(company) = self.company() else {
+            return;
+        };
+        let before = {
+            let mut membership = company.membership.lock();
+            std::mem::replace(&mut membership.members, alive.to_vec())
+        };
+        self.each_seat(|held| {
+            held.machine().handle_members(alive, now);
+        });
+        let grew = alive.iter().any(|node| before.binary_search(node).is_err());
+        if alive.len() > 1 && grew && !company.has_met.load(Relaxed) {
+            // Others are heard of one by one; whom to ask is clear once all are.
+            let at = now.saturating_add(SETTLE);
+            company.join_at.store(at.as_nanos(), Relaxed);
+            company.outbox.wake();
+        }
+    }
+
+    /// Starts all machines anew under other numbers, as these turned out to be taken.
+    pub fn renumber(&self, membership: Membership, now: Instant) {
+        let Some(company) = self.company() else {
+            return;
+        };
+        let (was, members) = {
+            let mut current = company.membership.lock();
+            let was = current.writer;
+            *current = membership;
+            current.was = Some(was);
+            (restarted(&current, Some(was)), current.members.clone())
+        };
+        let node = self.newest();
+        for (contract, parts) in node.parts() {
+            for part in parts.each() {
+                let Some(named) = contract.policies.get(part.place) else {
+                    continue;
+                };
+                let begun = Membership {
+                    start: now,
+                    members: members.clone(),
+                    ..was.clone()
+                };
+                if let Some(machine) = build::machine(named, part.seat.kind, &begun) {
+                    let mut held = part.seat.hold(company);
+                    held.restart(machine);
+                    if members.len() > 1 {
+                        held.join(now);
+                    }
+                    held.release();
+                }
+            }
+        }
+        company.outbox.wake();
+    }
+
+    /// Takes a frame that `from` sent about the policy with that tag.
+    pub fn handle_gossip(
+        &self,
+        tag: u64,
+        from: NodeId,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), GossipRefused> {
+        let node = self.newest();
+        let (Some(company), Some(seat)) = (node.company(), node.seats().get(&tag)) else {
+            if let Some(company) = node.company() {
+                company.unknown.fetch_add(1, Relaxed);
+            }
+            return Err(GossipRefused::UnknownTag);
+        };
+        let mut held = seat.hold(company);
+        let taken = held.handle_frame(from, frame, now);
+        if held.release() {
+            company.outbox.wake();
+        }
+        taken.map_err(GossipRefused::Malformed)
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&self, now: Instant) {
+        let node = self.newest();
+        let Some(company) = node.company() else {
+            return;
+        };
+        let joins = company.join_at.load(Relaxed) <= now.as_nanos();
+        if joins {
+            company.join_at.store(u64::MAX, Relaxed);
+            company.has_met.store(true, Relaxed);
+        }
+        let due = |seat: &&Arc<Seat>| joins || seat.next() <= now.as_nanos();
+        for seat in node.seats().values().filter(due) {
+            let mut held = seat.hold(company);
+            if joins {
+                held.join(now);
+            }
+            held.handle_timeout(now);
+            held.release();
+        }
+    }
+
+    /// When to call [`Self::handle_timeout`] next, unless the waker says so before.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let node = self.newest();
+        let company = node.company()?;
+        // Told before it is looked at, so that whatever comes earlier meanwhile wakes.
+        company.outbox.arm(None);
+        let seats = node.seats().values().map(|seat| seat.next());
+        let next = seats.chain([company.join_at.load(Relaxed)]).min();
+        let next = next
+            .filter(|next| *next < u64::MAX)
+            .map(Instant::from_nanos);
+        company.outbox.arm_by(nanos(next));
+        next
+    }
+
+    /// The next frame to send, oldest first.
+    pub fn poll_send(&self) -> Option<Outgoing> {
+        self.company()?.outbox.pop()
+    }
+
+    /// Sets who is woken when there is something to send, or a timeout is earlier than told. Once; it must not wait.
+    pub fn set_waker(&self, waker: Waker) {
+        if let Some(company) = self.company() {
+            company.outbox.set_waker(waker);
+        }
+    }
+
+    /// Whether this node knows what its peers know, as far as they were asked. True for a node without any.
+    pub fn caught_up(&self) -> bool {
+        let node = self.newest();
+        let Some(company) = node.company() else {
+            return true;
+        };
+        let is_waiting = company.join_at.load(Relaxed) < u64::MAX;
+        !is_waiting && !node.seats().values().any(|seat| seat.is_joining())
+    }
+
+    /// Tells the others what only this node knows, as it is about to go. Send what there is afterwards.
+    pub fn handle_leave(&self, now: Instant) {
+        self.each_seat(|held| held.machine().handle_leave(now));
+        if let Some(company) = self.company() {
+            company.outbox.wake();
+        }
+    }
+
+    /// Does something to every machine of the newest node.
+    fn each_seat(&self, act: impl Fn(&mut seat::Held<'_>)) {
+        let node = self.newest();
+        let Some(company) = node.company() else {
+            return;
+        };
+        for seat in node.seats().values() {
+            let mut held = seat.hold(company);
+            act(&mut held);
+            held.release();
+        }
+        company.outbox.wake();
+    }
+}
+
+/// Machines may have that part of the node's bytes: one half.
+const BYTES_PART: u64 = 2;
+/// How long nobody must have come before everybody is asked.
+const SETTLE: Span = Span::from_nanos(250_000_000);

@@ -1,0 +1,123 @@
+//! Frames that wait to be sent, and whoever is to be woken to send them.
+//!
+//! Bounded in number and bytes; the oldest are dropped, as on any network. Not here: sockets.
+
+use core::fmt;
+use std::collections::VecDeque;
+use std::sync::atomic::{
+    AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use tollgate_gossip::NodeId;
+use tollgate_limit::Instant;
+
+/// A frame to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The policy it is about, as all nodes name it.
+    pub tag: u64,
+    /// The node it is for.
+    pub to: NodeId,
+    /// Its bytes, shared by all who get the same.
+    pub frame: Arc<[u8]>,
+}
+
+/// Wakes whoever sends.
+pub type Waker = Arc<dyn Fn() + Send + Sync>;
+
+/// What waits, and who is told.
+#[derive(Default)]
+pub(super) struct Outbox {
+    queue: Mutex<Queue>,
+    dropped: AtomicU64,
+    waker: OnceLock<Waker>,
+    /// The time at which whoever sends will look again by itself.
+    armed: AtomicU64,
+}
+
+#[derive(Default)]
+struct Queue {
+    frames: VecDeque<Outgoing>,
+    bytes: usize,
+}
+
+impl Outbox {
+    /// Sets who is woken; the first who does stays.
+    pub(super) fn set_waker(&self, waker: Waker) {
+        let _ = self.waker.set(waker);
+    }
+
+    /// Adds frames; says whether there were none before.
+    pub(super) fn push(&self, frames: impl Iterator<Item = Outgoing>) -> bool {
+        let mut queue = self.queue.lock();
+        let was_empty = queue.frames.is_empty();
+        for outgoing in frames {
+            queue.bytes += outgoing.frame.len();
+            queue.frames.push_back(outgoing);
+            while queue.frames.len() > FRAMES_MAX || queue.bytes > BYTES_MAX {
+                queue.pop();
+                self.dropped.fetch_add(1, Relaxed);
+            }
+        }
+        was_empty && !queue.frames.is_empty()
+    }
+
+    pub(super) fn pop(&self) -> Option<Outgoing> {
+        self.queue.lock().pop()
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Relaxed)
+    }
+
+    /// Notes when whoever sends looks again.
+    pub(super) fn arm(&self, at: Option<Instant>) {
+        self.armed.store(nanos(at), Release);
+    }
+
+    /// Notes that whoever sends looks again by then.
+    pub(super) fn arm_by(&self, at: u64) {
+        self.armed.fetch_min(at, AcqRel);
+    }
+
+    /// Whether that is too late for something that is due at `next`; it is then noted as known.
+    pub(super) fn is_late_for(&self, next: u64) -> bool {
+        let earlier = |armed: u64| (next < armed).then_some(next);
+        next < self.armed.load(Acquire) && self.armed.fetch_update(AcqRel, Acquire, earlier).is_ok()
+    }
+
+    pub(super) fn wake(&self) {
+        if let Some(waker) = self.waker.get() {
+            waker();
+        }
+    }
+}
+
+impl Queue {
+    fn pop(&mut self) -> Option<Outgoing> {
+        let first = self.frames.pop_front()?;
+        self.bytes -= first.frame.len();
+        Some(first)
+    }
+}
+
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let frames = self.queue.lock().frames.len();
+        f.debug_struct("Outbox")
+            .field("frames", &frames)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An instant as a number; never is the greatest.
+pub(super) fn nanos(at: Option<Instant>) -> u64 {
+    at.map_or(u64::MAX, Instant::as_nanos)
+}
+
+/// Frames that may wait.
+const FRAMES_MAX: usize = 1 << 16;
+/// Their bytes.
+const BYTES_MAX: usize = 64 << 20;

@@ -1,0 +1,366 @@
+//! A contract's policies that are counted together with other nodes, and how they and its cells make one contract.
+//!
+//! Places of policies are those of the contract wherever anybody sees them; cells know only the policies they hold. Not
+//! here: what is remembered of a key.
+
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+use tollgate_contract::Contract;
+use tollgate_gossip::{self as gossip, Key, Standing};
+use tollgate_limit::{
+    Cost, Forecast, Instant, Lot, Policy, PolicySet, Receipt, Span, Status, Verdict,
+};
+use tollgate_table::Print;
+
+use super::seat::Held;
+use super::tag::key;
+use super::{Company, Seat, Seats};
+use crate::cells::Miss;
+use crate::decide::{Ask, Bound, PartProbe, Tally};
+
+/// The policies of a contract that are counted together with other nodes.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    company: Arc<Company>,
+    /// For each policy in the cells, its place in the contract.
+    locals: Box<[usize]>,
+    each: Box<[Part]>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// Its place in the contract.
+    pub(crate) place: usize,
+    policy: Policy,
+    pub(crate) seat: Arc<Seat>,
+}
+
+/// What machines were charged for a request: contracts, and bits of their policies.
+pub(crate) type Charged = SmallVec<[(usize, u64); 2]>;
+
+impl Parts {
+    /// The parts of a contract, and the policies that stay in its cells; `None` where all do.
+    pub(crate) fn of(
+        company: &Arc<Company>,
+        contract: &Contract,
+        before: &Seats,
+        mut order: impl FnMut() -> u64,
+        now: Instant,
+    ) -> Option<(Self, PolicySet)> {
+        let policies = contract.policies.iter().enumerate();
+        let each: Box<[_]> = policies
+            .clone()
+            .filter(|(_, named)| Company::counts(named))
+            .filter_map(|(place, named)| {
+                let seat = company.seat((contract, named), before, order(), now)?;
+                let policy = named.policy.clone();
+                Some(Part {
+                    place,
+                    policy,
+                    seat,
+                })
+            })
+            .collect();
+        if each.is_empty() {
+            return None;
+        }
+        let is_here = |place: &usize| !each.iter().any(|part| part.place == *place);
+        let locals: Box<[_]> = (0..contract.policies.len()).filter(is_here).collect();
+        let here = locals
+            .iter()
+            .filter_map(|place| contract.policies.get(*place));
+        let here = PolicySet::new(here.map(|named| named.policy.clone()).collect());
+        let parts = Self {
+            company: Arc::clone(company),
+            locals,
+            each,
+        };
+        Some((parts, here.unwrap_or_else(|_| PolicySet::none())))
+    }
+
+    pub(crate) fn each(&self) -> &[Part] {
+        &self.each
+    }
+
+    /// Whether a policy that binds the key is among the parts.
+    pub(crate) fn binds(&self, lot: Lot) -> bool {
+        self.each.iter().any(|part| part.is_enforced(lot))
+    }
+
+    /// Whether a policy binds part of the keys only.
+    pub(crate) fn is_staged(&self) -> bool {
+        let percent = |part: &Part| part.policy.config().enforce_percent;
+        self.each
+            .iter()
+            .any(|part| !matches!(percent(part), 0 | 100))
+    }
+
+    /// Bits of policies in the cells as bits of the contract's.
+    pub(crate) fn widen(&self, bits: u64) -> u64 {
+        let places = self.locals.iter().enumerate();
+        let set = places.filter(|(local, _)| bits >> local & 1 != 0);
+        set.fold(0, |wide, (_, place)| wide | 1 << place)
+    }
+
+    /// Bits of the contract's policies as bits of those in the cells.
+    pub(crate) fn narrow(&self, bits: u64) -> u64 {
+        let places = self.locals.iter().enumerate();
+        let set = places.filter(|(_, place)| bits >> **place & 1 != 0);
+        set.fold(0, |narrow, (local, _)| narrow | 1 << local)
+    }
+
+    /// The place in the cells of a policy of the contract.
+    pub(crate) fn local(&self, place: usize) -> Option<usize> {
+        self.locals.iter().position(|local| *local == place)
+    }
+
+    /// The place in the contract of a policy in the cells.
+    pub(crate) fn place(&self, local: usize) -> usize {
+        self.locals.get(local).copied().unwrap_or(local)
+    }
+
+    /// Something for each policy of the contract, of that for those in the cells and that for each part.
+    fn weave<T>(&self, here: Vec<T>, of: impl Fn(&Part, Held<'_>) -> T) -> Vec<T> {
+        let mut here = here.into_iter();
+        let mut parts = self.each.iter().peekable();
+        let count = self.locals.len() + self.each.len();
+        let each = (0..count).filter_map(|place| match parts.next_if(|part| part.place == place) {
+            Some(part) => Some(of(part, part.seat.hold(&self.company))),
+            None => here.next(),
+        });
+        each.collect()
+    }
+
+    /// How each policy of the contract stands, given those in the cells.
+    pub(crate) fn status(&self, here: Vec<Status>, print: Print, now: Instant) -> Vec<Status> {
+        let key = key(print);
+        self.weave(here, |part, mut held| {
+            let now = held.at(Some(now));
+            let probe = held.machine().probe(key, 1, now);
+            let standing = held.machine().standing(key, now);
+            Status {
+                limit: part.policy.config().limit,
+                remaining: standing.remaining,
+                reset_after: standing.reset_after,
+                next_token_after: match probe.verdict {
+                    gossip::Verdict::Allow { wait, .. } => wait,
+                    gossip::Verdict::Deny { retry_after } => retry_after,
+                    gossip::Verdict::Never => Span::from_nanos(u128::MAX),
+                },
+            }
+        })
+    }
+
+    /// What each policy of the contract would say, given those in the cells.
+    pub(crate) fn foresee(
+        &self,
+        here: Vec<Forecast>,
+        (print, lot): (Print, Lot),
+        cost: Cost,
+        now: Instant,
+    ) -> Vec<Forecast> {
+        let key = key(print);
+        self.weave(here, |part, mut held| {
+            let now = held.at(Some(now));
+            let probe = held.machine().probe(key, cost.tokens(), now);
+            Forecast {
+                limit: part.policy.config().limit,
+                capacity: part.policy.capacity(),
+                remaining: probe.remaining,
+                is_enforced: part.is_enforced(lot),
+                verdict: verdict(probe.verdict),
+                reset_after: held.machine().standing(key, now).reset_after,
+            }
+        })
+    }
+
+    /// Charges every part without asking. Says whether all had room for the key.
+    pub(crate) fn charge(&self, print: Print, cost: Cost, now: Instant) -> bool {
+        let key = key(print);
+        let mut has_room = true;
+        self.edit(|part, held| {
+            let now = held.at(Some(now));
+            if held.has_room(key, now) {
+                let debt_max = part.policy.config().max_debt;
+                held.machine().charge(key, cost.tokens(), debt_max, now);
+            } else {
+                has_room = false;
+            }
+        });
+        has_room
+    }
+
+    /// Gives tokens back to this node.
+    pub(crate) fn refund(&self, print: Print, cost: Cost, now: Instant) {
+        let key = key(print);
+        self.edit(|_, held| {
+            let now = held.at(Some(now));
+            held.machine().refund(key, cost.tokens(), now);
+        });
+    }
+
+    /// Settles a receipt whose bits are those of the contract.
+    pub(crate) fn settle(&self, print: Print, receipt: &Receipt, actual: Cost, now: Instant) {
+        let key = key(print);
+        let (due, actual) = (actual.tokens().abs_diff(receipt.cost), actual.tokens());
+        if due == 0 {
+            return;
+        }
+        self.edit(|part, held| {
+            if receipt.charged >> part.place & 1 == 0 {
+                return;
+            }
+            let now = held.at(Some(now));
+            let machine = held.machine();
+            if actual > receipt.cost {
+                machine.charge(key, due, part.policy.config().max_debt, now);
+            } else if machine.counts(receipt.at, now) {
+                machine.refund(key, due, now);
+            }
+        });
+    }
+
+    /// Gives this node everything back that it knows of a key.
+    pub(crate) fn reset(&self, print: Print) {
+        let key = key(print);
+        self.edit(|_, held| {
+            let now = held.at(None);
+            held.machine().reset(key, now);
+        });
+    }
+
+    /// Changes every part, one after the other.
+    fn edit(&self, mut change: impl FnMut(&Part, &mut Held<'_>)) {
+        let mut wakes = false;
+        for part in &self.each {
+            let mut held = part.seat.hold(&self.company);
+            change(part, &mut held);
+            wakes |= held.release();
+        }
+        if wakes {
+            self.company.outbox().wake();
+        }
+    }
+}
+
+impl Part {
+    fn is_enforced(&self, lot: Lot) -> bool {
+        lot.is_within(self.policy.config().enforce_percent)
+    }
+}
+
+/// A machine that a request is asked of.
+struct Asked<'a> {
+    bound: &'a Bound<'a>,
+    part: &'a Part,
+    held: Held<'a>,
+    key: Key,
+    probe: gossip::Probe,
+}
+
+/// Asks the machines of all contracts, and charges them by what these and all cells said. The innermost step of a decision.
+pub(crate) fn enter_company(bound: &[Bound<'_>], ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
+    let mut parts: SmallVec<[(&Bound<'_>, &Parts, &Part); 4]> = SmallVec::new();
+    for bound in bound {
+        let company = bound.cells.parts().into_iter();
+        parts.extend(
+            company.flat_map(|parts| parts.each.iter().map(move |part| (bound, parts, part))),
+        );
+    }
+    let Some((_, Parts { company, .. }, _)) = parts.first() else {
+        return Ok(());
+    };
+    // Everybody locks in this order, so no two wait for each other.
+    parts.sort_unstable_by_key(|(_, _, part)| part.seat.order);
+    let mut asked: SmallVec<[Asked<'_>; 4]> = SmallVec::new();
+    let mut has_room = true;
+    for (bound, parts, part) in parts {
+        let mut held = part.seat.hold(&parts.company);
+        let key = key(bound.print);
+        let now = held.at(Some(ask.now));
+        has_room = has_room && held.has_room(key, now);
+        let probe = held.machine().probe(key, ask.cost.tokens(), now);
+        asked.push(Asked {
+            bound,
+            part,
+            held,
+            key,
+            probe,
+        });
+    }
+    if has_room {
+        asked.iter_mut().for_each(|asked| asked.tell(tally, ask));
+        asked.iter_mut().for_each(|asked| asked.charge(tally, ask));
+    }
+    let mut wakes = false;
+    for Asked { held, .. } in asked {
+        wakes |= held.release();
+    }
+    if wakes {
+        company.outbox().wake();
+    }
+    if has_room { Ok(()) } else { Err(Miss::Full) }
+}
+
+impl Asked<'_> {
+    /// Adds what the machine said to the tally.
+    fn tell(&mut self, tally: &mut Tally, ask: Ask) {
+        let over = &mut self.held.talked().over_max;
+        *over = (*over).max(self.probe.over);
+        tally.add_part(&self.said(ask, self.probe));
+    }
+
+    fn said(&self, ask: Ask, probe: gossip::Probe) -> PartProbe {
+        let lot = self.bound.lot;
+        let is_enforced = self.part.is_enforced(lot);
+        PartProbe {
+            contract: self.bound.contract,
+            policy: self.part.place,
+            limit: self.part.policy.config().limit,
+            verdict: verdict(probe.verdict),
+            remaining: probe.remaining,
+            cost: ask.cost,
+            is_enforced,
+            counts: is_enforced || !self.bound.is_bound(),
+        }
+    }
+
+    /// Charges the machine by what all together said, and adds how it stands then.
+    fn charge(&mut self, tally: &mut Tally, ask: Ask) {
+        let (cost, now) = (ask.cost.tokens(), ask.now);
+        let config = self.part.policy.config();
+        let is_allowed = tally.verdict.is_allowed();
+        let machine = self.held.machine();
+        let takes = if is_allowed {
+            self.probe.verdict.is_allowed()
+        } else {
+            config.count_refused
+        };
+        if takes && ask.cost != Cost::PEEK {
+            if is_allowed {
+                machine.take(self.key, cost, now);
+            } else {
+                machine.charge(self.key, cost, config.max_debt, now);
+            }
+            tally.charge_part(self.bound.contract, self.part.place);
+        }
+        let Standing { reset_after, .. } = machine.standing(self.key, now);
+        tally.reset_after = tally.reset_after.max(reset_after);
+        if !is_allowed {
+            let left = machine.probe(self.key, cost, now);
+            tally.add_refused_part(&self.said(ask, left));
+        }
+    }
+}
+
+/// The words of decisions for those of machines.
+fn verdict(said: gossip::Verdict) -> Verdict {
+    match said {
+        gossip::Verdict::Allow { wait, .. } if wait == Span::ZERO => Verdict::Allow,
+        gossip::Verdict::Allow { wait, .. } => Verdict::Delay { wait },
+        gossip::Verdict::Deny { retry_after } => Verdict::Deny { retry_after },
+        gossip::Verdict::Never => Verdict::Never,
+    }
+}

@@ -1,0 +1,276 @@
+//! A machine that several threads and successive nodes share, and what it said.
+//!
+//! Not here: which policy it counts for (`parts`), and what waits to be sent (`outbox`).
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use parking_lot::{Mutex, MutexGuard};
+use tollgate_gossip::{Key, Kind, Machine, Malformed, NodeId, Sort};
+use tollgate_limit::{Instant, Span};
+use tollgate_table::WhenFull;
+
+use super::outbox::{Outgoing, nanos};
+use super::{Company, Membership};
+
+/// A machine, under a lock.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    /// Machines are locked in this order.
+    pub(crate) order: u64,
+    pub(crate) tag: u64,
+    pub(crate) kind: Kind,
+    inner: Mutex<Inner>,
+    /// When it wants to be woken, in nanoseconds; never is the greatest.
+    next: AtomicU64,
+    is_joining: AtomicBool,
+}
+
+/// What happened to a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Talked {
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
+    pub(crate) publications: u64,
+    pub(crate) pulls: u64,
+    pub(crate) digests: u64,
+    pub(crate) heard: u64,
+    pub(crate) malformed: u64,
+    pub(crate) evicted: u64,
+    pub(crate) refused: u64,
+    /// The most tokens that a key was seen above its limit.
+    pub(crate) over_max: u64,
+}
+
+/// A machine and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) machine: Machine,
+    pub(crate) talked: Talked,
+    /// The latest time it heard of.
+    latest: Instant,
+    /// While it catches up: since when, and when something last came.
+    joining: Option<(Instant, Instant)>,
+    /// Bytes counted against the node's budget.
+    bytes: u64,
+}
+
+/// A locked machine. Let it go with [`Self::release`].
+pub(crate) struct Held<'a> {
+    seat: &'a Seat,
+    company: &'a Company,
+    inner: MutexGuard<'a, Inner>,
+}
+
+impl Seat {
+    pub(super) fn new(order: u64, (tag, kind): (u64, Kind), machine: Machine) -> Self {
+        let next = AtomicU64::new(nanos(machine.poll_timeout()));
+        let inner = Inner {
+            machine,
+            talked: Talked::default(),
+            latest: Instant::default(),
+            joining: None,
+            bytes: 0,
+        };
+        Self {
+            order,
+            tag,
+            kind,
+            inner: Mutex::new(inner),
+            next,
+            is_joining: AtomicBool::new(false),
+        }
+    }
+
+    /// Locks the machine.
+    pub(crate) fn hold<'a>(&'a self, company: &'a Company) -> Held<'a> {
+        Held {
+            seat: self,
+            company,
+            inner: self.inner.lock(),
+        }
+    }
+
+    /// When it wants to be woken; never is the greatest.
+    pub(super) fn next(&self) -> u64 {
+        self.next.load(Relaxed)
+    }
+
+    pub(super) fn is_joining(&self) -> bool {
+        self.is_joining.load(Relaxed)
+    }
+
+    /// What it counts against the budget no more, as it goes.
+    pub(super) fn close(&self, company: &Company) {
+        let mut inner = self.inner.lock();
+        company.charge_bytes(inner.bytes, 0);
+        inner.bytes = 0;
+    }
+}
+
+impl Held<'_> {
+    pub(crate) fn machine(&mut self) -> &mut Machine {
+        &mut self.inner.machine
+    }
+
+    pub(crate) fn talked(&mut self) -> &mut Talked {
+        &mut self.inner.talked
+    }
+
+    /// Hears the time; for a caller that does not know it, the latest there was.
+    pub(crate) fn at(&mut self, now: Option<Instant>) -> Instant {
+        self.inner.latest = self.inner.latest.max(now.unwrap_or_default());
+        now.unwrap_or(self.inner.latest)
+    }
+
+    /// Whether there is room for a key; another may have to make it.
+    pub(crate) fn has_room(&mut self, key: Key, now: Instant) -> bool {
+        if !self.company.is_full() || self.inner.machine.knows(key) {
+            return true;
+        }
+        let made = match self.company.when_full() {
+            WhenFull::Evict => self.inner.machine.evict(now),
+            WhenFull::Refuse => false,
+        };
+        if made {
+            self.inner.talked.evicted += 1;
+        } else {
+            self.inner.talked.refused += 1;
+        }
+        made
+    }
+
+    /// Starts the machine anew under other numbers.
+    pub(super) fn restart(&mut self, machine: Machine) {
+        self.inner.machine = machine;
+    }
+
+    /// Asks the others for what they know.
+    pub(super) fn join(&mut self, now: Instant) {
+        self.inner.machine.handle_join(now);
+        self.inner.joining = Some((now, now));
+        self.seat.is_joining.store(true, Relaxed);
+    }
+
+    pub(super) fn handle_frame(
+        &mut self,
+        from: NodeId,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), Malformed> {
+        self.at(Some(now));
+        let taken = self.inner.machine.handle_frame(from, frame, now);
+        match taken {
+            Ok(()) => self.inner.talked.heard += 1,
+            Err(_) => self.inner.talked.malformed += 1,
+        }
+        if let Some((_, last)) = &mut self.inner.joining
+            && Sort::of(self.seat.kind, frame) == Sort::Memory
+        {
+            *last = now;
+        }
+        for _ in 0..EVICTED_AT_ONCE {
+            if !self.company.is_full() || !self.inner.machine.evict(now) {
+                break;
+            }
+            self.inner.talked.evicted += 1;
+            self.weigh();
+        }
+        taken
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.at(Some(now));
+        self.inner.machine.handle_timeout(now);
+        if let Some((began, last)) = self.inner.joining {
+            let is_answered = !self.inner.machine.is_joining() && last.saturating_add(CALM) <= now;
+            if is_answered || began.saturating_add(JOIN_MAX) <= now {
+                self.inner.joining = None;
+                self.seat.is_joining.store(false, Relaxed);
+            }
+        }
+    }
+
+    /// Lets the machine go: what it wants to say is put out. Says whether somebody must be woken for it.
+    pub(crate) fn release(mut self) -> bool {
+        let outbox = self.company.outbox();
+        let Inner {
+            machine,
+            talked,
+            joining,
+            ..
+        } = &mut *self.inner;
+        let mut wakes = false;
+        if let Some(first) = machine.poll_send() {
+            let rest = std::iter::from_fn(|| machine.poll_send());
+            wakes = outbox.push(std::iter::once(first).chain(rest).map(|send| {
+                talked.said(self.seat.kind, &send.frame);
+                Outgoing {
+                    tag: self.seat.tag,
+                    to: send.to,
+                    frame: send.frame,
+                }
+            }));
+        }
+        let settled = joining.map(|(_, last)| last.saturating_add(CALM));
+        let next = nanos(machine.poll_timeout().into_iter().chain(settled).min());
+        self.weigh();
+        if self.seat.next.swap(next, Relaxed) != next {
+            wakes |= outbox.is_late_for(next);
+        }
+        wakes
+    }
+
+    /// Counts the machine's bytes against the budget, in steps.
+    fn weigh(&mut self) {
+        let is = bytes(&self.inner.machine);
+        let was = self.inner.bytes;
+        if is.abs_diff(was) >= STEP_BYTES || (is == 0 && was > 0) {
+            self.company.charge_bytes(was, is);
+            self.inner.bytes = is;
+        }
+    }
+}
+
+impl Talked {
+    fn said(&mut self, kind: Kind, frame: &[u8]) {
+        self.frames += 1;
+        self.bytes += HEADER_BYTES + frame.len() as u64;
+        match Sort::of(kind, frame) {
+            Sort::Publication => self.publications += 1,
+            Sort::Pull => self.pulls += 1,
+            Sort::Digest => self.digests += 1,
+            Sort::Copy | Sort::Memory => {}
+        }
+    }
+}
+
+/// The numbers under which a machine starts, given those before.
+pub(super) fn restarted(
+    membership: &Membership,
+    was: Option<tollgate_gossip::Writer>,
+) -> Membership {
+    Membership {
+        was,
+        ..membership.clone()
+    }
+}
+
+/// About how many bytes a machine takes.
+fn bytes(machine: &Machine) -> u64 {
+    let footprint = machine.footprint();
+    let keys = machine.keys_count() as u64;
+    keys * KEY_BYTES + 2 * (footprint.local + footprint.extra)
+}
+
+/// What a key takes besides its counts: places in a few trees.
+const KEY_BYTES: u64 = 256;
+/// Changes smaller than that are not counted.
+const STEP_BYTES: u64 = 16 << 10;
+/// What IP and UDP add to every frame, as the lab counts them.
+const HEADER_BYTES: u64 = 28;
+/// Keys that make room for what one frame brought.
+const EVICTED_AT_ONCE: usize = 1 << 10;
+/// Nothing came for that long: all is there.
+const CALM: Span = Span::from_nanos(200_000_000);
+/// No longer is anything waited for.
+const JOIN_MAX: Span = Span::from_nanos(4_000_000_000);

@@ -1,0 +1,117 @@
+//! What the machines of a node have said and heard so far, for whoever shows it.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::seat::Talked;
+use crate::node::Node;
+
+/// One policy that is counted together with other nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyGossip {
+    /// The contract's id.
+    pub contract: String,
+    /// The policy's name.
+    pub policy: String,
+    /// What it is called on the wire.
+    pub tag: u64,
+    /// The design, `auto` resolved.
+    pub design: &'static str,
+    /// Keys known.
+    pub keys: u64,
+    /// Bytes of state, by the encoding in the documentation of the design: decided from, and kept for others.
+    pub state_bytes: (u64, u64),
+    /// Frames handed out.
+    pub frames: u64,
+    /// Their bytes, 28 for IP and UDP added to each.
+    pub bytes: u64,
+    /// Frames among them that told what was admitted.
+    pub publications: u64,
+    /// Frames among them that asked for what did not come.
+    pub pulls: u64,
+    /// Frames among them that compared what is known.
+    pub digests: u64,
+    /// Frames taken.
+    pub heard: u64,
+    /// Frames that made no sense.
+    pub malformed: u64,
+    /// Keys that made room for others, and requests for keys that found none.
+    pub evicted_refused: (u64, u64),
+    /// The most tokens that a key was seen above its limit here.
+    pub over_max: u64,
+    /// Whether nothing waits to be told to anybody.
+    pub quiet: bool,
+}
+
+/// What all policies of a node have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompanyGossip {
+    /// Frames dropped because too many waited to be sent.
+    pub dropped: u64,
+    /// Frames for policies that are not here.
+    pub unknown: u64,
+    /// Bytes that all machines take, about, and may take.
+    pub bytes: u64,
+    /// The most they may take.
+    pub bytes_max: u64,
+}
+
+impl Node {
+    /// What each policy that is counted together has said and heard, in the order of the contracts.
+    pub fn gossip_status(&self) -> Vec<PolicyGossip> {
+        let node = self.newest();
+        let Some(company) = node.company() else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for (contract, parts) in node.parts() {
+            for part in parts.each() {
+                let mut held = part.seat.hold(company);
+                let Talked {
+                    frames,
+                    bytes,
+                    publications,
+                    pulls,
+                    digests,
+                    heard,
+                    malformed,
+                    evicted,
+                    refused,
+                    over_max,
+                } = *held.talked();
+                let machine = held.machine();
+                let footprint = machine.footprint();
+                let name = contract.policies.get(part.place).map(|named| &named.name);
+                all.push(PolicyGossip {
+                    contract: contract.id.clone(),
+                    policy: name.cloned().unwrap_or_default(),
+                    tag: part.seat.tag,
+                    design: part.seat.kind.name(),
+                    keys: machine.keys_count() as u64,
+                    state_bytes: (footprint.local, footprint.extra),
+                    frames,
+                    bytes,
+                    publications,
+                    pulls,
+                    digests,
+                    heard,
+                    malformed,
+                    evicted_refused: (evicted, refused),
+                    over_max,
+                    quiet: machine.is_quiet(),
+                });
+            }
+        }
+        all
+    }
+
+    /// What all of them have in common; nothing where the node counts alone.
+    pub fn company_status(&self) -> CompanyGossip {
+        self.company()
+            .map_or_else(CompanyGossip::default, |company| CompanyGossip {
+                dropped: company.outbox.dropped(),
+                unknown: company.unknown.load(Relaxed),
+                bytes: company.bytes.load(Relaxed),
+                bytes_max: company.bytes_max,
+            })
+    }
+}

@@ -1,0 +1,123 @@
+//! Names on the wire: which policy a frame is about, and which key.
+//!
+//! Both are fixed for all time: nodes of different builds must agree. `mix(x)` is the finalizer of `SplitMix64`; all
+//! arithmetic wraps at 64 bits. A *tag* begins as `0xcbf2_9ce4_8422_2325`. Each byte of the fields below is xored into it,
+//! which is then multiplied by `0x0000_0100_0000_01b3` (FNV-1a); at the end it is mixed once. A text is its
+//! length in bytes and its bytes, a number its eight bytes, the lowest first:
+//!
+//! ```text
+//! contract id | number of key entries, and each | policy name | algorithm | design | limit | burst or 0
+//! | period in ns | calendar unit or "" | time zone or "" | slices where the algorithm has them, else 0 | offset in ns
+//! ```
+//!
+//! The design is `auto` resolved. What only one node's answers depend on is left out: waits, modes, debts. The gossip *key* of a
+//! print `p` is `mix(p + 1)` in the upper and `mix(p ^ 0x5851_f42d_4c95_7f2d)` in the lower 64 bits.
+//!
+//! Not here: how prints come about, which is the table's secret.
+
+use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_gossip::{Key, Kind};
+use tollgate_limit::{Algorithm, Period};
+use tollgate_table::Print;
+
+/// The tag of a policy.
+pub(super) fn tag(contract: &Contract, named: &NamedPolicy, kind: Kind) -> u64 {
+    let config = named.policy.config();
+    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+    hash.text(&contract.id);
+    hash.number(contract.key.len() as u64);
+    contract.key.iter().for_each(|entry| hash.text(entry));
+    hash.text(&named.name);
+    hash.text(config.algorithm.name());
+    hash.text(kind.name());
+    hash.number(config.limit);
+    hash.number(config.burst.unwrap_or(0));
+    hash.number(config.period.nanos());
+    let (unit, zone) = match &config.period {
+        Period::Fixed(_) => ("", None),
+        Period::Calendar(calendar) => (calendar.name(), calendar.zone_name()),
+    };
+    hash.text(unit);
+    hash.text(zone.unwrap_or_default());
+    let has_slices = config.algorithm == Algorithm::SlidingCounters;
+    hash.number(if has_slices {
+        u64::from(config.slices)
+    } else {
+        0
+    });
+    hash.number(config.offset_ns);
+    mix(hash.0)
+}
+
+/// The gossip key of a print.
+pub(crate) fn key(print: Print) -> Key {
+    let upper = mix(print.0.wrapping_add(1));
+    let lower = mix(print.0 ^ 0x5851_f42d_4c95_7f2d);
+    Key(u128::from(upper) << 64 | u128::from(lower))
+}
+
+struct Hash(u64);
+
+impl Hash {
+    fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    fn number(&mut self, number: u64) {
+        self.bytes(&number.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.bytes(text.as_bytes());
+    }
+}
+
+const fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_contract::Contracts;
+
+    fn tags(policy: &str) -> Vec<u64> {
+        let text = format!("contracts: [{{ id: a, key: [user], policies: [{policy}] }}]");
+        let contracts = Contracts::parse(&text).unwrap();
+        let contract = &contracts.as_slice()[0];
+        let tag = |named: &NamedPolicy| tag(contract, named, Kind::Segments);
+        contract.policies.iter().map(tag).collect()
+    }
+
+    #[test]
+    fn a_tag_stays_what_it_is() {
+        let policy = "{ name: p, limit: 20, per: 1s, coordination: gossip }";
+        assert_eq!(tags(policy), [TAG]);
+        assert_eq!(key(Print(7)), Key(KEY));
+    }
+
+    /// Changing these breaks the clusters that run.
+    const TAG: u64 = 0;
+    const KEY: u128 = 0;
+
+    #[test]
+    fn numbers_make_another_tag_and_modes_do_not() {
+        let base = tags("{ name: p, limit: 20, per: 1s, coordination: gossip }");
+        for other in [
+            "{ name: q, limit: 20, per: 1s, coordination: gossip }",
+            "{ name: p, limit: 21, per: 1s, coordination: gossip }",
+            "{ name: p, limit: 20, per: 2s, coordination: gossip }",
+            "{ name: p, limit: 20, per: 1s, burst: 9, coordination: gossip }",
+            "{ name: p, limit: 20, per: 1s, algorithm: fixed-window, coordination: gossip }",
+        ] {
+            assert_ne!(tags(other), base, "{other}");
+        }
+        let shadow = "{ name: p, limit: 20, per: 1s, mode: shadow, coordination: gossip }";
+        assert_eq!(tags(shadow), base);
+    }
+}
