@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 #[derive(Debug)]
 pub struct State {
     is_ready: AtomicBool,
+    /// Whether the node still learns from others.
+    is_joining: AtomicBool,
     /// Requests that are worked on.
     working: AtomicUsize,
     working_max: usize,
@@ -19,6 +21,8 @@ pub struct State {
     reload_error: Mutex<Option<String>>,
     /// Why durable counts are not written.
     store_error: Mutex<Option<String>>,
+    /// What is wrong with this node's part in the cluster.
+    cluster_error: Mutex<Option<String>>,
 }
 
 impl State {
@@ -26,18 +30,30 @@ impl State {
     pub const fn new(working_max: usize) -> Self {
         Self {
             is_ready: AtomicBool::new(false),
+            is_joining: AtomicBool::new(false),
             working: AtomicUsize::new(0),
             working_max,
             reloads: AtomicU64::new(0),
             failed_reloads: AtomicU64::new(0),
             reload_error: Mutex::new(None),
             store_error: Mutex::new(None),
+            cluster_error: Mutex::new(None),
         }
     }
 
-    /// Whether requests may be sent here: every port is open, and the server does not stop.
+    /// Whether requests may be sent here: every port is open, the server does not stop, and in a cluster it knows as much
+    /// as the others.
     pub fn is_ready(&self) -> bool {
-        self.is_ready.load(Ordering::Relaxed)
+        self.is_ready.load(Ordering::Relaxed) && !self.is_joining()
+    }
+
+    /// Whether the node still learns from others of its cluster.
+    pub fn is_joining(&self) -> bool {
+        self.is_joining.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_joining(&self, is_joining: bool) {
+        self.is_joining.store(is_joining, Ordering::Relaxed);
     }
 
     pub(crate) fn set_ready(&self, is_ready: bool) {
@@ -75,11 +91,16 @@ impl State {
         let reload = reload.map(|error| format!("reload failed: {}", one_sentence(&error)));
         let store = self.store_error.lock().clone();
         let store = store.map(|error| format!("durable counts are not written: {error}"));
-        reload.into_iter().chain(store).collect()
+        let cluster = self.cluster_error.lock().clone();
+        reload.into_iter().chain(store).chain(cluster).collect()
     }
 
     pub(crate) fn set_store_error(&self, error: Option<String>) {
         *self.store_error.lock() = error;
+    }
+
+    pub(crate) fn set_cluster_error(&self, error: Option<String>) {
+        *self.cluster_error.lock() = error;
     }
 
     pub(crate) fn reloaded(&self, outcome: Result<(), String>) {

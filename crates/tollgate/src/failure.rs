@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use tollgate_serve::cluster::{ClusterError, Fatal};
 use tollgate_serve::durable::StoreError;
 use tollgate_serve::listen::BindError;
 use tollgate_serve::run::StartError;
@@ -29,6 +30,8 @@ pub const PROTOCOL: u8 = 76;
 pub const NO_PERMISSION: u8 = 77;
 /// Something the system does not give.
 pub const SYSTEM: u8 = 71;
+/// Keys or an identity that cannot be used, or are another's.
+pub const CONFIG: u8 = 78;
 /// Output that cannot be written, or input that breaks off.
 pub const IO: u8 = 74;
 
@@ -107,6 +110,7 @@ impl Failure {
             StartError::Tls(_) => (USAGE, ""),
             StartError::Store(_) => (IO, ""),
             StartError::Bind(error) => (UNAVAILABLE, advice(error)),
+            StartError::Cluster(error) => (cluster(error), ""),
             StartError::Thread(_) | StartError::System(_) => (SYSTEM, ""),
         };
         Self {
@@ -120,6 +124,14 @@ impl Failure {
         Self {
             code: IO,
             text: format!("error: {error}"),
+        }
+    }
+
+    /// A running node had to stop.
+    pub fn fatal(fatal: &Fatal) -> Self {
+        Self {
+            code: CONFIG,
+            text: format!("error: {fatal}"),
         }
     }
 
@@ -178,6 +190,17 @@ impl Failure {
     /// The exit code.
     pub const fn code(&self) -> u8 {
         self.code
+    }
+}
+
+/// The exit code of a node that cannot take part in its cluster.
+fn cluster(error: &ClusterError) -> u8 {
+    match error {
+        ClusterError::NoKeyFile | ClusterError::NoAddress(_) => USAGE,
+        ClusterError::Key(..) | ClusterError::BadIdentity(_) | ClusterError::Tls(_) => CONFIG,
+        ClusterError::Identity(..) => IO,
+        ClusterError::Bind(..) => UNAVAILABLE,
+        ClusterError::Random(_) | ClusterError::Thread(_) => SYSTEM,
     }
 }
 

@@ -16,8 +16,8 @@ pub enum ClusterError {
     Identity(PathBuf, io::Error),
     /// The file of the node's identity is not as it was written.
     BadIdentity(PathBuf),
-    /// The data directory was made under another cluster's secret, or under none.
-    OtherSeed(PathBuf),
+    /// Streams cannot be secured by these keys.
+    Tls(rustls::Error),
     /// The address cannot be listened at.
     Bind(SocketAddr, io::Error),
     /// Nobody can be told where this node is.
@@ -46,12 +46,7 @@ impl fmt::Display for ClusterError {
                 "{}: this is no identity of a node; remove the file to get a new one",
                 path.display()
             ),
-            Self::OtherSeed(path) => write!(
-                f,
-                "{}: the counts in this data directory were made under another cluster's secret, or under none; give the \
-                 key file of that cluster, or name another --data-dir and start with no counts",
-                path.display()
-            ),
+            Self::Tls(error) => write!(f, "streams cannot be secured by the cluster's keys: {error}"),
             Self::Bind(address, error) => {
                 write!(f, "cannot listen for other nodes at {address}: {error}")
             }

@@ -5,16 +5,21 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
-use tokio::sync::watch;
-use tollgate_cluster::Member;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tollgate_cluster::{Cluster, Member};
 use tollgate_gossip::NodeId;
 
+use super::clocks::Clocks;
+use super::error::Fatal;
 use super::outlet::Outlet;
+use super::rates::Rates;
+use super::stream::StreamCounts;
 use super::wire::Outcome;
 
 /// Who is in the cluster, as far as this node knows.
@@ -144,14 +149,32 @@ pub struct Handle(Arc<Hub>);
 
 /// What the thread of the cluster and everybody else share.
 pub(super) struct Hub {
+    /// The machine; locked by its thread for moments, and by whoever looks.
+    pub(super) cluster: Mutex<Cluster>,
+    /// Wakes the thread.
+    pub(super) wake: Notify,
+    /// Why the server must stop, where it must.
+    pub(super) fatal: watch::Sender<Option<Fatal>>,
+    pub(super) clocks: Clocks,
+    pub(super) rates: Mutex<Rates>,
+    pub(super) streams: StreamCounts,
+    /// Datagrams that the system did not take.
+    pub(super) unsent: AtomicU64,
     company: ArcSwap<Company>,
     changed: watch::Sender<u64>,
     responder: ArcSwapOption<Box<dyn Respond>>,
 }
 
 impl Hub {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(cluster: Cluster) -> Self {
         Self {
+            cluster: Mutex::new(cluster),
+            wake: Notify::new(),
+            fatal: watch::Sender::new(None),
+            clocks: Clocks::default(),
+            rates: Mutex::default(),
+            streams: StreamCounts::default(),
+            unsent: AtomicU64::new(0),
             company: ArcSwap::default(),
             changed: watch::Sender::new(0),
             responder: ArcSwapOption::empty(),
@@ -215,10 +238,7 @@ impl Handle {
         answer.unwrap_or(Err(RequestError::Late))
     }
 
-    /// Leaves a message of the cluster's own for another node; `false` where there is no such node.
-    pub(super) fn message(&self, to: NodeId, bytes: &[u8]) -> bool {
-        let company = self.0.company.load();
-        let outlet = company.outlets.get(&to);
-        outlet.map(|outlet| outlet.message(bytes)).is_some()
+    pub(super) fn hub(&self) -> &Hub {
+        &self.0
     }
 }

@@ -44,8 +44,14 @@ impl Identity {
             boot,
         };
         // Before anybody hears of it: no generation is ever used twice.
-        write(folder, &path, &identity).map_err(failed)?;
+        identity.keep(folder)?;
         Ok(identity)
+    }
+
+    /// Writes it down.
+    pub fn keep(&self, folder: &Path) -> Result<(), ClusterError> {
+        let path = Self::path(folder);
+        write(folder, &path, self).map_err(|error| ClusterError::Identity(path, error))
     }
 
     /// Where a data directory keeps it.

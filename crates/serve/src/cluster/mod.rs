@@ -4,16 +4,28 @@
 //! Serving threads never wait for it: they leave what is to be sent in a bounded outbox and wake it. Not here: who is a
 //! member and what frames mean (`tollgate-cluster`), how counts agree (`tollgate-gossip`), and deciding.
 
+mod clocks;
+mod daemon;
+mod drive;
 mod error;
 mod handle;
 mod identity;
+mod join;
 pub mod keys;
 mod outlet;
+mod place;
+mod rates;
+mod replicas;
 pub mod seal;
+mod seeds;
+mod show;
 mod stream;
 pub mod tls;
+pub mod view;
 mod wire;
 
+pub(crate) use daemon::{Daemon, Prepared, read_keys};
 pub use error::{ClusterError, Fatal};
 pub use handle::{Company, Handle, Question, RequestError, Respond};
 pub use identity::Identity;
+pub use show::view;

@@ -23,13 +23,24 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 use tollgate_gossip::NodeId;
 
 use super::handle::{Hub, Question, Reply};
+use super::keys::KeyRing;
 use super::outlet::Outlet;
+use super::tls;
 use super::wire::{self, Frame, Hello, Outcome, Reader};
 
 /// How both ends of a stream prove that they are members.
 pub(super) struct Tls {
     pub(super) client: Arc<ClientConfig>,
     pub(super) server: Arc<ServerConfig>,
+}
+
+impl Tls {
+    pub(super) fn of(ring: &KeyRing) -> Result<Self, rustls::Error> {
+        Ok(Self {
+            client: ring.tls_client()?,
+            server: ring.tls_server()?,
+        })
+    }
 }
 
 /// What every stream needs.
@@ -39,7 +50,6 @@ pub(super) struct Ends {
     pub(super) hub: Arc<Hub>,
     /// Where messages go.
     pub(super) arrived: mpsc::Sender<Arrived>,
-    pub(super) counts: StreamCounts,
 }
 
 /// A message that came by stream.
@@ -97,7 +107,7 @@ async fn keep(ends: Arc<Ends>, outlet: Arc<Outlet>, to: SocketAddr, id: u128) {
         outlet.filled().await;
         match timeout(PATIENCE, connect(&ends, to, id)).await {
             Ok(Ok((mut reader, mut writer))) => {
-                let _open = Open::count(&ends.counts);
+                let _open = Open::count(&ends.hub.streams);
                 rest = REST_MIN;
                 tokio::select! {
                     _ = outlet.write_to(&mut writer) => {}
@@ -114,7 +124,7 @@ async fn keep(ends: Arc<Ends>, outlet: Arc<Outlet>, to: SocketAddr, id: u128) {
                     },
                 );
                 tracing::debug!(%to, error, "no stream to a node");
-                ends.counts.failed.fetch_add(1, Relaxed);
+                ends.hub.streams.failed.fetch_add(1, Relaxed);
                 outlet.set_down(true);
                 outlet.fail();
             }
@@ -134,7 +144,7 @@ type Halves = (
 async fn connect(ends: &Ends, to: SocketAddr, id: u128) -> io::Result<Halves> {
     let stream = TcpStream::connect(to).await?;
     tune(&stream)?;
-    let name = ServerName::try_from("tollgate").map_err(io::Error::other)?;
+    let name = ServerName::try_from(tls::SERVER_NAME).map_err(io::Error::other)?;
     let connector = TlsConnector::from(Arc::clone(&ends.tls.load().client));
     let stream = connector.connect(name, stream).await?;
     let (reader, mut writer) = tokio::io::split(stream);
@@ -197,9 +207,9 @@ async fn receive(stream: TcpStream, ends: &Ends) -> io::Result<()> {
     let welcomed = timeout(PATIENCE, welcome(stream, ends)).await;
     let welcomed = welcomed.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     let (mut reader, mut writer, peer) = welcomed.inspect_err(|_| {
-        ends.counts.refused.fetch_add(1, Relaxed);
+        ends.hub.streams.refused.fetch_add(1, Relaxed);
     })?;
-    let _open = Open::count(&ends.counts);
+    let _open = Open::count(&ends.hub.streams);
     let outlet = Arc::new(Outlet::default());
     tokio::select! {
         written = outlet.write_to(&mut writer) => written,

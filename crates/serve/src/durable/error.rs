@@ -29,6 +29,8 @@ pub enum StoreError {
     },
     /// The database is not as it was written.
     Damaged(String),
+    /// The counts were made under another cluster's secret, or under none.
+    OtherSecret(PathBuf),
     /// The disk is full.
     Full,
     /// The database may not be written.
@@ -61,6 +63,12 @@ impl fmt::Display for StoreError {
             Self::Damaged(what) => write!(
                 f,
                 "the database is damaged ({what}): put a backup in its place, or move it away and start with no counts"
+            ),
+            Self::OtherSecret(path) => write!(
+                f,
+                "{}: the counts in this data directory were made under another cluster's secret, or outside a cluster; give \
+                 the key file of that cluster, or name another --data-dir and start with no counts",
+                path.display()
             ),
             Self::Full => f.write_str("the disk is full, so that durable counts cannot be written"),
             Self::ReadOnly => f.write_str("the database of durable counts may not be written"),

@@ -61,13 +61,21 @@ pub struct Loaded {
 
 /// Opens the data directory, making it where there is none, and hands out its secrets, drawn at the first time.
 pub fn open(dir: &Path) -> Result<(Store, Secrets), StoreError> {
+    open_with(dir, None)
+}
+
+/// The same in a cluster, where the secret of the table is `given`; a directory with counts under another is refused.
+pub fn open_with(dir: &Path, given: Option<[u8; 16]>) -> Result<(Store, Secrets), StoreError> {
     let folder = Folder::take(dir)?;
     let database = folder.database();
     let thread = Thread::start(folder)?;
-    let (table, receipts) = thread.run(async |connection| {
-        let table = rows::secret::<16>(connection, "table").await?;
+    let (table, receipts) = thread.run(async move |connection| {
+        let table = rows::table_secret(connection, given).await?;
         Ok((table, rows::secret::<32>(connection, "receipts").await?))
     })?;
+    if given.is_some_and(|given| given != table) {
+        return Err(StoreError::OtherSecret(dir.into()));
+    }
     let secrets = Secrets {
         table: Seed::from_bytes(table),
         receipts,

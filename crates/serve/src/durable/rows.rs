@@ -49,6 +49,24 @@ pub(super) async fn secret<const N: usize>(
         .map_err(|_| StoreError::Damaged("a secret of another length".into()))
 }
 
+/// The secret of the table, which a cluster gives to all its nodes. A database that has another keeps it, unless nothing
+/// was counted under it yet; whoever is given it must look.
+pub(super) async fn table_secret(
+    connection: &mut SqliteConnection,
+    given: Option<[u8; 16]>,
+) -> Result<[u8; 16], StoreError> {
+    if let Some(given) = given {
+        sqlx::query(
+            "INSERT INTO secret VALUES ('table', ?) ON CONFLICT DO UPDATE SET value = excluded.value
+             WHERE NOT EXISTS (SELECT 1 FROM cell)",
+        )
+        .bind(given.as_slice())
+        .execute(&mut *connection)
+        .await?;
+    }
+    secret(connection, "table").await
+}
+
 /// The numbers of a contract and its shape, given out now where they are new; notes that the contract was seen.
 pub(super) async fn number(
     connection: &mut SqliteConnection,

@@ -21,13 +21,21 @@ pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         return reply.text(TEXT, text.as_bytes());
     }
     reply.set_status(StatusCode::SERVICE_UNAVAILABLE);
-    reply.text(TEXT, b"not ready\n");
+    let text: &[u8] = if asked.shared.state.is_joining() {
+        b"not ready: learning from other nodes\n"
+    } else {
+        b"not ready\n"
+    };
+    reply.text(TEXT, text);
 }
 
 /// `GET /metrics`, for Prometheus.
 pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     let engine = &asked.shared.engine;
-    let body = engine.meter().render(engine);
+    let mut body = engine.meter().render(engine);
+    if asked.shared.cluster.get().is_some() {
+        body.push_str(&crate::meter::cluster(&crate::cluster::view(asked.shared)));
+    }
     reply.text("text/plain; version=0.0.4; charset=utf-8", body.as_bytes());
 }
 
@@ -36,6 +44,12 @@ pub(super) fn top(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     let engine = &asked.shared.engine;
     reply.line("cache-control", b"no-store");
     reply.json(&engine.meter().top(engine));
+}
+
+/// `GET /v1/cluster`: who is in the cluster, and what it costs.
+pub(super) fn cluster(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    reply.line("cache-control", b"no-store");
+    reply.json(&crate::cluster::view(asked.shared));
 }
 
 /// `GET /openapi.json`.

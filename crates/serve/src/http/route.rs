@@ -203,6 +203,7 @@ static ROUTES: &[Route] = &[
     post("/v1/peek", check::peek),
     post("/v1/explain", explain::explain),
     get("/v1/top", pages::top),
+    get("/v1/cluster", pages::cluster),
     open("/healthcheck", json::healthcheck),
     open("/health", json::healthcheck),
     open("/v1/HealthCheck", compat::health_check),

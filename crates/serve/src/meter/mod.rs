@@ -3,6 +3,7 @@
 //! Counting must cost a decision next to nothing: no lock, and no line of memory that two threads write. Every thread has
 //! counters of its own, and whoever reads sums them.
 
+mod cluster;
 mod durable;
 mod event;
 mod history;
@@ -32,6 +33,7 @@ use labels::Labels;
 use shard::{Counts, Look, Shard};
 use slot::{COMMON, SLOTS};
 
+pub(crate) use cluster::cluster;
 pub use durable::DurableMeter;
 pub use event::{Decided, Door, Event, Judgement};
 pub use top::{Percentiles, Rates, Top, TopKey};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use crate::cluster::ClusterError;
 use crate::durable::StoreError;
 use crate::listen::{BindError, TlsError};
 use crate::source::SourceError;
@@ -18,6 +19,8 @@ pub enum StartError {
     Store(StoreError),
     /// An address cannot be listened at.
     Bind(BindError),
+    /// It cannot take part in the cluster.
+    Cluster(ClusterError),
     /// The system gives no threads.
     Thread(io::Error),
     /// The system gives something else not.
@@ -31,6 +34,7 @@ impl fmt::Display for StartError {
             Self::Tls(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),
             Self::Bind(error) => error.fmt(f),
+            Self::Cluster(error) => error.fmt(f),
             Self::Thread(error) => write!(f, "cannot start threads: {error}"),
             Self::System(text) => f.write_str(text),
         }
@@ -42,6 +46,12 @@ impl std::error::Error for StartError {}
 impl From<SourceError> for StartError {
     fn from(error: SourceError) -> Self {
         Self::Contracts(error)
+    }
+}
+
+impl From<ClusterError> for StartError {
+    fn from(error: ClusterError) -> Self {
+        Self::Cluster(error)
     }
 }
 

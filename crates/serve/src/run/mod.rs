@@ -14,12 +14,15 @@ use std::thread::JoinHandle;
 
 use tokio::sync::watch;
 
+use crate::cluster::{Daemon, Fatal, Prepared, keys::KeyRing, read_keys};
 use crate::durable::{self, Flusher, Store, StoreError};
 use crate::engine::{Engine, Secrets};
 use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
+use crate::meter::process::wall;
 use crate::settings::{Address, Listener, Settings};
 use crate::shared::{Shared, Stop};
 use crate::traces::{self, Traces};
+use tollgate_table::Seed;
 
 pub use error::StartError;
 use keeper::Keeper;
@@ -35,6 +38,8 @@ pub struct Running {
     halt: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
     keeper: Option<Keeper>,
+    /// Takes part in a cluster until it is dropped.
+    cluster: Option<Arc<Daemon>>,
     /// Sends traces until it is dropped.
     traces: Option<Traces>,
 }
@@ -55,7 +60,9 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let stamp = settings.contracts.file().and_then(Stamp::of);
     let contracts = settings.contracts.read()?;
     let listeners = certified(&settings)?;
-    let (store, secrets) = remembered(&settings)?;
+    let ring = settings.cluster.as_ref().map(read_keys).transpose()?;
+    let (store, secrets) = remembered(&settings, ring.as_ref())?;
+    let cluster = prepared(&settings, ring)?;
     let engine = Engine::new(contracts, settings.node, &secrets);
     if let Some(store) = &store {
         store.load_into(&engine.node()).map_err(StartError::Store)?;
@@ -65,7 +72,9 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let flusher = store.map(|store| Flusher::start(store, Arc::clone(&shared)));
     let flusher = flusher.transpose().map_err(StartError::Store)?;
     let traces = traces::start(&shared).map_err(|error| StartError::System(error.to_string()))?;
-    let mut running = work(&shared, bound)?;
+    let cluster = cluster.map(|prepared| Daemon::start(prepared, &shared));
+    let cluster = cluster.transpose()?.map(Arc::new);
+    let mut running = work(&shared, bound, cluster)?;
     let loader = Arc::clone(&running.loader);
     let keeper = Keeper::start(Arc::clone(&shared), loader, flusher, stamp);
     running.keeper = Some(keeper.map_err(StartError::Thread)?);
@@ -74,13 +83,35 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     Ok(running)
 }
 
-/// What the data directory holds, where there is one; fresh secrets otherwise.
-fn remembered(settings: &Settings) -> Result<(Option<Store>, Secrets), StartError> {
+/// What the node needs to take part in a cluster, where it does.
+fn prepared(settings: &Settings, ring: Option<KeyRing>) -> Result<Option<Prepared>, StartError> {
+    let (Some(cluster), Some(ring)) = (&settings.cluster, ring) else {
+        return Ok(None);
+    };
+    let prepared = Prepared::new(cluster, ring, settings.data_dir.as_deref(), wall())?;
+    Ok(Some(prepared))
+}
+
+/// What the data directory holds, where there is one; fresh secrets otherwise. In a cluster a key has the same place in
+/// the tables of all nodes.
+fn remembered(
+    settings: &Settings,
+    ring: Option<&KeyRing>,
+) -> Result<(Option<Store>, Secrets), StartError> {
+    let given = ring.map(KeyRing::seed);
     let Some(folder) = &settings.data_dir else {
         let drawn = Secrets::draw().map_err(|error| StartError::System(error.to_string()))?;
-        return Ok((None, drawn));
+        let table = given.map_or(drawn.table, Seed::new);
+        return Ok((None, Secrets { table, ..drawn }));
     };
-    let (store, secrets) = durable::open(folder).map_err(StartError::Store)?;
+    let given = given.map(|words| {
+        let mut bytes = [0; 16];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    });
+    let (store, secrets) = durable::open_with(folder, given).map_err(StartError::Store)?;
     Ok((Some(store), secrets))
 }
 
@@ -115,7 +146,11 @@ fn open(listeners: Vec<Certified>, settings: &Settings) -> Result<Vec<Bound>, St
 }
 
 /// Starts the threads.
-fn work(shared: &Arc<Shared>, mut bound: Vec<Bound>) -> Result<Running, StartError> {
+fn work(
+    shared: &Arc<Shared>,
+    mut bound: Vec<Bound>,
+    cluster: Option<Arc<Daemon>>,
+) -> Result<Running, StartError> {
     let (stop, stopping) = Stop::new();
     let (halt, halting) = Stop::new();
     let crowd = Arc::new(Crowd::new(connections(
@@ -127,12 +162,13 @@ fn work(shared: &Arc<Shared>, mut bound: Vec<Bound>) -> Result<Running, StartErr
         .collect();
     let mut running = Running {
         listeners: bound.iter().map(Open::of).collect(),
-        loader: Arc::new(Loader::new(shared, certificates)),
+        loader: Arc::new(Loader::new(shared, certificates, cluster.clone())),
         shared: Arc::clone(shared),
         stop,
         halt,
         threads: Vec::new(),
         keeper: None,
+        cluster,
         traces: None,
     };
     for number in 0..shared.settings.runtime.sockets() {
@@ -186,6 +222,16 @@ impl Running {
         })
     }
 
+    /// Where other nodes of the cluster reach this one, where it takes part in one.
+    pub fn cluster(&self) -> Option<std::net::SocketAddr> {
+        self.cluster.as_deref().map(Daemon::at)
+    }
+
+    /// Tells why the server must stop, once it must; `None` where it takes part in no cluster.
+    pub fn fatal(&self) -> Option<watch::Receiver<Option<Fatal>>> {
+        self.cluster.as_deref().map(Daemon::fatal)
+    }
+
     /// Reads contracts and certificates again. What cannot be used changes nothing, and the text says why.
     pub fn reload(&self) -> Result<(), String> {
         self.loader.reload()
@@ -207,6 +253,14 @@ impl Running {
         for thread in self.threads.drain(..) {
             // A thread that panicked has nothing more to finish.
             let _ = thread.join();
+        }
+        if let Some(cluster) = self.cluster.take() {
+            // Nothing is decided any more, so that all there is can be handed over.
+            let is_hurried = *self.halt.borrow();
+            if !is_hurried {
+                cluster.leave();
+            }
+            cluster.end();
         }
         for path in self.listeners.drain(..).filter_map(Open::path) {
             // Whoever starts next clears it away as well.

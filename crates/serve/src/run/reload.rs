@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 
+use crate::cluster::Daemon;
 use crate::listen::Certificates;
 use crate::meter::Event;
 use crate::settings::Settings;
@@ -17,6 +18,7 @@ use crate::shared::Shared;
 pub(super) struct Loader {
     shared: Arc<Shared>,
     certificates: Vec<Arc<Certificates>>,
+    cluster: Option<Arc<Daemon>>,
     /// The server's file as it was at the start; only contracts in it may change.
     as_started: Option<Settings>,
     /// Held while something is read, so that what was read last is what stays.
@@ -24,12 +26,17 @@ pub(super) struct Loader {
 }
 
 impl Loader {
-    pub(super) fn new(shared: &Arc<Shared>, certificates: Vec<Arc<Certificates>>) -> Self {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        certificates: Vec<Arc<Certificates>>,
+        cluster: Option<Arc<Daemon>>,
+    ) -> Self {
         let file = shared.settings.file.as_deref();
         Self {
             as_started: file.and_then(|path| Settings::read(path).ok()),
             shared: Arc::clone(shared),
             certificates,
+            cluster,
             turn: Mutex::new(()),
         }
     }
@@ -37,7 +44,8 @@ impl Loader {
     /// Reads everything again.
     pub(super) fn reload(&self) -> Result<(), String> {
         let _turn = self.turn.lock();
-        let outcomes = [self.contracts(), self.certificates()];
+        let keys = self.cluster.as_deref().map_or(Ok(()), Daemon::reload);
+        let outcomes = [self.contracts(), self.certificates(), keys];
         self.tell_what_needs_a_restart();
         let errors: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
         self.remember(&errors)

@@ -9,8 +9,9 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tollgate_cluster::{ClusterConfig, Pace};
 use tollgate_contract::ErrorKind;
-use tollgate_contract::file::{Few, Problem, Text, given};
+use tollgate_contract::file::{Few, Problem, Text, choice, given};
 
 use super::file::Check;
 use super::{Address, size};
@@ -36,6 +37,8 @@ pub struct ClusterSettings {
     pub mtu: usize,
     /// The most bytes sent in a second, where that is bounded.
     pub bandwidth: Option<u64>,
+    /// How fast failures are noticed.
+    pub pace: Pace,
 }
 
 impl Default for ClusterSettings {
@@ -50,6 +53,7 @@ impl Default for ClusterSettings {
             capacity: CAPACITY,
             mtu: MTU,
             bandwidth: None,
+            pace: Pace::LAN,
         }
     }
 }
@@ -242,6 +246,10 @@ pub(crate) struct RawCluster {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     bandwidth: Option<Text>,
+    /// How fast failures are noticed: lan within seconds, wan within half a minute; lan where absent.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    pace: Option<Text>,
 }
 
 impl Check<'_> {
@@ -265,6 +273,13 @@ impl Check<'_> {
         settings.mtu = mtu.map_or(MTU, narrow);
         settings.bandwidth =
             self.cluster_value(raw.bandwidth.as_ref(), |text| bytes(text, BANDWIDTH_BOUNDS));
+        if let Some(text) = raw.pace {
+            let named = choice(&text, "unknown pace", &["lan", "wan"]);
+            settings.pace = match self.problems.keep(named) {
+                Some(1) => Pace::WAN,
+                Some(_) | None => Pace::LAN,
+            };
+        }
         match listen {
             Some(None) => return None,
             Some(Some(listen)) => settings.listen = listen,
@@ -388,8 +403,8 @@ const NAME_BYTES_MAX: usize = 64;
 const CAPACITY: u32 = 100;
 const CAPACITY_MAX: u32 = 1_000_000;
 /// What fits into one packet nearly everywhere, tunnels included.
-const MTU: usize = 1400;
-const MTU_BOUNDS: (u64, u64) = (512, 65_000);
+const MTU: usize = ClusterConfig::MTU;
+const MTU_BOUNDS: (u64, u64) = (ClusterConfig::MTU_MIN as u64, 65_000);
 const BANDWIDTH_BOUNDS: (u64, u64) = (1 << 10, 1 << 40);
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::thread;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tollgate_serve::cluster::Fatal;
 use tollgate_serve::run::Running;
 
 use crate::failure::Failure;
@@ -19,9 +21,16 @@ pub(super) struct Signals {
 }
 
 enum Heard {
-    Stop { code: i32 },
+    Stop {
+        code: i32,
+    },
     Reload,
+    /// The server says that it must stop.
+    Fatal(Fatal),
 }
+
+/// Tells why the server must stop, where it may have to.
+type Watched = Option<watch::Receiver<Option<Fatal>>>;
 
 impl Signals {
     pub(super) fn catch() -> Result<Self, Failure> {
@@ -44,15 +53,21 @@ impl Signals {
 
     /// Keeps the server until a signal says to stop.
     pub(super) fn obey(mut self, running: Running) -> Result<(), Failure> {
-        while let Heard::Reload = self.next() {
-            // The outcome is logged, counted and remembered.
-            let _ = running.reload();
-        }
+        let mut watched = running.fatal();
+        let fatal = loop {
+            match self.next(&mut watched) {
+                // The outcome is logged, counted and remembered.
+                Heard::Reload => drop(running.reload()),
+                Heard::Stop { .. } => break None,
+                Heard::Fatal(fatal) => break Some(fatal),
+            }
+        };
         self.exit_at_the_next();
-        running.stop().map_err(|error| Failure::lost(&error))
+        running.stop().map_err(|error| Failure::lost(&error))?;
+        fatal.map_or(Ok(()), |fatal| Err(Failure::fatal(&fatal)))
     }
 
-    fn next(&mut self) -> Heard {
+    fn next(&mut self, watched: &mut Watched) -> Heard {
         let Self {
             runtime,
             interrupt,
@@ -64,6 +79,7 @@ impl Signals {
                 _ = interrupt.recv() => Heard::Stop { code: 130 },
                 _ = terminate.recv() => Heard::Stop { code: 143 },
                 _ = hang_up.recv() => Heard::Reload,
+                fatal = fatal(watched) => Heard::Fatal(fatal),
             }
         })
     }
@@ -72,10 +88,21 @@ impl Signals {
     fn exit_at_the_next(mut self) {
         thread::spawn(move || {
             loop {
-                if let Heard::Stop { code } = self.next() {
+                if let Heard::Stop { code } = self.next(&mut None) {
                     process::exit(code);
                 }
             }
         });
     }
+}
+
+/// Waits until the server must stop; for ever where it never does.
+async fn fatal(watched: &mut Watched) -> Fatal {
+    if let Some(watched) = watched
+        && let Ok(fatal) = watched.wait_for(Option::is_some).await
+        && let Some(fatal) = &*fatal
+    {
+        return fatal.clone();
+    }
+    std::future::pending().await
 }

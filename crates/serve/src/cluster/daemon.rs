@@ -1,0 +1,246 @@
+//! The thread of the cluster: what it needs before the first port opens, its start, and its two ends.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::runtime::Builder;
+use tokio::sync::{mpsc, oneshot, watch};
+use tollgate_cluster::{Cluster, ClusterConfig};
+use tollgate_limit::Instant;
+
+use super::drive::{Control, Drive, Inbox};
+use super::error::{ClusterError, Fatal};
+use super::handle::{Handle, Hub};
+use super::identity::Identity;
+use super::join::Joining;
+use super::keys::KeyRing;
+use super::place::Place;
+use super::replicas::Replicas;
+use super::seal::Sealer;
+use super::seeds;
+use super::stream::{self, Ends, Tls};
+use super::wire::Hello;
+use crate::settings::ClusterSettings;
+use crate::shared::Shared;
+
+/// Everything a node needs to take part, found and opened before anybody hears of it.
+pub(crate) struct Prepared {
+    settings: ClusterSettings,
+    ring: KeyRing,
+    place: Place,
+    identity: Identity,
+    identity_in: Option<PathBuf>,
+    cluster: Cluster,
+    tls: Tls,
+}
+
+/// The keys that settings name.
+pub(crate) fn read_keys(settings: &ClusterSettings) -> Result<KeyRing, ClusterError> {
+    let path = settings.key_file.as_deref();
+    let path = path.ok_or(ClusterError::NoKeyFile)?;
+    KeyRing::read(path).map_err(|error| ClusterError::Key(path.into(), error.to_string()))
+}
+
+impl Prepared {
+    /// Opens sockets and takes the identity. The data directory is this process' own by now.
+    pub(crate) fn new(
+        settings: &ClusterSettings,
+        ring: KeyRing,
+        data_dir: Option<&Path>,
+        now: Instant,
+    ) -> Result<Self, ClusterError> {
+        let place = Place::take(settings)?;
+        let identity = Identity::take(data_dir)?;
+        let name = settings.name.clone();
+        let config = ClusterConfig {
+            name: name.unwrap_or_else(|| default_name(place.at)),
+            zone: settings.zone.clone(),
+            capacity: settings.capacity,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            id: identity.id,
+            generation: identity.generation,
+            boot: identity.boot,
+            advertise: place.advertise,
+            seeds: seeds::literal(&settings.join),
+            mtu: settings.mtu,
+            bytes_per_second_max: settings.bandwidth,
+            seed: getrandom::u64()?,
+            pace: settings.pace,
+        };
+        Ok(Self {
+            settings: settings.clone(),
+            tls: Tls::of(&ring).map_err(ClusterError::Tls)?,
+            ring,
+            place,
+            identity,
+            identity_in: data_dir.map(Path::to_owned),
+            cluster: Cluster::new(config, now),
+        })
+    }
+
+    /// The machine of the cluster, for who wants to know this node's number.
+    pub(crate) const fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+}
+
+/// The host's name and the port: what tells nodes of one machine apart.
+fn default_name(at: SocketAddr) -> String {
+    let system = rustix::system::uname();
+    let host: String = system
+        .nodename()
+        .to_string_lossy()
+        .chars()
+        .filter(|letter| !letter.is_control() && *letter != ' ')
+        .take(HOST_CHARS_MAX)
+        .collect();
+    format!("{host}:{}", at.port())
+}
+
+/// The thread of the cluster. Dropped, it ends at once and tells nobody, as if the process had been killed.
+pub(crate) struct Daemon {
+    hub: Arc<Hub>,
+    at: SocketAddr,
+    key_file: Option<PathBuf>,
+    /// Of the cluster's secret, which never changes.
+    seed: [u64; 2],
+    /// The thread, and a way to tell it something, until it ends.
+    running: Mutex<Option<(mpsc::Sender<Control>, JoinHandle<()>)>>,
+}
+
+impl Daemon {
+    /// Starts the thread, and lets connections know of the cluster.
+    pub(crate) fn start(prepared: Prepared, shared: &Arc<Shared>) -> Result<Self, ClusterError> {
+        let failed = ClusterError::Thread;
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(failed)?;
+        let context = runtime.enter();
+        let socket = UdpSocket::from_std(prepared.place.datagrams).map_err(failed)?;
+        let listener = TcpListener::from_std(prepared.place.streams).map_err(failed)?;
+        drop(context);
+        let hub = Arc::new(Hub::new(prepared.cluster));
+        let (control, controls) = mpsc::channel(CONTROLS_MAX);
+        let (arrived, arrivals) = mpsc::channel(ARRIVED_MAX);
+        let (found, seeds) = mpsc::channel(1);
+        let (alone, is_alone) = watch::channel(true);
+        let ends = Arc::new(Ends {
+            me: Hello {
+                id: prepared.identity.id,
+                boot: prepared.identity.boot,
+            },
+            tls: ArcSwap::from_pointee(prepared.tls),
+            hub: Arc::clone(&hub),
+            arrived,
+        });
+        let joins = prepared.settings.join.clone();
+        let joining = Joining::new(!joins.is_empty(), shared.engine.now());
+        shared.state.set_joining(true);
+        let drive = Drive {
+            shared: Arc::clone(shared),
+            hub: Arc::clone(&hub),
+            ends: Arc::clone(&ends),
+            replicas: Replicas::new(Arc::clone(shared)),
+            socket,
+            sealer: Sealer::new(&prepared.ring),
+            identity: prepared.identity,
+            identity_in: prepared.identity_in,
+            lines: std::collections::BTreeMap::new(),
+            joining,
+            alone,
+            buffer: vec![0; DATAGRAM_BYTES_MAX],
+        };
+        let inbox = Inbox {
+            arrived: arrivals,
+            control: controls,
+            seeds,
+        };
+        let thread = thread::Builder::new().name("cluster".into());
+        let thread = thread.spawn(move || {
+            runtime.block_on(async move {
+                tokio::spawn(stream::accept(listener, ends));
+                tokio::spawn(seeds::look(joins, is_alone, found));
+                drive.run(inbox).await;
+            });
+            runtime.shutdown_background();
+        });
+        // Nobody else sets it.
+        let _ = shared.cluster.set(Handle::new(Arc::clone(&hub)));
+        Ok(Self {
+            hub,
+            at: prepared.place.at,
+            key_file: prepared.settings.key_file,
+            seed: prepared.ring.seed(),
+            running: Mutex::new(Some((control, thread.map_err(failed)?))),
+        })
+    }
+
+    /// Where other nodes reach this one, with the port that was chosen.
+    pub(crate) const fn at(&self) -> SocketAddr {
+        self.at
+    }
+
+    /// Tells when the server must stop.
+    pub(crate) fn fatal(&self) -> watch::Receiver<Option<Fatal>> {
+        self.hub.fatal.subscribe()
+    }
+
+    /// Reads the key file again. Keys that cannot be used change nothing.
+    pub(crate) fn reload(&self) -> Result<(), String> {
+        let Some(path) = &self.key_file else {
+            return Ok(());
+        };
+        let wrong = |what: String| format!("{}: {what}", path.display());
+        let ring = KeyRing::read(path).map_err(|error| wrong(error.to_string()))?;
+        if ring.seed() != self.seed {
+            let what = "the secret of a cluster never changes; restart with another data directory to join another";
+            return Err(wrong(what.into()));
+        }
+        if self.tell(Control::Keys(Box::new(ring))) {
+            return Ok(());
+        }
+        Err(wrong("the thread of the cluster does not listen".into()))
+    }
+
+    /// Hands over and leaves.
+    pub(crate) fn leave(&self) {
+        let (done, is_done) = oneshot::channel();
+        if self.tell(Control::Leave(done)) {
+            // Bounded there; gone with its thread otherwise.
+            let _ = is_done.blocking_recv();
+        }
+    }
+
+    /// Ends, and tells nobody who was not told before.
+    pub(crate) fn end(&self) {
+        if let Some((control, thread)) = self.running.lock().take() {
+            drop(control);
+            // What panicked has been told by the panic.
+            let _ = thread.join();
+        }
+    }
+
+    fn tell(&self, what: Control) -> bool {
+        let running = self.running.lock();
+        let control = running.as_ref().map(|(control, _)| control);
+        control.is_some_and(|control| control.try_send(what).is_ok())
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Characters of a host's name in the name of a node.
+const HOST_CHARS_MAX: usize = 40;
+const CONTROLS_MAX: usize = 16;
+/// Messages of streams that wait for the loop.
+const ARRIVED_MAX: usize = 256;
+/// As long as a datagram can be.
+const DATAGRAM_BYTES_MAX: usize = 65_536;

@@ -1,0 +1,355 @@
+//! The loop of the cluster's thread: brings datagrams, messages and time to the machines, and carries out what they want.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use tokio::net::UdpSocket;
+use tokio::sync::{mpsc, oneshot, watch};
+use tollgate_cluster::{Event, MemberState, Transmit, Via};
+use tollgate_gossip::NodeId;
+use tollgate_limit::Instant;
+
+use super::error::Fatal;
+use super::handle::{Company, Hub};
+use super::identity::Identity;
+use super::join::Joining;
+use super::keys::KeyRing;
+use super::replicas::Replicas;
+use super::seal::Sealer;
+use super::stream::{Arrived, Ends, Line, Tls};
+use crate::shared::Shared;
+
+/// What the rest of the server tells the thread.
+pub(super) enum Control {
+    /// Other keys are in the file.
+    Keys(Box<KeyRing>),
+    /// Hands over, leaves, and ends; tells when that is done.
+    Leave(oneshot::Sender<()>),
+}
+
+/// What comes to the thread from elsewhere.
+pub(super) struct Inbox {
+    pub(super) arrived: mpsc::Receiver<Arrived>,
+    pub(super) control: mpsc::Receiver<Control>,
+    pub(super) seeds: mpsc::Receiver<Vec<SocketAddr>>,
+}
+
+/// Everything the loop has.
+pub(super) struct Drive {
+    pub(super) shared: Arc<Shared>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) ends: Arc<Ends>,
+    pub(super) replicas: Replicas,
+    pub(super) socket: UdpSocket,
+    pub(super) sealer: Sealer,
+    pub(super) identity: Identity,
+    /// Where the identity is kept.
+    pub(super) identity_in: Option<PathBuf>,
+    pub(super) lines: BTreeMap<NodeId, Line>,
+    pub(super) joining: Joining,
+    pub(super) alone: watch::Sender<bool>,
+    pub(super) buffer: Vec<u8>,
+}
+
+impl Drive {
+    /// Runs until it is told to leave, or everybody who could tell is gone.
+    pub(super) async fn run(mut self, mut inbox: Inbox) {
+        let wake = Arc::clone(&self.hub);
+        self.replicas
+            .set_waker(Arc::new(move || wake.wake.notify_one()));
+        self.update_members();
+        let hub = Arc::clone(&self.hub);
+        loop {
+            let rest = self.turn();
+            tokio::select! {
+                ready = self.socket.readable() => {
+                    if ready.is_ok() {
+                        self.receive();
+                    }
+                }
+                Some(arrived) = inbox.arrived.recv() => {
+                    self.take(&arrived);
+                    for _ in 1..MESSAGES_AT_ONCE {
+                        let Ok(arrived) = inbox.arrived.try_recv() else { break };
+                        self.take(&arrived);
+                    }
+                }
+                () = hub.wake.notified() => {}
+                Some(seeds) = inbox.seeds.recv() => hub.cluster.lock().set_seeds(seeds),
+                control = inbox.control.recv() => match control {
+                    Some(Control::Keys(ring)) => self.rekey(&ring),
+                    Some(Control::Leave(done)) => {
+                        self.leave().await;
+                        // Nobody waits where the server was told to hurry.
+                        let _ = done.send(());
+                        return;
+                    }
+                    None => return,
+                },
+                () = tokio::time::sleep(rest) => {}
+            }
+        }
+    }
+
+    /// Runs what is due, carries out what is wanted, and says how long there is nothing to do.
+    fn turn(&mut self) -> Duration {
+        let now = self.replicas.now();
+        if self.replicas.poll_timeout().is_some_and(|due| due <= now) {
+            self.replicas.handle_timeout(now);
+        }
+        let mut cluster = self.hub.cluster.lock();
+        if cluster.poll_timeout().is_some_and(|due| due <= now) {
+            cluster.handle_timeout(now);
+        }
+        let mut rates = self.hub.rates.lock();
+        if rates.is_due(now) {
+            rates.look(&cluster.status(now), now);
+        }
+        drop((rates, cluster));
+        let mut is_done = false;
+        for _ in 0..ROUNDS_MAX {
+            is_done = !self.round(now);
+            if is_done {
+                break;
+            }
+        }
+        self.join(now);
+        if !is_done {
+            return Duration::ZERO;
+        }
+        let due = self.hub.cluster.lock().poll_timeout();
+        let due = [due, self.replicas.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min();
+        let rest = due.map_or(REST_MAX, |due| Duration::from_nanos(due.nanos_since(now)));
+        rest.min(self.joining.rest()).min(REST_MAX)
+    }
+
+    /// Moves what policies want to say into the cluster, and what it wants out of it. Whether there was anything.
+    fn round(&mut self, now: Instant) -> bool {
+        let mut did_something = false;
+        let mut cluster = self.hub.cluster.lock();
+        for _ in 0..SENDS_AT_ONCE {
+            let Some(out) = self.replicas.poll_send() else {
+                break;
+            };
+            cluster.send_gossip(out.to, out.tag, &out.frame, now);
+            did_something = true;
+        }
+        let mut transmits = Vec::new();
+        while transmits.len() < SENDS_AT_ONCE
+            && let Some(transmit) = cluster.poll_transmit(now)
+        {
+            transmits.push(transmit);
+        }
+        let mut events = Vec::new();
+        while let Some(event) = cluster.poll_event() {
+            events.push(event);
+        }
+        drop(cluster);
+        did_something |= !transmits.is_empty() || !events.is_empty();
+        for event in events {
+            self.heed(event, now);
+        }
+        for transmit in &transmits {
+            self.transmit(transmit);
+        }
+        did_something
+    }
+
+    fn transmit(&mut self, transmit: &Transmit) {
+        match transmit.via {
+            Via::Datagram { counter } => {
+                let boot = self.identity.boot;
+                let Some(sealed) = self.sealer.seal(boot, counter, &transmit.bytes) else {
+                    return;
+                };
+                if let Err(error) = self.socket.try_send_to(&sealed, transmit.to) {
+                    // As lost as one that the network drops.
+                    self.hub.unsent.fetch_add(1, Relaxed);
+                    tracing::trace!(to = %transmit.to, %error, "a datagram was not sent");
+                }
+            }
+            Via::Stream => {
+                let line = transmit.node.and_then(|node| self.lines.get(&node));
+                if let Some(line) = line {
+                    line.outlet.message(&transmit.bytes);
+                }
+            }
+        }
+    }
+
+    /// Takes what has come to the socket, but no more than a bit: others wait as well.
+    fn receive(&mut self) {
+        let now = self.replicas.now();
+        for _ in 0..DATAGRAMS_AT_ONCE {
+            let Ok((length, _)) = self.socket.try_recv_from(&mut self.buffer) else {
+                return;
+            };
+            let Some(bytes) = self.buffer.get_mut(..length) else {
+                return;
+            };
+            let mut cluster = self.hub.cluster.lock();
+            match self.sealer.open(bytes) {
+                // What is refused there is counted there.
+                Ok((boot, counter, payload)) => {
+                    let _ = cluster.handle_payload(boot, counter, payload, now);
+                }
+                Err(refused) => cluster.refuse(refused),
+            }
+        }
+    }
+
+    fn take(&self, arrived: &Arrived) {
+        let now = self.replicas.now();
+        let mut cluster = self.hub.cluster.lock();
+        // What is refused is counted there.
+        let _ = cluster.handle_message(arrived.from, &arrived.bytes, now);
+    }
+
+    fn heed(&mut self, event: Event, now: Instant) {
+        match event {
+            Event::Members => self.update_members(),
+            Event::Gossip { from, tag, frame } => {
+                self.replicas.handle_gossip(tag, from, &frame, now);
+            }
+            Event::Message { from, kind, body } => {
+                self.replicas.handle_message(from, kind, &body, now);
+            }
+            Event::Renumbered { node, writer } => {
+                tracing::info!(node = node.0, "another node had the same number");
+                self.replicas.renumber(node, writer, now);
+                self.update_members();
+            }
+            Event::Generation(generation) => self.write_generation(generation),
+            Event::IdentityTaken { at } => self.stop(Fatal::IdentityTaken {
+                at,
+                file: self.identity_in.as_deref().map(Identity::path),
+            }),
+            Event::ClockOff {
+                boot,
+                from,
+                by,
+                is_ahead,
+            } => self.hub.clocks.tell((boot, from), by, is_ahead),
+            Event::Alone => {
+                self.joining.alone();
+                self.alone.send_replace(true);
+            }
+            Event::Joined => {
+                self.joining.joined(now);
+                self.alone.send_replace(false);
+            }
+        }
+    }
+
+    fn stop(&self, fatal: Fatal) {
+        tracing::error!(%fatal, "this node must stop");
+        self.shared.state.set_ready(false);
+        self.hub.fatal.send_replace(Some(fatal));
+    }
+
+    fn write_generation(&mut self, generation: u64) {
+        self.identity.generation = generation;
+        if let Some(folder) = &self.identity_in
+            && let Err(error) = self.identity.keep(folder)
+        {
+            tracing::error!(%error, "the generation of the node could not be kept");
+            self.shared.state.set_cluster_error(Some(error.to_string()));
+        }
+    }
+
+    /// Ready once the node knows as much as the others, or there are none.
+    fn join(&mut self, now: Instant) {
+        if self.joining.is_over(now, || self.replicas.is_caught_up()) {
+            self.shared.state.set_joining(false);
+        }
+    }
+
+    /// Tells everybody who is there, and keeps a stream for each.
+    fn update_members(&mut self) {
+        let cluster = self.hub.cluster.lock();
+        let (me, _) = cluster.me();
+        let members = cluster.members().to_vec();
+        drop(cluster);
+        let others: Vec<_> = members.iter().filter(|member| member.node != me).collect();
+        let mut before = std::mem::take(&mut self.lines);
+        for member in &others {
+            let same = before.remove(&member.node);
+            let same = same.filter(|line| line.to == member.address && line.id == member.id);
+            let line = same
+                .unwrap_or_else(|| Line::new(Arc::clone(&self.ends), member.address, member.id));
+            self.lines.insert(member.node, line);
+        }
+        let outlets = self.lines.iter();
+        let outlets = outlets.map(|(node, line)| (*node, Arc::clone(&line.outlet)));
+        let nodes: Vec<NodeId> = others.iter().map(|member| member.node).collect();
+        let alive = members.iter().filter(|member| match member.state {
+            MemberState::Alive | MemberState::Suspect => true,
+        });
+        self.hub.publish(Company {
+            me: Some(me),
+            alive: alive.map(|member| (member.node, member.id)).collect(),
+            outlets: outlets.collect(),
+            version: self.hub.company().version + 1,
+            members,
+        });
+        self.replicas.handle_members(&nodes, self.replicas.now());
+        tracing::info!(nodes = nodes.len() + 1, "nodes of the cluster");
+    }
+
+    /// Seals with other keys from here on. Streams begin again, so that none lives on under a key that was taken away.
+    fn rekey(&mut self, ring: &KeyRing) {
+        self.sealer = Sealer::new(ring);
+        match Tls::of(ring) {
+            Ok(tls) => self.ends.tls.store(Arc::new(tls)),
+            Err(error) => tracing::error!(%error, "streams keep their former keys"),
+        }
+        self.lines.clear();
+        self.update_members();
+    }
+
+    /// Gives to others what only this node knows, says that it goes, and waits a bit until that is sent.
+    async fn leave(&mut self) {
+        let now = self.replicas.now();
+        self.replicas.hand_over(now);
+        self.flush().await;
+        let now = self.replicas.now();
+        self.hub.cluster.lock().leave(now);
+        self.flush().await;
+    }
+
+    async fn flush(&mut self) {
+        let flushed = async {
+            loop {
+                self.turn();
+                if self.lines.values().all(|line| line.outlet.is_empty()) {
+                    return;
+                }
+                tokio::time::sleep(FLUSH_EVERY).await;
+            }
+        };
+        if tokio::time::timeout(FLUSH_MAX, flushed).await.is_err() {
+            tracing::warn!("not everything reached the other nodes before this one left");
+        }
+    }
+}
+
+/// Datagrams taken before something else has a turn.
+const DATAGRAMS_AT_ONCE: usize = 64;
+/// Messages of streams taken before something else has a turn.
+const MESSAGES_AT_ONCE: usize = 64;
+/// What is sent before something else has a turn.
+const SENDS_AT_ONCE: usize = 256;
+/// How often a turn asks again whether there is more.
+const ROUNDS_MAX: usize = 16;
+/// The longest without looking at the time.
+const REST_MAX: Duration = Duration::from_secs(1);
+const FLUSH_EVERY: Duration = Duration::from_millis(5);
+/// How long a node that leaves waits for its streams, twice.
+const FLUSH_MAX: Duration = Duration::from_secs(2);
