@@ -11,6 +11,8 @@ use crate::key::KeyTemplate;
 pub struct Plan {
     /// The server.
     pub server: Address,
+    /// More servers, each of which gets its part of the connections.
+    pub others: Vec<Address>,
     /// What is asked.
     pub call: Call,
     /// Which keys.

@@ -21,6 +21,7 @@ const LIMIT: Limit = Limit {
 
 fn plan(server: &str, call: Call) -> Plan {
     Plan {
+        others: Vec::new(),
         server: server.parse().unwrap(),
         call,
         keys: Keys {

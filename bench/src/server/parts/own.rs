@@ -61,6 +61,7 @@ impl Asked {
 
     fn plan(&self, pace: Pace, duration: Duration) -> Result<Plan> {
         Ok(Plan {
+            others: Vec::new(),
             server: format!("127.0.0.1:{}", self.port).parse()?,
             call: self.call.clone(),
             keys: Keys {

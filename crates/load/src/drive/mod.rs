@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::address::{Address, Resolved};
 use crate::call::{self, Call, CallError, Prepared, Protocol};
 use crate::codec::{Http1, Http2, Resp};
 use crate::plan::{Pace, Plan};
@@ -65,11 +66,20 @@ pub(crate) struct Told {
     pub(crate) errors: AtomicU64,
 }
 
+/// A server's address. Whether anybody is there is known before threads start.
+fn reached(server: &Address) -> Result<Resolved, LoadError> {
+    let server = server.resolve().map_err(LoadError::Connect)?;
+    drop(server.dial(DIAL_PATIENCE).map_err(LoadError::Connect)?);
+    Ok(server)
+}
+
 /// Runs a plan to its end. `progress` is told once a second.
 pub fn run(plan: &Plan, mut progress: impl FnMut(Progress)) -> Result<Report, LoadError> {
-    let server = plan.server.resolve().map_err(LoadError::Connect)?;
-    // Whether anybody is there is known before threads start.
-    drop(server.dial(DIAL_PATIENCE).map_err(LoadError::Connect)?);
+    let server = reached(&plan.server)?;
+    let others = plan.others.iter().map(reached);
+    let servers: Arc<[Resolved]> = std::iter::once(Ok(server.clone()))
+        .chain(others)
+        .collect::<Result<_, _>>()?;
     let sha = match plan.call {
         Call::Lua(_) => {
             Some(call::load_script(&server, plan.token.as_deref()).map_err(LoadError::Call)?)
@@ -84,7 +94,7 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(Progress)) -> Result<Report, Lo
     let mut handles = Vec::new();
     for at in 0..threads {
         let share = Share {
-            server: server.clone(),
+            servers: Arc::clone(&servers),
             at,
             of: threads,
             start,

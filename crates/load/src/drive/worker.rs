@@ -1,6 +1,7 @@
 //! One thread: its connections, and when it asks.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,8 @@ use crate::schedule::Schedule;
 
 /// What a thread is to do, among others.
 pub(crate) struct Share {
-    pub(crate) server: Resolved,
+    /// One or more; connections go to them in turn.
+    pub(crate) servers: Arc<[Resolved]>,
     /// Which thread this is.
     pub(crate) at: usize,
     /// Of how many.
@@ -27,6 +29,15 @@ pub(crate) struct Share {
     /// When the run started.
     pub(crate) start: Instant,
     pub(crate) span: Span,
+}
+
+impl Share {
+    /// The server of one of the thread's connections.
+    fn server(&self, connection: usize) -> io::Result<&Resolved> {
+        let number = self.at + connection * self.of;
+        let server = self.servers.get(number % self.servers.len().max(1));
+        server.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
 }
 
 /// One thread of a run.
@@ -59,7 +70,7 @@ impl<C: Codec> Worker<C> {
         let mut connections = Vec::with_capacity(own);
         for at in 0..own {
             let place = (poll.registry(), Token(at));
-            connections.push(Connection::open(codec(), &share.server, place)?);
+            connections.push(Connection::open(codec(), share.server(at)?, place)?);
         }
         let (at, of) = (share.at as u64, share.of as u64);
         Ok(Self {
@@ -238,7 +249,8 @@ impl<C: Codec> Worker<C> {
             let Some(connection) = self.connections.get_mut(at) else {
                 continue;
             };
-            match connection.reopen(&self.share.server, place) {
+            let reopened = self.share.server(at);
+            match reopened.and_then(|server| connection.reopen(server, place)) {
                 Ok(()) => self.serve(at, false),
                 Err(error) => {
                     self.record

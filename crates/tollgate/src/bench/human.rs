@@ -37,13 +37,20 @@ fn headline(plan: &Plan, report: &Report, look: Look) -> String {
     let rate = look.paint(Ink::Bold, &format!("{rate} decisions/s"));
     let how = format!(
         "{} · {pace} · {} connections × {} · {} keys · {} s",
-        plan.server,
+        servers(plan),
         plan.connections,
         plan.depth,
         units::count(plan.keys.count),
         plan.duration.as_secs_f64()
     );
     format!("{rate}{calls}\n{}\n", look.paint(Ink::Dim, &how))
+}
+
+fn servers(plan: &Plan) -> String {
+    match plan.others.len() {
+        0 => plan.server.to_string(),
+        others => format!("{} and {others} more", plan.server),
+    }
 }
 
 fn verdicts(report: &Report, look: Look) -> String {

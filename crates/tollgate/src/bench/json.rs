@@ -27,6 +27,7 @@ fn plan(plan: &Plan) -> Value {
     };
     json!({
         "server": plan.server.to_string(),
+        "others": plan.others.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "loop": pace,
         "rate": rate,
         "arrivals": arrivals.map(|arrivals| match arrivals {

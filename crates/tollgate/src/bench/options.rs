@@ -28,9 +28,9 @@ pub enum BenchCommand {
 /// How much, how fast, how long: the same for every protocol.
 #[derive(Args, Debug)]
 pub struct LoadOptions {
-    /// Where the server is: `host:port`, `http://host:port`, `unix:/path`
+    /// Where the server is: `host:port`, `http://host:port`, `unix:/path`; given again, connections go to all in turn
     #[arg(long, value_name = "ADDR")]
-    pub server: Option<Address>,
+    pub server: Vec<Address>,
 
     /// Connections, all together
     #[arg(long, short = 'c', value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=60_000))]
@@ -251,16 +251,18 @@ impl BenchCommand {
     /// The plan that the flags make, or what is wrong with them.
     pub fn plan(&self) -> Result<Plan, String> {
         let load = self.load();
-        let server = load.server.clone();
+        let mut servers = load.server.iter().cloned();
         let key = load
             .key
             .clone()
             .map_or_else(|| KeyTemplate::new(self.key_default()), Ok);
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Ok(Plan {
-            server: server
+            server: servers
+                .next()
                 .map_or_else(|| self.server_default().parse(), Ok)
                 .map_err(text)?,
+            others: servers.collect(),
             call: self.call(),
             keys: Keys {
                 count: load.keys,

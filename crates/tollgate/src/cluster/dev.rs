@@ -151,8 +151,8 @@ fn screen(fleet: &Fleet, is_sample: bool, look: Look) -> String {
                 ),
                 format!("  tollgate check tenant=acme --server http://{}", last.http),
                 format!(
-                    "  tollgate bench resp --server {} --command check --key user={{}} --keys 1",
-                    first.resp
+                    "  tollgate bench resp --command check --key user={{}} --keys 1 --warm-up 0 -c 10{}",
+                    servers(fleet)
                 ),
             ]);
         }
@@ -167,6 +167,16 @@ fn screen(fleet: &Fleet, is_sample: bool, look: Look) -> String {
         String::new(),
     ]);
     lines.join("\n") + "\n"
+}
+
+/// Every node, for a command that asks all.
+fn servers(fleet: &Fleet) -> String {
+    let mut flags = String::new();
+    for node in fleet.nodes() {
+        flags.push_str(" --server ");
+        flags.push_str(&node.resp.to_string());
+    }
+    flags
 }
 
 /// Signals to stop, caught from the moment this exists.

@@ -46,10 +46,6 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 
-    /// How it takes part in a cluster
-    #[command(flatten)]
-    pub cluster: ClusterFlags,
-
     /// Threads with connections of their own, or threads that share all
     #[arg(long, value_enum, value_name = "KIND")]
     pub runtime: Option<RuntimeChoice>,
@@ -73,6 +69,10 @@ pub struct ServeOptions {
     /// End when standard input does, so that no server outlives whoever started it
     #[arg(long, hide = true)]
     pub ends_with_stdin: bool,
+
+    /// How it takes part in a cluster
+    #[command(flatten)]
+    pub cluster: ClusterFlags,
 }
 
 /// How a server takes part in a cluster.
