@@ -193,9 +193,9 @@ pub(super) mod tests {
 
     pub(in super::super) fn map() -> Map {
         let text = "contracts:
-  - {id: a, key: [user], coordination: owner, policies: [{limit: 5, per: 1s}]}
+  - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 5, per: 1s}]}
   - {id: b, key: [user], coordination: owner, policies: [{name: x, limit: 5, per: 1s}, {name: y, limit: 50, per: 1m}]}
-  - {id: c, key: [user], policies: [{limit: 5, per: 1s}]}
+  - {id: c, key: [user], policies: [{name: p, limit: 5, per: 1s}]}
 ";
         Map::of(
             0,

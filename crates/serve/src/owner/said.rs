@@ -296,7 +296,7 @@ mod tests {
 
     fn node() -> Node {
         let text = "contracts:
-  - {id: a, key: [user], coordination: owner, policies: [{limit: 5, per: 1s}]}
+  - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 5, per: 1s}]}
   - {id: b, key: [user], coordination: owner, policies: [{name: x, limit: 7, per: 1s}, {name: y, limit: 50, per: 1m}]}
 ";
         let contracts = Contracts::parse(text).expect("contracts");
