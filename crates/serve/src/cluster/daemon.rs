@@ -11,7 +11,9 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot, watch};
 use tollgate_cluster::{Cluster, ClusterConfig};
+use tollgate_gossip::Writer;
 use tollgate_limit::Instant;
+use tollgate_node::Membership;
 
 use super::drive::{Control, Drive, Inbox};
 use super::error::{ClusterError, Fatal};
@@ -20,7 +22,7 @@ use super::identity::Identity;
 use super::join::Joining;
 use super::keys::KeyRing;
 use super::place::Place;
-use super::replicas::Replicas;
+use super::replicas::{self, Replicas};
 use super::seal::Sealer;
 use super::seeds;
 use super::stream::{self, Ends, Tls};
@@ -35,6 +37,8 @@ pub(crate) struct Prepared {
     place: Place,
     identity: Identity,
     identity_in: Option<PathBuf>,
+    /// The writer of the start before.
+    was: Option<Writer>,
     cluster: Cluster,
     tls: Tls,
 }
@@ -55,7 +59,7 @@ impl Prepared {
         now: Instant,
     ) -> Result<Self, ClusterError> {
         let place = Place::take(settings)?;
-        let identity = Identity::take(data_dir)?;
+        let mut identity = Identity::take(data_dir)?;
         let name = settings.name.clone();
         let config = ClusterConfig {
             name: name.unwrap_or_else(|| default_name(place.at)),
@@ -72,6 +76,9 @@ impl Prepared {
             seed: getrandom::u64()?,
             pace: settings.pace,
         };
+        let cluster = Cluster::new(config, now);
+        let was = identity.writer.replace(cluster.me().1);
+        data_dir.map_or(Ok(()), |folder| identity.keep(folder))?;
         Ok(Self {
             settings: settings.clone(),
             tls: Tls::of(&ring).map_err(ClusterError::Tls)?,
@@ -79,13 +86,15 @@ impl Prepared {
             place,
             identity,
             identity_in: data_dir.map(Path::to_owned),
-            cluster: Cluster::new(config, now),
+            was,
+            cluster,
         })
     }
 
-    /// The machine of the cluster, for who wants to know this node's number.
-    pub(crate) const fn cluster(&self) -> &Cluster {
-        &self.cluster
+    /// Who this node is among replicas.
+    pub(crate) fn membership(&self, now: Instant) -> Membership {
+        let size = self.settings.size;
+        replicas::membership(self.cluster.me(), self.was, size, now)
     }
 }
 
@@ -123,7 +132,7 @@ impl Daemon {
         let socket = UdpSocket::from_std(prepared.place.datagrams).map_err(failed)?;
         let listener = TcpListener::from_std(prepared.place.streams).map_err(failed)?;
         drop(context);
-        let hub = Arc::new(Hub::new(prepared.cluster));
+        let hub = Arc::new(Hub::new(prepared.cluster, prepared.ring.owner_key()));
         let (control, controls) = mpsc::channel(CONTROLS_MAX);
         let (arrived, arrivals) = mpsc::channel(ARRIVED_MAX);
         let (found, seeds) = mpsc::channel(1);
@@ -144,7 +153,7 @@ impl Daemon {
             shared: Arc::clone(shared),
             hub: Arc::clone(&hub),
             ends: Arc::clone(&ends),
-            replicas: Replicas::new(Arc::clone(shared)),
+            replicas: Replicas::new(Arc::clone(shared), prepared.settings.size),
             socket,
             sealer: Sealer::new(&prepared.ring),
             identity: prepared.identity,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot, watch};
-use tollgate_cluster::{Event, MemberState, Transmit, Via};
+use tollgate_cluster::{Event, Transmit, Via};
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 
@@ -218,15 +218,28 @@ impl Drive {
             Event::Gossip { from, tag, frame } => {
                 self.replicas.handle_gossip(tag, from, &frame, now);
             }
-            Event::Message { from, kind, body } => {
-                self.replicas.handle_message(from, kind, &body, now);
+            Event::Message { from, kind, .. } => {
+                // Of a later version: what this one knows goes as gossip, or as a question.
+                tracing::debug!(node = from.0, ?kind, "a message that means nothing here");
             }
             Event::Renumbered { node, writer } => {
                 tracing::info!(node = node.0, "another node had the same number");
-                self.replicas.renumber(node, writer, now);
                 self.update_members();
+                let alive = self
+                    .hub
+                    .company()
+                    .alive
+                    .iter()
+                    .map(|(node, _)| *node)
+                    .collect();
+                self.replicas.renumber(node, writer, alive, now);
+                self.identity.writer = Some(writer);
+                self.keep_identity();
             }
-            Event::Generation(generation) => self.write_generation(generation),
+            Event::Generation(generation) => {
+                self.identity.generation = generation;
+                self.keep_identity();
+            }
             Event::IdentityTaken { at } => self.stop(Fatal::IdentityTaken {
                 at,
                 file: self.identity_in.as_deref().map(Identity::path),
@@ -254,12 +267,11 @@ impl Drive {
         self.hub.fatal.send_replace(Some(fatal));
     }
 
-    fn write_generation(&mut self, generation: u64) {
-        self.identity.generation = generation;
+    fn keep_identity(&self) {
         if let Some(folder) = &self.identity_in
             && let Err(error) = self.identity.keep(folder)
         {
-            tracing::error!(%error, "the generation of the node could not be kept");
+            tracing::error!(%error, "the identity of the node could not be kept");
             self.shared.state.set_cluster_error(Some(error.to_string()));
         }
     }
@@ -288,19 +300,22 @@ impl Drive {
         }
         let outlets = self.lines.iter();
         let outlets = outlets.map(|(node, line)| (*node, Arc::clone(&line.outlet)));
-        let nodes: Vec<NodeId> = others.iter().map(|member| member.node).collect();
-        let alive = members.iter().filter(|member| match member.state {
-            MemberState::Alive | MemberState::Suspect => true,
-        });
+        // Who is suspected is still counted on.
+        let mut alive: Vec<_> = members
+            .iter()
+            .map(|member| (member.node, member.id))
+            .collect();
+        alive.sort_unstable();
+        let nodes: Vec<NodeId> = alive.iter().map(|(node, _)| *node).collect();
         self.hub.publish(Company {
             me: Some(me),
-            alive: alive.map(|member| (member.node, member.id)).collect(),
+            alive,
             outlets: outlets.collect(),
             version: self.hub.company().version + 1,
             members,
         });
         self.replicas.handle_members(&nodes, self.replicas.now());
-        tracing::info!(nodes = nodes.len() + 1, "nodes of the cluster");
+        tracing::info!(nodes = nodes.len(), "nodes of the cluster");
     }
 
     /// Seals with other keys from here on. Streams begin again, so that none lives on under a key that was taken away.

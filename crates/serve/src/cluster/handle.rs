@@ -12,7 +12,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
-use tollgate_cluster::{Cluster, Member};
+use tollgate_cluster::{Cluster, Member, OwnerKey};
 use tollgate_gossip::NodeId;
 
 use super::clocks::Clocks;
@@ -158,6 +158,8 @@ pub(super) struct Hub {
     pub(super) clocks: Clocks,
     pub(super) rates: Mutex<Rates>,
     pub(super) streams: StreamCounts,
+    /// Under which keys are dealt out to nodes.
+    owner_key: OwnerKey,
     /// Datagrams that the system did not take.
     pub(super) unsent: AtomicU64,
     company: ArcSwap<Company>,
@@ -166,8 +168,9 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    pub(super) fn new(cluster: Cluster) -> Self {
+    pub(super) fn new(cluster: Cluster, owner_key: OwnerKey) -> Self {
         Self {
+            owner_key,
             cluster: Mutex::new(cluster),
             wake: Notify::new(),
             fatal: watch::Sender::new(None),
@@ -211,6 +214,11 @@ impl Handle {
     /// Who is there now.
     pub fn members(&self) -> Arc<Company> {
         self.0.company()
+    }
+
+    /// The key under which keys are dealt out to nodes, the same on all of them.
+    pub fn owner_key(&self) -> &OwnerKey {
+        &self.0.owner_key
     }
 
     /// Tells when that changes: the version of the newest.

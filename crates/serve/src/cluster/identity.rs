@@ -1,12 +1,14 @@
 //! Who this node is: an id that stays, a generation that grows with every start, a boot that is never the same.
 //!
-//! Id and generation are kept in the data directory, in a file of two lines that is replaced as a whole; without a
+//! Id and generation are kept in the data directory, in a file of two or three lines that is replaced as a whole; without a
 //! directory the id is drawn anew. Not here: the numbers by which the others call it (`tollgate-cluster`).
 
 use std::fs::{File, OpenOptions, rename};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use tollgate_gossip::Writer;
 
 use super::ClusterError;
 
@@ -19,6 +21,8 @@ pub struct Identity {
     pub generation: u64,
     /// Random, of this start alone.
     pub boot: u64,
+    /// The number of this start among replicas, once it is known; before, that of the start before.
+    pub writer: Option<Writer>,
 }
 
 impl Identity {
@@ -30,18 +34,20 @@ impl Identity {
                 id: draw()?,
                 generation: 1,
                 boot,
+                writer: None,
             });
         };
         let path = Self::path(folder);
         let failed = |error| ClusterError::Identity(path.clone(), error);
-        let (id, before) = match read(&path).map_err(failed)? {
+        let (id, before, writer) = match read(&path).map_err(failed)? {
             Some(text) => parse(&text).ok_or_else(|| ClusterError::BadIdentity(path.clone()))?,
-            None => (draw()?, 0),
+            None => (draw()?, 0, None),
         };
         let identity = Self {
             id,
             generation: before.saturating_add(1),
             boot,
+            writer,
         };
         // Before anybody hears of it: no generation is ever used twice.
         identity.keep(folder)?;
@@ -77,14 +83,18 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The id and the generation of a text; nothing where it is not as it was written.
-fn parse(text: &str) -> Option<(u128, u64)> {
+/// The id, the generation and the writer of a text; nothing where it is not as it was written.
+fn parse(text: &str) -> Option<(u128, u64, Option<Writer>)> {
     let mut lines = text.lines();
     let id = lines.next()?.strip_prefix("id: ")?;
     let generation = lines.next()?.strip_prefix("generation: ")?;
+    let writer = match lines.next() {
+        Some(line) => Some(Writer(line.strip_prefix("writer: ")?.parse().ok()?)),
+        None => None,
+    };
     let is_whole = id.len() == 32 && lines.next().is_none();
     let id = u128::from_str_radix(id, 16).ok().filter(|_| is_whole)?;
-    Some((id, generation.parse().ok()?))
+    Some((id, generation.parse().ok()?, writer))
 }
 
 fn write(folder: &Path, path: &Path, identity: &Identity) -> io::Result<()> {
@@ -93,7 +103,11 @@ fn write(folder: &Path, path: &Path, identity: &Identity) -> io::Result<()> {
     options.write(true).create(true).truncate(true).mode(0o600);
     let mut file = options.open(&beside)?;
     let Identity { id, generation, .. } = identity;
-    file.write_all(format!("id: {id:032x}\ngeneration: {generation}\n").as_bytes())?;
+    let mut text = format!("id: {id:032x}\ngeneration: {generation}\n");
+    if let Some(Writer(writer)) = identity.writer {
+        text.push_str(&format!("writer: {writer}\n"));
+    }
+    file.write_all(text.as_bytes())?;
     file.sync_all()?;
     rename(&beside, path)?;
     // The name is on disk only when its folder is.
@@ -112,11 +126,14 @@ mod tests {
     #[test]
     fn the_id_stays_and_the_generation_grows() {
         let folder = tempfile::tempdir().unwrap();
-        let first = Identity::take(Some(folder.path())).unwrap();
+        let mut first = Identity::take(Some(folder.path())).unwrap();
+        first.writer = Some(Writer(7));
+        first.keep(folder.path()).unwrap();
         let second = Identity::take(Some(folder.path())).unwrap();
         assert_eq!(first.id, second.id);
         assert_eq!((first.generation, second.generation), (1, 2));
         assert_ne!(first.boot, second.boot);
+        assert_eq!(second.writer, Some(Writer(7)));
         let other = Identity::take(None).unwrap();
         assert_ne!(other.id, first.id);
     }

@@ -4,62 +4,109 @@
 
 use std::sync::Arc;
 
-use tollgate_cluster::Kind;
-use tollgate_gossip::{NodeId, Writer};
+use tollgate_gossip::{Knobs, NodeId, Writer};
 use tollgate_limit::Instant;
+use tollgate_node::{Membership, Outgoing, Waker};
 
 use super::view::PolicyView;
 use crate::shared::Shared;
 
-/// How policies that are counted together stand.
-pub(super) fn policies(_shared: &Shared) -> Vec<PolicyView> {
-    Vec::new()
-}
-
 /// The node's part in the cluster.
 pub(super) struct Replicas {
     shared: Arc<Shared>,
-}
-
-/// Something a policy wants to tell another node.
-pub(super) struct Outgoing {
-    pub(super) tag: u64,
-    pub(super) to: NodeId,
-    pub(super) frame: Arc<[u8]>,
+    planned: Option<u64>,
 }
 
 impl Replicas {
-    pub(super) const fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+    pub(super) const fn new(shared: Arc<Shared>, planned: Option<u64>) -> Self {
+        Self { shared, planned }
     }
 
     pub(super) fn now(&self) -> Instant {
         self.shared.engine.now()
     }
 
-    pub(super) fn set_waker(&self, _wake: Arc<dyn Fn() + Send + Sync>) {}
+    pub(super) fn set_waker(&self, wake: Waker) {
+        self.shared.engine.node().set_waker(wake);
+    }
 
-    pub(super) fn handle_members(&self, _others: &[NodeId], _now: Instant) {}
+    /// Everybody who lives, this node included, in order.
+    pub(super) fn handle_members(&self, alive: &[NodeId], now: Instant) {
+        self.shared.engine.node().handle_members(alive, now);
+    }
 
-    pub(super) fn handle_gossip(&self, _tag: u64, _from: NodeId, _frame: &[u8], _now: Instant) {}
+    pub(super) fn handle_gossip(&self, tag: u64, from: NodeId, frame: &[u8], now: Instant) {
+        let node = self.shared.engine.node();
+        // What is refused is counted there.
+        let _ = node.handle_gossip(tag, from, frame, now);
+    }
 
-    pub(super) fn handle_timeout(&self, _now: Instant) {}
+    pub(super) fn handle_timeout(&self, now: Instant) {
+        self.shared.engine.node().handle_timeout(now);
+    }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        None
+        self.shared.engine.node().poll_timeout()
     }
 
     pub(super) fn poll_send(&self) -> Option<Outgoing> {
-        None
+        self.shared.engine.node().poll_send()
     }
 
-    pub(super) fn handle_message(&self, _from: NodeId, _kind: Kind, _body: &[u8], _now: Instant) {}
-
-    pub(super) fn renumber(&self, _me: NodeId, _writer: Writer, _now: Instant) {}
+    /// This node has other numbers from here on.
+    pub(super) fn renumber(&self, me: NodeId, writer: Writer, members: Vec<NodeId>, now: Instant) {
+        let node = self.shared.engine.node();
+        let membership = Membership {
+            members,
+            ..membership((me, writer), None, self.planned, now)
+        };
+        node.renumber(membership, now);
+    }
 
     pub(super) fn is_caught_up(&self) -> bool {
-        true
+        self.shared.engine.node().caught_up()
     }
 
-    pub(super) fn hand_over(&self, _now: Instant) {}
+    pub(super) fn hand_over(&self, now: Instant) {
+        self.shared.engine.node().handle_leave(now);
+    }
+}
+
+/// Who a node is that knows of no other yet.
+pub(super) fn membership(
+    (me, writer): (NodeId, Writer),
+    was: Option<Writer>,
+    planned: Option<u64>,
+    start: Instant,
+) -> Membership {
+    Membership {
+        was,
+        planned,
+        knobs: Knobs::default(),
+        ..Membership::alone(me, writer, start)
+    }
+}
+
+/// How policies that are counted together stand.
+pub(super) fn policies(shared: &Shared) -> Vec<PolicyView> {
+    let status = shared.engine.node().gossip_status();
+    let views = status.into_iter().map(|policy| PolicyView {
+        contract: policy.contract,
+        policy: policy.policy,
+        design: policy.design.to_owned(),
+        keys: policy.keys,
+        frames: policy.frames,
+        bytes: policy.bytes,
+        publications: policy.publications,
+        pulls: policy.pulls,
+        digests: policy.digests,
+        heard: policy.heard,
+        malformed: policy.malformed,
+        over_max: policy.over_max,
+        state_bytes: policy.state_bytes.0.saturating_add(policy.state_bytes.1),
+        evicted: policy.evicted_refused.0,
+        refused: policy.evicted_refused.1,
+        quiet: policy.quiet,
+    });
+    views.collect()
 }

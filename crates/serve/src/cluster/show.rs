@@ -15,6 +15,7 @@ pub fn view(shared: &Shared) -> ClusterView {
     let now = shared.engine.now();
     let at_ms = now.as_nanos() / 1_000_000;
     let policies = super::replicas::policies(shared);
+    let company = shared.engine.node().company_status();
     let Some(handle) = shared.cluster.get() else {
         return ClusterView {
             at_ms,
@@ -27,6 +28,8 @@ pub fn view(shared: &Shared) -> ClusterView {
         at_ms,
         joining: shared.state.is_joining(),
         policies,
+        gossip_dropped: company.dropped,
+        gossip_unknown: company.unknown,
         ..seen(handle, now)
     }
 }
@@ -42,11 +45,21 @@ fn seen(handle: &Handle, now: Instant) -> ClusterView {
         .cloned();
     drop(cluster);
     let rates = hub.rates.lock();
-    let peers: Vec<PeerView> = status
-        .peers
-        .iter()
-        .map(|peer| show(peer, rates.of(peer.member.node), now))
-        .collect();
+    let company = handle.members();
+    let peers = status.peers.iter().map(|peer| {
+        let mut view = show(peer, rates.of(peer.member.node), now);
+        if let Some(outlet) = company.outlets.get(&peer.member.node) {
+            // Questions go by stream as well, and past the machine.
+            let asked = outlet
+                .written()
+                .saturating_sub(view.traffic.stream_bytes_out);
+            view.traffic.stream_bytes_out += asked;
+            view.traffic.bytes_out += asked;
+            view.traffic.dropped += outlet.dropped();
+        }
+        view
+    });
+    let peers: Vec<PeerView> = peers.collect();
     drop(rates);
     let mut traffic = traffic(&status.traffic);
     traffic.bytes_out_per_s = peers.iter().map(|peer| peer.traffic.bytes_out_per_s).sum();

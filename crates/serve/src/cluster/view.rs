@@ -25,6 +25,10 @@ pub struct ClusterView {
     pub streams: StreamsView,
     /// Policies that are counted together.
     pub policies: Vec<PolicyView>,
+    /// Frames of policies that were dropped because too many waited to be sent.
+    pub gossip_dropped: u64,
+    /// Frames that came for policies that are not here: contracts differ.
+    pub gossip_unknown: u64,
     /// What somebody should look at, one sentence each.
     pub troubles: Vec<String>,
 }
@@ -144,14 +148,24 @@ pub struct PolicyView {
     pub frames: u64,
     /// Bytes it sent, with 28 for the headers of each frame, as the lab counts.
     pub bytes: u64,
-    /// Times it asked for what it missed.
+    /// Frames among them that told what was admitted.
+    pub publications: u64,
+    /// Frames among them that asked for what did not come.
     pub pulls: u64,
-    /// Digests it sent.
+    /// Frames among them that compared what is known.
     pub digests: u64,
+    /// Frames it took.
+    pub heard: u64,
     /// Frames it could not read.
     pub malformed: u64,
-    /// Frames dropped because too many waited.
-    pub dropped: u64,
+    /// The most tokens that a key was seen above its limit.
+    pub over_max: u64,
+    /// Bytes of its state, as the lab counts.
+    pub state_bytes: u64,
+    /// Keys that made room for others.
+    pub evicted: u64,
+    /// Requests for keys that found no room.
+    pub refused: u64,
     /// Whether nothing waits to be told.
     pub quiet: bool,
 }

@@ -25,6 +25,18 @@ pub(crate) fn cluster(view: &ClusterView) -> String {
         "1 while this node learns from the others and is not ready.",
         u8::from(view.joining),
     );
+    text.one(
+        "tollgate_gossip_dropped_total",
+        Kind::Counter,
+        "Frames of policies that were dropped because too many waited to be sent.",
+        view.gossip_dropped,
+    );
+    text.one(
+        "tollgate_gossip_unknown_total",
+        Kind::Counter,
+        "Frames that came for policies that are not here: contracts differ.",
+        view.gossip_unknown,
+    );
     refusals(&mut text, view);
     streams(&mut text, view);
     for (name, kind, help, value) in PEERS {
@@ -130,7 +142,7 @@ const PEERS: [OfPeer; 6] = [
     ),
 ];
 
-const POLICIES: [OfPolicy; 7] = [
+const POLICIES: [OfPolicy; 8] = [
     (
         "tollgate_gossip_keys",
         Kind::Gauge,
@@ -148,6 +160,12 @@ const POLICIES: [OfPolicy; 7] = [
         Kind::Counter,
         "Their bytes, with 28 for the headers of each.",
         |policy| policy.bytes,
+    ),
+    (
+        "tollgate_gossip_publications_total",
+        Kind::Counter,
+        "Frames among them that told what was admitted.",
+        |policy| policy.publications,
     ),
     (
         "tollgate_gossip_pulls_total",
@@ -168,9 +186,9 @@ const POLICIES: [OfPolicy; 7] = [
         |policy| policy.malformed,
     ),
     (
-        "tollgate_gossip_dropped_total",
-        Kind::Counter,
-        "Frames of a policy that were dropped because too many waited.",
-        |policy| policy.dropped,
+        "tollgate_gossip_over_max",
+        Kind::Gauge,
+        "The most tokens that a key of a policy was seen above its limit: an estimate of over-admission.",
+        |policy| policy.over_max,
     ),
 ];

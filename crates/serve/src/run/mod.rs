@@ -63,7 +63,13 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let ring = settings.cluster.as_ref().map(read_keys).transpose()?;
     let (store, secrets) = remembered(&settings, ring.as_ref())?;
     let cluster = prepared(&settings, ring)?;
-    let engine = Engine::new(contracts, settings.node, &secrets);
+    let engine = match &cluster {
+        Some(prepared) => {
+            let membership = prepared.membership(wall());
+            Engine::with_company(contracts, settings.node, &secrets, membership)
+        }
+        None => Engine::new(contracts, settings.node, &secrets),
+    };
     if let Some(store) = &store {
         store.load_into(&engine.node()).map_err(StartError::Store)?;
     }

@@ -39,6 +39,8 @@ pub struct ClusterSettings {
     pub bandwidth: Option<u64>,
     /// How fast failures are noticed.
     pub pace: Pace,
+    /// How many nodes the cluster is meant to have, the same on all of them: what the design `auto` goes by.
+    pub size: Option<u64>,
 }
 
 impl Default for ClusterSettings {
@@ -54,6 +56,7 @@ impl Default for ClusterSettings {
             mtu: MTU,
             bandwidth: None,
             pace: Pace::LAN,
+            size: None,
         }
     }
 }
@@ -139,6 +142,8 @@ pub struct ClusterOverrides {
     pub mtu: Option<usize>,
     /// The most bytes sent in a second.
     pub bandwidth: Option<u64>,
+    /// How many nodes the cluster is meant to have.
+    pub size: Option<u64>,
 }
 
 impl ClusterOverrides {
@@ -162,6 +167,9 @@ impl ClusterOverrides {
             bandwidth: read(variable, "TOLLGATE_CLUSTER_BANDWIDTH", |text| {
                 bytes(text, BANDWIDTH_BOUNDS)
             })?,
+            size: read(variable, "TOLLGATE_CLUSTER_SIZE", |text| {
+                number(text, (1, SIZE_MAX)).map(u64::from)
+            })?,
         })
     }
 
@@ -177,6 +185,7 @@ impl ClusterOverrides {
             capacity: self.capacity.or(below.capacity),
             mtu: self.mtu.or(below.mtu),
             bandwidth: self.bandwidth.or(below.bandwidth),
+            size: self.size.or(below.size),
         }
     }
 
@@ -202,6 +211,7 @@ impl ClusterOverrides {
         settings.capacity = self.capacity.unwrap_or(settings.capacity);
         settings.mtu = self.mtu.unwrap_or(settings.mtu);
         settings.bandwidth = self.bandwidth.or(settings.bandwidth);
+        settings.size = self.size.or(settings.size);
     }
 }
 
@@ -250,6 +260,10 @@ pub(crate) struct RawCluster {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pace: Option<Text>,
+    /// How many nodes the cluster is meant to have, the same on all of them: what the design `auto` goes by.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "u32")]
+    size: Option<Text>,
 }
 
 impl Check<'_> {
@@ -273,6 +287,9 @@ impl Check<'_> {
         settings.mtu = mtu.map_or(MTU, narrow);
         settings.bandwidth =
             self.cluster_value(raw.bandwidth.as_ref(), |text| bytes(text, BANDWIDTH_BOUNDS));
+        settings.size = self.cluster_value(raw.size.as_ref(), |text| {
+            number(text, (1, SIZE_MAX)).map(u64::from)
+        });
         if let Some(text) = raw.pace {
             let named = choice(&text, "unknown pace", &["lan", "wan"]);
             settings.pace = match self.problems.keep(named) {
@@ -382,7 +399,7 @@ fn narrow(number: u64) -> usize {
 }
 
 /// Every variable of the cluster.
-pub(super) const VARIABLES: [&str; 9] = [
+pub(super) const VARIABLES: [&str; 10] = [
     "TOLLGATE_CLUSTER_LISTEN",
     "TOLLGATE_CLUSTER_ADVERTISE",
     "TOLLGATE_CLUSTER_JOIN",
@@ -392,6 +409,7 @@ pub(super) const VARIABLES: [&str; 9] = [
     "TOLLGATE_CLUSTER_CAPACITY",
     "TOLLGATE_CLUSTER_MTU",
     "TOLLGATE_CLUSTER_BANDWIDTH",
+    "TOLLGATE_CLUSTER_SIZE",
 ];
 /// The customary port.
 const PORT: u16 = 7380;
@@ -400,6 +418,8 @@ const JOINS_MAX: usize = 64;
 /// The longest name the domain name system knows.
 const HOST_BYTES_MAX: usize = 253;
 const NAME_BYTES_MAX: usize = 64;
+/// Nodes have numbers of 16 bits.
+const SIZE_MAX: u32 = 10_000;
 const CAPACITY: u32 = 100;
 const CAPACITY_MAX: u32 = 1_000_000;
 /// What fits into one packet nearly everywhere, tunnels included.

@@ -1,0 +1,212 @@
+//! Nodes for one test, and clients that ask them.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tollgate_cluster::Pace;
+use tollgate_limit::Span;
+use tollgate_serve::cluster::keys::KeyRing;
+use tollgate_serve::cluster::view::ClusterView;
+use tollgate_serve::run::{Running, start};
+use tollgate_serve::settings::{
+    ClusterSettings, ContractSource, Join, Listener, Runtime, Settings,
+};
+
+/// Nothing here takes as long unless it hangs.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+
+/// Tries until it holds.
+#[track_caller]
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < DEADLINE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+const fn millis(count: u64) -> Span {
+    Span::from_nanos(count as u128 * 1_000_000)
+}
+
+/// Failures are noticed within a second.
+pub(crate) const QUICK: Pace = Pace {
+    probe: millis(200),
+    answer: millis(80),
+    suspect: millis(600),
+    alone: millis(600),
+};
+
+/// A contract that all nodes count together: 50 in an hour, so that nothing comes back during a test.
+pub(crate) const CONTRACTS: &str = "contracts: [{ id: users, key: [user], policies: [{ name: p, limit: 50, per: 1h, \
+     coordination: gossip }] }]";
+
+/// What several nodes have in common: a folder with the cluster's keys.
+pub(crate) struct Ground {
+    pub(crate) folder: TempDir,
+    pub(crate) contracts: String,
+}
+
+impl Ground {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ground = Self {
+            folder,
+            contracts: CONTRACTS.to_owned(),
+        };
+        KeyRing::fresh().unwrap().create(&ground.key()).unwrap();
+        ground
+    }
+
+    pub(crate) fn key(&self) -> PathBuf {
+        self.folder.path().join("cluster.key")
+    }
+
+    pub(crate) fn settings(&self, name: &str, join: &[SocketAddr]) -> Settings {
+        let join = join.iter().map(|at| Join {
+            host: at.ip().to_string(),
+            port: at.port(),
+        });
+        Settings {
+            http: vec![Listener::loopback()],
+            contracts: ContractSource::Text(self.contracts.clone()),
+            runtime: Runtime {
+                threads: Some(1),
+                ..Runtime::default()
+            },
+            cluster: Some(ClusterSettings {
+                listen: "127.0.0.1:0".parse().unwrap(),
+                join: join.collect(),
+                key_file: Some(self.key()),
+                name: Some(name.to_owned()),
+                pace: QUICK,
+                ..ClusterSettings::default()
+            }),
+            ..Settings::default()
+        }
+    }
+
+    pub(crate) fn node(&self, name: &str, join: &[SocketAddr]) -> Node {
+        Node::start(self.settings(name, join))
+    }
+
+    /// So many nodes that know each other.
+    pub(crate) fn nodes(&self, count: usize) -> Vec<Node> {
+        let mut nodes: Vec<Node> = Vec::new();
+        for number in 0..count {
+            let join: Vec<SocketAddr> = nodes.first().map(Node::at).into_iter().collect();
+            nodes.push(self.node(&format!("n{number}"), &join));
+        }
+        all_know(&nodes, count);
+        nodes
+    }
+}
+
+/// Waits until every node knows so many, itself included, and is ready.
+#[track_caller]
+pub(crate) fn all_know(nodes: &[Node], count: usize) {
+    for node in nodes {
+        until("everybody knows everybody", || node.members() == count);
+        until("ready", || node.is_ready());
+    }
+}
+
+/// One server.
+pub(crate) struct Node {
+    pub(crate) running: Running,
+    connection: TcpStream,
+}
+
+impl Node {
+    pub(crate) fn start(settings: Settings) -> Self {
+        let running = start(settings).unwrap();
+        let connection = TcpStream::connect(running.http().unwrap()).unwrap();
+        connection.set_nodelay(true).unwrap();
+        connection.set_read_timeout(Some(DEADLINE)).unwrap();
+        Self {
+            running,
+            connection,
+        }
+    }
+
+    /// Where other nodes reach it.
+    pub(crate) fn at(&self) -> SocketAddr {
+        self.running.cluster().unwrap()
+    }
+
+    pub(crate) fn members(&self) -> usize {
+        let handle = self.running.shared().cluster.get().unwrap();
+        handle.members().members.len()
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.running.shared().state.is_ready()
+    }
+
+    pub(crate) fn view(&self) -> ClusterView {
+        tollgate_serve::cluster::view(self.running.shared())
+    }
+
+    pub(crate) fn refused(&self, reason: &str) -> u64 {
+        self.view().refused[reason]
+    }
+
+    /// Sends a request and reads its answer: the status and the body.
+    pub(crate) fn ask(&mut self, request: &str) -> (u16, String) {
+        self.connection.write_all(request.as_bytes()).unwrap();
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            self.connection.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "));
+        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+        self.connection.read_exact(&mut body).unwrap();
+        let status = head[9..12].parse().unwrap();
+        (status, String::from_utf8(body).unwrap())
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> (u16, String) {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nhost: t\r\n\r\n"))
+    }
+
+    /// Whether a request of a user passes.
+    pub(crate) fn passes(&mut self, user: &str) -> bool {
+        let body = format!("{{\"key\":{{\"user\":\"{user}\"}},\"cost\":1}}");
+        let length = body.len();
+        let (status, body) = self.ask(&format!(
+            "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        ));
+        assert_eq!(status, 200, "{body}");
+        body.contains("\"allowed\":true")
+    }
+
+    /// Ends as a process that is killed does: nobody is told.
+    pub(crate) fn kill(self) {
+        drop(self.running);
+    }
+
+    /// Ends as it should.
+    pub(crate) fn stop(self) {
+        drop(self.connection);
+        self.running.stop().unwrap();
+    }
+}
+
+/// Copies a folder with what is in it.
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_file() {
+            std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}

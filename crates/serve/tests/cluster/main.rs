@@ -1,0 +1,13 @@
+//! Several servers in one process that count as one, over real sockets.
+//!
+//! Not here: processes that are killed and networks that are cut (`crates/tollgate/tests`).
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bad;
+mod count;
+mod identity;
+mod keys;
+mod kit;
+mod relay;
+mod streams;
