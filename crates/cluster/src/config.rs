@@ -27,7 +27,7 @@ pub struct ClusterConfig {
     pub advertise: SocketAddr,
     /// Where others may be found. Its own address among them is harmless.
     pub seeds: Vec<SocketAddr>,
-    /// The longest datagram, seal included, without the headers of IP and UDP.
+    /// The longest datagram, seal included, without the headers of IP and UDP; brought between `MTU_MIN` and `MTU_MAX`.
     pub mtu: usize,
     /// The most that is sent per second, headers included; probes are counted but never held back.
     pub bytes_per_second_max: Option<u64>,
@@ -77,6 +77,8 @@ impl Default for Pace {
 impl ClusterConfig {
     /// The usual length of a datagram: what an Ethernet frame holds, less tunnels.
     pub const MTU: usize = 1400;
-    /// The shortest datagram that is worth it: a probe with two long names must fit.
-    pub const MTU_MIN: usize = 576;
+    /// The shortest that may be set: what every path of IPv6 carries, less headers.
+    pub const MTU_MIN: usize = 1200;
+    /// The longest that may be set: what UDP carries.
+    pub const MTU_MAX: usize = 65_000;
 }

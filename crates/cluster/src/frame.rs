@@ -2,6 +2,9 @@
 //!
 //! Not here: what is inside frames.
 
+use crate::bytes::{Reader, put_u48, put_varint};
+use crate::event::Refused;
+
 /// The version of the protocol that is spoken.
 pub const VERSION: u8 = 1;
 /// The oldest version that is understood: always the one before, where there was one.
@@ -65,5 +68,130 @@ impl Kind {
             20 => Self::Ask,
             _ => return None,
         })
+    }
+}
+
+/// Frames of a payload or message, one after the other.
+pub(crate) struct Frames<'a> {
+    reader: Reader<'a>,
+    is_broken: bool,
+}
+
+impl<'a> Frames<'a> {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            reader: Reader::new(bytes),
+            is_broken: false,
+        }
+    }
+
+    fn read(&mut self) -> Option<(u8, &'a [u8])> {
+        let kind = self.reader.u8()?;
+        let length = usize::try_from(self.reader.varint()?).ok()?;
+        Some((kind, self.reader.bytes(length)?))
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    /// The number of a kind and a body; an error ends it.
+    type Item = Result<(u8, &'a [u8]), Refused>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_broken || self.reader.left() == 0 {
+            return None;
+        }
+        let frame = self.read();
+        self.is_broken = frame.is_none();
+        Some(frame.ok_or(Refused::Malformed))
+    }
+}
+
+/// A frame as bytes.
+pub(crate) fn frame(kind: Kind, parts: &[&[u8]]) -> Vec<u8> {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let mut bytes = Vec::with_capacity(length + 6);
+    bytes.push(kind as u8);
+    put_varint(&mut bytes, length as u64);
+    for part in parts {
+        bytes.extend_from_slice(part);
+    }
+    bytes
+}
+
+/// What a payload begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PayloadHead {
+    /// The sender's clock, in milliseconds since the epoch.
+    pub(crate) sent_ms: u64,
+    /// The boot it is for, folded; zero where the sender does not know it.
+    pub(crate) to: u32,
+}
+
+impl PayloadHead {
+    pub(crate) fn put(self, into: &mut Vec<u8>) {
+        put_u48(into, self.sent_ms);
+        into.extend(self.to.to_le_bytes());
+    }
+
+    pub(crate) fn read(payload: &[u8]) -> Option<(Self, &[u8])> {
+        let mut reader = Reader::new(payload);
+        let sent_ms = reader.u48()?;
+        let to = reader.u32()?;
+        Some((Self { sent_ms, to }, reader.rest()))
+    }
+}
+
+/// A boot as payloads name it: never zero.
+pub(crate) const fn fold(boot: u64) -> u32 {
+    let folded = (boot ^ (boot >> 32)) as u32;
+    if folded == 0 { 1 } else { folded }
+}
+
+/// What stands before the frames of a payload: sent-at 6, to 4.
+pub(crate) const HEAD_LEN: usize = 10;
+/// The longest packet of the membership protocol: one on all nodes, since a longer one is refused whole.
+pub(crate) const PROBE_BYTES_MAX: usize =
+    crate::config::ClusterConfig::MTU_MIN - DATAGRAM_OVERHEAD - HEAD_LEN - 3;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn kinds_and_numbers_agree() {
+        for number in 0..=255 {
+            if let Some(kind) = Kind::of(number) {
+                assert_eq!(kind as u8, number);
+            }
+        }
+    }
+
+    #[test]
+    fn a_boot_is_never_folded_to_nobody() {
+        assert_ne!(fold(0), 0);
+        assert_ne!(fold(u64::MAX), 0);
+        assert_ne!(fold(1 << 32 | 1), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn frames_come_back(bodies in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 0..9)) {
+            let mut bytes = Vec::new();
+            for body in &bodies {
+                bytes.extend(frame(Kind::Gossip, &[body]));
+            }
+            let back: Vec<_> = Frames::new(&bytes).map(|frame| frame.unwrap().1.to_vec()).collect();
+            prop_assert_eq!(back, bodies);
+        }
+
+        #[test]
+        fn any_bytes_are_frames_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let frames: Vec<_> = Frames::new(&bytes).collect();
+            let broken = frames.iter().filter(|frame| frame.is_err()).count();
+            prop_assert!(broken <= 1);
+            let _ = PayloadHead::read(&bytes);
+        }
     }
 }

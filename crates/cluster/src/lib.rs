@@ -5,14 +5,25 @@
 //!
 //! Not here: sockets, clocks, randomness, cryptography. What the designs say to each other (`tollgate-gossip`) is opaque here.
 
+mod bytes;
+mod cap;
+mod clock;
 mod cluster;
 mod config;
+mod dice;
 mod event;
 mod frame;
+mod fresh;
+mod link;
 mod member;
+mod number;
 pub mod owner;
+mod peer;
+mod probe;
+mod replay;
 mod sip;
 mod status;
+mod swim;
 
 pub use cluster::Cluster;
 pub use config::{ClusterConfig, Pace};

@@ -1,0 +1,249 @@
+//! What arrives: payloads of datagrams, messages of streams.
+//!
+//! What can be refused is refused before anything is allocated. Frames that are not understood are skipped, so that a later version
+//! may say more. Not here: how nodes meet, and what membership makes of its packets.
+
+use tollgate_gossip::NodeId;
+use tollgate_limit::Span;
+
+use super::Cluster;
+use crate::bytes::Reader;
+use crate::event::{Event, Refused};
+use crate::frame::{DATAGRAM_OVERHEAD, Frames, Kind, MESSAGE_BYTES_MAX, PayloadHead, fold, frame};
+use crate::peer::Peer;
+use crate::probe;
+use crate::replay::Seen;
+
+impl Cluster {
+    pub(super) fn take_payload(
+        &mut self,
+        boot: u64,
+        counter: u64,
+        payload: &[u8],
+    ) -> Result<(), Refused> {
+        let me = self.swim.me().boot;
+        if self.is_silent {
+            return Err(Refused::Silent);
+        }
+        if boot == me {
+            return Err(Refused::Echo);
+        }
+        let (head, frames) = PayloadHead::read(payload).ok_or(Refused::Malformed)?;
+        self.check_clock(boot, head.sent_ms)?;
+        match self.replays.mark(boot, counter, self.clock.mono()) {
+            Seen::New => {}
+            Seen::Before => return Err(Refused::Replayed),
+            Seen::Crowded => return Err(Refused::Crowded),
+        }
+        if head.to != 0 && head.to != fold(me) {
+            return Err(Refused::Misdirected);
+        }
+        self.count_datagram(boot, payload.len());
+        let is_addressed = head.to != 0;
+        let mut worst = Ok(());
+        for frame in Frames::new(frames) {
+            let (number, body) = frame?;
+            let Some(kind) = Kind::of(number) else {
+                self.tally.unknown += 1;
+                continue;
+            };
+            self.count_frame(boot);
+            let taken = self.take_frame(boot, kind, body, is_addressed);
+            worst = worst.and(taken);
+            if self.is_silent {
+                break;
+            }
+        }
+        worst
+    }
+
+    /// Refuses what was sealed long ago, or by a clock that shows something else.
+    fn check_clock(&mut self, boot: u64, sent_ms: u64) -> Result<(), Refused> {
+        let now_ms = self.clock.wall_ms();
+        let by = sent_ms.abs_diff(now_ms);
+        if by <= CLOCK_MS_MAX {
+            return Ok(());
+        }
+        // A replayed capture looks the same, so that this is told now and then only.
+        if self.tally.is_clock_told(boot, self.clock.mono()) {
+            let from = self.links.get(&boot).map(|link| link.node);
+            self.tell(Event::ClockOff {
+                boot,
+                from,
+                by: Span::from_nanos(u128::from(by) * 1_000_000),
+                is_ahead: sent_ms > now_ms,
+            });
+        }
+        Err(Refused::Clock)
+    }
+
+    fn count_datagram(&mut self, boot: u64, length: usize) {
+        let bytes = (length + DATAGRAM_OVERHEAD + IP_UDP_BYTES) as u64;
+        let mono = self.clock.mono();
+        let total = &mut self.tally.traffic;
+        total.datagrams_in += 1;
+        total.bytes_in += bytes;
+        if let Some(link) = self.links.get_mut(&boot) {
+            link.traffic.datagrams_in += 1;
+            link.traffic.bytes_in += bytes;
+            link.gaps.hear(mono);
+        }
+    }
+
+    fn count_frame(&mut self, boot: u64) {
+        self.tally.traffic.frames_in += 1;
+        if let Some(link) = self.links.get_mut(&boot) {
+            link.traffic.frames_in += 1;
+        }
+    }
+
+    fn take_frame(
+        &mut self,
+        boot: u64,
+        kind: Kind,
+        body: &[u8],
+        is_addressed: bool,
+    ) -> Result<(), Refused> {
+        // What names nobody may be a capture for somebody else: only what any node may hear is taken.
+        if !is_addressed && !matches!(kind, Kind::Hello | Kind::Probe) {
+            return Err(Refused::Misdirected);
+        }
+        match kind {
+            Kind::Probe => self.take_probe(boot, body),
+            Kind::Gossip => {
+                let from = self.visible(boot)?;
+                self.take_gossip(from, body)
+            }
+            Kind::Ping => self.take_ping(boot, body),
+            Kind::Pong => self.take_pong(boot, body),
+            Kind::Hello => self.take_hello(boot, body),
+            Kind::Welcome => self.take_welcome(boot, body),
+            Kind::Rival => self.take_rival(body),
+            Kind::Taken => self.take_taken(boot, body),
+            Kind::Bye => self.take_bye(boot, body),
+            Kind::Forward | Kind::Answer | Kind::Snapshot | Kind::HandOver | Kind::Ask => {
+                Err(Refused::Malformed)
+            }
+        }
+    }
+
+    /// The number of a boot, if it is a member that others see.
+    fn visible(&self, boot: u64) -> Result<NodeId, Refused> {
+        let link = self.links.get(&boot).filter(|link| link.is_visible);
+        link.map(|link| link.node).ok_or(Refused::Stranger)
+    }
+
+    fn take_probe(&mut self, boot: u64, packet: &[u8]) -> Result<(), Refused> {
+        let sender = probe::sender(packet).ok_or(Refused::Malformed)?;
+        if sender.boot != boot {
+            return Err(Refused::Liar);
+        }
+        if sender.id == self.swim.me().id {
+            self.note_rival(&sender);
+            return Ok(());
+        }
+        self.swim.handle_packet(packet, self.clock.mono())
+    }
+
+    fn take_gossip(&mut self, from: NodeId, body: &[u8]) -> Result<(), Refused> {
+        let mut reader = Reader::new(body);
+        let tag = reader.u64().ok_or(Refused::Malformed)?;
+        let frame = reader.rest().to_vec();
+        self.tell(Event::Gossip { from, tag, frame });
+        Ok(())
+    }
+
+    fn take_ping(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
+        let token: [u8; 8] = body.try_into().map_err(|_| Refused::Malformed)?;
+        let link = self.links.get_mut(&boot).ok_or(Refused::Stranger)?;
+        link.push_control(frame(Kind::Pong, &[&token]));
+        self.post.mark(boot);
+        Ok(())
+    }
+
+    fn take_pong(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
+        let token = body.try_into().map_err(|_| Refused::Malformed)?;
+        let mono = self.clock.mono();
+        let link = self.links.get_mut(&boot).ok_or(Refused::Stranger)?;
+        link.delay.answer(u64::from_le_bytes(token), mono);
+        Ok(())
+    }
+
+    fn take_bye(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
+        let peer = Peer::read_short(&mut Reader::new(body)).ok_or(Refused::Malformed)?;
+        if peer.boot != boot {
+            return Err(Refused::Liar);
+        }
+        let known = self
+            .swim
+            .active_of(peer.id)
+            .filter(|known| known.boot == boot);
+        let known = known.cloned().ok_or(Refused::Stranger)?;
+        self.swim.drop_peer(known, self.clock.mono());
+        Ok(())
+    }
+
+    pub(super) fn named(&self, message: &[u8]) -> Result<NodeId, Refused> {
+        let hello = Frames::new(message).next().ok_or(Refused::Malformed)?;
+        let (number, body) = hello?;
+        if Kind::of(number) != Some(Kind::Hello) {
+            return Err(Refused::Malformed);
+        }
+        let peer = Peer::read(&mut Reader::new(body)).ok_or(Refused::Malformed)?;
+        let known = self.swim.active_of(peer.id).ok_or(Refused::Stranger)?;
+        if known.boot != peer.boot {
+            return Err(Refused::Liar);
+        }
+        self.visible(peer.boot)
+    }
+
+    pub(super) fn take_message(&mut self, from: NodeId, message: &[u8]) -> Result<(), Refused> {
+        if self.is_silent {
+            return Err(Refused::Silent);
+        }
+        if message.len() > MESSAGE_BYTES_MAX {
+            return Err(Refused::Malformed);
+        }
+        let boot = self.by_node.get(&from).copied().ok_or(Refused::Stranger)?;
+        let mono = self.clock.mono();
+        let bytes = message.len() as u64;
+        self.tally.traffic.stream_bytes_in += bytes;
+        if let Some(link) = self.links.get_mut(&boot) {
+            link.traffic.stream_bytes_in += bytes;
+            link.gaps.hear(mono);
+        }
+        for frame in Frames::new(message) {
+            let (number, body) = frame?;
+            match Kind::of(number) {
+                Some(Kind::Gossip) => self.take_gossip(from, body)?,
+                Some(
+                    kind @ (Kind::Forward
+                    | Kind::Answer
+                    | Kind::Snapshot
+                    | Kind::HandOver
+                    | Kind::Ask),
+                ) => {
+                    let body = body.to_vec();
+                    self.tell(Event::Message { from, kind, body });
+                }
+                Some(
+                    Kind::Probe
+                    | Kind::Ping
+                    | Kind::Pong
+                    | Kind::Hello
+                    | Kind::Welcome
+                    | Kind::Rival
+                    | Kind::Taken
+                    | Kind::Bye,
+                )
+                | None => self.tally.unknown += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How far clocks may differ.
+pub(super) const CLOCK_MS_MAX: u64 = 60_000;
+/// What IP and UDP put before a datagram.
+pub(super) const IP_UDP_BYTES: usize = 28;

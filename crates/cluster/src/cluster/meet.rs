@@ -1,0 +1,295 @@
+//! How nodes meet: seeds are greeted until they answer, and two processes with one identity find out.
+//!
+//! The membership protocol knows nodes, and seeds are only addresses. So a hello goes to each, and who answers it is asked to take
+//! us in. Without peers all seeds and every lost peer are greeted again and again; with peers, one seed now and then that is no
+//! member, which heals a cluster that fell apart. Not here: the membership protocol.
+
+use std::net::SocketAddr;
+
+use super::Cluster;
+use crate::bytes::Reader;
+use crate::config::ClusterConfig;
+use crate::event::{Event, Refused};
+use crate::frame::{Kind, fold, frame};
+use crate::peer::Peer;
+
+/// When to look for whom; times are nanoseconds since the start.
+#[derive(Debug)]
+pub(super) struct Search {
+    seek_at: u64,
+    backoff_ns: u64,
+    /// When to say that nobody was found.
+    alone_at: Option<u64>,
+    /// Members are asked who else is there a few times after the first was found.
+    feed_at: Option<u64>,
+    feeds_left: u32,
+    ping_at: u64,
+    /// No rival is answered before that.
+    rival_at: u64,
+}
+
+impl Search {
+    pub(super) fn new(config: &ClusterConfig) -> Self {
+        let has_seeds = config.seeds.iter().any(|seed| *seed != config.advertise);
+        let alone = u64::try_from(config.pace.alone.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            seek_at: 0,
+            backoff_ns: BACKOFF_NS_MIN,
+            alone_at: Some(if has_seeds { alone } else { 0 }),
+            feed_at: None,
+            feeds_left: 0,
+            ping_at: 0,
+            rival_at: 0,
+        }
+    }
+
+    /// Looks at once.
+    pub(super) const fn hurry(&mut self, mono: u64) {
+        self.seek_at = mono;
+        self.backoff_ns = BACKOFF_NS_MIN;
+    }
+
+    /// The first peer is there.
+    pub(super) const fn join(&mut self, mono: u64) {
+        self.alone_at = None;
+        self.feed_at = Some(mono.saturating_add(FEED_NS));
+        self.feeds_left = FEEDS;
+        self.seek_at = mono.saturating_add(SEEK_NS);
+    }
+
+    pub(super) fn timeout(&self, has_links: bool) -> Option<u64> {
+        let ping = has_links.then_some(self.ping_at);
+        let times = [Some(self.seek_at), self.alone_at, self.feed_at, ping];
+        times.into_iter().flatten().min()
+    }
+}
+
+impl Cluster {
+    /// Greets, asks and pings whoever is due.
+    pub(super) fn seek(&mut self, mono: u64) {
+        if self.search.alone_at.is_some_and(|at| at <= mono) {
+            self.search.alone_at = None;
+            self.tell(Event::Alone);
+        }
+        if self.search.seek_at <= mono {
+            if self.links.is_empty() {
+                self.greet_everybody(mono);
+            } else {
+                self.greet_somebody(mono);
+            }
+        }
+        if self.search.feed_at.is_some_and(|at| at <= mono) {
+            self.ask_who_else(mono);
+        }
+        if self.search.ping_at <= mono && !self.links.is_empty() {
+            self.ping_some(mono);
+        }
+    }
+
+    fn greet_everybody(&mut self, mono: u64) {
+        let lost = self.swim.remembered().map(|peer| peer.address);
+        let lost = lost.take(LOST_MAX);
+        let mut addresses: Vec<SocketAddr> =
+            self.config.seeds.iter().copied().chain(lost).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses.retain(|address| *address != self.config.advertise);
+        for address in addresses {
+            self.send_loose(address, 0, self.introduction(Kind::Hello));
+        }
+        // A little early or late, so that nodes which start together do not ask together for ever.
+        let backoff = self.search.backoff_ns;
+        let wait = backoff - backoff / 8 + self.dice.below(backoff / 4);
+        self.search.seek_at = mono.saturating_add(wait);
+        self.search.backoff_ns = (backoff * 2).min(BACKOFF_NS_MAX);
+    }
+
+    fn greet_somebody(&mut self, mono: u64) {
+        self.search.seek_at = mono.saturating_add(SEEK_NS);
+        let is_member = |address: &SocketAddr| {
+            *address == self.config.advertise
+                || self.links.values().any(|link| link.address == *address)
+        };
+        let seeds = self.config.seeds.iter().copied();
+        let mut seeds: Vec<SocketAddr> = seeds.filter(|seed| !is_member(seed)).collect();
+        let chosen = self.dice.below(seeds.len() as u64);
+        if let Some(seed) = usize::try_from(chosen).ok().filter(|at| *at < seeds.len()) {
+            let seed = seeds.swap_remove(seed);
+            self.send_loose(seed, 0, self.introduction(Kind::Hello));
+        }
+    }
+
+    /// One answer has room for a dozen members only.
+    fn ask_who_else(&mut self, mono: u64) {
+        self.search.feeds_left = self.search.feeds_left.saturating_sub(1);
+        let is_over = self.search.feeds_left == 0;
+        self.search.feed_at = (!is_over).then(|| mono.saturating_add(FEED_NS));
+        let count = self.links.len() as u64;
+        let chosen = usize::try_from(self.dice.below(count)).unwrap_or(0);
+        let peer = self.swim.active().nth(chosen).map(|(peer, _)| peer.clone());
+        if let Some(peer) = peer {
+            self.swim.announce(peer, mono);
+        }
+    }
+
+    /// Pings those that were not pinged for longest.
+    fn ping_some(&mut self, mono: u64) {
+        self.search.ping_at = mono.saturating_add(PING_NS);
+        let count = self.links.len().div_ceil(PEERS_PER_PING);
+        let mut boots: Vec<(u64, u64)> = self
+            .links
+            .iter()
+            .map(|(boot, link)| (link.pinged, *boot))
+            .collect();
+        boots.sort_unstable();
+        for (_, boot) in boots.into_iter().take(count) {
+            let token = self.dice.roll();
+            if let Some(link) = self.links.get_mut(&boot) {
+                link.pinged = mono.max(1);
+                link.delay.ask(token, mono);
+                link.push_control(frame(Kind::Ping, &[&token.to_le_bytes()]));
+                self.post.mark(boot);
+            }
+        }
+    }
+
+    /// Somebody greets: tell it who is here, and whether its name is another's.
+    pub(super) fn take_hello(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
+        let peer = introduced(boot, body)?;
+        if peer.id == self.swim.me().id {
+            self.note_rival(&peer);
+            return Ok(());
+        }
+        self.send_loose(
+            peer.address,
+            fold(peer.boot),
+            self.introduction(Kind::Welcome),
+        );
+        let known = self.swim.remembered_of(peer.id);
+        let known = known.filter(|known| {
+            known.boot != peer.boot && foca::Identity::win_addr_conflict(*known, &peer)
+        });
+        if let Some(known) = known.cloned() {
+            self.tell_rival(&peer, &known);
+        }
+        Ok(())
+    }
+
+    /// Somebody answers a greeting: ask it to take us in.
+    pub(super) fn take_welcome(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
+        let peer = introduced(boot, body)?;
+        if peer.id == self.swim.me().id {
+            self.note_rival(&peer);
+        } else if self.swim.active_of(peer.id) != Some(&peer) {
+            self.swim.announce(peer, self.clock.mono());
+        }
+        Ok(())
+    }
+
+    /// A third node tells of somebody with our identity.
+    pub(super) fn take_rival(&mut self, body: &[u8]) -> Result<(), Refused> {
+        let rival = Peer::read(&mut Reader::new(body)).ok_or(Refused::Malformed)?;
+        if rival.id == self.swim.me().id {
+            self.note_rival(&rival);
+        }
+        Ok(())
+    }
+
+    /// Somebody says that our identity is its own.
+    pub(super) fn take_taken(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
+        let peer = introduced(boot, body)?;
+        let me = self.swim.me();
+        if peer.id != me.id {
+            return Err(Refused::Liar);
+        }
+        if peer.is_older_than(me) {
+            self.is_silent = true;
+            self.links.clear();
+            self.by_node.clear();
+            self.post.clear();
+            self.tell(Event::IdentityTaken { at: peer.address });
+        } else {
+            self.note_rival(&peer);
+        }
+        Ok(())
+    }
+
+    /// Another process has our identity, or had it: an earlier boot of ours, or a copy of our data.
+    ///
+    /// The older process keeps it and tells the younger. Either outbids the other's generation, or its own messages would be taken for those of a replaced boot.
+    pub(super) fn note_rival(&mut self, rival: &Peer) {
+        let mono = self.clock.mono();
+        let me = self.swim.me().clone();
+        if rival.boot == me.boot || mono < self.search.rival_at {
+            return;
+        }
+        self.search.rival_at = mono.saturating_add(RIVAL_NS);
+        let kind = if me.is_older_than(rival) {
+            Kind::Taken
+        } else {
+            Kind::Hello
+        };
+        if rival.address != me.address {
+            self.send_loose(rival.address, fold(rival.boot), self.introduction(kind));
+        }
+        if rival.generation >= me.generation && rival.generation < u64::MAX {
+            let mut next = me;
+            next.generation = rival.generation + 1;
+            next.bump = 0;
+            let generation = next.generation;
+            self.swim.become_peer(next, mono);
+            self.tell(Event::Generation(generation));
+        }
+    }
+
+    /// Tells a node of another with its identity.
+    pub(super) fn tell_rival(&mut self, to: &Peer, rival: &Peer) {
+        let mut body = Vec::new();
+        rival.put(&mut body);
+        self.send_loose(to.address, fold(to.boot), frame(Kind::Rival, &[&body]));
+    }
+
+    /// Who we are, as a frame.
+    pub(super) fn introduction(&self, kind: Kind) -> Vec<u8> {
+        let mut body = Vec::new();
+        self.swim.me().put(&mut body);
+        frame(kind, &[&body])
+    }
+
+    /// Tells every peer that this node goes.
+    pub(super) fn say_bye(&mut self) {
+        let mut body = Vec::new();
+        self.swim.me().put_short(&mut body);
+        let bye = frame(Kind::Bye, &[&body]);
+        for (boot, link) in &mut self.links {
+            link.push_control(bye.clone());
+            self.post.mark(*boot);
+        }
+    }
+}
+
+/// A peer that speaks for itself.
+fn introduced(boot: u64, body: &[u8]) -> Result<Peer, Refused> {
+    let peer = Peer::read(&mut Reader::new(body)).ok_or(Refused::Malformed)?;
+    if peer.boot == boot {
+        Ok(peer)
+    } else {
+        Err(Refused::Liar)
+    }
+}
+
+/// The first wait between greetings while nobody answers, and the longest.
+const BACKOFF_NS_MIN: u64 = 200_000_000;
+const BACKOFF_NS_MAX: u64 = 5_000_000_000;
+/// The wait between greetings of seeds that are no members.
+const SEEK_NS: u64 = 10_000_000_000;
+/// Lost peers that are greeted like seeds.
+const LOST_MAX: usize = 64;
+/// How often, and how many times, members are asked who else is there.
+const FEED_NS: u64 = 500_000_000;
+const FEEDS: u32 = 6;
+const PING_NS: u64 = 1_000_000_000;
+/// So many peers share one ping a second.
+const PEERS_PER_PING: usize = 20;
+/// The wait between two answers to rivals.
+const RIVAL_NS: u64 = 300_000_000;

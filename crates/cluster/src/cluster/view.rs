@@ -1,0 +1,174 @@
+//! Who the members are, as others see them: numbers are unique, and an address is one node's.
+//!
+//! Not here: the protocol that finds them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Cluster;
+use crate::event::Event;
+use crate::link::Link;
+use crate::member::{Member, MemberState};
+use crate::number::next_free;
+use crate::peer::Peer;
+use crate::swim::News;
+
+use tollgate_gossip::{NodeId, Writer};
+
+impl Cluster {
+    /// Carries out what membership wants, and looks again at who is there.
+    pub(super) fn settle(&mut self) {
+        if self.is_silent {
+            return;
+        }
+        // Renumbering makes membership want more; it settles at once, since only the greater id moves.
+        for _ in 0..3 {
+            let (sends, news) = self.swim.take_wants();
+            if sends.is_empty() && news.is_empty() && !self.is_stale() {
+                return;
+            }
+            self.refresh();
+            for (to, packet) in sends {
+                self.queue_probe(&to, &packet);
+            }
+            for news in news {
+                self.hear_news(news);
+            }
+            self.renumber();
+        }
+    }
+
+    /// Whether the protocol's members are others, or in another state, than those shown.
+    fn is_stale(&self) -> bool {
+        let mut count = 0;
+        let is_same = self.swim.active().all(|(peer, state)| {
+            count += 1;
+            let link = self.links.get(&peer.boot);
+            link.is_some_and(|link| link.is_same(peer, state))
+        });
+        !is_same || count != self.links.len()
+    }
+
+    fn hear_news(&mut self, news: News) {
+        match news {
+            News::Replaced { old, new } => {
+                // If the old one still runs it should know; after a plain restart nobody listens.
+                if old.boot != new.boot && old.address != new.address {
+                    self.tell_rival(&old, &new);
+                }
+            }
+            News::Rejoined => self.tally.rejoins += 1,
+        }
+    }
+
+    /// Takes other numbers where a live member with a smaller id has ours.
+    fn renumber(&mut self) {
+        let me = self.swim.me();
+        let elders = self.swim.active().filter(|(peer, _)| peer.id < me.id);
+        let (mut is_node, mut is_writer) = (false, false);
+        for (elder, _) in elders {
+            is_node |= elder.node == me.node;
+            is_writer |= elder.writer == me.writer;
+        }
+        if !is_node && !is_writer {
+            return;
+        }
+        let mut next = me.bumped();
+        if is_node {
+            let taken: BTreeSet<u16> = self.swim.remembered().map(|peer| peer.node.0).collect();
+            next.node = NodeId(next_free(me.node.0, &taken));
+        }
+        if is_writer {
+            let mut taken: BTreeSet<u16> =
+                self.swim.remembered().map(|peer| peer.writer.0).collect();
+            taken.insert(me.writer.0);
+            next.writer = Writer(next_free(me.writer.0, &taken));
+        }
+        let (node, writer) = (next.node, next.writer);
+        self.swim.become_peer(next, self.clock.mono());
+        self.tell(Event::Renumbered { node, writer });
+    }
+
+    /// Brings members and links to what the protocol knows.
+    fn refresh(&mut self) {
+        let me = self.swim.me().clone();
+        let mut active: Vec<(Peer, MemberState)> = self
+            .swim
+            .active()
+            .map(|(peer, state)| (peer.clone(), state))
+            .collect();
+        active.sort_by_key(|(peer, _)| peer.id);
+        self.fit_links(&active);
+        let members = visible(&me, &active);
+        self.by_node = members
+            .iter()
+            .filter(|member| member.boot != me.boot)
+            .map(|member| (member.node, member.boot))
+            .collect();
+        for (boot, link) in &mut self.links {
+            link.is_visible = self.by_node.get(&link.node) == Some(boot);
+        }
+        let is_same = members.len() == self.members.len()
+            && members
+                .iter()
+                .zip(&self.members)
+                .all(|(new, old)| is_same(new, old));
+        let had = self.members.len();
+        self.members = members;
+        if !is_same {
+            self.swim.fit(self.members.len());
+            self.tell(Event::Members);
+        }
+        match (had > 1, self.members.len() > 1) {
+            (false, true) => {
+                self.search.join(self.clock.mono());
+                self.tell(Event::Joined);
+            }
+            (true, false) => {
+                self.search.hurry(self.clock.mono());
+                self.tell(Event::Alone);
+            }
+            (false, false) | (true, true) => {}
+        }
+    }
+
+    fn fit_links(&mut self, active: &[(Peer, MemberState)]) {
+        let boots: BTreeSet<u64> = active.iter().map(|(peer, _)| peer.boot).collect();
+        self.links.retain(|boot, _| boots.contains(boot));
+        for (peer, state) in active {
+            let link = self.links.entry(peer.boot);
+            let link = link.or_insert_with(|| Link::new(peer.node, peer.address));
+            link.node = peer.node;
+            link.address = peer.address;
+            link.version = (peer.generation, peer.bump);
+            link.state = *state;
+        }
+    }
+}
+
+/// Every member once, by number. A number that two have is the smaller id's, an address that two have is the later boot's.
+fn visible(me: &Peer, active: &[(Peer, MemberState)]) -> Vec<Member> {
+    let mut latest = BTreeMap::from([(me.address, (u64::MAX, me.boot))]);
+    for (peer, _) in active {
+        let start = (peer.started, peer.boot);
+        let held = latest.entry(peer.address).or_insert(start);
+        *held = start.max(*held);
+    }
+    let mut nodes = BTreeMap::from([(me.node, me.member(MemberState::Alive))]);
+    let mut writers = BTreeSet::from([me.writer]);
+    for (peer, state) in active {
+        let holds_address = latest.get(&peer.address) == Some(&(peer.started, peer.boot));
+        if !holds_address || nodes.contains_key(&peer.node) || !writers.insert(peer.writer) {
+            continue;
+        }
+        nodes.insert(peer.node, peer.member(*state));
+    }
+    nodes.into_values().collect()
+}
+
+/// Whether nothing changed that others act on.
+fn is_same(one: &Member, other: &Member) -> bool {
+    Member {
+        state: other.state,
+        ..one.clone()
+    } == *other
+}

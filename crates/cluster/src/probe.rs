@@ -1,0 +1,303 @@
+//! Packets of the membership protocol, as bytes.
+//!
+//! ```text
+//! packet = message 1 | incarnation 2 | sender, whole | receiver, short | by message: number 1 | other, short
+//!          then: count 2 (big-endian, by foca) | members
+//! member = state 1 | incarnation 2 | peer, whole
+//! ```
+//!
+//! Not here: what they mean (`foca` knows).
+
+use std::fmt;
+
+use bytes::{Buf, BufMut};
+use foca::{Codec, Header, Member, Message, State};
+
+use crate::bytes::Reader;
+use crate::peer::Peer;
+
+/// Writes and reads packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProbeCodec;
+
+/// Why a packet cannot be written or read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadProbe {
+    /// It does not fit.
+    NoRoom,
+    /// It is not what was written.
+    Malformed,
+}
+
+impl fmt::Display for BadProbe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoRoom => "the packet has no room",
+            Self::Malformed => "the packet cannot be read",
+        })
+    }
+}
+
+impl std::error::Error for BadProbe {}
+
+/// Who sent a packet; `None` where it cannot be read.
+pub(crate) fn sender(packet: &[u8]) -> Option<Peer> {
+    header(&mut Reader::new(packet)).map(|header| header.src)
+}
+
+impl Codec<Peer> for ProbeCodec {
+    type Error = BadProbe;
+
+    fn encode_header(&mut self, header: &Header<Peer>, buf: impl BufMut) -> Result<(), BadProbe> {
+        let mut bytes = Vec::with_capacity(256);
+        let (code, number, other) = parts(&header.message);
+        bytes.push(code);
+        bytes.extend(header.src_incarnation.to_le_bytes());
+        header.src.put(&mut bytes);
+        header.dst.put_short(&mut bytes);
+        bytes.extend(number);
+        if let Some(other) = other {
+            other.put_short(&mut bytes);
+        }
+        put_whole(&bytes, buf)
+    }
+
+    fn decode_header(&mut self, buf: impl Buf) -> Result<Header<Peer>, BadProbe> {
+        decode(buf, header)
+    }
+
+    fn encode_member(&mut self, member: &Member<Peer>, buf: impl BufMut) -> Result<(), BadProbe> {
+        let mut bytes = Vec::with_capacity(128);
+        bytes.push(match member.state() {
+            State::Alive => 1,
+            State::Suspect => 2,
+            State::Down => 3,
+        });
+        bytes.extend(member.incarnation().to_le_bytes());
+        member.id().put(&mut bytes);
+        put_whole(&bytes, buf)
+    }
+
+    fn decode_member(&mut self, buf: impl Buf) -> Result<Member<Peer>, BadProbe> {
+        decode(buf, member)
+    }
+}
+
+/// All or nothing: what does not fit leaves no trace.
+fn put_whole(bytes: &[u8], mut buf: impl BufMut) -> Result<(), BadProbe> {
+    if buf.remaining_mut() < bytes.len() {
+        return Err(BadProbe::NoRoom);
+    }
+    buf.put_slice(bytes);
+    Ok(())
+}
+
+fn decode<T>(
+    mut buf: impl Buf,
+    read: impl Fn(&mut Reader<'_>) -> Option<T>,
+) -> Result<T, BadProbe> {
+    let mut reader = Reader::new(buf.chunk());
+    let before = reader.left();
+    let value = read(&mut reader).ok_or(BadProbe::Malformed)?;
+    let used = before - reader.left();
+    buf.advance(used);
+    Ok(value)
+}
+
+fn header(reader: &mut Reader<'_>) -> Option<Header<Peer>> {
+    let code = reader.u8()?;
+    let src_incarnation = reader.u16()?;
+    let src = Peer::read(reader)?;
+    let dst = Peer::read_short(reader)?;
+    Some(Header {
+        src,
+        src_incarnation,
+        dst,
+        message: message(code, reader)?,
+    })
+}
+
+fn member(reader: &mut Reader<'_>) -> Option<Member<Peer>> {
+    let state = match reader.u8()? {
+        1 => State::Alive,
+        2 => State::Suspect,
+        3 => State::Down,
+        _ => return None,
+    };
+    let incarnation = reader.u16()?;
+    Some(Member::new(Peer::read(reader)?, incarnation, state))
+}
+
+/// A message's number, the number of its probe, and the third node it names.
+fn parts(message: &Message<Peer>) -> (u8, Option<u8>, Option<&Peer>) {
+    match message {
+        Message::Ping(number) => (1, Some(*number), None),
+        Message::Ack(number) => (2, Some(*number), None),
+        Message::PingReq {
+            target,
+            probe_number,
+        } => (3, Some(*probe_number), Some(target)),
+        Message::IndirectPing {
+            origin,
+            probe_number,
+        } => (4, Some(*probe_number), Some(origin)),
+        Message::IndirectAck {
+            target,
+            probe_number,
+        } => (5, Some(*probe_number), Some(target)),
+        Message::ForwardedAck {
+            origin,
+            probe_number,
+        } => (6, Some(*probe_number), Some(origin)),
+        Message::Announce => (7, None, None),
+        Message::Feed => (8, None, None),
+        Message::Gossip => (9, None, None),
+        Message::Broadcast => (10, None, None),
+        Message::TurnUndead => (11, None, None),
+    }
+}
+
+fn message(code: u8, reader: &mut Reader<'_>) -> Option<Message<Peer>> {
+    Some(match code {
+        1 => Message::Ping(reader.u8()?),
+        2 => Message::Ack(reader.u8()?),
+        3 => {
+            let probe_number = reader.u8()?;
+            let target = Peer::read_short(reader)?;
+            Message::PingReq {
+                target,
+                probe_number,
+            }
+        }
+        4 => {
+            let probe_number = reader.u8()?;
+            let origin = Peer::read_short(reader)?;
+            Message::IndirectPing {
+                origin,
+                probe_number,
+            }
+        }
+        5 => {
+            let probe_number = reader.u8()?;
+            let target = Peer::read_short(reader)?;
+            Message::IndirectAck {
+                target,
+                probe_number,
+            }
+        }
+        6 => {
+            let probe_number = reader.u8()?;
+            let origin = Peer::read_short(reader)?;
+            Message::ForwardedAck {
+                origin,
+                probe_number,
+            }
+        }
+        7 => Message::Announce,
+        8 => Message::Feed,
+        9 => Message::Gossip,
+        // Custom broadcasts are never sent, so that nobody may send them.
+        11 => Message::TurnUndead,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::peer::tests::peer;
+
+    fn messages() -> Vec<Message<Peer>> {
+        let (target, origin) = (peer(5, 5), peer(6, 6));
+        let probe_number = 9;
+        vec![
+            Message::Ping(1),
+            Message::Ack(2),
+            Message::PingReq {
+                target: target.clone(),
+                probe_number,
+            },
+            Message::IndirectPing {
+                origin: origin.clone(),
+                probe_number,
+            },
+            Message::IndirectAck {
+                target,
+                probe_number,
+            },
+            Message::ForwardedAck {
+                origin,
+                probe_number,
+            },
+            Message::Announce,
+            Message::Feed,
+            Message::Gossip,
+            Message::TurnUndead,
+        ]
+    }
+
+    fn packet(message: Message<Peer>) -> Vec<u8> {
+        let header = Header {
+            src: peer(1, 2),
+            src_incarnation: 513,
+            dst: peer(3, 4),
+            message,
+        };
+        let mut bytes = Vec::new();
+        ProbeCodec.encode_header(&header, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn every_message_comes_back_and_takes_its_own_bytes_only() {
+        for message in messages() {
+            let mut bytes = packet(message.clone());
+            let length = bytes.len();
+            bytes.extend([1, 2, 3]);
+            let mut rest = &bytes[..];
+            let header = ProbeCodec.decode_header(&mut rest).unwrap();
+            assert_eq!((header.message, header.src_incarnation), (message, 513));
+            assert_eq!(rest, [1, 2, 3]);
+            assert_eq!(sender(&bytes[..length]), Some(peer(1, 2)));
+            for cut in 0..length {
+                assert!(ProbeCodec.decode_header(&bytes[..cut]).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn members_come_back_and_do_not_dirty_what_is_too_small() {
+        for state in [State::Alive, State::Suspect, State::Down] {
+            let member = Member::new(peer(7, 8), 3, state);
+            let mut bytes = Vec::new();
+            ProbeCodec.encode_member(&member, &mut bytes).unwrap();
+            assert_eq!(ProbeCodec.decode_member(&bytes[..]), Ok(member.clone()));
+            let mut small = Vec::new();
+            let room = (&mut small).limit(bytes.len() - 1);
+            assert_eq!(
+                ProbeCodec.encode_member(&member, room),
+                Err(BadProbe::NoRoom)
+            );
+            assert!(small.is_empty());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = ProbeCodec.decode_header(&bytes[..]);
+            let _ = ProbeCodec.decode_member(&bytes[..]);
+            let _ = sender(&bytes);
+        }
+
+        #[test]
+        fn changed_packets_are_an_answer(which in 0..10_usize, at in any::<usize>(), byte in any::<u8>()) {
+            let mut bytes = packet(messages()[which].clone());
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            let _ = ProbeCodec.decode_header(&bytes[..]);
+        }
+    }
+}
