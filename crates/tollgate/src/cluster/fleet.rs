@@ -13,6 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tollgate_fault::{Mesh, Process};
 use tollgate_load::Address;
+use tollgate_serve::cluster::view::ClusterView;
 
 use super::child::Child;
 use super::key;
@@ -153,7 +154,7 @@ impl Fleet {
     }
 
     /// What a node says of its cluster.
-    pub fn status(&self, node: u16) -> Result<Value, Failure> {
+    pub fn status(&self, node: u16) -> Result<ClusterView, Failure> {
         let (status, body) = self.get(node, "/v1/cluster")?;
         let value = serde_json::from_slice(&body).ok();
         value.filter(|_| status == 200).ok_or_else(|| {

@@ -2,32 +2,38 @@
 //!
 //! Not here: how the figures come about (`tollgate-serve`).
 
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 
 use serde_json::Value;
+use tollgate_serve::cluster::view::{ClusterView, MeView, PeerView};
 
 use super::options::{ClusterFormat, StatusOptions};
 use crate::check::http::{HttpError, Request};
 use crate::failure::Failure;
+use crate::report::table::{Align, Cell, Table, cell, tame};
+use crate::report::{Ink, Look, Meaning, units};
 
 pub(super) fn run(options: &StatusOptions) -> Result<(), Failure> {
-    let status = fetch(options)?;
+    let (view, text) = fetch(options)?;
     let text = match options.format {
-        ClusterFormat::Json => format!("{status}\n"),
-        ClusterFormat::Human => format!("{status:#}\n"),
+        ClusterFormat::Json => format!("{}\n", text.trim_end()),
+        ClusterFormat::Human => human(&view, Look::of_stdout()),
     };
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes()).map_err(Failure::output)
 }
 
 /// How many nodes it sees alive, itself included.
-pub(super) fn alive(status: &Value) -> usize {
-    let members = status.get("members").and_then(Value::as_array);
-    let is_alive = |member: &&Value| member.get("state").and_then(Value::as_str) == Some("alive");
-    members.map_or(0, |members| members.iter().filter(is_alive).count())
+pub(super) fn alive(view: &ClusterView) -> usize {
+    let peers = view.peers.iter().filter(|peer| peer.state == ALIVE);
+    usize::from(view.me.is_some()) + peers.count()
 }
 
-fn fetch(options: &StatusOptions) -> Result<Value, Failure> {
+const ALIVE: &str = "alive";
+
+/// What a node says, understood and as it came.
+fn fetch(options: &StatusOptions) -> Result<(ClusterView, String), Failure> {
     let server = &options.at;
     let request = Request {
         server,
@@ -43,22 +49,267 @@ fn fetch(options: &StatusOptions) -> Result<Value, Failure> {
         HttpError::Io(error) => Failure::unavailable(format!("error: {server} broke off: {error}")),
         HttpError::Reply(what) => Failure::protocol(format!("error: {server} does not speak HTTP: {what}")),
     })?;
-    match (reply.status, serde_json::from_slice(&reply.body)) {
-        (200, Ok(status)) => Ok(status),
+    let text = String::from_utf8_lossy(&reply.body).into_owned();
+    let view: Option<ClusterView> = serde_json::from_str(&text).ok();
+    match (reply.status, view) {
+        (200, Some(view)) if view.on => Ok((view, text)),
+        (200, Some(_)) => Err(Failure::usage(format!(
+            "error: {server} is in no cluster\nStart it with --cluster ADDR and --cluster-key FILE."
+        ))),
         (401 | 403, _) => Err(Failure::no_permission(format!(
             "error: {server} lets nobody look without a token\nSet TOLLGATE_TOKEN to a token that the server knows."
         ))),
-        (404, Ok(problem)) => Err(Failure::usage(format!(
-            "error: {server} is in no cluster{}\nStart it with --cluster and --cluster-key.",
-            detail(&problem)
-        ))),
         (status, _) => Err(Failure::protocol(format!(
-            "error: {server} does not tell of its cluster (status {status} for /v1/cluster); is it a Tollgate?"
+            "error: {server} does not tell of its cluster (status {status} for /v1/cluster{}); is it a Tollgate?",
+            detail(&text)
         ))),
     }
 }
 
-fn detail(problem: &Value) -> String {
+fn detail(text: &str) -> String {
+    let problem: Value = serde_json::from_str(text).unwrap_or_default();
     let detail = problem.get("detail").and_then(Value::as_str);
     detail.map_or_else(String::new, |detail| format!(": {detail}"))
+}
+
+fn human(view: &ClusterView, look: Look) -> String {
+    let mut text = headline(view, look);
+    text.push('\n');
+    members(view, look, &mut text);
+    if !view.policies.is_empty() {
+        text.push('\n');
+        policies(view, look, &mut text);
+    }
+    text.push('\n');
+    text.push_str(&sums(view));
+    for trouble in &view.troubles {
+        let trouble = look.paint(Ink::Meaning(Meaning::Denied), &tame(trouble, TEXT_MAX));
+        // Writing to a text never fails.
+        let _ = writeln!(text, "\n{trouble}");
+    }
+    text
+}
+
+/// Who is asked, and whether all is well.
+fn headline(view: &ClusterView, look: Look) -> String {
+    let all = view.peers.len() + 1;
+    let not = |word: &str| {
+        view.peers
+            .iter()
+            .filter(|peer| peer.freshness == word)
+            .count()
+    };
+    let worst = match (all - alive(view), not("silent"), not("stale")) {
+        (1.., ..) => "some are suspected to be gone",
+        (0, 1.., _) => "some are silent",
+        (0, 0, 1..) => "what is known of some is old",
+        (0, 0, 0) if view.joining => "this one is still catching up",
+        (0, 0, 0) if all == 1 => "nobody else is there",
+        (0, 0, 0) => "all fresh",
+    };
+    let name = view.me.as_ref().map_or("?", |me| me.name.as_str());
+    let nodes = if all == 1 { "node" } else { "nodes" };
+    let line = format!("{all} {nodes}, {worst}");
+    let line = look.paint(Ink::Bold, &line);
+    format!("{line}  (as seen from {})\n", tame(name, NAME_MAX))
+}
+
+fn members(view: &ClusterView, look: Look, out: &mut String) {
+    let (left, right) = (Align::Left, Align::Right);
+    let header = [
+        ("node", left),
+        ("address", left),
+        ("version", left),
+        ("state", left),
+        ("heard", right),
+        ("delay", right),
+        ("out/s", right),
+        ("in/s", right),
+        ("sent", right),
+        ("dropped", right),
+    ];
+    let mut rows: Vec<Vec<Cell>> = view.me.iter().map(own).collect();
+    rows.extend(view.peers.iter().map(peer));
+    let table = Table {
+        header: &header,
+        rows,
+    };
+    table.write(look, out);
+}
+
+fn own(me: &MeView) -> Vec<Cell> {
+    let mut cells = vec![
+        cell(tame(&me.name, NAME_MAX)).ink(Ink::Bold),
+        cell(tame(&me.address, TEXT_MAX)),
+        cell(tame(&me.version, NAME_MAX)),
+        cell("this one"),
+    ];
+    cells.resize_with(10, || cell(""));
+    cells
+}
+
+fn peer(peer: &PeerView) -> Vec<Cell> {
+    let (word, ink) = match (peer.state.as_str(), peer.freshness.as_str()) {
+        (ALIVE, "fresh") => ("fresh", Ink::Meaning(Meaning::Allowed)),
+        (ALIVE, "late") => ("late", Ink::Meaning(Meaning::Delayed)),
+        (ALIVE, "stale") => ("stale", Ink::Meaning(Meaning::Denied)),
+        (ALIVE, _) => ("silent", Ink::Meaning(Meaning::Denied)),
+        _ => ("suspect", Ink::Meaning(Meaning::Denied)),
+    };
+    let traffic = &peer.traffic;
+    let none = || "–".to_owned();
+    vec![
+        cell(tame(&peer.name, NAME_MAX)),
+        cell(tame(&peer.address, TEXT_MAX)),
+        cell(tame(&peer.version, NAME_MAX)),
+        cell(word).ink(ink),
+        cell(peer.heard_ms_ago.map_or_else(none, units::span)),
+        cell(
+            peer.delay_us
+                .map_or_else(none, |us| units::wait(u128::from(us) * 1000)),
+        ),
+        cell(rate(traffic.bytes_out_per_s)),
+        cell(rate(traffic.bytes_in_per_s)),
+        cell(units::bytes(traffic.bytes_out)),
+        cell(units::exact(traffic.dropped)),
+    ]
+}
+
+/// Bytes per second.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a figure to read, never below zero"
+)]
+fn rate(bytes: f64) -> String {
+    units::bytes(bytes.max(0.0).round() as u64)
+}
+
+fn policies(view: &ClusterView, look: Look, out: &mut String) {
+    let (left, right) = (Align::Left, Align::Right);
+    let header = [
+        ("policy", left),
+        ("design", left),
+        ("keys", right),
+        ("frames", right),
+        ("bytes", right),
+        ("pulls", right),
+        ("digests", right),
+        ("dropped", right),
+        ("to tell", left),
+    ];
+    let rows = view.policies.iter().map(|policy| {
+        let name = format!("{} · {}", policy.contract, policy.policy);
+        vec![
+            cell(tame(&name, TEXT_MAX)),
+            cell(tame(&policy.design, NAME_MAX)),
+            cell(units::exact(policy.keys)),
+            cell(units::exact(policy.frames)),
+            cell(units::bytes(policy.bytes)),
+            cell(units::exact(policy.pulls)),
+            cell(units::exact(policy.digests)),
+            cell(units::exact(policy.dropped)),
+            cell(if policy.quiet { "nothing" } else { "something" }),
+        ]
+    });
+    let table = Table {
+        header: &header,
+        rows: rows.collect(),
+    };
+    table.write(look, out);
+}
+
+fn sums(view: &ClusterView) -> String {
+    let traffic = &view.traffic;
+    let mut text = format!(
+        "sent {} in {} datagrams, {} over {} streams; now {}/s out, {}/s in\n",
+        units::bytes(traffic.bytes_out),
+        units::exact(traffic.datagrams_out),
+        units::bytes(traffic.stream_bytes_out),
+        units::exact(view.streams.opened),
+        rate(traffic.bytes_out_per_s),
+        rate(traffic.bytes_in_per_s),
+    );
+    let refused = view.refused.iter().filter(|(_, count)| **count > 0);
+    let refused: Vec<String> = refused
+        .map(|(why, count)| format!("{} {why}", units::exact(*count)))
+        .collect();
+    if !refused.is_empty() {
+        // Writing to a text never fails.
+        let _ = writeln!(text, "not taken: {}", refused.join(", "));
+    }
+    text
+}
+
+const NAME_MAX: usize = 40;
+const TEXT_MAX: usize = 80;
+
+#[cfg(test)]
+mod tests {
+    use tollgate_serve::cluster::view::PolicyView;
+
+    use super::*;
+
+    fn sample() -> ClusterView {
+        let peer = |name: &str| PeerView {
+            name: name.to_owned(),
+            address: "10.0.0.2:7380".to_owned(),
+            state: ALIVE.to_owned(),
+            freshness: "fresh".to_owned(),
+            heard_ms_ago: Some(120),
+            delay_us: Some(250),
+            ..PeerView::default()
+        };
+        ClusterView {
+            on: true,
+            me: Some(MeView {
+                name: "n0".to_owned(),
+                ..MeView::default()
+            }),
+            peers: vec![peer("n1"), peer("n2")],
+            policies: vec![PolicyView {
+                contract: "users".to_owned(),
+                policy: "burst".to_owned(),
+                design: "home".to_owned(),
+                bytes: 2048,
+                ..PolicyView::default()
+            }],
+            ..ClusterView::default()
+        }
+    }
+
+    #[test]
+    fn a_healthy_cluster_is_told_as_such() {
+        let view = sample();
+        assert_eq!(alive(&view), 3);
+        let text = human(&view, Look::PLAIN);
+        assert!(
+            text.starts_with("3 nodes, all fresh  (as seen from n0)\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("users · burst") && text.contains("2 KiB"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_worst_comes_first() {
+        let mut view = sample();
+        view.peers[1].freshness = "stale".to_owned();
+        assert!(human(&view, Look::PLAIN).starts_with("3 nodes, what is known of some is old"));
+        view.peers[0].state = "suspect".to_owned();
+        assert_eq!(alive(&view), 2);
+        view.refused.insert("seal".to_owned(), 4);
+        view.troubles.push("the clock of n2 is off".to_owned());
+        let text = human(&view, Look::PLAIN);
+        assert!(
+            text.starts_with("3 nodes, some are suspected to be gone"),
+            "{text}"
+        );
+        assert!(
+            text.contains("not taken: 4 seal") && text.contains("the clock of n2"),
+            "{text}"
+        );
+    }
 }

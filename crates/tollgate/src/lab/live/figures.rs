@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tollgate_limit::Span;
+use tollgate_serve::cluster::view::ClusterView;
 
 use super::lanes::Lane;
 use crate::cluster::fleet::Fleet;
@@ -66,34 +66,18 @@ impl Figures {
     }
 
     /// Adds what one node says; the delays it knows, in nanoseconds.
-    fn add(&mut self, status: &Value) -> Vec<u128> {
-        let number =
-            |value: &Value, name: &str| value.get(name).and_then(Value::as_u64).unwrap_or(0);
-        let list = |name: &str| {
-            status
-                .get(name)
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-        };
-        for policy in list("policies") {
-            let Some(contract) = policy.get("contract").and_then(Value::as_str) else {
-                continue;
-            };
-            let sent = self.lanes.entry(contract.to_owned()).or_default();
-            sent.bytes += number(policy, "bytes");
-            sent.messages += number(policy, "frames");
-            if policy.get("quiet").and_then(Value::as_bool) == Some(false) {
-                self.loud.push(contract.to_owned());
+    fn add(&mut self, status: &ClusterView) -> Vec<u128> {
+        for policy in &status.policies {
+            let sent = self.lanes.entry(policy.contract.clone()).or_default();
+            sent.bytes += policy.bytes;
+            sent.messages += policy.frames;
+            if !policy.quiet {
+                self.loud.push(policy.contract.clone());
             }
         }
-        let mut delays = Vec::new();
-        for member in list("members") {
-            self.wire_bytes += number(member, "bytes_out");
-            let micros = member.get("delay_us").and_then(Value::as_u64);
-            delays.extend(micros.map(|micros| u128::from(micros) * 1_000));
-        }
-        delays
+        self.wire_bytes += status.traffic.bytes_out;
+        let known = status.peers.iter().filter_map(|peer| peer.delay_us);
+        known.map(|micros| u128::from(micros) * 1_000).collect()
     }
 
     /// What was sent about a lane since `before`.
