@@ -193,9 +193,10 @@ fn policies(view: &ClusterView, look: Look, out: &mut String) {
         ("keys", right),
         ("frames", right),
         ("bytes", right),
+        ("told", right),
         ("pulls", right),
         ("digests", right),
-        ("dropped", right),
+        ("most over", right),
         ("to tell", left),
     ];
     let rows = view.policies.iter().map(|policy| {
@@ -206,9 +207,10 @@ fn policies(view: &ClusterView, look: Look, out: &mut String) {
             cell(units::exact(policy.keys)),
             cell(units::exact(policy.frames)),
             cell(units::bytes(policy.bytes)),
+            cell(units::exact(policy.publications)),
             cell(units::exact(policy.pulls)),
             cell(units::exact(policy.digests)),
-            cell(units::exact(policy.dropped)),
+            cell(units::exact(policy.over_max)),
             cell(if policy.quiet { "nothing" } else { "something" }),
         ]
     });
@@ -230,6 +232,15 @@ fn sums(view: &ClusterView) -> String {
         rate(traffic.bytes_out_per_s),
         rate(traffic.bytes_in_per_s),
     );
+    if view.gossip_dropped + view.gossip_unknown > 0 {
+        // Writing to a text never fails.
+        let _ = writeln!(
+            text,
+            "gossip: {} frames dropped because too many waited, {} for policies that are not here",
+            units::exact(view.gossip_dropped),
+            units::exact(view.gossip_unknown)
+        );
+    }
     let refused = view.refused.iter().filter(|(_, count)| **count > 0);
     let refused: Vec<String> = refused
         .map(|(why, count)| format!("{} {why}", units::exact(*count)))
