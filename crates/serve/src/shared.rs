@@ -1,13 +1,14 @@
 //! What every connection shares.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use crate::cluster::Handle;
 use crate::engine::Engine;
+use crate::owner::Owner;
 use crate::settings::Settings;
 
 pub use crate::state::{State, Ticket};
@@ -22,6 +23,8 @@ pub struct Shared {
     pub state: State,
     /// The cluster, where it takes part in one; set once, before the first connection.
     pub cluster: OnceLock<Handle>,
+    /// Decides about keys that have owners, where there is a cluster; set once as well.
+    pub owner: OnceLock<Arc<Owner>>,
 }
 
 impl Shared {
@@ -34,6 +37,7 @@ impl Shared {
             settings,
             state,
             cluster: OnceLock::new(),
+            owner: OnceLock::new(),
         }
     }
 

@@ -36,6 +36,9 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     if asked.shared.cluster.get().is_some() {
         body.push_str(&crate::meter::cluster(&crate::cluster::view(asked.shared)));
     }
+    if let Some(owner) = asked.shared.owner.get() {
+        owner.counts().render(&mut body);
+    }
     reply.text("text/plain; version=0.0.4; charset=utf-8", body.as_bytes());
 }
 

@@ -392,9 +392,27 @@ async fn join_all<T>(futures: impl Iterator<Item = impl Future<Output = T> + Sen
     done
 }
 
+/// Lets a server take part in owning keys, with the cluster it is in; nothing where it is in none.
+pub(crate) fn start(
+    shared: &Arc<Shared>,
+    key: OwnerKey,
+    settings: OwnerSettings,
+) -> std::io::Result<Option<Mover>> {
+    let Some(handle) = shared.cluster.get() else {
+        return Ok(None);
+    };
+    let owner = Arc::new(Owner::new(key, settings, Arc::new(handle.clone())));
+    shared.engine.set_elsewhere(Arc::clone(&owner) as _);
+    handle.set_responder(Box::new(Responder::new(&owner, shared)));
+    let mover = Mover::start(Arc::clone(&owner), shared, handle.changes())?;
+    // Nobody else sets it.
+    let _ = shared.owner.set(owner);
+    Ok(Some(mover))
+}
+
 /// Answers what other nodes ask about owned keys.
 pub struct Responder {
-    owner: Arc<Owner>,
+    owner: Weak<Owner>,
     shared: Weak<Shared>,
 }
 
@@ -402,21 +420,21 @@ impl Responder {
     /// Answers with what these know.
     pub fn new(owner: &Arc<Owner>, shared: &Arc<Shared>) -> Self {
         Self {
-            owner: Arc::clone(owner),
+            owner: Arc::downgrade(owner),
             shared: Arc::downgrade(shared),
         }
     }
 
     /// The answer to a question of this kind; `None` refuses it.
     pub fn answer(&self, kind: u8, body: &[u8]) -> Option<Vec<u8>> {
-        let shared = self.shared.upgrade()?;
+        let (owner, shared) = (self.owner.upgrade()?, self.shared.upgrade()?);
         // Who is about to go would have to hand over what it decides now.
-        if self.owner.is_leaving.load(Relaxed) {
+        if owner.is_leaving.load(Relaxed) {
             return None;
         }
         match kind {
-            lane::FORWARD => self.owner.answer_batch(&shared, body),
-            moving::HAND_OVER => self.owner.take_over(&shared, body),
+            lane::FORWARD => owner.answer_batch(&shared, body),
+            moving::HAND_OVER => owner.take_over(&shared, body),
             _ => None,
         }
     }

@@ -120,6 +120,7 @@ impl Owner {
         let mut prints = Vec::new();
         for contract in map.owned() {
             let mut pages: BTreeMap<NodeId, Page> = BTreeMap::new();
+            let mut takers: BTreeMap<NodeId, bool> = BTreeMap::new();
             for shard in 0..node.shards_count(contract) {
                 prints.clear();
                 node.prints_in(contract, shard, &mut prints);
@@ -127,6 +128,16 @@ impl Owner {
                     let Some(to) = self.moves_to(&map, contract, *print) else {
                         continue;
                     };
+                    // Cells leave only for who is there: meanwhile nobody counts by them.
+                    let takes = match takers.get(&to) {
+                        Some(takes) => *takes,
+                        None => self.takes(to, &map, contract).await,
+                    };
+                    takers.insert(to, takes);
+                    all_went &= takes;
+                    if !takes {
+                        continue;
+                    }
                     let page = pages.entry(to).or_insert_with(|| Page::new(&map, contract));
                     page.take(&node, *print, shared.engine.now());
                     if page.bytes.len() >= PAGE_BYTES
@@ -141,6 +152,13 @@ impl Owner {
             }
         }
         all_went
+    }
+
+    /// Whether a node takes cells of a contract: it is sent a page without any.
+    async fn takes(&self, to: NodeId, map: &Map, contract: usize) -> bool {
+        let page = Page::new(map, contract).bytes;
+        let sent = self.peers.request(to, HAND_OVER, page, PAGE_WITHIN);
+        sent.await.is_ok()
     }
 
     fn moves_to(&self, map: &Map, contract: usize, print: Print) -> Option<NodeId> {
@@ -186,6 +204,9 @@ impl Owner {
             self.counts.malformed.add(1);
         }
         let taken = taken?;
+        if taken == 0 {
+            return Some(vec![0]);
+        }
         self.counts.moved_in.add(taken);
         // By what this node knows of the members they may be another's still.
         self.has_strays.store(true, Relaxed);

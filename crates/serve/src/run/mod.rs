@@ -19,9 +19,11 @@ use crate::durable::{self, Flusher, Store, StoreError};
 use crate::engine::{Engine, Secrets};
 use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
 use crate::meter::process::wall;
+use crate::owner::{self, Mover};
 use crate::settings::{Address, Listener, Settings};
 use crate::shared::{Shared, Stop};
 use crate::traces::{self, Traces};
+use tollgate_cluster::OwnerKey;
 use tollgate_table::Seed;
 
 pub use error::StartError;
@@ -40,6 +42,8 @@ pub struct Running {
     keeper: Option<Keeper>,
     /// Takes part in a cluster until it is dropped.
     cluster: Option<Arc<Daemon>>,
+    /// Moves keys to their owners until it is dropped.
+    mover: Option<Mover>,
     /// Sends traces until it is dropped.
     traces: Option<Traces>,
 }
@@ -62,6 +66,7 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let listeners = certified(&settings)?;
     let ring = settings.cluster.as_ref().map(read_keys).transpose()?;
     let (store, secrets) = remembered(&settings, ring.as_ref())?;
+    let owner_key = ring.as_ref().map(KeyRing::owner_key);
     let cluster = prepared(&settings, ring)?;
     let engine = match &cluster {
         Some(prepared) => {
@@ -80,7 +85,9 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let traces = traces::start(&shared).map_err(|error| StartError::System(error.to_string()))?;
     let cluster = cluster.map(|prepared| Daemon::start(prepared, &shared));
     let cluster = cluster.transpose()?.map(Arc::new);
+    let mover = owned(&shared, owner_key)?;
     let mut running = work(&shared, bound, cluster)?;
+    running.mover = mover;
     let loader = Arc::clone(&running.loader);
     let keeper = Keeper::start(Arc::clone(&shared), loader, flusher, stamp);
     running.keeper = Some(keeper.map_err(StartError::Thread)?);
@@ -96,6 +103,14 @@ fn prepared(settings: &Settings, ring: Option<KeyRing>) -> Result<Option<Prepare
     };
     let prepared = Prepared::new(cluster, ring, settings.data_dir.as_deref(), wall())?;
     Ok(Some(prepared))
+}
+
+/// What moves keys to their owners, where there is a cluster.
+fn owned(shared: &Arc<Shared>, key: Option<OwnerKey>) -> Result<Option<Mover>, StartError> {
+    let (Some(key), Some(cluster)) = (key, &shared.settings.cluster) else {
+        return Ok(None);
+    };
+    owner::start(shared, key, cluster.owner).map_err(StartError::Thread)
 }
 
 /// What the data directory holds, where there is one; fresh secrets otherwise. In a cluster a key has the same place in
@@ -175,6 +190,7 @@ fn work(
         threads: Vec::new(),
         keeper: None,
         cluster,
+        mover: None,
         traces: None,
     };
     for number in 0..shared.settings.runtime.sockets() {
@@ -264,8 +280,12 @@ impl Running {
             // Nothing is decided any more, so that all there is can be handed over.
             let is_hurried = *self.halt.borrow();
             if !is_hurried {
+                if let Some(mover) = &self.mover {
+                    mover.leave(self.shared.settings.limits.drain);
+                }
                 cluster.leave();
             }
+            drop(self.mover.take());
             cluster.end();
         }
         for path in self.listeners.drain(..).filter_map(Open::path) {

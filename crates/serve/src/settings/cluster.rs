@@ -15,6 +15,7 @@ use tollgate_contract::file::{Few, Problem, Text, choice, given};
 
 use super::file::Check;
 use super::{Address, size};
+use crate::owner::OwnerSettings;
 
 /// How a server takes part in a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct ClusterSettings {
     pub pace: Pace,
     /// How many nodes the cluster is meant to have, the same on all of them: what the design `auto` goes by.
     pub size: Option<u64>,
+    /// How the owners of keys are asked.
+    pub owner: OwnerSettings,
 }
 
 impl Default for ClusterSettings {
@@ -57,6 +60,7 @@ impl Default for ClusterSettings {
             bandwidth: None,
             pace: Pace::LAN,
             size: None,
+            owner: OwnerSettings::default(),
         }
     }
 }
@@ -264,6 +268,10 @@ pub(crate) struct RawCluster {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "u32")]
     size: Option<Text>,
+    /// How long the owner of a key is waited for; 20ms where absent.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    owner_deadline: Option<Text>,
 }
 
 impl Check<'_> {
@@ -297,6 +305,7 @@ impl Check<'_> {
                 Some(_) | None => Pace::LAN,
             };
         }
+        self.duration(raw.owner_deadline, &mut settings.owner.deadline);
         match listen {
             Some(None) => return None,
             Some(Some(listen)) => settings.listen = listen,

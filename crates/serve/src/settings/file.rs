@@ -368,7 +368,7 @@ impl Check<'_> {
     }
 
     /// At least a millisecond: no time at all would refuse everybody.
-    fn duration(&mut self, text: Option<Text>, into: &mut Duration) {
+    pub(super) fn duration(&mut self, text: Option<Text>, into: &mut Duration) {
         let Some(text) = text else { return };
         match self.problems.keep(nanos(&text)) {
             Some(nanos) if nanos < NANOS_MIN => {
