@@ -143,7 +143,8 @@ impl PayloadHead {
 
 /// A boot as payloads name it: never zero.
 pub(crate) const fn fold(boot: u64) -> u32 {
-    let folded = (boot ^ (boot >> 32)) as u32;
+    let [low @ .., _, _, _, _] = (boot ^ (boot >> 32)).to_le_bytes();
+    let folded = u32::from_le_bytes(low);
     if folded == 0 { 1 } else { folded }
 }
 

@@ -147,7 +147,9 @@ mod tests {
             heard in proptest::collection::vec(0..u64::MAX / 4, 1..20), at in any::<u64>(), later in any::<u64>(),
         ) {
             let mut gaps = Gaps::default();
-            heard.iter().for_each(|mono| gaps.hear(*mono));
+            for mono in &heard {
+                gaps.hear(*mono);
+            }
             let (at, later) = (at.min(later), at.max(later));
             prop_assert!(gaps.phi_milli(at) <= gaps.phi_milli(later));
         }

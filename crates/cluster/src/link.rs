@@ -193,6 +193,7 @@ const STREAM_BYTES_MAX: usize = 8 << 20;
 const MESSAGE_BYTES_AIM: usize = 64 << 10;
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "small numbers")]
 mod tests {
     use proptest::prelude::*;
 

@@ -25,6 +25,8 @@ pub(crate) struct Swim {
     timers: BTreeMap<(u64, u8, u64), Timer<Peer>>,
     set: u64,
     wants: Wants,
+    /// Whether anything happened since it was last asked.
+    is_touched: bool,
 }
 
 /// What the protocol wants.
@@ -77,6 +79,7 @@ impl Swim {
             timers: BTreeMap::new(),
             set: 0,
             wants: Wants::default(),
+            is_touched: false,
         }
     }
 
@@ -181,7 +184,13 @@ impl Swim {
         let _ = self.foca.set_config(config(self.pace, members));
     }
 
+    /// Whether anything happened since this was last asked.
+    pub(crate) fn take_touched(&mut self) -> bool {
+        std::mem::take(&mut self.is_touched)
+    }
+
     fn schedule(&mut self, mono: u64) {
+        self.is_touched = true;
         for (after, timer) in self.wants.timers.drain(..) {
             let after = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
             let at = mono.saturating_add(after);
@@ -246,4 +255,4 @@ fn count(number: usize) -> NonZeroUsize {
 }
 
 /// How long a node that is gone is remembered: it bounds what nodes without a disk leave behind.
-const REMEMBER: Duration = Duration::from_secs(3600);
+const REMEMBER: Duration = Duration::from_hours(1);

@@ -1,5 +1,12 @@
 //! Membership in a simulated network: what a cluster does when nodes and links fail.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::unwrap_used,
+    reason = "small numbers, and a broken set-up must stop the test"
+)]
+
 mod world;
 
 use std::collections::BTreeSet;

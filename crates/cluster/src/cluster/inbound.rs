@@ -142,6 +142,11 @@ impl Cluster {
             self.note_rival(&sender);
             return Ok(());
         }
+        if self.swim.remembered_of(sender.id).is_none()
+            && self.swim.remembered().count() >= REMEMBERED_MAX
+        {
+            return Err(Refused::Crowded);
+        }
         self.swim.handle_packet(packet, self.clock.mono())
     }
 
@@ -243,6 +248,8 @@ impl Cluster {
     }
 }
 
+/// Nodes that are remembered, those that are gone included; nobody new is taken in beyond.
+const REMEMBERED_MAX: usize = 4096;
 /// How far clocks may differ.
 pub(super) const CLOCK_MS_MAX: u64 = 60_000;
 /// What IP and UDP put before a datagram.

@@ -22,6 +22,9 @@ impl Cluster {
         }
         // Renumbering makes membership want more; it settles at once, since only the greater id moves.
         for _ in 0..3 {
+            if !self.swim.take_touched() {
+                return;
+            }
             let (sends, news) = self.swim.take_wants();
             if sends.is_empty() && news.is_empty() && !self.is_stale() {
                 return;

@@ -192,7 +192,8 @@ impl World {
                 .collect::<Vec<_>>()
         });
         let first = views.next();
-        views.all(|view| Some(view) == first)
+        first.as_ref().is_some_and(|view| view.len() == all.len())
+            && views.all(|view| Some(view) == first)
             && self.processes.keys().all(|host| self.view(*host) == all)
     }
 
