@@ -1,0 +1,162 @@
+//! Owned keys of three real servers in one process, with the real way between them.
+
+#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tollgate_serve::cluster::keys::KeyRing;
+use tollgate_serve::owner::{Counts, OwnerSettings};
+use tollgate_serve::run::{Running, start};
+use tollgate_serve::settings::{
+    ClusterSettings, ContractSource, Join, Listener, Runtime, Settings,
+};
+
+/// Nothing here takes as long unless it hangs.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+const CONTRACTS: &str = "contracts:
+  - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 20, per: 1d, algorithm: fixed-window}]}
+";
+
+const KEYS: usize = 100;
+
+fn server(key_file: &Path, join: Option<SocketAddr>) -> Running {
+    let cluster = ClusterSettings {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        key_file: Some(key_file.to_owned()),
+        join: join
+            .map(|at| Join {
+                host: at.ip().to_string(),
+                port: at.port(),
+            })
+            .into_iter()
+            .collect(),
+        owner: OwnerSettings {
+            // A busy machine makes no difference.
+            deadline: Duration::from_secs(5),
+        },
+        ..ClusterSettings::default()
+    };
+    let settings = Settings {
+        resp: vec![Listener::loopback()],
+        contracts: ContractSource::Text(CONTRACTS.to_owned()),
+        runtime: Runtime {
+            threads: Some(1),
+            ..Runtime::default()
+        },
+        cluster: Some(cluster),
+        ..Settings::default()
+    };
+    start(settings).unwrap()
+}
+
+fn trio(key_file: &Path) -> Vec<Running> {
+    KeyRing::fresh().unwrap().create(key_file).unwrap();
+    let first = server(key_file, None);
+    let at = first.cluster();
+    let servers = vec![first, server(key_file, at), server(key_file, at)];
+    everybody_sees(&servers, 3);
+    servers
+}
+
+fn everybody_sees(servers: &[Running], count: usize) {
+    eventually("members", || {
+        servers.iter().all(|server| {
+            let members = server.shared().cluster.get().unwrap().members();
+            members.alive.len() == count && members.me.is_some()
+        })
+    });
+}
+
+fn counts(server: &Running) -> &Counts {
+    server.shared().owner.get().unwrap().counts()
+}
+
+/// Asks for every key once in one pipeline; which passed.
+fn ask(server: &Running) -> Vec<bool> {
+    let mut stream = TcpStream::connect(server.resp().unwrap()).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut bytes = Vec::new();
+    for key in 0..KEYS {
+        let key = format!("key{key}");
+        let length = key.len();
+        let command = format!("*3\r\n$14\r\nTOLLGATE.CHECK\r\n$3\r\nKEY\r\n${length}\r\n{key}\r\n");
+        bytes.extend(command.bytes());
+    }
+    bytes.extend(b"*1\r\n$4\r\nQUIT\r\n");
+    stream.write_all(&bytes).unwrap();
+    let mut replies = String::new();
+    stream.read_to_string(&mut replies).unwrap();
+    let each = replies.split("$7\r\nallowed\r\n").skip(1);
+    let passed: Vec<bool> = each.map(|reply| reply.starts_with(":1")).collect();
+    assert_eq!(passed.len(), KEYS, "{replies}");
+    passed
+}
+
+/// Asks all servers by turns; how often each key passed.
+fn ask_all(servers: &[Running], times: usize) -> Vec<usize> {
+    let mut passed = vec![0; KEYS];
+    for turn in 0..times {
+        let passes = ask(&servers[turn % servers.len()]);
+        for (passed, passes) in passed.iter_mut().zip(passes) {
+            *passed += usize::from(passes);
+        }
+    }
+    passed
+}
+
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < DEADLINE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn three_servers_admit_the_limit_together_and_a_leaver_hands_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let key_file = folder.path().join("cluster.key");
+    let mut servers = trio(&key_file);
+    assert_eq!(ask_all(&servers, 12), vec![12; KEYS]);
+    let forwarded: u64 = servers.iter().map(|s| counts(s).forwarded.get()).sum();
+    assert!(forwarded > 500, "{forwarded}");
+    // One leaves as it should, another comes.
+    let at = servers[0].cluster();
+    servers.remove(1).stop().unwrap();
+    everybody_sees(&servers, 2);
+    assert_eq!(ask_all(&servers, 2), vec![2; KEYS]);
+    let moved_in: u64 = servers.iter().map(|s| counts(s).moved_in.get()).sum();
+    assert!(moved_in > 0);
+    servers.push(server(&key_file, at));
+    everybody_sees(&servers, 3);
+    eventually("keys moved to the newcomer", || {
+        counts(&servers[2]).moved_in.get() > 0
+            && servers
+                .iter()
+                .map(|s| s.shared().engine.node().cells_count())
+                .sum::<usize>()
+                == KEYS
+            && servers[..2].iter().all(|s| counts(s).moved_out.get() > 0)
+    });
+    assert_eq!(ask_all(&servers, 12), vec![6; KEYS]);
+    let fell_back = servers.iter().flat_map(|s| &counts(s).fell_back);
+    assert_eq!(fell_back.map(|count| count.get()).sum::<u64>(), 0);
+}
+
+#[test]
+fn a_server_that_dies_costs_its_own_counts_and_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut servers = trio(&folder.path().join("cluster.key"));
+    assert_eq!(ask_all(&servers, 12), vec![12; KEYS]);
+    let lost = servers[2].shared().engine.node().cells_count();
+    // Dropped, it tells nobody.
+    drop(servers.pop());
+    let passed = ask_all(&servers, 24);
+    let anew = passed.iter().filter(|passed| **passed == 20).count();
+    let rest = passed.iter().filter(|passed| **passed == 8).count();
+    assert_eq!((anew, rest), (lost, KEYS - lost), "{passed:?}");
+}
