@@ -15,7 +15,7 @@ use tollgate_gossip::Writer;
 use tollgate_limit::Instant;
 use tollgate_node::Membership;
 
-use super::drive::{Control, Drive, Inbox};
+use super::drive::{Control, Drive, Inbox, Whereabouts};
 use super::error::{ClusterError, Fatal};
 use super::handle::{Handle, Hub};
 use super::identity::Identity;
@@ -162,6 +162,12 @@ impl Daemon {
             joining,
             alone,
             buffer: vec![0; DATAGRAM_BYTES_MAX],
+            whereabouts: Whereabouts {
+                at: prepared.place.at,
+                told: prepared.place.advertise,
+                settings: prepared.settings.clone(),
+                looked: shared.engine.now(),
+            },
         };
         let inbox = Inbox {
             arrived: arrivals,

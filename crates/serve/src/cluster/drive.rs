@@ -18,9 +18,11 @@ use super::handle::{Company, Hub};
 use super::identity::Identity;
 use super::join::Joining;
 use super::keys::KeyRing;
+use super::place;
 use super::replicas::Replicas;
 use super::seal::Sealer;
 use super::stream::{Arrived, Ends, Line, Tls};
+use crate::settings::ClusterSettings;
 use crate::shared::Shared;
 
 /// What the rest of the server tells the thread.
@@ -53,6 +55,29 @@ pub(super) struct Drive {
     pub(super) joining: Joining,
     pub(super) alone: watch::Sender<bool>,
     pub(super) buffer: Vec<u8>,
+    pub(super) whereabouts: Whereabouts,
+}
+
+/// Where this node is, and when to look whether that is still so.
+pub(super) struct Whereabouts {
+    pub(super) at: SocketAddr,
+    pub(super) told: SocketAddr,
+    pub(super) settings: ClusterSettings,
+    pub(super) looked: Instant,
+}
+
+impl Whereabouts {
+    /// Another address than before, once in a while.
+    fn moved(&mut self, now: Instant) -> Option<SocketAddr> {
+        if now.nanos_since(self.looked) < LOOK_EVERY_NANOS {
+            return None;
+        }
+        self.looked = now;
+        let told = place::told(self.at, &self.settings)?;
+        let moved = told != self.told;
+        self.told = told;
+        moved.then_some(told)
+    }
 }
 
 impl Drive {
@@ -108,6 +133,10 @@ impl Drive {
         let mut rates = self.hub.rates.lock();
         if rates.is_due(now) {
             rates.look(&cluster.status(now), now);
+        }
+        if let Some(told) = self.whereabouts.moved(now) {
+            tracing::info!(address = %told, "this node is reached elsewhere from here on");
+            cluster.set_advertise(told, now);
         }
         drop((rates, cluster));
         let mut is_done = false;
@@ -365,6 +394,8 @@ const SENDS_AT_ONCE: usize = 256;
 const ROUNDS_MAX: usize = 16;
 /// The longest without looking at the time.
 const REST_MAX: Duration = Duration::from_secs(1);
+/// How often a node looks whether its address is another.
+const LOOK_EVERY_NANOS: u64 = 10_000_000_000;
 const FLUSH_EVERY: Duration = Duration::from_millis(5);
 /// How long a node that leaves waits for its streams, twice.
 const FLUSH_MAX: Duration = Duration::from_secs(2);

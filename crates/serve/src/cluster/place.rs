@@ -24,18 +24,7 @@ impl Place {
         let failed = |error| ClusterError::Bind(settings.listen, error);
         let (datagrams, streams) = bind(settings.listen).map_err(failed)?;
         let at = datagrams.local_addr().map_err(failed)?;
-        let mut advertise = match settings.advertise {
-            Some(told) => told,
-            None if at.ip().is_unspecified() => {
-                let from = source(at, settings);
-                let from = from.ok_or(ClusterError::NoAddress(at))?;
-                SocketAddr::new(from, 0)
-            }
-            None => at,
-        };
-        if advertise.port() == 0 {
-            advertise.set_port(at.port());
-        }
+        let advertise = told(at, settings).ok_or(ClusterError::NoAddress(at))?;
         Ok(Self {
             datagrams,
             streams,
@@ -43,6 +32,19 @@ impl Place {
             advertise,
         })
     }
+}
+
+/// Where others are told a node is that listens there. It may change with the machine's addresses where nothing is said.
+pub(super) fn told(at: SocketAddr, settings: &ClusterSettings) -> Option<SocketAddr> {
+    let mut told = match settings.advertise {
+        Some(told) => told,
+        None if at.ip().is_unspecified() => SocketAddr::new(source(at, settings)?, 0),
+        None => at,
+    };
+    if told.port() == 0 {
+        told.set_port(at.port());
+    }
+    Some(told)
 }
 
 /// Both sockets at one port; where any will do, at one that is free for both.

@@ -78,7 +78,7 @@ fn what_is_not_answered_has_a_reason() {
         let asker = asker.clone();
         async move { asker.request(silent, 1, b"?", LONG * 6).await }
     });
-    runtime.block_on(tokio::time::sleep(Duration::from_millis(50)));
+    runtime.block_on(async { tokio::time::sleep(Duration::from_millis(50)).await });
     nodes.remove(1).kill();
     let gone = runtime.block_on(task).unwrap();
     assert_eq!(gone, Err(RequestError::Unreachable));
