@@ -18,6 +18,9 @@ use crate::ids::{Key, NodeId, Writer};
 /// Lists of a cold key are kept for a day at most, whatever anybody says.
 const KEPT_SECONDS_MAX: u64 = 86_400;
 
+/// A newcomer waits that long at least for what the others know.
+const JOINING: Span = Span::from_nanos(300_000_000);
+
 /// What is to be handed to whom.
 pub(super) type Parcels = BTreeMap<NodeId, Vec<Hand>>;
 
@@ -28,6 +31,7 @@ impl Home {
         if !self.cx.peers.set(alive.to_vec()) {
             return;
         }
+        self.cx.rules.set_nodes(alive.len());
         let has_others = !self.cx.peers.buddies().eq(buddies);
         let mut parcels = Parcels::new();
         let keys: Vec<_> = self.entries.keys().copied().collect();
@@ -55,7 +59,7 @@ impl Home {
     pub(super) fn join_anew(&mut self) {
         let until = self.cx.after(self.cx.rules.gather());
         self.cx.gathered_at = self.cx.gathered_at.max(until);
-        self.joining_until = Some(until);
+        self.joining_until = Some(self.cx.after(JOINING).max(until));
         self.ask = self
             .was
             .map(|was| (was, self.cx.after(self.cx.rules.patience())));

@@ -35,7 +35,7 @@ const NEAR_MARGIN: u64 = 2;
 pub(super) struct Rules {
     pub(super) bucket: Bucket,
     pub(super) nodes: u64,
-    pub(super) beta: Ratio,
+    beta: Option<Ratio>,
     pub(super) fade: Ratio,
     pub(super) grace: Span,
     pub(super) delay: Span,
@@ -63,16 +63,11 @@ pub(super) struct Desktop {
 impl Rules {
     pub(super) fn new(setup: &Setup) -> Self {
         let nodes = (setup.members.len() as u64).max(1);
-        let loose = setup.bucket.burst() <= SHARE_LOOSE_MAX.saturating_mul(nodes);
         let knobs = &setup.knobs;
         Self {
             bucket: setup.bucket,
             nodes,
-            beta: knobs.beta.unwrap_or(if loose {
-                Ratio::new(5, 4)
-            } else {
-                Ratio::new(1, 1)
-            }),
+            beta: knobs.beta,
             fade: knobs.fade,
             grace: knobs.grace,
             delay: knobs.delay,
@@ -85,11 +80,23 @@ impl Rules {
         }
     }
 
+    /// Hears how many nodes there are. Shares do not grow again when some go: they may be back at any time.
+    pub(super) fn set_nodes(&mut self, nodes: usize) {
+        self.nodes = self.nodes.max(nodes as u64);
+    }
+
+    /// How much of the room a node keeps to itself, in shares.
+    fn beta(&self) -> Ratio {
+        let is_loose = self.bucket.burst() <= SHARE_LOOSE_MAX.saturating_mul(self.nodes);
+        let usual = Ratio::new(if is_loose { 5 } else { 4 }, 4);
+        self.beta.unwrap_or(usual)
+    }
+
     /// Tokens a node may keep to itself at that level: half of its share of the room, so that the room may halve before
     /// anybody must be told.
     pub(super) fn share(&self, level: u128) -> u64 {
         let room = self.bucket.capacity().saturating_sub(level);
-        self.bucket.tokens(self.beta.of(room)) / (2 * self.nodes)
+        self.bucket.tokens(self.beta().of(room)) / (2 * self.nodes)
     }
 
     /// Whether fewer than `tokens` are left at that level.

@@ -62,6 +62,12 @@ struct Rules {
     step: u128,
     /// Grains for which the dead are kept.
     margin: u128,
+    /// The most nodes there were.
+    nodes: u64,
+    /// What frequency analysis is told: how many elements, and how far apart.
+    window: Option<u64>,
+    threshold: Span,
+    freq: bool,
     /// Elements that frequency analysis looks at, and nanoseconds within which they must have come.
     eager: Option<(usize, u128)>,
     linf: bool,
@@ -91,19 +97,35 @@ impl Rules {
     fn new(setup: &Setup, freq: bool, linf: bool) -> Self {
         let bucket = setup.bucket;
         let unit = bucket.burst().div_ceil(BURST_ELEMENTS);
-        let share = bucket.burst() / (setup.members.len() as u64).max(1);
-        let window = (setup.knobs.window.unwrap_or(share) / unit).max(1);
-        let within = u128::from(window - 1).max(1);
-        let within = within.saturating_mul(setup.knobs.threshold.as_nanos());
         let interval = setup.knobs.interval.as_nanos().min(u128::from(u64::MAX));
-        Self {
+        let rules = Self {
             bucket,
             me: setup.me.0,
             unit,
             step: bucket.grains(unit),
             margin: bucket.refilled(u64::try_from(interval).unwrap_or(u64::MAX)) * MARGIN_ROUNDS,
-            eager: freq.then_some((usize::try_from(window).unwrap_or(usize::MAX), within)),
+            nodes: 0,
+            window: setup.knobs.window,
+            threshold: setup.knobs.threshold,
+            freq,
+            eager: None,
             linf,
+        };
+        rules.among(setup.members.len())
+    }
+
+    /// The same among so many nodes, or as many as there were before.
+    fn among(self, nodes: usize) -> Self {
+        let nodes = self.nodes.max(nodes as u64);
+        let share = self.bucket.burst() / nodes.max(1);
+        let window = (self.window.unwrap_or(share) / self.unit).max(1);
+        let within = u128::from(window - 1).max(1);
+        let within = within.saturating_mul(self.threshold.as_nanos());
+        let window = usize::try_from(window).unwrap_or(usize::MAX);
+        Self {
+            nodes,
+            eager: self.freq.then_some((window, within)),
+            ..self
         }
     }
 
@@ -331,6 +353,7 @@ impl Design for Queue {
     }
 
     fn handle_members(&mut self, alive: &[NodeId], _: Instant) {
+        self.rules = self.rules.among(alive.len());
         for slot in self.rounds.set_members(alive) {
             for line in self.lines.values_mut() {
                 if line.waiting.remove(slot) {

@@ -66,7 +66,10 @@ impl Membership {
             planned: None,
             start,
             seed: u64::from(me.0) << 16 | u64::from(writer.0),
-            knobs: Knobs::default(),
+            knobs: Knobs {
+                delay: DELAY,
+                ..Knobs::default()
+            },
         }
     }
 }
@@ -244,6 +247,10 @@ impl Node {
                     ..was.clone()
                 };
                 if let Some(machine) = build::machine(named, part.seat.kind, &begun) {
+                    // What only this node knows is told under the numbers it was counted under.
+                    let mut held = part.seat.hold(company);
+                    held.machine().handle_leave(now);
+                    held.release();
                     let mut held = part.seat.hold(company);
                     held.restart(machine);
                     if members.len() > 1 {
@@ -361,6 +368,8 @@ impl Node {
     }
 }
 
+/// How long a message is expected to take where nobody knows better.
+const DELAY: Span = Span::from_nanos(1_000_000);
 /// Machines may have that part of the node's bytes: one half.
 const BYTES_PART: u64 = 2;
 /// How long nobody must have come before everybody is asked.

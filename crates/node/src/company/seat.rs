@@ -211,7 +211,13 @@ impl Held<'_> {
                 }
             }));
         }
-        let settled = joining.map(|(_, last)| last.saturating_add(CALM));
+        let is_asking = machine.is_joining();
+        let settled = joining.map(|(began, last)| match is_asking {
+            true => began.saturating_add(JOIN_MAX),
+            false => last
+                .saturating_add(CALM)
+                .min(began.saturating_add(JOIN_MAX)),
+        });
         let next = nanos(machine.poll_timeout().into_iter().chain(settled).min());
         self.weigh();
         if self.seat.next.swap(next, Relaxed) != next {

@@ -102,8 +102,8 @@ mod tests {
     }
 
     /// Changing these breaks the clusters that run.
-    const TAG: u64 = 0;
-    const KEY: u128 = 0;
+    const TAG: u64 = 0xff1e_f163_1e5a_3ff3;
+    const KEY: u128 = 0xd56b_1fbb_9ceb_a9e8_f23c_2419_f251_fb29;
 
     #[test]
     fn numbers_make_another_tag_and_modes_do_not() {

@@ -1,0 +1,475 @@
+//! Nodes that count together, with frames carried between them by the test: against one central bucket, against the machines
+//! alone, all or nothing, and through everything a contract can ask.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test says what it expects"
+)]
+
+#[path = "company_world/mod.rs"]
+mod world;
+
+use proptest::prelude::*;
+use tollgate_limit::{Cost, Verdict};
+use tollgate_node::{Key, RefusedBy, Scope};
+use world::{SECOND, World, contracts};
+
+const MIXED: &str = "contracts:
+  - id: mixed
+    key: [user]
+    policies:
+      - { name: here, limit: 5, per: 1h }
+      - { name: shared, limit: 8, per: 1h, coordination: gossip }
+  - id: ceiling
+    policies:
+      - { name: all, limit: 100, per: 1h, coordination: gossip, design: DESIGN }
+";
+
+fn cost(tokens: u32) -> Cost {
+    Cost::from_u32(tokens)
+}
+
+/// Tokens that all nodes together admit of `asked`, asked one by one in turn.
+fn admitted(world: &mut World, key: &str, asked: u32) -> u32 {
+    let nodes = world.nodes.len();
+    (0..asked)
+        .filter(|turn| {
+            world.run(SECOND / 100);
+            world.check(*turn as usize % nodes, key, 1).is_allowed()
+        })
+        .count() as u32
+}
+
+#[test]
+fn every_design_admits_the_limit_and_no_more_when_news_is_instant() {
+    for design in ["auto", "segments", "home"] {
+        let text = format!(
+            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
+        );
+        let mut world = World::new(5, &text);
+        assert_eq!(admitted(&mut world, "ada", 200), 30, "{design}");
+        let refused = world.check(3, "ada", 1);
+        let by = RefusedBy::Policy {
+            contract: 0,
+            policy: 0,
+        };
+        assert_eq!(refused.refused_by, Some(by));
+        assert!(matches!(refused.verdict, Verdict::Deny { .. }));
+    }
+}
+
+#[test]
+fn windows_and_leaking_buckets_are_shared_too() {
+    for policy in [
+        "{ name: p, limit: 30, per: 1h, algorithm: fixed-window }",
+        "{ name: p, limit: 30, per: day, algorithm: fixed-window, time_zone: Europe/Ljubljana }",
+        "{ name: p, limit: 30, per: 1h, algorithm: sliding-counters }",
+        "{ name: p, limit: 30, per: 1h, algorithm: sliding-weighted }",
+        "{ name: p, limit: 30, per: 1h, algorithm: leaky-bucket }",
+        "{ name: p, limit: 30, per: 1h, algorithm: leaky-bucket, design: home }",
+    ] {
+        let text = format!(
+            "contracts: [{{ id: a, key: [user], coordination: gossip, policies: [{policy}] }}]"
+        );
+        let mut world = World::new(4, &text);
+        assert_eq!(admitted(&mut world, "ada", 100), 30, "{policy}");
+    }
+}
+
+#[test]
+fn a_leaking_bucket_says_how_long_to_wait_wherever_requests_came() {
+    let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 10, per: 1s, algorithm: leaky-bucket }] }]";
+    let mut world = World::new(3, text);
+    let waits: Vec<_> = (0..4)
+        .map(|turn| world.check(turn % 3, "ada", 1).verdict)
+        .collect();
+    // Nodes that are silent about their shares let a request wait too short, never too long.
+    let longest = waits.iter().map(|verdict| verdict.wait().as_nanos()).max();
+    assert!(longest.unwrap() <= 300_000_000, "{waits:?}");
+    assert!(waits.iter().all(|verdict| verdict.is_allowed()));
+}
+
+#[test]
+fn the_other_designs_agree_after_a_few_rounds() {
+    for design in [
+        "counter",
+        "counter+fixed",
+        "queue",
+        "queue+freq",
+        "queue+linf",
+        "queue+freq+linf",
+    ] {
+        let text = format!(
+            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
+        );
+        let mut world = World::new(3, &text);
+        for _ in 0..30 {
+            let _ = world.check(0, "ada", 1);
+        }
+        world.run(10 * SECOND);
+        assert!(!world.check(2, "ada", 1).is_allowed(), "{design}");
+    }
+}
+
+#[test]
+fn a_refusal_anywhere_charges_nothing_anywhere() {
+    for design in ["segments", "home"] {
+        let mut world = World::new(2, &MIXED.replace("DESIGN", design));
+        for _ in 0..5 {
+            assert!(world.check(0, "ada", 1).is_allowed());
+        }
+        // The policy in the cells of node 0 refuses: nothing shared may be charged.
+        for _ in 0..20 {
+            let refused = world.check(0, "ada", 1);
+            let by = RefusedBy::Policy {
+                contract: 0,
+                policy: 0,
+            };
+            assert_eq!(refused.refused_by, Some(by));
+        }
+        let status = world.status(0, "ada");
+        assert_eq!(status, [(0, vec![0, 3]), (1, vec![95])]);
+        // The shared policy refuses at node 1: neither its cells nor the ceiling may be charged.
+        for _ in 0..3 {
+            assert!(world.check(1, "ada", 1).is_allowed());
+        }
+        let before = world.status(1, "ada");
+        assert_eq!(before[0], (0, vec![2, 0]));
+        for _ in 0..20 {
+            let refused = world.check(1, "ada", 1);
+            let by = RefusedBy::Policy {
+                contract: 0,
+                policy: 1,
+            };
+            assert_eq!(refused.refused_by, Some(by));
+            assert_eq!((refused.contract, refused.policy), (Some(0), 1));
+        }
+        assert_eq!(world.status(1, "ada"), before);
+    }
+}
+
+#[test]
+fn a_shared_policy_in_shadow_mode_counts_and_never_refuses() {
+    let text = "contracts:
+  - id: a
+    key: [user]
+    policies:
+      - { name: here, limit: 50, per: 1h }
+      - { name: watch, limit: 3, per: 1h, coordination: gossip, mode: shadow }
+";
+    let mut world = World::new(2, text);
+    for turn in 0..3 {
+        let answer = world.check(turn % 2, "ada", 1);
+        assert!(answer.is_allowed() && !answer.shadowed);
+    }
+    let answer = world.check(0, "ada", 1);
+    assert!(answer.is_allowed() && answer.shadowed);
+    // What only watches does not say what is left.
+    assert_eq!((answer.policy, answer.limit), (0, 50));
+    assert_eq!(world.status(0, "ada"), [(0, vec![47, 0])]);
+}
+
+#[test]
+fn refused_requests_count_where_they_should() {
+    let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 3600, burst: 2, per: 1h, count_refused: true, max_debt: 2 }] }]";
+    let mut world = World::new(2, text);
+    for _ in 0..2 {
+        assert!(world.check(0, "ada", 1).is_allowed());
+    }
+    for _ in 0..5 {
+        assert!(!world.check(0, "ada", 1).is_allowed());
+    }
+    // Two tokens below zero at most: three seconds until one is there.
+    let wait = world.check(0, "ada", 1).verdict.retry_after().unwrap();
+    assert_eq!(wait.as_nanos(), u128::from(3 * SECOND));
+}
+
+#[test]
+fn receipts_settle_where_they_were_charged() {
+    let mut world = World::new(2, &MIXED.replace("DESIGN", "segments"));
+    let answer = world.check(0, "ada", 4);
+    assert_eq!(answer.receipt.bookings().len(), 2);
+    let now = world.now();
+    world.nodes[0].settle(&answer.receipt, cost(1), now);
+    assert_eq!(world.status(0, "ada"), [(0, vec![4, 7]), (1, vec![99])]);
+    let answer = world.check(0, "ada", 1);
+    world.nodes[0].settle(&answer.receipt, cost(3), now);
+    assert_eq!(world.status(0, "ada"), [(0, vec![1, 4]), (1, vec![96])]);
+    // What was given back stays with the node that gave it; what was charged more is told.
+    world.run(20 * SECOND);
+    let seen = world.status(1, "ada");
+    assert!(seen[0].1[1] <= 4, "{seen:?}");
+}
+
+#[test]
+fn charges_refunds_peeks_and_resets_reach_every_policy() {
+    let mut world = World::new(2, &MIXED.replace("DESIGN", "home"));
+    let (key, now) = ("ada", world.now());
+    let entries = [("user", "ada")];
+    let key_of = || Key::Entries(&entries);
+    assert!(world.nodes[0].charge(key_of(), cost(3), now));
+    assert_eq!(world.status(0, key), [(0, vec![2, 5]), (1, vec![97])]);
+    world.nodes[0].refund(key_of(), cost(1), now);
+    assert_eq!(world.status(0, key), [(0, vec![3, 6]), (1, vec![98])]);
+    let peek = world.check(0, "ada", 0);
+    assert!(peek.is_allowed());
+    assert_eq!(world.status(0, key), [(0, vec![3, 6]), (1, vec![98])]);
+    world.nodes[0].reset(key_of());
+    assert_eq!(world.status(0, key), [(0, vec![5, 8]), (1, vec![100])]);
+    let within = world.nodes[0].within(Scope::All).unwrap();
+    let told = within.foresee(key_of(), cost(9), now).each;
+    let verdicts: Vec<_> = told.iter().flat_map(|(_, each)| each).collect();
+    assert_eq!(verdicts.len(), 3);
+    assert_eq!(verdicts[1].verdict, Verdict::Never);
+    assert_eq!(verdicts[2].verdict, Verdict::Allow);
+}
+
+#[test]
+fn a_change_that_leaves_a_policy_alone_keeps_what_is_known() {
+    let mut world = World::new(2, &MIXED.replace("DESIGN", "segments"));
+    for _ in 0..4 {
+        assert!(world.check(0, "ada", 1).is_allowed());
+    }
+    let other = MIXED
+        .replace("DESIGN", "segments")
+        .replace("limit: 5,", "limit: 50,");
+    let now = world.now();
+    let next = world.nodes[0].succeed(contracts(&other), now);
+    assert!(std::ptr::eq(world.nodes[0].newest(), &raw const *next));
+    world.nodes[0] = next;
+    assert_eq!(world.status(0, "ada"), [(0, vec![46, 4]), (1, vec![96])]);
+    // And a policy with other numbers begins anew, as does one that nobody else has.
+    let other = other.replace("limit: 8,", "limit: 9,");
+    world.nodes[0] = world.nodes[0].succeed(contracts(&other), now);
+    assert_eq!(world.status(0, "ada"), [(0, vec![46, 9]), (1, vec![96])]);
+    // From gossip to counting alone, and back.
+    let alone = other
+        .replace(", coordination: gossip", "")
+        .replace(", design: segments", "");
+    world.nodes[0] = world.nodes[0].succeed(contracts(&alone), now);
+    assert_eq!(world.status(0, "ada")[0], (0, vec![46, 9]));
+    assert!(world.check(0, "ada", 1).is_allowed());
+    assert_eq!(world.status(0, "ada")[0], (0, vec![45, 8]));
+    world.nodes[0] = world.nodes[0].succeed(contracts(&other), now);
+    assert_eq!(world.status(0, "ada")[0], (0, vec![45, 9]));
+}
+
+#[test]
+fn a_receipt_outlives_a_change_of_contracts() {
+    let mut world = World::new(2, &MIXED.replace("DESIGN", "segments"));
+    let answer = world.check(0, "ada", 4);
+    let other = MIXED
+        .replace("DESIGN", "segments")
+        .replace("limit: 5,", "limit: 50,");
+    let now = world.now();
+    world.nodes[0] = world.nodes[0].succeed(contracts(&other), now);
+    assert!(world.nodes[0].knows(&answer.receipt));
+    world.nodes[0].settle(&answer.receipt, cost(1), now);
+    assert_eq!(world.status(0, "ada"), [(0, vec![49, 7]), (1, vec![99])]);
+}
+
+#[test]
+fn garbage_is_refused_and_counted() {
+    let world = World::new(2, &MIXED.replace("DESIGN", "home"));
+    let node = &world.nodes[0];
+    let status = node.gossip_status();
+    let (from, now) = (world.id(1), world.now());
+    assert!(node.handle_gossip(1, from, b"x", now).is_err());
+    for frame in [&b""[..], b"\xff", &[0x11; 40], &[0; 9]] {
+        for policy in &status {
+            assert!(node.handle_gossip(policy.tag, from, frame, now).is_err());
+        }
+    }
+    assert_eq!(node.company_status().unknown, 1);
+    assert!(
+        node.gossip_status()
+            .iter()
+            .all(|policy| policy.malformed == 4)
+    );
+}
+
+#[test]
+fn a_newcomer_knows_what_the_others_know_before_it_is_ready() {
+    for design in ["segments", "home"] {
+        let text = format!(
+            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
+        );
+        let mut world = World::new(3, &text);
+        for key in 0..50 {
+            assert_eq!(admitted(&mut world, &format!("k{key}"), 40), 30);
+        }
+        let newcomer = world.join(&text);
+        assert!(!world.nodes[newcomer].caught_up(), "{design}");
+        let waited = world.run_until(10 * SECOND, |world| world.nodes[newcomer].caught_up());
+        assert!(waited < 5 * SECOND, "{design}: {waited}");
+        for key in 0..50 {
+            let answer = world.check(newcomer, &format!("k{key}"), 1);
+            assert!(!answer.is_allowed(), "{design} {key}");
+        }
+    }
+}
+
+#[test]
+fn who_leaves_tells_the_others_everything() {
+    for design in ["segments", "home", "counter+fixed", "queue"] {
+        let text = format!(
+            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
+        );
+        let mut world = World::new(3, &text);
+        for key in 0..20 {
+            let key = format!("k{key}");
+            // Less than its share, so that it would keep silent.
+            assert!(world.check(1, &key, 3).is_allowed());
+        }
+        world.leave(1);
+        world.run(2 * SECOND);
+        for key in 0..20 {
+            let key = format!("k{key}");
+            let left = admitted(&mut world, &key, 60);
+            let allowed = if design == "queue" || design == "counter+fixed" {
+                27..=54
+            } else {
+                27..=27
+            };
+            assert!(allowed.contains(&left), "{design}: {left}");
+        }
+    }
+}
+
+#[test]
+fn a_restarted_node_gets_back_what_it_had_not_told() {
+    for design in ["segments", "home"] {
+        let text = format!(
+            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
+        );
+        let mut world = World::new(3, &text);
+        assert!(world.check(1, "ada", 5).is_allowed());
+        world.run(SECOND);
+        world.restart(1, &text);
+        world.run(6 * SECOND);
+        assert_eq!(admitted(&mut world, "ada", 90), 25, "{design}");
+    }
+}
+
+#[test]
+fn machines_keep_to_their_part_of_the_bytes() {
+    let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 3, per: 1h }] }]";
+    let mut world = World::small(2, text, 1 << 20);
+    for key in 0..5_000 {
+        let _ = world.check(0, &format!("k{key}"), 1);
+    }
+    for node in &world.nodes {
+        let status = node.company_status();
+        assert!(status.bytes <= status.bytes_max + (64 << 10), "{status:?}");
+        assert!(node.bytes() <= node.bytes_max(), "{} bytes", node.bytes());
+    }
+    let evicted = world.nodes[0].gossip_status()[0].evicted_refused.0;
+    assert!(evicted > 1_000, "{evicted}");
+}
+
+#[test]
+fn whoever_sends_is_woken() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 3, per: 1h }] }]";
+    let world = World::new(2, text);
+    let woken = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&woken);
+    world.nodes[0].set_waker(Arc::new(move || {
+        count.fetch_add(1, Relaxed);
+    }));
+    let _ = world.nodes[0].poll_timeout();
+    let entries = [("user", "ada")];
+    for _ in 0..3 {
+        let _ = world.nodes[0].check(Key::Entries(&entries), Cost::ONE, world.now());
+    }
+    assert!(woken.load(Relaxed) >= 1);
+    assert!(world.nodes[0].poll_send().is_some());
+}
+
+#[test]
+fn numbers_that_are_taken_are_changed_without_loss() {
+    let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
+    let mut world = World::new(3, text);
+    assert_eq!(admitted(&mut world, "ada", 20), 20);
+    world.run(SECOND);
+    world.renumber(1);
+    world.run(6 * SECOND);
+    assert_eq!(admitted(&mut world, "ada", 90), 10);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Check { node: usize, key: u8, cost: u32 },
+    Charge { node: usize, key: u8, cost: u32 },
+    Wait(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let check = (0..4_usize, 0..3_u8, 0..4_u32).prop_map(|(node, key, cost)| Step::Check {
+        node,
+        key,
+        cost,
+    });
+    let charge = (0..4_usize, 0..3_u8, 0..3_u32).prop_map(|(node, key, cost)| Step::Charge {
+        node,
+        key,
+        cost,
+    });
+    let wait = (1..3_000_u64).prop_map(|millis| Step::Wait(millis * 1_000_000));
+    prop::collection::vec(prop_oneof![8 => check, 1 => charge, 2 => wait], 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// With instant news a cluster admits what one bucket would, for requests of any cost and in any order, but for what a large
+    /// request is allowed on silent shares; and it never refuses what one bucket would admit.
+    #[test]
+    fn a_cluster_is_never_stricter_than_one_bucket(steps in steps(), home in any::<bool>()) {
+        let design = if home { "home" } else { "segments" };
+        let text = format!(
+            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 12, per: 60s }}] }}]"
+        );
+        let mut world = World::new(4, &text);
+        world::against_one_bucket(&mut world, &text, &steps, |step| match step {
+            Step::Check { node, key, cost } => world::Act::Check(*node, *key, *cost),
+            Step::Charge { node, key, cost } => world::Act::Charge(*node, *key, *cost),
+            Step::Wait(nanos) => world::Act::Wait(*nanos),
+        })?;
+    }
+
+    /// A node's answers are those of the machine alone.
+    #[test]
+    fn a_lone_policy_is_decided_as_by_its_machine(steps in steps(), home in any::<bool>()) {
+        world::against_machines(&steps, home, |step| match step {
+            Step::Check { node, key, cost } => world::Act::Check(*node, *key, *cost),
+            Step::Charge { node, key, cost } => world::Act::Charge(*node, *key, *cost),
+            Step::Wait(nanos) => world::Act::Wait(*nanos),
+        })?;
+    }
+
+    /// A cluster of one decides as a node that counts alone, whatever the policy.
+    #[test]
+    fn a_cluster_of_one_counts_as_a_node_alone(
+        steps in steps(),
+        policy in prop::sample::select(vec![
+            "{ name: p, limit: 12, per: 60s }",
+            "{ name: p, limit: 12, per: 60s, burst: 5 }",
+            "{ name: p, limit: 12, per: 60s, on_limit: delay, max_wait: 8s }",
+            "{ name: p, limit: 12, per: 60s, algorithm: leaky-bucket, burst: 4 }",
+            "{ name: p, limit: 12, per: 60s, algorithm: fixed-window }",
+            "{ name: p, limit: 12, per: 60s, algorithm: sliding-counters, slices: 6 }",
+            "{ name: p, limit: 12, per: 60s, count_refused: true }",
+        ]),
+    ) {
+        let acts = steps.iter().map(|step| match step {
+            Step::Check { key, cost, .. } => world::Act::Check(0, *key, *cost),
+            Step::Charge { key, cost, .. } => world::Act::Charge(0, *key, *cost),
+            Step::Wait(nanos) => world::Act::Wait(*nanos),
+        });
+        world::alone_or_in_company(policy, &acts.collect::<Vec<_>>())?;
+    }
+}
