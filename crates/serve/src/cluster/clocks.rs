@@ -70,5 +70,5 @@ impl Off {
 
 /// Boots that are remembered at once.
 const CLOCKS_MAX: usize = 64;
-const TELL_EVERY: Duration = Duration::from_secs(60);
-const FORGET_AFTER: Duration = Duration::from_secs(120);
+const TELL_EVERY: Duration = Duration::from_mins(1);
+const FORGET_AFTER: Duration = Duration::from_mins(2);

@@ -284,6 +284,8 @@ impl Drive {
                 self.alone.send_replace(true);
             }
             Event::Joined => {
+                // First, so that the node knows that there is something to learn.
+                self.update_members();
                 self.joining.joined(now);
                 self.alone.send_replace(false);
             }
@@ -336,6 +338,7 @@ impl Drive {
             .collect();
         alive.sort_unstable();
         let nodes: Vec<NodeId> = alive.iter().map(|(node, _)| *node).collect();
+        let before_count = self.hub.company().alive.len();
         self.hub.publish(Company {
             me: Some(me),
             alive,
@@ -344,7 +347,9 @@ impl Drive {
             members,
         });
         self.replicas.handle_members(&nodes, self.replicas.now());
-        tracing::info!(nodes = nodes.len(), "nodes of the cluster");
+        if nodes.len() != before_count {
+            tracing::info!(nodes = nodes.len(), "nodes of the cluster");
+        }
     }
 
     /// Seals with other keys from here on. Streams begin again, so that none lives on under a key that was taken away.
@@ -372,7 +377,7 @@ impl Drive {
         let flushed = async {
             loop {
                 self.turn();
-                if self.lines.values().all(|line| line.outlet.is_empty()) {
+                if self.lines.values().all(|line| line.outlet.is_idle()) {
                     return;
                 }
                 tokio::time::sleep(FLUSH_EVERY).await;

@@ -103,11 +103,10 @@ fn write(folder: &Path, path: &Path, identity: &Identity) -> io::Result<()> {
     options.write(true).create(true).truncate(true).mode(0o600);
     let mut file = options.open(&beside)?;
     let Identity { id, generation, .. } = identity;
-    let mut text = format!("id: {id:032x}\ngeneration: {generation}\n");
+    writeln!(file, "id: {id:032x}\ngeneration: {generation}")?;
     if let Some(Writer(writer)) = identity.writer {
-        text.push_str(&format!("writer: {writer}\n"));
+        writeln!(file, "writer: {writer}")?;
     }
-    file.write_all(text.as_bytes())?;
     file.sync_all()?;
     rename(&beside, path)?;
     // The name is on disk only when its folder is.

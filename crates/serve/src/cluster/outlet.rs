@@ -21,6 +21,8 @@ pub(super) struct Outlet {
     next: AtomicU64,
     /// Whether the last attempt to connect failed and the next is not due.
     is_down: AtomicBool,
+    /// Whether something was taken from the queue and is not written yet.
+    is_writing: AtomicBool,
     /// Messages dropped for want of room, or because they could not be sent.
     dropped: AtomicU64,
     /// Bytes written, before they are sealed.
@@ -129,6 +131,7 @@ impl Outlet {
             let _ = sender.send(Err(RequestError::Unreachable));
         }
         let mut queue = self.queue.lock();
+        self.is_writing.store(false, Relaxed);
         queue.frames.retain(|(_, is_message)| *is_message);
         queue.bytes = queue.frames.iter().map(|(frame, _)| frame.len()).sum();
     }
@@ -157,8 +160,15 @@ impl Outlet {
         self.written.load(Relaxed)
     }
 
+    /// Whether all that was left here is written.
+    pub(super) fn is_idle(&self) -> bool {
+        let queue = self.queue.lock();
+        queue.frames.is_empty() && !self.is_writing.load(Relaxed)
+    }
+
     fn take_into(&self, buffer: &mut Vec<u8>) {
         let mut queue = self.queue.lock();
+        self.is_writing.store(true, Relaxed);
         while buffer.len() < WRITE_BYTES
             && let Some((frame, _)) = queue.pop()
         {
@@ -177,6 +187,7 @@ impl Outlet {
             self.take_into(&mut buffer);
             stream.write_all(&buffer).await?;
             stream.flush().await?;
+            self.is_writing.store(false, Relaxed);
             self.written.fetch_add(buffer.len() as u64, Relaxed);
             buffer.clear();
         }

@@ -84,6 +84,7 @@ fn seen(handle: &Handle, now: Instant) -> ClusterView {
         peers,
         traffic,
         refused: refused.collect(),
+        unsent: hub.unsent.load(Relaxed),
         streams: streams(handle),
         troubles,
         ..ClusterView::default()

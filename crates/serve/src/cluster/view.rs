@@ -21,6 +21,8 @@ pub struct ClusterView {
     pub traffic: TrafficView,
     /// What came and was not taken, by reason.
     pub refused: BTreeMap<String, u64>,
+    /// Datagrams that the system did not take.
+    pub unsent: u64,
     /// Streams.
     pub streams: StreamsView,
     /// Policies that are counted together.

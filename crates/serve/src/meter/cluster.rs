@@ -68,6 +68,12 @@ fn refusals(text: &mut Text, view: &ClusterView) {
     for (reason, count) in &view.refused {
         text.sample(&[("reason", reason)], count);
     }
+    text.one(
+        "tollgate_cluster_unsent_total",
+        Kind::Counter,
+        "Datagrams that the system did not take, as lost as those the network drops.",
+        view.unsent,
+    );
     if let Some(me) = &view.me {
         text.one(
             "tollgate_cluster_rejoins_total",

@@ -13,6 +13,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use tokio::sync::watch;
+use tollgate_cluster::OwnerKey;
+use tollgate_contract::{Contracts, Coordination};
+use tollgate_table::Seed;
 
 use crate::cluster::{Daemon, Fatal, Prepared, keys::KeyRing, read_keys};
 use crate::durable::{self, Flusher, Store, StoreError};
@@ -23,8 +26,6 @@ use crate::owner::{self, Mover};
 use crate::settings::{Address, Listener, Settings};
 use crate::shared::{Shared, Stop};
 use crate::traces::{self, Traces};
-use tollgate_cluster::OwnerKey;
-use tollgate_table::Seed;
 
 pub use error::StartError;
 use keeper::Keeper;
@@ -65,6 +66,9 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let contracts = settings.contracts.read()?;
     let listeners = certified(&settings)?;
     let ring = settings.cluster.as_ref().map(read_keys).transpose()?;
+    if ring.is_none() {
+        warn_of_company(&contracts);
+    }
     let (store, secrets) = remembered(&settings, ring.as_ref())?;
     let owner_key = ring.as_ref().map(KeyRing::owner_key);
     let cluster = prepared(&settings, ring)?;
@@ -94,6 +98,26 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     running.traces = traces;
     shared.state.set_ready(true);
     Ok(running)
+}
+
+/// Tells of contracts that are meant for a cluster where there is none.
+fn warn_of_company(contracts: &Contracts) {
+    for contract in contracts.as_slice() {
+        let mut policies = contract.policies.iter();
+        let is_meant = policies.any(|policy| {
+            matches!(
+                policy.coordination,
+                Coordination::Gossip | Coordination::Owner
+            )
+        });
+        if is_meant {
+            let contract = &contract.id;
+            tracing::warn!(
+                contract,
+                "counted by this node alone: it takes part in no cluster"
+            );
+        }
+    }
 }
 
 /// What the node needs to take part in a cluster, where it does.
