@@ -196,17 +196,16 @@ impl KeyRing {
 
     /// The text of a key file.
     pub fn write(&self) -> String {
-        let mut text = String::from(
-            "# Keys of a Tollgate cluster. Whoever has them is a member: keep them to yourself.\n",
-        );
-        text.push_str(&format!("secret: {}\n", base64::encode(&self.secret)));
+        let secret = base64::encode(&self.secret);
+        let mut text = format!("{COMMENT}\nsecret: {secret}\n");
         for key in &self.seals {
-            let turn = match key.turn {
-                Turn::Current => "",
-                Turn::Next => " next",
-                Turn::Old => " old",
-            };
-            text.push_str(&format!("seal: {}{turn}\n", base64::encode(&key.bytes)));
+            text.push_str("seal: ");
+            text.push_str(&base64::encode(&key.bytes));
+            text.push_str(match key.turn {
+                Turn::Current => "\n",
+                Turn::Next => " next\n",
+                Turn::Old => " old\n",
+            });
         }
         text
     }
@@ -342,6 +341,9 @@ fn decode(text: &str) -> Option<[u8; KEY_LEN]> {
     base64::decode(&text, KEY_LEN + 3)?.try_into().ok()
 }
 
+/// What a key file begins with.
+const COMMENT: &str =
+    "# Keys of a Tollgate cluster. Whoever has them is a member: keep them to yourself.";
 pub(crate) const KEY_LEN: usize = 32;
 /// More than any key file has.
 const FILE_LEN_MAX: usize = 4096;

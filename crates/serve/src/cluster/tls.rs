@@ -102,10 +102,10 @@ impl fmt::Debug for Members {
 impl Members {
     fn knows(&self, shown: &CertificateDer<'_>) -> Result<(), Error> {
         // Public keys: no secret is compared.
-        match self.keys.iter().any(|key| key == shown.as_ref()) {
-            true => Ok(()),
-            false => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+        if self.keys.iter().any(|key| key == shown.as_ref()) {
+            return Ok(());
         }
+        Err(Error::InvalidCertificate(CertificateError::UnknownIssuer))
     }
 
     fn signed(
