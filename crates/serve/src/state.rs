@@ -12,6 +12,8 @@ pub struct State {
     is_ready: AtomicBool,
     /// Whether the node still learns from others.
     is_joining: AtomicBool,
+    /// Whether the server must stop, and only waits to be stopped.
+    is_doomed: AtomicBool,
     /// Requests that are worked on.
     working: AtomicUsize,
     working_max: usize,
@@ -31,6 +33,7 @@ impl State {
         Self {
             is_ready: AtomicBool::new(false),
             is_joining: AtomicBool::new(false),
+            is_doomed: AtomicBool::new(false),
             working: AtomicUsize::new(0),
             working_max,
             reloads: AtomicU64::new(0),
@@ -44,7 +47,12 @@ impl State {
     /// Whether requests may be sent here: every port is open, the server does not stop, and in a cluster it knows as much
     /// as the others.
     pub fn is_ready(&self) -> bool {
-        self.is_ready.load(Ordering::Relaxed) && !self.is_joining()
+        let read = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        read(&self.is_ready) && !read(&self.is_joining) && !read(&self.is_doomed)
+    }
+
+    pub(crate) fn set_doomed(&self) {
+        self.is_doomed.store(true, Ordering::Relaxed);
     }
 
     /// Whether the node still learns from others of its cluster.

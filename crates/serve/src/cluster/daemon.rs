@@ -1,5 +1,6 @@
 //! The thread of the cluster: what it needs before the first port opens, its start, and its two ends.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, UdpSocket};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot, watch};
 use tollgate_cluster::{Cluster, ClusterConfig};
 use tollgate_gossip::Writer;
@@ -41,6 +42,27 @@ pub(crate) struct Prepared {
     was: Option<Writer>,
     cluster: Cluster,
     tls: Tls,
+}
+
+/// Runs it all on a thread of its own, until the loop ends.
+fn spawn(
+    runtime: Runtime,
+    (listener, ends, looking): (
+        TcpListener,
+        Arc<Ends>,
+        impl Future<Output = ()> + Send + 'static,
+    ),
+    driving: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let thread = thread::Builder::new().name("cluster".into());
+    thread.spawn(move || {
+        runtime.block_on(async move {
+            tokio::spawn(stream::accept(listener, ends));
+            tokio::spawn(looking);
+            driving.await;
+        });
+        runtime.shutdown_background();
+    })
 }
 
 /// The keys that settings name.
@@ -174,15 +196,8 @@ impl Daemon {
             control: controls,
             seeds,
         };
-        let thread = thread::Builder::new().name("cluster".into());
-        let thread = thread.spawn(move || {
-            runtime.block_on(async move {
-                tokio::spawn(stream::accept(listener, ends));
-                tokio::spawn(seeds::look(joins, is_alone, found));
-                drive.run(inbox).await;
-            });
-            runtime.shutdown_background();
-        });
+        let looking = seeds::look(joins, is_alone, found);
+        let thread = spawn(runtime, (listener, ends, looking), drive.run(inbox));
         // Nobody else sets it.
         let _ = shared.cluster.set(Handle::new(Arc::clone(&hub)));
         Ok(Self {

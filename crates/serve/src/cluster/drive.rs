@@ -88,6 +88,8 @@ impl Drive {
             .set_waker(Arc::new(move || wake.wake.notify_one()));
         self.update_members();
         let hub = Arc::clone(&self.hub);
+        // A socket that was never waited for takes nothing; should it fail, sending will tell.
+        let _ = self.socket.writable().await;
         loop {
             let rest = self.turn();
             tokio::select! {
@@ -294,7 +296,7 @@ impl Drive {
 
     fn stop(&self, fatal: Fatal) {
         tracing::error!(%fatal, "this node must stop");
-        self.shared.state.set_ready(false);
+        self.shared.state.set_doomed();
         self.hub.fatal.send_replace(Some(fatal));
     }
 

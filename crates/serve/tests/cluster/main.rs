@@ -9,5 +9,7 @@ mod count;
 mod identity;
 mod keys;
 mod kit;
+mod measure;
+mod numbers;
 mod relay;
 mod streams;

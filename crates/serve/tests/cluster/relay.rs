@@ -43,7 +43,7 @@ impl Relay {
             .unwrap();
         let (heard, is_over) = (Arc::clone(&self.heard), Arc::clone(&self.is_over));
         thread::spawn(move || {
-            let mut buffer = [0; 65_536];
+            let mut buffer = vec![0; 65_536];
             while !is_over.load(Relaxed) {
                 if let Ok((length, _)) = datagrams.recv_from(&mut buffer) {
                     let bytes = buffer[..length].to_vec();
