@@ -70,7 +70,6 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 #[test]
-#[ignore = "until nodes join"]
 fn a_cluster_counts_as_one_and_ends_with_its_command() {
     let mut dev = Dev::start("3");
     assert_eq!(dev.nodes.len(), 3);
@@ -96,7 +95,6 @@ fn a_cluster_counts_as_one_and_ends_with_its_command() {
 }
 
 #[test]
-#[ignore = "until nodes join"]
 fn nodes_do_not_outlive_a_killed_command() {
     let dev = Dev::start("2");
     let pids = dev.pids();

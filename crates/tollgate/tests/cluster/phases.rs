@@ -254,7 +254,6 @@ fn table(found: &[Vec<Found>], seconds: &[f64]) -> (String, Vec<String>) {
 }
 
 #[test]
-#[ignore = "until nodes join"]
 fn phases() {
     let (found, seconds) = run(1);
     let (table, beyond) = table(&found, &seconds);
