@@ -164,7 +164,7 @@ impl Fleet {
         })
     }
 
-    /// Waits until every node that runs is ready and sees as many live nodes as run.
+    /// Waits until every node that runs is ready and sees as many members as run.
     pub fn gather(&self) -> Result<(), Failure> {
         let running: Vec<u16> = (0..self.plan.nodes)
             .filter(|node| self.node(*node).is_ok_and(|node| node.child.is_some()))
@@ -189,12 +189,12 @@ impl Fleet {
         Ok(())
     }
 
-    /// How many live nodes a node sees, itself included.
+    /// How many members a node sees, itself included.
     pub fn sees(&self, node: u16) -> usize {
         let Ok(status) = self.status(node) else {
             return 0;
         };
-        super::status::alive(&status)
+        super::status::members_count(&status)
     }
 
     fn get(&self, node: u16, path: &str) -> Result<(u16, Vec<u8>), Failure> {

@@ -24,8 +24,13 @@ pub(super) fn run(options: &StatusOptions) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).map_err(Failure::output)
 }
 
-/// How many nodes it sees alive, itself included.
-pub(super) fn alive(view: &ClusterView) -> usize {
+/// How many nodes are members as it sees them, itself and those it suspects included.
+pub(super) fn members_count(view: &ClusterView) -> usize {
+    usize::from(view.me.is_some()) + view.peers.len()
+}
+
+/// How many of them it does not suspect.
+fn alive(view: &ClusterView) -> usize {
     let peers = view.peers.iter().filter(|peer| peer.state == ALIVE);
     usize::from(view.me.is_some()) + peers.count()
 }
