@@ -71,10 +71,10 @@ fn a_node_that_leaves_is_gone_at_once() {
     let mut world = settled(1);
     let now = world.clock(5);
     world.cluster(5).leave(now);
-    world.run_for(10 * MS);
+    // One way takes 3 ms at most here, and everybody is told directly.
+    world.run_for(4 * MS);
     world.kill(5);
-    let took = world.run_until("it is gone", 2, World::agrees);
-    assert!(took <= SECOND, "{took}");
+    assert!(world.agrees());
 }
 
 #[test]

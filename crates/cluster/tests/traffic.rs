@@ -60,6 +60,28 @@ fn frames_arrive_whole_once_and_packed() {
 }
 
 #[test]
+fn a_datagram_that_comes_twice_to_its_own_receiver_is_taken_once() {
+    let mut world = settled(3);
+    let (to, now) = (node(&mut world, 2), world.clock(1));
+    let start = world.capture.len();
+    world.cluster(1).send_gossip(to, 7, b"once", now);
+    world.run_for(20 * MS);
+    let (boot, address) = (world.processes[&1].boot, world.processes[&2].address);
+    let mut sent = start..world.capture.len();
+    let carried = |at: &usize| {
+        let (_, to, from, _, bytes) = &world.capture[*at];
+        (*from, *to) == (boot, address) && bytes.ends_with(b"once")
+    };
+    let at = sent.find(carried).unwrap();
+    for _ in 0..3 {
+        world.replay(2, at);
+    }
+    world.run_for(20 * MS);
+    assert_eq!(given(&world, 2), [(7, b"once".to_vec())]);
+    assert_eq!(world.processes[&2].refused[&Refused::Replayed], 3);
+}
+
+#[test]
 fn a_frame_too_long_for_a_datagram_goes_by_stream() {
     let mut world = settled(3);
     let (to, now) = (node(&mut world, 2), world.clock(1));
