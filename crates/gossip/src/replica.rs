@@ -150,7 +150,12 @@ pub struct Replica {
     design: Box<dyn Design>,
     /// Grains given back.
     credit: BTreeMap<Key, u128>,
+    /// With so many of them, those that are void are looked for.
+    credit_many: usize,
 }
+
+/// Fewer keys with credit are not worth looking at.
+const CREDIT_FEW: usize = 1 << 10;
 
 impl Replica {
     /// A replica of that kind.
@@ -160,6 +165,7 @@ impl Replica {
             wait_max: setup.wait_max,
             leaks: false,
             credit: BTreeMap::new(),
+            credit_many: CREDIT_FEW,
             design: kind.build(setup),
         }
     }
@@ -300,6 +306,13 @@ impl Replica {
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.design.handle_timeout(now);
+        if self.credit.len() >= self.credit_many {
+            let keys: Vec<_> = self.credit.keys().copied().collect();
+            for key in keys {
+                let _ = self.level(key, now);
+            }
+            self.credit_many = CREDIT_FEW.max(2 * self.credit.len());
+        }
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next.

@@ -4,6 +4,7 @@
 
 use core::fmt;
 
+use tollgate_contract::NamedPolicy;
 use tollgate_limit::{CellError, Instant, PolicySet, Stored};
 use tollgate_table::{Full, Print};
 
@@ -15,7 +16,7 @@ use crate::node::Node;
 pub struct WrittenBy<'a> {
     /// The policies then.
     pub set: &'a PolicySet,
-    /// For each policy of the contract today, its place then.
+    /// For each policy in the contract's cells today, its place then.
     pub origins: &'a [Option<usize>],
 }
 
@@ -49,9 +50,19 @@ impl Node {
         places.filter(|place| self.durable_policies(*place) != 0)
     }
 
-    /// Bit `i` is set where policy `i` of the contract is durable.
+    /// Bit `i` is set where policy `i` of those in the contract's cells is durable.
     pub fn durable_policies(&self, contract: usize) -> u64 {
         self.cells_of(contract).map_or(0, |cells| cells.durable)
+    }
+
+    /// The policies whose counts are in the contract's cells, in order: all but those counted together with other nodes.
+    pub fn policies_in_cells(&self, contract: usize) -> Vec<&NamedPolicy> {
+        let (Some(cells), Some(of)) = (self.cells_of(contract), self.contracts().get(contract))
+        else {
+            return Vec::new();
+        };
+        let here = (0..cells.set.policies().len()).map(|policy| cells.place(policy));
+        here.filter_map(|place| of.policies.get(place)).collect()
     }
 
     /// Adds the keys of a durable contract that changed since the last call to `prints`.

@@ -12,6 +12,7 @@ mod company;
 mod decide;
 mod dirty;
 mod durable;
+mod edits;
 mod gubernator;
 mod heirs;
 mod ids;
@@ -24,7 +25,7 @@ mod succession;
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, Receipt, RefusedBy};
 pub use apart::{Remembered, Spot, Spots};
-pub use company::{CompanyGossip, GossipRefused, Membership, Outgoing, PolicyGossip, Waker};
+pub use company::{CompanyGossip, GossipRefused, Membership, Outgoing, PolicyGossip, Said, Waker};
 pub use durable::{RestoreError, WrittenBy};
 pub use gubernator::{
     CREATED_AT_SKEW_MS_MAX, Gubernator, GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk,

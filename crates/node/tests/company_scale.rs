@@ -7,6 +7,7 @@
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     clippy::cast_possible_truncation,
     dead_code,
     unreachable_pub,
@@ -43,7 +44,7 @@ fn a_newcomer_among_many_hot_keys_is_ready_in_five_seconds() {
         let filled = began.elapsed();
         let sent = |world: &World| -> u64 {
             let all = world.nodes.iter().flat_map(|node| node.gossip_status());
-            all.map(|policy| policy.bytes).sum()
+            all.map(|policy| policy.said.bytes).sum()
         };
         let before = sent(&world);
         let newcomer = world.join(&text);
@@ -78,13 +79,21 @@ fn decisions_beside_those_made_alone() {
             tollgate_gossip::Writer(1),
             at(SECOND),
         );
-        Node::with_company(contracts(&text), NodeConfig::default(), Seed::new([1, 2]), membership)
+        Node::with_company(
+            contracts(&text),
+            NodeConfig::default(),
+            Seed::new([1, 2]),
+            membership,
+        )
     };
     let rows = [
         ("local", node("local", "", "user")),
         ("segments", node("gossip", ", design: segments", "user")),
         ("home", node("gossip", ", design: home", "user")),
-        ("counter+fixed", node("gossip", ", design: counter+fixed", "user")),
+        (
+            "counter+fixed",
+            node("gossip", ", design: counter+fixed", "user"),
+        ),
     ];
     for keys in [1_u64, 1_000, 100_000] {
         let mut best = [u128::MAX; 4];

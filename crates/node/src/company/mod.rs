@@ -31,7 +31,7 @@ use crate::node::{Node, NodeConfig};
 pub use self::outbox::{Outgoing, Waker};
 pub(crate) use self::parts::{Charged, Parts, enter_company};
 pub(crate) use self::seat::Seat;
-pub use self::status::{CompanyGossip, PolicyGossip};
+pub use self::status::{CompanyGossip, PolicyGossip, Said};
 
 /// Who a node is among others, and who they are.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use tollgate_limit::{Instant, Span};
 use tollgate_table::WhenFull;
 
 use super::outbox::{Outgoing, nanos};
+use super::status::Said;
 use super::{Company, Membership};
 
 /// A machine, under a lock.
@@ -28,11 +29,7 @@ pub(crate) struct Seat {
 /// What happened to a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Talked {
-    pub(crate) frames: u64,
-    pub(crate) bytes: u64,
-    pub(crate) publications: u64,
-    pub(crate) pulls: u64,
-    pub(crate) digests: u64,
+    pub(crate) said: Said,
     pub(crate) heard: u64,
     pub(crate) malformed: u64,
     pub(crate) evicted: u64,
@@ -203,7 +200,7 @@ impl Held<'_> {
         if let Some(first) = machine.poll_send() {
             let rest = std::iter::from_fn(|| machine.poll_send());
             wakes = outbox.push(std::iter::once(first).chain(rest).map(|send| {
-                talked.said(self.seat.kind, &send.frame);
+                talked.said.add(self.seat.kind, &send.frame);
                 Outgoing {
                     tag: self.seat.tag,
                     to: send.to,
@@ -212,11 +209,10 @@ impl Held<'_> {
             }));
         }
         let is_asking = machine.is_joining();
-        let settled = joining.map(|(began, last)| match is_asking {
-            true => began.saturating_add(JOIN_MAX),
-            false => last
-                .saturating_add(CALM)
-                .min(began.saturating_add(JOIN_MAX)),
+        let settled = joining.map(|(began, last)| {
+            let latest = began.saturating_add(JOIN_MAX);
+            let calm = last.saturating_add(CALM);
+            if is_asking { latest } else { calm.min(latest) }
         });
         let next = nanos(machine.poll_timeout().into_iter().chain(settled).min());
         self.weigh();
@@ -237,8 +233,8 @@ impl Held<'_> {
     }
 }
 
-impl Talked {
-    fn said(&mut self, kind: Kind, frame: &[u8]) {
+impl Said {
+    fn add(&mut self, kind: Kind, frame: &[u8]) {
         self.frames += 1;
         self.bytes += HEADER_BYTES + frame.len() as u64;
         match Sort::of(kind, frame) {

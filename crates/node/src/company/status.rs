@@ -20,16 +20,8 @@ pub struct PolicyGossip {
     pub keys: u64,
     /// Bytes of state, by the encoding in the documentation of the design: decided from, and kept for others.
     pub state_bytes: (u64, u64),
-    /// Frames handed out.
-    pub frames: u64,
-    /// Their bytes, 28 for IP and UDP added to each.
-    pub bytes: u64,
-    /// Frames among them that told what was admitted.
-    pub publications: u64,
-    /// Frames among them that asked for what did not come.
-    pub pulls: u64,
-    /// Frames among them that compared what is known.
-    pub digests: u64,
+    /// What was handed out to be sent.
+    pub said: Said,
     /// Frames taken.
     pub heard: u64,
     /// Frames that made no sense.
@@ -40,6 +32,21 @@ pub struct PolicyGossip {
     pub over_max: u64,
     /// Whether nothing waits to be told to anybody.
     pub quiet: bool,
+}
+
+/// Frames that were handed out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// How many.
+    pub frames: u64,
+    /// Their bytes, 28 for IP and UDP added to each.
+    pub bytes: u64,
+    /// Those among them that told what was admitted.
+    pub publications: u64,
+    /// Those that asked for what did not come.
+    pub pulls: u64,
+    /// Those that compared what is known.
+    pub digests: u64,
 }
 
 /// What all policies of a node have in common.
@@ -67,11 +74,7 @@ impl Node {
             for part in parts.each() {
                 let mut held = part.seat.hold(company);
                 let Talked {
-                    frames,
-                    bytes,
-                    publications,
-                    pulls,
-                    digests,
+                    said,
                     heard,
                     malformed,
                     evicted,
@@ -88,11 +91,7 @@ impl Node {
                     design: part.seat.kind.name(),
                     keys: machine.keys_count() as u64,
                     state_bytes: (footprint.local, footprint.extra),
-                    frames,
-                    bytes,
-                    publications,
-                    pulls,
-                    digests,
+                    said,
                     heard,
                     malformed,
                     evicted_refused: (evicted, refused),

@@ -11,14 +11,14 @@ use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{Answer, Key, Membership, Node, NodeConfig, Outgoing};
 use tollgate_table::Seed;
 
-pub const SECOND: u64 = 1_000_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
 const START: u64 = 1_800_000_000 * SECOND;
 
-pub fn at(nanos: u64) -> Instant {
+pub(crate) fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-pub fn contracts(text: &str) -> Contracts {
+pub(crate) fn contracts(text: &str) -> Contracts {
     Contracts::parse(text).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
@@ -26,8 +26,8 @@ fn seed() -> Seed {
     Seed::new([7, 9])
 }
 
-pub struct World {
-    pub nodes: Vec<Arc<Node>>,
+pub(crate) struct World {
+    pub(crate) nodes: Vec<Arc<Node>>,
     ids: Vec<(NodeId, Writer)>,
     alive: Vec<bool>,
     clock: u64,
@@ -36,12 +36,12 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(count: u16, text: &str) -> Self {
+    pub(crate) fn new(count: u16, text: &str) -> Self {
         Self::small(count, text, 1 << 26)
     }
 
     /// A world of nodes with so many bytes each.
-    pub fn small(count: u16, text: &str, bytes_max: u64) -> Self {
+    pub(crate) fn small(count: u16, text: &str, bytes_max: u64) -> Self {
         let mut world = Self {
             nodes: Vec::new(),
             ids: Vec::new(),
@@ -61,11 +61,11 @@ impl World {
         world
     }
 
-    pub fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> Instant {
         at(self.clock)
     }
 
-    pub fn id(&self, node: usize) -> NodeId {
+    pub(crate) fn id(&self, node: usize) -> NodeId {
         self.ids[node].0
     }
 
@@ -86,14 +86,14 @@ impl World {
     }
 
     /// Another node comes.
-    pub fn join(&mut self, text: &str) -> usize {
+    pub(crate) fn join(&mut self, text: &str) -> usize {
         let place = self.add(text, None);
         self.tell_members();
         place
     }
 
     /// A node goes, having said so.
-    pub fn leave(&mut self, node: usize) {
+    pub(crate) fn leave(&mut self, node: usize) {
         self.nodes[node].handle_leave(self.now());
         self.pump();
         self.alive[node] = false;
@@ -101,7 +101,7 @@ impl World {
     }
 
     /// A node is gone and comes back without its memory.
-    pub fn restart(&mut self, node: usize, text: &str) {
+    pub(crate) fn restart(&mut self, node: usize, text: &str) {
         self.alive[node] = false;
         let was = self.ids[node];
         let place = self.add(text, Some(was));
@@ -116,7 +116,7 @@ impl World {
     }
 
     /// A node learns that its numbers are taken.
-    pub fn renumber(&mut self, node: usize) {
+    pub(crate) fn renumber(&mut self, node: usize) {
         self.writers += 1;
         let id = (NodeId(self.ids[node].0.0 + 1), Writer(self.writers));
         self.ids[node] = id;
@@ -149,7 +149,7 @@ impl World {
         self.pump();
     }
 
-    pub fn check(&mut self, node: usize, key: &str, cost: u32) -> Answer {
+    pub(crate) fn check(&mut self, node: usize, key: &str, cost: u32) -> Answer {
         let node = if self.alive[node] {
             node
         } else {
@@ -163,7 +163,7 @@ impl World {
     }
 
     /// What is left in each policy of each contract.
-    pub fn status(&self, node: usize, key: &str) -> Vec<(usize, Vec<u64>)> {
+    pub(crate) fn status(&self, node: usize, key: &str) -> Vec<(usize, Vec<u64>)> {
         let entries = [("user", key)];
         let all = self.nodes[node].status(Key::Entries(&entries), self.now());
         let left = |(contract, each): (usize, Vec<tollgate_limit::Status>)| {
@@ -198,12 +198,12 @@ impl World {
         }
     }
 
-    pub fn run(&mut self, span: u64) {
+    pub(crate) fn run(&mut self, span: u64) {
         self.run_until(span, |_| false);
     }
 
     /// Lets time pass until something holds; says how long.
-    pub fn run_until(&mut self, span: u64, holds: impl Fn(&Self) -> bool) -> u64 {
+    pub(crate) fn run_until(&mut self, span: u64, holds: impl Fn(&Self) -> bool) -> u64 {
         let (start, end) = (self.clock, self.clock + span);
         while self.clock < end && !holds(self) {
             let due = self.nodes.iter().filter_map(|node| node.poll_timeout());
@@ -220,7 +220,7 @@ impl World {
 
 /// What happens next.
 #[derive(Clone, Copy, Debug)]
-pub enum Act {
+pub(crate) enum Act {
     Check(usize, u8, u32),
     Charge(usize, u8, u32),
     Wait(u64),
@@ -228,7 +228,7 @@ pub enum Act {
 
 /// One node that counts alone is the bucket that sees everything: whatever it would admit, given what the cluster admitted so far,
 /// the cluster admits.
-pub fn against_one_bucket<S>(
+pub(crate) fn against_one_bucket<S>(
     world: &mut World,
     text: &str,
     steps: &[S],
@@ -248,10 +248,10 @@ pub fn against_one_bucket<S>(
                 let told = within
                     .foresee(Key::Entries(&entries), peek, world.now())
                     .each;
-                let would = told[0].1[0].verdict.is_allowed();
+                let passes = told[0].1[0].verdict.is_allowed();
                 let is = world.check(node, &name, cost);
                 prop_assert!(
-                    is.is_allowed() || !would,
+                    is.is_allowed() || !passes,
                     "refused what one bucket admits: {is:?}"
                 );
                 if is.is_allowed() {
@@ -281,7 +281,7 @@ pub fn against_one_bucket<S>(
 }
 
 /// The same requests to nodes, and to machines that are driven by hand.
-pub fn against_machines<S>(
+pub(crate) fn against_machines<S>(
     steps: &[S],
     home: bool,
     act: impl Fn(&S) -> Act,
@@ -323,27 +323,8 @@ pub fn against_machines<S>(
                 machine.handle_timeout(at(clock));
             }
             Act::Check(_, key, cost) => {
-                let is = node.check(
-                    Key::Entries(&[("user", &format!("k{key}"))]),
-                    Cost::from_u32(cost),
-                    at(clock),
-                );
-                let remaining_before = machine
-                    .probe(GossipKey(u128::from(key)), u64::from(cost), at(clock))
-                    .remaining;
-                let was =
-                    machine.handle_request(GossipKey(u128::from(key)), u64::from(cost), at(clock));
-                match was {
-                    tollgate_gossip::Verdict::Allow { remaining, .. } => {
-                        prop_assert!(is.is_allowed());
-                        prop_assert_eq!(is.remaining, remaining);
-                    }
-                    tollgate_gossip::Verdict::Deny { retry_after } => {
-                        prop_assert_eq!(is.verdict, Verdict::Deny { retry_after });
-                        prop_assert_eq!(is.remaining, remaining_before);
-                    }
-                    tollgate_gossip::Verdict::Never => prop_assert_eq!(is.verdict, Verdict::Never),
-                }
+                let request = (key, cost);
+                same_answer(&node, &mut machine, request, at(clock))?;
             }
             Act::Charge(_, key, cost) => {
                 node.charge(
@@ -358,8 +339,34 @@ pub fn against_machines<S>(
     Ok(())
 }
 
+/// One request to a node and to a machine that is driven by hand.
+fn same_answer(
+    node: &Node,
+    machine: &mut Machine,
+    (key, cost): (u8, u32),
+    now: Instant,
+) -> Result<(), TestCaseError> {
+    let name = format!("k{key}");
+    let entries = [("user", name.as_str())];
+    let is = node.check(Key::Entries(&entries), Cost::from_u32(cost), now);
+    let (key, cost) = (GossipKey(u128::from(key)), u64::from(cost));
+    let before = machine.probe(key, cost, now).remaining;
+    match machine.handle_request(key, cost, now) {
+        tollgate_gossip::Verdict::Allow { remaining, .. } => {
+            prop_assert!(is.is_allowed());
+            prop_assert_eq!(is.remaining, remaining);
+        }
+        tollgate_gossip::Verdict::Deny { retry_after } => {
+            prop_assert_eq!(is.verdict, Verdict::Deny { retry_after });
+            prop_assert_eq!(is.remaining, before);
+        }
+        tollgate_gossip::Verdict::Never => prop_assert_eq!(is.verdict, Verdict::Never),
+    }
+    Ok(())
+}
+
 /// The same requests to a cluster of one and to a node that counts alone.
-pub fn alone_or_in_company(policy: &str, acts: &[Act]) -> Result<(), TestCaseError> {
+pub(crate) fn alone_or_in_company(policy: &str, acts: &[Act]) -> Result<(), TestCaseError> {
     let text = |coordination: &str| {
         format!(
             "contracts: [{{ id: a, key: [user], coordination: {coordination}, policies: [{policy}] }}]"

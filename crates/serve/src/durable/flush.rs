@@ -245,11 +245,12 @@ impl Work {
         if !self.waiting.contains_key(id) {
             return Ok(0);
         }
-        let key = (id.clone(), Shape::of(contract).text());
+        let policies = node.policies_in_cells(place);
+        let key = (id.clone(), Shape::of(contract, &policies).text());
         let numbers = if let Some(numbers) = self.numbers.get(&key) {
             *numbers
         } else {
-            let numbers = self.store.number(contract, now)?;
+            let numbers = self.store.number((contract, &policies), now)?;
             *self.numbers.entry(key).or_insert(numbers)
         };
         let mut rows = 0;

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use parking_lot::Mutex;
-use tollgate_contract::Contract;
+use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_limit::Instant;
 use tollgate_node::{Node, RestoreError, WrittenBy};
 use tollgate_table::{Print, Seed};
@@ -119,8 +119,9 @@ impl Store {
         now: Instant,
         loaded: &mut Loaded,
     ) -> Result<i64, StoreError> {
-        let (number, current) = self.number(contract, now)?;
-        let shapes = self.shapes(number, contract)?;
+        let policies = node.policies_in_cells(place);
+        let (number, current) = self.number((contract, &policies), now)?;
+        let shapes = self.shapes(number, (contract, &policies))?;
         let mut after = None;
         loop {
             let found = self.thread.run(async move |connection| {
@@ -143,20 +144,29 @@ impl Store {
     }
 
     /// The numbers of a contract and of its shape.
-    fn number(&self, contract: &Contract, now: Instant) -> Result<(i64, i64), StoreError> {
-        let (id, shape) = (contract.id.clone(), Shape::of(contract).text());
+    fn number(
+        &self,
+        (contract, policies): (&Contract, &[&NamedPolicy]),
+        now: Instant,
+    ) -> Result<(i64, i64), StoreError> {
+        let shape = Shape::of(contract, policies).text();
+        let id = contract.id.clone();
         let now_ms = millis(now);
         self.thread
             .run(async move |connection| rows::number(connection, &id, &shape, now_ms).await)
     }
 
     /// The shapes a contract once had whose cells are of use to it.
-    fn shapes(&self, number: i64, contract: &Contract) -> Result<BTreeMap<i64, Old>, StoreError> {
+    fn shapes(
+        &self,
+        number: i64,
+        (contract, policies): (&Contract, &[&NamedPolicy]),
+    ) -> Result<BTreeMap<i64, Old>, StoreError> {
         let shapes = self
             .thread
             .run(async move |connection| rows::shapes(connection, number).await)?;
         let useful = shapes.iter().filter_map(|(number, text)| {
-            let old = Shape::parse(text)?.for_contract(contract)?;
+            let old = Shape::parse(text)?.for_contract(contract, policies)?;
             Some((*number, old))
         });
         Ok(useful.collect())

@@ -4,7 +4,7 @@
 //! shape than the contract has now is inherited, policy by policy, as by a reload. Not here: the contract file's format.
 
 use serde::{Deserialize, Serialize};
-use tollgate_contract::Contract;
+use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_limit::{
     Algorithm, Calendar, Inherit, OnLimit, Period, Policy, PolicyConfig, PolicySet,
 };
@@ -48,9 +48,9 @@ pub(super) struct Old {
 }
 
 impl Shape {
-    /// What a contract is now.
-    pub(super) fn of(contract: &Contract) -> Self {
-        let policies = contract.policies.iter().map(|named| {
+    /// What a contract is now, of which these policies are in the cells.
+    pub(super) fn of(contract: &Contract, policies: &[&NamedPolicy]) -> Self {
+        let policies = policies.iter().map(|named| {
             let config = named.policy.config();
             Kept::of(&named.name, config, named.durable)
         });
@@ -72,7 +72,11 @@ impl Shape {
     }
 
     /// How cells of this shape become cells of a contract; `None` where nothing of them is of use there.
-    pub(super) fn for_contract(&self, contract: &Contract) -> Option<Old> {
+    pub(super) fn for_contract(
+        &self,
+        contract: &Contract,
+        policies_now: &[&NamedPolicy],
+    ) -> Option<Old> {
         if self.key != contract.key {
             return None;
         }
@@ -86,8 +90,7 @@ impl Shape {
             let was = |kept: &Kept| kept.durable && kept.name == name;
             self.policies.iter().position(was)
         };
-        let origins: Vec<_> = contract
-            .policies
+        let origins: Vec<_> = policies_now
             .iter()
             .map(|named| origin(&named.name).filter(|_| named.durable))
             .collect();
@@ -173,13 +176,21 @@ contracts:
       - { name: lost, limit: 5, per: 1s }
 ";
 
+    fn all(contract: &Contract) -> Vec<&NamedPolicy> {
+        contract.policies.iter().collect()
+    }
+
+    fn of(contract: &Contract) -> Shape {
+        Shape::of(contract, &all(contract))
+    }
+
     #[test]
     fn a_contract_reads_cells_of_its_own_shape_policy_by_policy() {
         let contracts = Contracts::parse(FILE).unwrap();
         let contract = contracts.get(0).unwrap();
-        let shape = Shape::of(contract);
+        let shape = of(contract);
         assert_eq!(Shape::parse(&shape.text()).as_ref(), Some(&shape));
-        let old = shape.for_contract(contract).unwrap();
+        let old = shape.for_contract(contract, &all(contract)).unwrap();
         assert_eq!(old.origins, [Some(0), Some(1), Some(2), None]);
         let named = contract.policies.iter().map(|named| named.policy.config());
         for (policy, config) in old.set.policies().iter().zip(named) {
@@ -190,12 +201,14 @@ contracts:
     #[test]
     fn other_keys_make_cells_useless_and_other_limits_do_not() {
         let contracts = Contracts::parse(FILE).unwrap();
-        let shape = Shape::of(contracts.get(0).unwrap());
+        let shape = of(contracts.get(0).unwrap());
         let other = Contracts::parse(&FILE.replace("[user]", "[ip]")).unwrap();
-        assert!(shape.for_contract(other.get(0).unwrap()).is_none());
+        let contract = other.get(0).unwrap();
+        assert!(shape.for_contract(contract, &all(contract)).is_none());
         let other = Contracts::parse(&FILE.replace("limit: 10", "limit: 20")).unwrap();
-        assert!(shape.for_contract(other.get(0).unwrap()).is_some());
-        assert_ne!(shape.text(), Shape::of(other.get(0).unwrap()).text());
+        let contract = other.get(0).unwrap();
+        assert!(shape.for_contract(contract, &all(contract)).is_some());
+        assert_ne!(shape.text(), of(contract).text());
         assert!(Shape::parse("{}").is_none() && Shape::parse("x").is_none());
     }
 }

@@ -1,0 +1,145 @@
+//! Changes to the cells of a contract that are not asked for: charges, refunds, settlements, resets.
+//!
+//! Policies that are counted with other nodes follow in the same step. Not here: decisions.
+
+use tollgate_limit::{Cell, Cost, Instant, PolicySet, Receipt};
+use tollgate_table::{Full, Print};
+
+use crate::cells::{Cells, Miss, on_table};
+
+impl Cells {
+    /// Charges without asking; a cell is made where there is none.
+    pub(crate) fn charge(&self, print: Print, cost: Cost, now: Instant) -> Result<(), Full> {
+        let done = self.edit(print, now, Absent::Make, Edit::Charge(cost));
+        match (done, self.heir()) {
+            (Err(Miss::Left), Some(heir)) => heir.charge(print, cost, now),
+            (Ok(()), _) => match self.parts() {
+                Some(parts) if !parts.charge(print, cost, now) => Err(Full),
+                _ => Ok(()),
+            },
+            (Err(_), _) => Err(Full),
+        }
+    }
+
+    /// Gives tokens back; a key never seen has none to get.
+    pub(crate) fn refund(&self, print: Print, cost: Cost, now: Instant) {
+        let done = self.edit(print, now, Absent::Leave, Edit::Refund(cost));
+        match (done, self.heir(), self.parts()) {
+            (Err(Miss::Left), Some(heir), _) => heir.refund(print, cost, now),
+            (_, _, Some(parts)) => parts.refund(print, cost, now),
+            _ => {}
+        }
+    }
+
+    /// Settles a receipt, whose bits are those of the contract; a surcharge makes a cell where there is none.
+    pub(crate) fn settle(
+        &self,
+        print: Print,
+        receipt: &Receipt,
+        actual: Cost,
+        now: Instant,
+    ) -> Result<(), Full> {
+        // Only what was charged is settled, and giving back needs no cell.
+        let charged = self
+            .parts()
+            .map_or(receipt.charged, |parts| parts.narrow(receipt.charged));
+        let here = Receipt {
+            charged,
+            ..*receipt
+        };
+        let less = here.charged == 0 || actual.tokens() <= here.cost;
+        let absent = if less { Absent::Leave } else { Absent::Make };
+        let done = self.edit(print, now, absent, Edit::Settle(&here, actual));
+        if let (Err(Miss::Left), Some(heir)) = (done, self.heir()) {
+            return heir.settle(print, &heir.translate(receipt), actual, now);
+        }
+        if let Some(parts) = self.parts() {
+            parts.settle(print, receipt, actual, now);
+        }
+        done.map_err(|_| Full)
+    }
+
+    /// Forgets a key.
+    pub(crate) fn reset(&self, print: Print) {
+        self.disown(print);
+        on_table!(self, table => drop(table.remove(print)));
+        self.changed(print);
+        // Looked at afterwards: if the key had been taken over before, so had everything.
+        match (self.heir(), self.parts()) {
+            (Some(heir), _) => heir.reset(print),
+            (None, Some(parts)) => parts.reset(print),
+            (None, None) => {}
+        }
+    }
+
+    /// Changes the cell of a key.
+    fn edit(&self, print: Print, now: Instant, absent: Absent, edit: Edit<'_>) -> Result<(), Miss> {
+        if self.is_hollow() {
+            return if self.is_left() {
+                Err(Miss::Left)
+            } else {
+                Ok(())
+            };
+        }
+        self.adopt(print, now);
+        let done = on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
+            if self.is_left() {
+                return (Err(Miss::Left), None);
+            }
+            (Ok(()), edit_cell(&self.set, cell, absent, |cell| edit.apply(&self.set, cell, now)))
+        }));
+        match done {
+            Ok(Ok(())) => {
+                self.changed(print);
+                Ok(())
+            }
+            // A key that is not there needs no room, so a full table has nothing to refuse.
+            Err(Full) if absent == Absent::Leave && !self.is_left() => Ok(()),
+            Ok(Err(_)) | Err(Full) => Err(self.miss()),
+        }
+    }
+}
+
+/// What becomes of a key without a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Absent {
+    Make,
+    Leave,
+}
+
+/// A change that is not asked for.
+#[derive(Clone, Copy)]
+enum Edit<'a> {
+    Charge(Cost),
+    Refund(Cost),
+    Settle(&'a Receipt, Cost),
+}
+
+impl Edit<'_> {
+    fn apply<const N: usize>(&self, set: &PolicySet, cell: &mut Cell<N>, now: Instant) {
+        match self {
+            Self::Charge(cost) => set.charge(cell, *cost, now),
+            Self::Refund(cost) => set.refund(cell, *cost, now),
+            Self::Settle(receipt, actual) => set.settle(cell, receipt, *actual, now),
+        }
+    }
+}
+
+/// Changes a cell that may not be there; returns the cell to write where it was not.
+fn edit_cell<const N: usize>(
+    set: &PolicySet,
+    cell: Option<&mut Cell<N>>,
+    absent: Absent,
+    change: impl Fn(&mut Cell<N>),
+) -> Option<Cell<N>> {
+    if let Some(cell) = cell {
+        change(cell);
+        return None;
+    }
+    if absent == Absent::Leave {
+        return None;
+    }
+    let mut cell = Cell::fresh(set);
+    change(&mut cell);
+    Some(cell)
+}
