@@ -423,7 +423,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// With instant news a cluster admits what one bucket would, for requests of any cost and in any order, but for what a large
     /// request is allowed on silent shares; and it never refuses what one bucket would admit.

@@ -250,7 +250,9 @@ fn retry_after(rule: &Windows, cell: &Cell, cost: u64, now: Instant) -> Span {
     match &rule.window.shape {
         Shape::Fixed { .. } | Shape::Calendar(_) => until(slice.end),
         Shape::Counters { .. } => {
-            let mut lacking = cost.saturating_sub(rule.room(Some(cell), now));
+            // More may be taken than there was.
+            let wanted = rule.taken(cell, now).saturating_add(cost);
+            let mut lacking = wanted.saturating_sub(rule.window.limit());
             for sum in rule.sums(cell, now) {
                 lacking = lacking.saturating_sub(sum.all);
                 if lacking == 0 {
