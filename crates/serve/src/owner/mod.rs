@@ -77,6 +77,8 @@ pub struct Owner {
     is_leaving: AtomicBool,
     /// Whether keys may lie here that are another's.
     has_strays: AtomicBool,
+    /// Whether keys stay where they are, as the server ends.
+    is_ended: AtomicBool,
 }
 
 impl Owner {
@@ -94,6 +96,7 @@ impl Owner {
             counts: Arc::default(),
             is_leaving: AtomicBool::new(false),
             has_strays: AtomicBool::new(false),
+            is_ended: AtomicBool::new(false),
         }
     }
 

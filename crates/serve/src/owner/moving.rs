@@ -26,9 +26,13 @@ use crate::shared::Shared;
 
 /// A thread that sends keys to their new owners.
 pub struct Mover {
-    leave: mpsc::Sender<std_mpsc::Sender<()>>,
+    owner: Arc<Owner>,
+    leave: mpsc::Sender<Leave>,
     thread: Option<JoinHandle<()>>,
 }
+
+/// How long handing over may take, and whom to tell when it is done.
+type Leave = (Duration, std_mpsc::Sender<()>);
 
 impl Mover {
     /// Starts to look after the keys of a server, whenever `changes` tells that members came or went.
@@ -42,12 +46,14 @@ impl Mover {
             .build()?;
         let (leave, asked) = mpsc::channel(1);
         let shared = Arc::downgrade(shared);
+        let mover = Arc::clone(&owner);
         let thread = thread::Builder::new()
             .name("owner".to_owned())
             .spawn(move || {
                 runtime.block_on(run(owner, shared, changes, asked));
             })?;
         Ok(Self {
+            owner: mover,
             leave,
             thread: Some(thread),
         })
@@ -56,7 +62,7 @@ impl Mover {
     /// Hands over everything before this node goes; gives up after a while.
     pub fn leave(&self, within: Duration) {
         let (done, wait) = std_mpsc::channel();
-        if self.leave.blocking_send(done).is_ok() {
+        if self.leave.blocking_send((within, done)).is_ok() {
             // Whoever waits no longer loses what is left.
             let _ = wait.recv_timeout(within);
         }
@@ -65,6 +71,7 @@ impl Mover {
 
 impl Drop for Mover {
     fn drop(&mut self) {
+        self.owner.is_ended.store(true, Relaxed);
         let (never, _) = mpsc::channel(1);
         drop(std::mem::replace(&mut self.leave, never));
         if let Some(thread) = self.thread.take() {
@@ -78,7 +85,7 @@ async fn run(
     owner: Arc<Owner>,
     shared: Weak<Shared>,
     mut changes: watch::Receiver<u64>,
-    mut asked: mpsc::Receiver<std_mpsc::Sender<()>>,
+    mut asked: mpsc::Receiver<Leave>,
 ) {
     let mut rest = REST_MIN;
     loop {
@@ -91,10 +98,10 @@ async fn run(
             }
             () = sleep(rest) => {}
             leaving = asked.recv() => {
-                let Some(done) = leaving else {
+                let Some((within, done)) = leaving else {
                     return;
                 };
-                owner.leave(&shared).await;
+                owner.leave(&shared, within).await;
                 let _ = done.send(());
             }
         }
@@ -125,6 +132,9 @@ impl Owner {
                 prints.clear();
                 node.prints_in(contract, shard, &mut prints);
                 for print in &prints {
+                    if self.is_ended.load(Relaxed) {
+                        continue;
+                    }
                     let Some(to) = self.moves_to(&map, contract, *print) else {
                         continue;
                     };
@@ -216,7 +226,7 @@ impl Owner {
     }
 
     /// Owns nothing from here on, and hands over everything.
-    async fn leave(&self, shared: &Weak<Shared>) {
+    async fn leave(&self, shared: &Weak<Shared>, within: Duration) {
         self.is_leaving.store(true, Relaxed);
         self.refresh();
         if self.crew.load().alive.is_empty() {
@@ -230,7 +240,8 @@ impl Owner {
                 sleep(REST_MIN).await;
             }
         };
-        let _ = timeout(LEAVE_WITHIN, attempts).await;
+        // What did not go in time is lost with this node.
+        let _ = timeout(within, attempts).await;
     }
 }
 
@@ -296,5 +307,3 @@ const PAGE_WITHIN: Duration = Duration::from_secs(2);
 /// Between two looks at the keys after a change; it doubles, up to the second.
 const REST_MIN: Duration = Duration::from_millis(100);
 const REST_MAX: Duration = Duration::from_secs(5);
-/// How long handing over everything may take.
-const LEAVE_WITHIN: Duration = Duration::from_secs(10);

@@ -234,10 +234,7 @@ impl<S: Stream> Connection<S> {
     fn answer(&mut self, bytes: &[u8], replies: &mut Vec<u8>) -> (usize, Stopped) {
         let engine = &self.shared.engine;
         let turn = engine.turn().by(Door::Resp);
-        let room = Room {
-            shared: &self.shared,
-            turn: &turn,
-        };
+        let room = Room::of(&self.shared, &turn);
         let mut apart = Apart::of(engine);
         let mut queue = Queue::default();
         let key_bytes_max = self.shared.settings.limits.key_bytes_max;
@@ -275,19 +272,17 @@ impl<S: Stream> Connection<S> {
                 continue;
             }
             queue.answer(&turn, self.session.version(), replies);
-            if let (Some(apart), Ok(Command::Check(_))) = (&mut apart, &command) {
+            let next = if let (Some(apart), Ok(Command::Check(_))) = (&mut apart, &command) {
                 let said = bytes.get(at - length..at).unwrap_or_default();
                 let said = (said, self.session.version());
-                let next = apart.answer(said, replies, |turn, replies| {
+                apart.answer(said, replies, |turn, replies| {
                     let room = Room { turn, ..room };
                     self.session.answer(room, command, replies)
-                });
-                if next == Next::Go {
-                    continue;
-                }
-                break Stopped::Last;
-            }
-            match self.session.answer(room, command, replies) {
+                })
+            } else {
+                self.session.answer(room, command, replies)
+            };
+            match next {
                 Next::Go => {}
                 Next::Changed => {
                     self.parser.set_limits(limits_of(&self.session));
@@ -299,8 +294,7 @@ impl<S: Stream> Connection<S> {
             }
         };
         queue.answer(&turn, self.session.version(), replies);
-        let took = engine.now().nanos_since(turn.now());
-        let took = Duration::from_nanos(took);
+        let took = Duration::from_nanos(engine.now().nanos_since(turn.now()));
         engine.meter().served(Door::Resp, count, took);
         self.later = apart.and_then(|apart| apart.later(&self.shared, replies));
         (at, stopped)

@@ -42,6 +42,12 @@ pub(super) struct Room<'r, 'e> {
     pub(super) turn: &'r Turn<'e>,
 }
 
+impl<'r, 'e> Room<'r, 'e> {
+    pub(super) const fn of(shared: &'r Shared, turn: &'r Turn<'e>) -> Self {
+        Self { shared, turn }
+    }
+}
+
 impl Session {
     pub(super) fn new(peer: Peer, shared: &Shared) -> Self {
         Self {

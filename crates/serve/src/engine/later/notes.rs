@@ -81,8 +81,7 @@ impl Notes {
 
     /// Whether answers must be waited for: then [`Self::decide`] does, and the same is to be asked again.
     pub fn wait(&mut self) -> bool {
-        let pad = self.pad.get_mut();
-        pad.open > 0 && pad.waits < WAITS_MAX
+        self.pad.get_mut().open > 0
     }
 
     /// Questions without an answer.
@@ -116,8 +115,8 @@ impl Notes {
         let pad = pad.get_mut();
         pad.next = 0;
         pad.waits += 1;
-        let Some(elsewhere) = engine.elsewhere() else {
-            return;
+        let Some(elsewhere) = engine.elsewhere().filter(|_| pad.waits <= WAITS_MAX) else {
+            return pad.close();
         };
         let (places, questions) = pad.take_open();
         let heard = elsewhere.ask(node, questions, *now).await;

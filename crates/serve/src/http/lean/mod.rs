@@ -26,6 +26,7 @@ use crate::engine::{Notes, Turn};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
 use answer::{Call, Outcome};
+use tollgate_limit::Instant;
 use vigil::{Vigil, Woken};
 
 /// Who goes on with a connection.
@@ -197,7 +198,10 @@ impl<S: Stream> Lean<'_, S> {
         let notes = self.notes.take();
         let mut notes = notes.unwrap_or_else(|| Box::new(engine.notes()));
         let written = self.output.len();
-        let (done, consumed, step) = self.answer_by(&engine.turn_with(&notes), 1);
+        let turn = engine.turn_with(&notes);
+        let began = turn.now();
+        let (done, consumed, step) = self.answer_by(&turn, 1);
+        drop(turn);
         if notes.wait() {
             self.output.truncate(written);
             self.hold = Duration::ZERO;
@@ -205,6 +209,7 @@ impl<S: Stream> Lean<'_, S> {
             return (0, Step::Later);
         }
         self.input.advance(consumed);
+        self.count(done, began);
         (done, step)
     }
 
@@ -213,10 +218,20 @@ impl<S: Stream> Lean<'_, S> {
         if self.shared.engine.is_apart() || self.notes.is_some() {
             return self.answer_apart();
         }
-        let shared = self.shared;
-        let (done, consumed, step) = self.answer_by(&shared.engine.turn(), u64::MAX);
+        let turn = self.shared.engine.turn();
+        let (done, consumed, step) = self.answer_by(&turn, u64::MAX);
         self.input.advance(consumed);
+        self.count(done, turn.now());
         (done, step)
+    }
+
+    /// Counts requests that were answered.
+    fn count(&self, done: u64, began: Instant) {
+        if done > 0 {
+            let engine = &self.shared.engine;
+            let took = Duration::from_nanos(engine.now().nanos_since(began));
+            engine.meter().served(Door::Http, done, took);
+        }
     }
 
     /// Answers at most so many requests: how many were, of how many bytes, and what comes next.
@@ -258,13 +273,6 @@ impl<S: Stream> Lean<'_, S> {
                 Outcome::Refused => break Step::Close,
             }
         };
-        if done > 0 {
-            let engine = &shared.engine;
-            let took = engine.now().nanos_since(turn.now());
-            engine
-                .meter()
-                .served(Door::Http, done, Duration::from_nanos(took));
-        }
         (done, at, step)
     }
 
