@@ -31,8 +31,17 @@ struct State {
     is_busy: bool,
 }
 
+impl State {
+    /// Whoever has stopped waiting has done without: nothing is charged for it any more.
+    fn forget_gone(&mut self) {
+        self.waiting.retain(|waiting| !waiting.answer.is_closed());
+        self.questions = self.waiting.iter().map(|w| w.parcel.count()).sum();
+    }
+}
+
 struct Waiting {
     parcel: Parcel,
+    within: Duration,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -62,6 +71,7 @@ impl Lane {
             state.questions += parcel.count();
             state.waiting.push(Waiting {
                 parcel,
+                within,
                 answer: sender,
             });
             if !std::mem::replace(&mut state.is_busy, true) {
@@ -71,7 +81,7 @@ impl Lane {
                     under_way: Vec::new(),
                     is_over: false,
                 };
-                tokio::spawn(driver.drive(Arc::clone(peers), Arc::clone(counts), within));
+                tokio::spawn(driver.drive(Arc::clone(peers), Arc::clone(counts)));
             }
         }
         match tokio::time::timeout(within, answer).await {
@@ -90,30 +100,33 @@ struct Driver {
 }
 
 impl Driver {
-    async fn drive(mut self, peers: Arc<dyn Peers>, counts: Arc<Counts>, within: Duration) {
-        while let Some(body) = self.next(&counts) {
+    async fn drive(mut self, peers: Arc<dyn Peers>, counts: Arc<Counts>) {
+        while let Some((body, within)) = self.next(&counts) {
             let answer = peers.request(self.lane.to, FORWARD, body, within).await;
             self.deliver(answer, &counts);
         }
     }
 
-    /// The next batch; `None` where nobody waits, and then the lane is free.
-    fn next(&mut self, counts: &Counts) -> Option<Vec<u8>> {
+    /// The next batch, and how long somebody waits for it; `None` where nobody waits, and then the lane is free.
+    fn next(&mut self, counts: &Counts) -> Option<(Vec<u8>, Duration)> {
         let mut state = self.lane.state.lock();
+        state.forget_gone();
         if state.waiting.is_empty() {
             state.is_busy = false;
             self.is_over = true;
             return None;
         }
         let mut body = ask::batch();
-        let (mut taken, mut questions) = (0, 0);
-        for Waiting { parcel, .. } in &state.waiting {
+        let (mut taken, mut questions, mut within) = (0, 0, Duration::ZERO);
+        for waiting in &state.waiting {
+            let parcel = &waiting.parcel;
             if taken > 0 && body.len() > BATCH_BYTES {
                 break;
             }
             parcel.write(&mut body);
             taken += 1;
             questions += parcel.count();
+            within = within.max(waiting.within);
         }
         state.questions -= questions;
         let senders = state.waiting.drain(..taken).map(|waiting| waiting.answer);
@@ -121,7 +134,7 @@ impl Driver {
         drop(state);
         counts.batches.add(1);
         counts.forwarded.add(questions as u64);
-        Some(body)
+        Some((body, within))
     }
 
     fn deliver(&mut self, answer: Answer, counts: &Counts) {
