@@ -58,7 +58,7 @@ impl Turn<'_> {
         policy: &PolicyConfig,
     ) -> Result<Decision, AdhocError> {
         match self.notes {
-            Some(notes) => self.described_noted(notes, || self.describe_here(print, ask, policy)),
+            Some(notes) => Self::described_noted(notes, || self.describe_here(print, ask, policy)),
             None => self.describe_here(print, ask, policy),
         }
     }

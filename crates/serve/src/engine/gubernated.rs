@@ -14,7 +14,7 @@ impl Turn<'_> {
         ask: &GubernatorAsk<'_>,
     ) -> Result<GubernatorAnswer, GubernatorError> {
         match self.notes {
-            Some(notes) => self.gubernated_noted(notes, || self.gubernate_here(ask)),
+            Some(notes) => Self::gubernated_noted(notes, || self.gubernate_here(ask)),
             None => self.gubernate_here(ask),
         }
     }

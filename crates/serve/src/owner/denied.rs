@@ -55,8 +55,8 @@ impl Denied {
         let ([spot], Verb::Check) = (&*question.spots, &question.verb) else {
             return None;
         };
-        let slot = self.slot(spot)?.lock();
-        let denial = slot.as_ref().filter(|denial| {
+        let held = self.slot(spot)?.lock();
+        let denial = held.as_ref().filter(|denial| {
             (denial.tag, denial.print) == (map.tag(spot.contract), spot.print.0)
                 && denial.era == self.era.load(Relaxed)
                 && denial.cost <= question.cost.tokens()

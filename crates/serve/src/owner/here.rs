@@ -74,8 +74,8 @@ pub(super) fn instead(
     question: &Question,
     now: Instant,
 ) -> (Option<Said>, Option<OnFailure>) {
-    let wishes = question.spots.iter().map(|spot| spot.contract);
-    let strictest = wishes.max_by_key(|place| strictness(map.on_failure(*place).0));
+    let contracts = question.spots.iter().map(|spot| spot.contract);
+    let strictest = contracts.max_by_key(|place| strictness(map.on_failure(*place).0));
     let place = strictest.unwrap_or_default();
     let (wish, policy, limit) = map.on_failure(place);
     match &question.verb {
@@ -90,13 +90,13 @@ pub(super) fn instead(
     if wish == OnFailure::Local {
         return (Some(answer(node, question, now)), Some(wish));
     }
-    let none = Charge {
+    let nothing = Charge {
         at: now,
         cost: question.cost.tokens(),
         charged: 0,
     };
     let bookings = question.spots.iter();
-    let bookings = bookings.map(|spot| node.booking_elsewhere(spot, none));
+    let bookings = bookings.map(|spot| node.booking_elsewhere(spot, nothing));
     let (verdict, refused_by) = if wish == OnFailure::Allow {
         (Verdict::Allow, None)
     } else {

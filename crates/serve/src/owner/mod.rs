@@ -186,7 +186,7 @@ impl Owner {
             let left = self.settings.deadline.saturating_sub(began.elapsed());
             let letters = mail.0.into_iter().map(|letter| self.send(letter, left));
             for (steps, answer) in join_all(letters).await {
-                at.hear(&mut works, &steps, answer);
+                at.hear(&mut works, &steps, &answer);
             }
         }
     }
@@ -266,7 +266,7 @@ impl At<'_> {
     }
 
     /// Takes in what a node said to the steps of a letter, or that it said nothing.
-    fn hear(&self, works: &mut [Work], steps: &[(usize, usize)], sent: Sent) {
+    fn hear(&self, works: &mut [Work], steps: &[(usize, usize)], sent: &Sent) {
         let mut answers = sent.as_ref().map(|bytes| Answers::new(bytes));
         for (number, step) in steps {
             let Some(work) = works.get_mut(*number) else {

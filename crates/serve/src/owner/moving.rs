@@ -90,8 +90,8 @@ async fn run(
     let mut rest = REST_MIN;
     loop {
         tokio::select! {
-            changed = changes.changed() => {
-                if changed.is_err() {
+            told = changes.changed() => {
+                if told.is_err() {
                     return;
                 }
                 rest = REST_MIN;
@@ -127,7 +127,7 @@ impl Owner {
         let mut prints = Vec::new();
         for contract in map.owned() {
             let mut pages: BTreeMap<NodeId, Page> = BTreeMap::new();
-            let mut takers: BTreeMap<NodeId, bool> = BTreeMap::new();
+            let mut there: BTreeMap<NodeId, bool> = BTreeMap::new();
             for shard in 0..node.shards_count(contract) {
                 prints.clear();
                 node.prints_in(contract, shard, &mut prints);
@@ -139,13 +139,13 @@ impl Owner {
                         continue;
                     };
                     // Cells leave only for who is there: meanwhile nobody counts by them.
-                    let takes = match takers.get(&to) {
-                        Some(takes) => *takes,
+                    let is_there = match there.get(&to) {
+                        Some(is_there) => *is_there,
                         None => self.takes(to, &map, contract).await,
                     };
-                    takers.insert(to, takes);
-                    all_went &= takes;
-                    if !takes {
+                    there.insert(to, is_there);
+                    all_went &= is_there;
+                    if !is_there {
                         continue;
                     }
                     let page = pages.entry(to).or_insert_with(|| Page::new(&map, contract));

@@ -30,15 +30,17 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
         Said::Statuses(each) => {
             for statuses in each {
                 put(out, statuses.len() as u64);
-                statuses.iter().for_each(|status| put_status(out, status));
+                for status in statuses {
+                    put_status(out, status);
+                }
             }
         }
         Said::Forecasts(each) => {
             for forecasts in each {
                 put(out, forecasts.len() as u64);
-                forecasts
-                    .iter()
-                    .for_each(|forecast| put_forecast(out, forecast));
+                for forecast in forecasts {
+                    put_forecast(out, forecast);
+                }
             }
         }
     }

@@ -111,7 +111,7 @@ impl Turn<'_> {
         (verb, ask): (Verb, &Ask<'_>),
         here: impl FnOnce() -> Result<bool, EngineError>,
     ) -> Result<bool, EngineError> {
-        self.done_noted(notes, || {
+        Self::done_noted(notes, || {
             let Some(spots) = self.spots_elsewhere(self.within(ask.scope)?, ask) else {
                 return here().map(Err);
             };
@@ -137,7 +137,7 @@ impl Turn<'_> {
         id: &str,
         actual: Cost,
     ) -> Result<(), EngineError> {
-        let done = self.done_noted(notes, || {
+        let done = Self::done_noted(notes, || {
             let mut left = None;
             let settle = |receipt: &Receipt| left = self.settle_or_ask(receipt, actual);
             let done = self
@@ -157,7 +157,7 @@ impl Turn<'_> {
         receivable: &Receivable,
         (actual, id): (Cost, Option<&str>),
     ) -> Result<(), EngineError> {
-        let done = self.done_noted(notes, || {
+        let done = Self::done_noted(notes, || {
             let id = id.map(operation).transpose()?;
             let mut left = None;
             let mut settle = || {
@@ -183,7 +183,7 @@ impl Turn<'_> {
     /// Gives what a receipt says back in full.
     #[cold]
     pub(in super::super) fn give_back_noted(&self, notes: &Notes, receipt: &Receipt) {
-        let done = self.done_noted(notes, || {
+        let done = Self::done_noted(notes, || {
             Ok(self.settle_or_ask(receipt, Cost::PEEK).ok_or(true))
         });
         drop(done);
@@ -207,7 +207,6 @@ impl Turn<'_> {
 
     /// Does something once, or reads what became of it. `run` returns a question, or else what was done.
     fn done_noted(
-        &self,
         notes: &Notes,
         run: impl FnOnce() -> Result<Result<Question, bool>, EngineError>,
     ) -> Result<bool, EngineError> {
@@ -240,9 +239,12 @@ impl Turn<'_> {
         within: Within<'a>,
         ask: &Ask<'_>,
     ) -> Option<Vec<Standing<'a>>> {
-        let heard = self.read_elsewhere(notes, Verb::Status, (within, ask))?;
+        let reading = self.read_elsewhere(notes, Verb::Status, (within, ask));
+        if let Reading::Here = reading {
+            return None;
+        }
         let mut standings = Vec::new();
-        if let Some(Said::Statuses(each)) = heard {
+        if let Reading::Said(Said::Statuses(each)) = reading {
             for (spot, statuses) in within.spots(ask.key).iter().zip(each) {
                 let Some(contract) = self.node.contracts().get(spot.contract) else {
                     continue;
@@ -266,44 +268,44 @@ impl Turn<'_> {
         within: Within<'_>,
         ask: &Ask<'_>,
     ) -> Option<Vec<(usize, Vec<tollgate_limit::Forecast>)>> {
-        match self.read_elsewhere(notes, Verb::Foresee, (within, ask))? {
-            Some(Said::Forecasts(each)) => {
+        match self.read_elsewhere(notes, Verb::Foresee, (within, ask)) {
+            Reading::Here => None,
+            Reading::Said(Said::Forecasts(each)) => {
                 let spots = within.spots(ask.key);
                 let places = spots.iter().map(|spot| spot.contract);
                 Some(places.zip(each).collect())
             }
-            _ => Some(Vec::new()),
+            Reading::Said(_) | Reading::Later => Some(Vec::new()),
         }
     }
 
-    /// Reads something elsewhere: `None` where it is to be read here, and nothing where it is not there.
+    /// Reads something elsewhere.
     fn read_elsewhere(
         &self,
         notes: &Notes,
         verb: Verb,
         (within, ask): (Within<'_>, &Ask<'_>),
-    ) -> Option<Option<Said>> {
+    ) -> Reading {
         let mut pad = notes.pad.lock();
         if let Some((known, _)) = pad.read() {
             return match known {
-                Some(Known::Here) | Some(Known::Said(Err(_))) => None,
-                Some(Known::Said(Ok(said))) => Some(Some(said)),
-                None | Some(_) => Some(None),
+                Some(Known::Here | Known::Said(Err(_))) => Reading::Here,
+                Some(Known::Said(Ok(said))) => Reading::Said(said),
+                None | Some(_) => Reading::Later,
             };
         }
         let Some(spots) = self.spots_elsewhere(within, ask) else {
             pad.know(Known::Here);
-            return None;
+            return Reading::Here;
         };
         let cost = ask.cost;
         pad.open(Question { verb, spots, cost }, None);
-        Some(None)
+        Reading::Later
     }
 
     /// Decides by a policy that a request describes, once however often it is asked.
     #[cold]
     pub(in super::super) fn described_noted(
-        &self,
         notes: &Notes,
         decide: impl FnOnce() -> Result<Decision, AdhocError>,
     ) -> Result<Decision, AdhocError> {
@@ -311,14 +313,13 @@ impl Turn<'_> {
             return decision;
         }
         let decision = decide();
-        notes.pad.lock().know(Known::Described(decision.clone()));
+        notes.pad.lock().know(Known::Described(decision));
         decision
     }
 
     /// Decides as gubernator does, once however often it is asked.
     #[cold]
     pub(in super::super) fn gubernated_noted(
-        &self,
         notes: &Notes,
         decide: impl FnOnce() -> Result<GubernatorAnswer, GubernatorError>,
     ) -> Result<GubernatorAnswer, GubernatorError> {
@@ -326,9 +327,18 @@ impl Turn<'_> {
             return answer;
         }
         let answer = decide();
-        notes.pad.lock().know(Known::Gubernated(answer.clone()));
+        notes.pad.lock().know(Known::Gubernated(answer));
         answer
     }
+}
+
+/// What was read.
+enum Reading {
+    /// Nothing: this node knows best.
+    Here,
+    Said(Said),
+    /// Nothing yet.
+    Later,
 }
 
 enum Asked {

@@ -234,10 +234,10 @@ fn remember(
 
 /// The question that settles a receipt, whoever charged it; `None` where there is nothing to settle.
 pub(super) fn settling(node: &Node, receipt: &Receipt, actual: Cost) -> Option<Question> {
-    let charged = receipt.bookings().iter();
-    let charged = charged.filter(|booking| booking.receipt.charged != 0);
+    let bookings = receipt.bookings().iter();
+    let taken = bookings.filter(|booking| booking.receipt.charged != 0);
     let (spots, charges): (_, SmallVec<[_; 2]>) =
-        charged.filter_map(|booking| node.spot_of(booking)).unzip();
+        taken.filter_map(|booking| node.spot_of(booking)).unzip();
     let question = Question {
         verb: Verb::Settle(charges),
         spots,
