@@ -12,7 +12,7 @@ use tollgate_limit::Span;
 
 use super::super::options::LiveOptions;
 use super::figures::Sent;
-use crate::report::table::{Align, Table, cell};
+use crate::report::table::{Align, Cell, Table, cell};
 use crate::report::{Ink, Look, Meaning};
 
 /// One lane.
@@ -103,40 +103,42 @@ pub(super) fn human(rows: &[Row], options: &LiveOptions, look: Look) -> String {
     text
 }
 
-fn lines_of(row: &Row) -> [Vec<crate::report::table::Cell>; 3] {
-    let total = |judged: &Judgement| {
-        judged
-            .total
-            .map_or("–".to_owned(), |total| format!("{total:.2}"))
-    };
-    let live = vec![
-        cell(row.set.clone()),
-        cell(row.design.name()),
-        cell("live"),
-        cell(row.admitted().to_string()),
-        cell(row.judged.over.to_string()),
-        cell(row.judged.under.to_string()),
-        cell(total(&row.judged)),
+fn lines_of(row: &Row) -> [Vec<Cell>; 3] {
+    let simulated = &row.simulated;
+    let mut live = vec![cell(row.set.clone()), cell(row.design.name()), cell("live")];
+    live.extend(side(row.admitted(), &row.judged));
+    live.extend([
         cell(kilo(row.live.bytes)),
         cell(row.live.messages.to_string()),
         cell(kilo(row.live.wire_bytes)),
         cell(millis(row.delay)),
-    ];
-    let simulated = &row.simulated;
-    let lab = vec![
-        cell(""),
-        cell(""),
-        cell("lab"),
-        cell(row.simulated_admitted().to_string()),
-        cell(simulated.judged.over.to_string()),
-        cell(simulated.judged.under.to_string()),
-        cell(total(&simulated.judged)),
+    ]);
+    let mut lab = vec![cell(""), cell(""), cell("lab")];
+    lab.extend(side(row.simulated_admitted(), &simulated.judged));
+    lab.extend([
         cell(kilo(simulated.traffic.bytes)),
         cell(simulated.traffic.messages.to_string()),
         cell(""),
         cell(""),
-    ];
-    let apart = |off: Option<f64>| off.map_or("–".to_owned(), |off| format!("{off:+.1} %"));
+    ]);
+    [live, lab, apart(row)]
+}
+
+/// What both sides have.
+fn side(admitted: u64, judged: &Judgement) -> [Cell; 4] {
+    let total = judged.total;
+    let total = total.map_or_else(|| "–".to_owned(), |total| format!("{total:.2}"));
+    [
+        cell(admitted.to_string()),
+        cell(judged.over.to_string()),
+        cell(judged.under.to_string()),
+        cell(total),
+    ]
+}
+
+/// How far the two are apart, and what was odd.
+fn apart(row: &Row) -> Vec<Cell> {
+    let shown = |off: Option<f64>| off.map_or_else(|| "–".to_owned(), |off| format!("{off:+.1} %"));
     let ink = |is_alike: bool| {
         Ink::Meaning(if is_alike {
             Meaning::Allowed
@@ -144,6 +146,26 @@ fn lines_of(row: &Row) -> [Vec<crate::report::table::Cell>; 3] {
             Meaning::Denied
         })
     };
+    let traffic = &row.simulated.traffic;
+    let is_alike = row.is_admitted_alike() && row.is_said_alike();
+    let admitted = shown(percent(row.admitted(), row.simulated_admitted()));
+    let bytes = shown(percent(row.live.bytes, traffic.bytes));
+    vec![
+        cell(""),
+        cell(""),
+        cell(if is_alike { "alike" } else { "APART" }).ink(ink(is_alike)),
+        cell(admitted).ink(ink(row.is_admitted_alike())),
+        cell(""),
+        cell(""),
+        cell(""),
+        cell(bytes).ink(ink(row.is_said_alike())),
+        cell(shown(percent(row.live.messages, traffic.messages))),
+        cell(""),
+        cell(notes(row)),
+    ]
+}
+
+fn notes(row: &Row) -> String {
     let mut notes = Vec::new();
     if row.unanswered > 0 {
         notes.push(format!("{} unanswered", row.unanswered));
@@ -151,29 +173,7 @@ fn lines_of(row: &Row) -> [Vec<crate::report::table::Cell>; 3] {
     if row.late > LATE {
         notes.push(format!("sent up to {} ms late", row.late.as_millis()));
     }
-    let apart = vec![
-        cell(""),
-        cell(""),
-        cell(if row.is_admitted_alike() && row.is_said_alike() {
-            "alike"
-        } else {
-            "APART"
-        })
-        .ink(ink(row.is_admitted_alike() && row.is_said_alike())),
-        cell(apart(percent(row.admitted(), row.simulated_admitted())))
-            .ink(ink(row.is_admitted_alike())),
-        cell(""),
-        cell(""),
-        cell(""),
-        cell(apart(percent(row.live.bytes, simulated.traffic.bytes))).ink(ink(row.is_said_alike())),
-        cell(apart(percent(
-            row.live.messages,
-            simulated.traffic.messages,
-        ))),
-        cell(""),
-        cell(notes.join(", ")),
-    ];
-    [live, lab, apart]
+    notes.join(", ")
 }
 
 /// Requests sent later than that are told.
