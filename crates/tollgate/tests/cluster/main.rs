@@ -4,5 +4,6 @@
 
 mod dev;
 mod judge;
+mod live;
 mod load;
 mod phases;
