@@ -400,6 +400,63 @@ fn numbers_that_are_taken_are_changed_without_loss() {
     assert_eq!(admitted(&mut world, "ada", 90), 10);
 }
 
+#[test]
+fn threads_reloads_and_frames_get_along() {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+    let text = MIXED
+        .replace("DESIGN", "segments")
+        .replace("limit: 5,", "limit: 100000,")
+        .replace("limit: 8,", "limit: 700,")
+        .replace("limit: 100,", "limit: 1000,");
+    let other = text.replace("limit: 100000,", "limit: 100001,");
+    let world = World::new(2, &text);
+    let (first, second) = (&world.nodes[0], &world.nodes[1]);
+    let (now, ids) = (world.now(), [world.id(0), world.id(1)]);
+    let stop = AtomicBool::new(false);
+    let admitted = [(); 2].map(|()| AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let checks: Vec<_> = (0..4)
+            .map(|turn| {
+                let (node, admitted) = ([first, second][turn % 2], &admitted[turn / 2]);
+                scope.spawn(move || {
+                    let name = ["ada", "bob"][turn / 2];
+                    let entries = [("user", name)];
+                    for _ in 0..2_000 {
+                        let answer = node.newest().check(Key::Entries(&entries), Cost::ONE, now);
+                        admitted.fetch_add(u64::from(answer.is_allowed()), Relaxed);
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            while !stop.load(Relaxed) {
+                for (from, to, node, peer) in [(0, 1, first, second), (1, 0, second, first)] {
+                    while let Some(out) = node.poll_send() {
+                        assert_eq!(out.to, ids[to]);
+                        let _ = peer.handle_gossip(out.tag, ids[from], &out.frame, now);
+                    }
+                    node.handle_timeout(now);
+                    let _ = (node.poll_timeout(), node.gossip_status());
+                }
+            }
+        });
+        scope.spawn(|| {
+            let mut node = std::sync::Arc::clone(first);
+            for turn in 0..20 {
+                node = node.succeed(contracts([&other, &text][turn % 2]), now);
+            }
+        });
+        for check in checks {
+            check.join().unwrap();
+        }
+        stop.store(true, Relaxed);
+    });
+    let [ada, bob] = admitted.map(AtomicU64::into_inner);
+    // Nobody is refused before the limit of a key or of all is reached; what two nodes admit at once may come on top.
+    assert!(ada >= 300 && bob >= 300, "{ada} {bob}");
+    assert!((1_000..=2_000).contains(&(ada + bob)), "{ada} {bob}");
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Check { node: usize, key: u8, cost: u32 },

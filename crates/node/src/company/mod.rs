@@ -103,6 +103,8 @@ pub(crate) struct Company {
     join_at: AtomicU64,
     /// Whether that has happened, or there was nobody yet.
     has_met: AtomicBool,
+    /// Whether the others were caught up with once: contracts that come later are no reason to wait again.
+    has_caught_up: AtomicBool,
     /// Frames for policies that are not here.
     unknown: AtomicU64,
     /// Bytes of all machines, and how many they may have.
@@ -122,6 +124,7 @@ impl Company {
             has_met: AtomicBool::new(membership.members.len() > 1),
             membership: Mutex::new(membership),
             outbox: Outbox::default(),
+            has_caught_up: AtomicBool::new(false),
             unknown: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             bytes_max: config.bytes_max / BYTES_PART,
@@ -235,6 +238,7 @@ impl Node {
             current.was = Some(was);
             (restarted(&current, Some(was)), current.members.clone())
         };
+        company.has_caught_up.store(false, Relaxed);
         let node = self.newest();
         for (contract, parts) in node.parts() {
             for part in parts.each() {
@@ -335,14 +339,22 @@ impl Node {
         }
     }
 
-    /// Whether this node knows what its peers know, as far as they were asked. True for a node without any.
+    /// Whether this node knows what its peers know, as far as they were asked. True for a node without any; once it
+    /// has caught up it stays so, unless it is renumbered.
     pub fn caught_up(&self) -> bool {
         let node = self.newest();
         let Some(company) = node.company() else {
             return true;
         };
+        if company.has_caught_up.load(Relaxed) {
+            return true;
+        }
         let is_waiting = company.join_at.load(Relaxed) < u64::MAX;
-        !is_waiting && !node.seats().values().any(|seat| seat.is_joining())
+        let is_there = !is_waiting && !node.seats().values().any(|seat| seat.is_joining());
+        if is_there && company.has_met.load(Relaxed) {
+            company.has_caught_up.store(true, Relaxed);
+        }
+        is_there
     }
 
     /// Tells the others what only this node knows, as it is about to go. Send what there is afterwards.
