@@ -1,7 +1,8 @@
 //! The size budget: lines per file and function, fields per struct, arguments per function.
 //!
 //! A file's production lines are those above its `#[cfg(test)] mod … {`. A function's lines run
-//! from `fn` to its closing brace. Arguments include `self`, as clippy counts them.
+//! from `fn` to its closing brace. Arguments include `self`, as clippy counts them; those of a function that a trait asks for
+//! are counted where the trait is.
 
 use super::Finding;
 use super::files::File;
@@ -25,11 +26,16 @@ pub(crate) fn check(file: &File) -> Vec<Finding> {
             format!("{lines} production lines, limit {FILE_LINES_MAX}; split the file by role");
         findings.push(Finding::new(&file.path, 1, what));
     }
+    let mut asked_for = 0;
     for (at, token) in tokens.iter().enumerate() {
         let from = &tokens[at..];
         let whats = match token.text {
+            "impl" => {
+                asked_for = asked_for.max(at + trait_impl(from).unwrap_or_default());
+                continue;
+            }
             "fn" => function(from)
-                .map(|found| found.complaints())
+                .map(|found| found.complaints(at < asked_for))
                 .unwrap_or_default(),
             "struct" => fields(from).map(complain_of_fields).unwrap_or_default(),
             _ => continue,
@@ -65,7 +71,8 @@ struct Function<'a> {
 }
 
 impl Function<'_> {
-    fn complaints(&self) -> Vec<String> {
+    /// What is wrong with it; `is_asked_for` where a trait says what it takes.
+    fn complaints(&self, is_asked_for: bool) -> Vec<String> {
         let Self {
             name,
             lines,
@@ -78,7 +85,7 @@ impl Function<'_> {
                 "`{name}` has {lines} lines, limit {limit}; name its steps"
             ));
         }
-        if *arguments > ARGUMENTS_MAX {
+        if *arguments > ARGUMENTS_MAX && !is_asked_for {
             let limit = ARGUMENTS_MAX;
             whats.push(format!(
                 "`{name}` takes {arguments} arguments, limit {limit}; pass a struct"
@@ -86,6 +93,16 @@ impl Function<'_> {
         }
         whats
     }
+}
+
+/// Where the implementation ends whose `impl` comes first, if it is that of a trait.
+fn trait_impl(from: &[Token<'_>]) -> Option<usize> {
+    let open = from
+        .iter()
+        .position(|token| matches!(token.text, "{" | ";"))?;
+    let is_for = |pair: &[Token<'_>]| pair[0].text == "for" && pair[1].text != "<";
+    let is_trait = from[..=open].windows(2).any(is_for);
+    if is_trait { closing(from, open) } else { None }
 }
 
 /// Measures the function whose `fn` comes first, unless it is a pointer type or a macro's pattern.
@@ -243,6 +260,28 @@ mod tests {
             measure("fn a(#[cfg(any(x, y))] b: u8, c: fn(u8, u8) -> u8);").1,
             2
         );
+    }
+
+    #[test]
+    fn arguments_that_a_trait_asks_for_are_its_business() {
+        let function = "fn f(a: A, b: A, c: A, d: A, e: A, f: A) {}";
+        let complaints = |text: String| {
+            let file = File {
+                path: "a.rs".to_owned(),
+                size: text.len(),
+                text: Some(text),
+            };
+            check(&file).len()
+        };
+        assert_eq!(complaints(format!("impl<T> Of for T {{ {function} }}")), 0);
+        for ours in [
+            function.to_owned(),
+            format!("impl<T> T where for<'a> T: Of<'a> {{ {function} }}"),
+            format!("impl Of for T {{}} {function}"),
+            format!("trait Of {{ {function} }}"),
+        ] {
+            assert_eq!(complaints(ours.clone()), 1, "{ours}");
+        }
     }
 
     #[test]
