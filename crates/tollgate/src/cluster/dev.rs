@@ -79,7 +79,8 @@ fn contracts(given: Option<&Path>, own: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::unreadable(path, &error))
 }
 
-fn read_script(path: &Path) -> Result<Script, Failure> {
+/// Reads what goes wrong when.
+pub(crate) fn read_script(path: &Path) -> Result<Script, Failure> {
     let text = fs::read_to_string(path).map_err(|error| Failure::unreadable(path, &error))?;
     text.parse()
         .map_err(|error| Failure::usage(format!("error: {}: {error}", path.display())))

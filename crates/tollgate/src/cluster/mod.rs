@@ -12,7 +12,7 @@ pub mod script;
 mod status;
 
 use crate::failure::Failure;
-pub(crate) use dev::{binary, threads};
+pub(crate) use dev::{binary, read_script, threads};
 use options::ClusterCommand;
 
 /// Runs the command.

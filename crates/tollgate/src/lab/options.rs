@@ -46,6 +46,10 @@ pub struct LiveOptions {
     #[arg(long)]
     pub together: bool,
 
+    /// What goes wrong when, live and in the lab: a file of lines such as `at 0s delay 5ms`; see `tollgate cluster dev --help`
+    #[arg(long, value_name = "FILE")]
+    pub faults: Option<PathBuf>,
+
     /// Decides arrivals, routing, and what is lost
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
@@ -309,6 +313,7 @@ Examples:
   tollgate lab live b-extreme b-substantial b-barely --nodes 10
   tollgate lab live b-extreme --nodes 10 --designs counter,segments,home --together
   tollgate lab live thesis-b --nodes 5 --format json
+  tollgate lab live b-extreme --faults faults.txt
 
 Sets: a, b-extreme, b-substantial, b-barely, b-calm, c, d, idle, split, mob, two, drip and slower drips. Each takes as long
 as it says: a minute for b-extreme, an hour for c. Faults of an experiment happen to the processes and the links between

@@ -10,6 +10,8 @@ use tollgate_lab::{Cell, Cluster, Contender, Request, experiments, places, set, 
 
 use super::super::options::LiveOptions;
 use super::super::values::nearest;
+use crate::cluster::read_script;
+use crate::cluster::script::to_faults;
 use crate::failure::Failure;
 
 /// Some traffic in one design.
@@ -48,9 +50,12 @@ pub(super) fn lanes(options: &LiveOptions) -> Result<Vec<Lane>, Failure> {
             }
         }
     }
+    let said = options.faults.as_deref().map(read_script).transpose()?;
+    let said = said.map_or_else(Vec::new, |said| to_faults(&said));
     let mut lanes = Vec::new();
     for traffic in options.names.iter().map(|name| traffic(name, options)) {
-        for (set, cluster, trace) in traffic? {
+        for (set, mut cluster, trace) in traffic? {
+            cluster.faults.extend(said.iter().cloned());
             for kind in &kinds {
                 let places = places(&cluster, &trace, options.seed);
                 let places = places.map_err(|error| Failure::usage(format!("error: {error}")))?;

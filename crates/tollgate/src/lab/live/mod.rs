@@ -29,8 +29,11 @@ use show::Row;
 pub(super) fn run(options: &LiveOptions) -> Result<(), Failure> {
     let lanes = lanes(options)?;
     let mut rows = Vec::new();
-    // Lanes without faults share a cluster; each that has some gets its own.
-    for group in lanes.chunk_by(|a, b| a.is_calm() && b.is_calm()) {
+    // Faults leave their marks, so that what comes after them gets a fresh cluster.
+    let share = |a: &Lane, b: &Lane| {
+        (a.is_calm() || options.together) && a.cluster.faults == b.cluster.faults
+    };
+    for group in lanes.chunk_by(share) {
         rows.extend(run_group(group, options)?);
     }
     let text = match options.format {
