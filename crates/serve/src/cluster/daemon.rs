@@ -22,6 +22,7 @@ use super::handle::{Handle, Hub};
 use super::identity::Identity;
 use super::join::Joining;
 use super::keys::KeyRing;
+use super::learn::Learn;
 use super::place::Place;
 use super::replicas::{self, Replicas};
 use super::seal::Sealer;
@@ -182,6 +183,7 @@ impl Daemon {
             identity_in: prepared.identity_in,
             lines: std::collections::BTreeMap::new(),
             joining,
+            learn: Learn::default(),
             alone,
             buffer: vec![0; DATAGRAM_BYTES_MAX],
             whereabouts: Whereabouts {

@@ -18,6 +18,7 @@ use super::handle::{Company, Hub};
 use super::identity::Identity;
 use super::join::Joining;
 use super::keys::KeyRing;
+use super::learn::{Learn, Step};
 use super::place;
 use super::replicas::Replicas;
 use super::seal::Sealer;
@@ -53,6 +54,7 @@ pub(super) struct Drive {
     pub(super) identity_in: Option<PathBuf>,
     pub(super) lines: BTreeMap<NodeId, Line>,
     pub(super) joining: Joining,
+    pub(super) learn: Learn,
     pub(super) alone: watch::Sender<bool>,
     pub(super) buffer: Vec<u8>,
     pub(super) whereabouts: Whereabouts,
@@ -99,10 +101,10 @@ impl Drive {
                     }
                 }
                 Some(arrived) = inbox.arrived.recv() => {
-                    self.take(&arrived);
+                    self.take(arrived);
                     for _ in 1..MESSAGES_AT_ONCE {
                         let Ok(arrived) = inbox.arrived.try_recv() else { break };
-                        self.take(&arrived);
+                        self.take(arrived);
                     }
                 }
                 () = hub.wake.notified() => {}
@@ -141,6 +143,9 @@ impl Drive {
             cluster.set_advertise(told, now);
         }
         drop((rates, cluster));
+        if !self.learn.asked.is_empty() {
+            self.receive();
+        }
         let mut is_done = false;
         for _ in 0..ROUNDS_MAX {
             is_done = !self.round(now);
@@ -152,13 +157,16 @@ impl Drive {
         if !is_done {
             return Duration::ZERO;
         }
+        self.answer_newcomers();
         let due = self.hub.cluster.lock().poll_timeout();
         let due = [due, self.replicas.poll_timeout()]
             .into_iter()
             .flatten()
             .min();
         let rest = due.map_or(REST_MAX, |due| Duration::from_nanos(due.nanos_since(now)));
-        rest.min(self.joining.rest()).min(REST_MAX)
+        let soon = !self.learn.asked.is_empty();
+        let most = if soon { FLUSH_EVERY } else { REST_MAX };
+        rest.min(self.joining.rest()).min(most)
     }
 
     /// Moves what policies want to say into the cluster, and what it wants out of it. Whether there was anything.
@@ -220,6 +228,9 @@ impl Drive {
         let now = self.replicas.now();
         for _ in 0..DATAGRAMS_AT_ONCE {
             let Ok((length, _)) = self.socket.try_recv_from(&mut self.buffer) else {
+                for (_, is_read) in &mut self.learn.asked {
+                    *is_read = true;
+                }
                 return;
             };
             let Some(bytes) = self.buffer.get_mut(..length) else {
@@ -236,17 +247,34 @@ impl Drive {
         }
     }
 
-    fn take(&self, arrived: &Arrived) {
+    fn take(&mut self, arrived: Arrived) {
         let now = self.replicas.now();
-        let mut cluster = self.hub.cluster.lock();
-        // What is refused is counted there.
-        let _ = cluster.handle_message(arrived.from, &arrived.bytes, now);
+        match arrived {
+            Arrived::Message { from, bytes } => {
+                // What is refused is counted there.
+                let _ = self.hub.cluster.lock().handle_message(from, &bytes, now);
+            }
+            Arrived::AreYouDone(question) => self.learn.asked(question),
+        }
+    }
+
+    /// Answers newcomers to whom all is told.
+    fn answer_newcomers(&mut self) {
+        for (question, is_read) in std::mem::take(&mut self.learn.asked) {
+            let line = self.lines.get(&question.from);
+            if is_read && line.is_none_or(|line| line.outlet.is_idle()) {
+                question.answer(&[]);
+            } else {
+                self.learn.asked.push((question, is_read));
+            }
+        }
     }
 
     fn heed(&mut self, event: Event, now: Instant) {
         match event {
             Event::Members => self.update_members(),
             Event::Gossip { from, tag, frame } => {
+                self.learn.heard(now);
                 self.replicas.handle_gossip(tag, from, &frame, now);
             }
             Event::Message { from, kind, .. } => {
@@ -311,8 +339,24 @@ impl Drive {
 
     /// Ready once the node knows as much as the others, or there are none.
     fn join(&mut self, now: Instant) {
-        if self.joining.is_over(now, || self.replicas.is_caught_up()) {
+        let mut is_caught_up = false;
+        match self.joining {
+            Joining::Over => return,
+            Joining::Looking { .. } => {}
+            Joining::Alone => self.learn.set_known(),
+            Joining::Learning { .. } => {
+                let thinks = self.learn.is_known() && self.replicas.is_caught_up();
+                match self.learn.step(&self.hub, thinks, now) {
+                    Step::Wait => {}
+                    Step::Ask => self.update_members(),
+                    Step::Over => is_caught_up = true,
+                }
+            }
+        }
+        if self.joining.is_over(now, || is_caught_up) {
             self.shared.state.set_joining(false);
+            self.learn.set_known();
+            self.update_members();
         }
     }
 
@@ -348,7 +392,10 @@ impl Drive {
             version: self.hub.company().version + 1,
             members,
         });
-        self.replicas.handle_members(&nodes, self.replicas.now());
+        // Not before the others know this node: what it asks for goes by these.
+        if self.learn.is_known() {
+            self.replicas.handle_members(&nodes, self.replicas.now());
+        }
         if nodes.len() != before_count {
             tracing::info!(nodes = nodes.len(), "nodes of the cluster");
         }

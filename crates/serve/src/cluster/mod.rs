@@ -12,6 +12,7 @@ mod handle;
 mod identity;
 mod join;
 pub mod keys;
+mod learn;
 mod outlet;
 mod place;
 mod rates;

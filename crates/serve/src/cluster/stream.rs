@@ -24,6 +24,7 @@ use tollgate_gossip::NodeId;
 
 use super::handle::{Hub, Question, Reply};
 use super::keys::KeyRing;
+use super::learn::ARE_YOU_DONE;
 use super::outlet::Outlet;
 use super::tls;
 use super::wire::{self, Frame, Hello, Outcome, Reader};
@@ -52,10 +53,12 @@ pub(super) struct Ends {
     pub(super) arrived: mpsc::Sender<Arrived>,
 }
 
-/// A message that came by stream.
-pub(super) struct Arrived {
-    pub(super) from: NodeId,
-    pub(super) bytes: Bytes,
+/// What came by stream for the loop.
+pub(super) enum Arrived {
+    /// A message.
+    Message { from: NodeId, bytes: Bytes },
+    /// A newcomer's question whether all is told.
+    AreYouDone(Question),
 }
 
 /// What is counted of streams.
@@ -256,7 +259,7 @@ async fn read_questions(
         let from = company.by_id(peer.id).map(|member| member.node);
         match (frame, from) {
             (Frame::Message(bytes), Some(from)) => {
-                let arrived = Arrived { from, bytes };
+                let arrived = Arrived::Message { from, bytes };
                 // Waiting here makes the sender wait.
                 if ends.arrived.send(arrived).await.is_err() {
                     return Ok(());
@@ -274,7 +277,19 @@ async fn read_questions(
                     working: Arc::clone(&working),
                     is_sent: false,
                 };
-                ends.hub.respond(Question::new(from, (kind, body), reply));
+                let question = Question::new(from, (kind, body), reply);
+                if kind != ARE_YOU_DONE {
+                    ends.hub.respond(question);
+                    continue;
+                }
+                if ends
+                    .arrived
+                    .send(Arrived::AreYouDone(question))
+                    .await
+                    .is_err()
+                {
+                    return Ok(());
+                }
             }
             (Frame::Request { number, .. }, None) => outlet.answer(number, Outcome::Refused, &[]),
             (Frame::Hello(_) | Frame::Answer { .. } | Frame::Unknown, _)

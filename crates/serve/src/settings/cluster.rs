@@ -438,7 +438,10 @@ const BANDWIDTH_BOUNDS: (u64, u64) = (1 << 10, 1 << 40);
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::settings::Settings;
 
     #[test]
     fn reads_nodes_by_address_and_by_name() {
@@ -455,6 +458,30 @@ mod tests {
         }
         for text in ["", ":1", "a b:1", "a:99999", "a:b", "http://a:1"] {
             assert!(text.parse::<Join>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_file_has_a_section_and_mistakes_have_places() {
+        let parse = |text: &str| Settings::parse(text, Path::new("/etc/t.yaml"));
+        let text = "cluster: { listen: 7000, join: [a, 10.0.0.1:5], key_file: k, name: n1, pace: wan, size: 9 }";
+        let made = parse(text).unwrap().cluster.unwrap();
+        assert_eq!(made.listen, "127.0.0.1:7000".parse().unwrap());
+        assert_eq!(made.key_file, Some("/etc/k".into()));
+        assert_eq!((made.join.len(), made.size), (2, Some(9)));
+        assert_eq!((made.pace, made.name.as_deref()), (Pace::WAN, Some("n1")));
+        assert_eq!(parse("http: off").unwrap().cluster, None);
+        assert_eq!(parse("cluster: { listen: off }").unwrap().cluster, None);
+        for (text, said) in [
+            ("cluster: { listen: unix:/a }", "by address"),
+            ("cluster: { join: [':1'] }", "t.yaml:1:19"),
+            ("cluster: { mtu: 10 }", "576"),
+            ("cluster: { pace: fast }", "lan"),
+            ("cluster: { key_fil: k }", "key_file"),
+            ("cluster: { name: 'a b' }", "spaces"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
         }
     }
 

@@ -80,6 +80,7 @@ fn a_node_joins_ten_that_know_a_hundred_thousand_keys() {
     let late = start(&ground, 10, &[nodes[3].at()], 10);
     until("ready", || late.is_ready());
     println!("ready after {:?}", begun.elapsed());
+    tell(&late);
     let engine = &late.running.shared().engine;
     let passed = (0..100_000_u32).filter(|number| {
         let user = number.to_string();
@@ -87,8 +88,22 @@ fn a_node_joins_ten_that_know_a_hundred_thousand_keys() {
         let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
         engine.turn().check(&ask).unwrap().is_allowed()
     });
+    let passed = passed.count();
+    println!("{passed} of 100000 keys that are used up pass there");
+    assert_eq!(passed, 0);
+}
+
+/// What a node says that could explain what it does not know.
+fn tell(node: &Node) {
+    let view = node.view();
     println!(
-        "{} of 100000 keys that are used up pass there",
-        passed.count()
+        "{:?}\n{:?}\n{:?}",
+        view.policies, view.traffic, view.refused
+    );
+    let queued: u64 = view.peers.iter().map(|peer| peer.queued_bytes).sum();
+    let dropped: u64 = view.peers.iter().map(|peer| peer.traffic.dropped).sum();
+    println!(
+        "unsent {}, outbox dropped {}, unknown {}, queued {queued}, dropped {dropped}, {:?}",
+        view.unsent, view.gossip_dropped, view.gossip_unknown, view.streams
     );
 }

@@ -1,0 +1,140 @@
+//! Has everything arrived that a newcomer asked for?
+//!
+//! A node that does not know the newcomer yet takes nothing from it, and answers come in many pieces of which none says that it
+//! was the last. So the newcomer puts the same question to everybody by stream, twice: before it asks for what they
+//! know, and afterwards. A node answers once it knows who asks, has read all that came before the question, and all that it
+//! had to say to the newcomer is on its way. Not here: what is told.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use tollgate_gossip::NodeId;
+use tollgate_limit::Instant;
+
+use super::handle::{Handle, Hub, Question};
+
+/// How far a newcomer has come, and newcomers that ask us.
+#[derive(Default)]
+pub(super) struct Learn {
+    greeting: Round,
+    asking: Round,
+    /// Whether the others know this node, so that it may ask what they know.
+    is_known: bool,
+    /// When everybody was done.
+    done: Option<Instant>,
+    /// When something last came.
+    heard: Option<Instant>,
+    /// Newcomers that ask us, and whether all that came before their question was read.
+    pub(super) asked: Vec<(Question, bool)>,
+}
+
+/// What a newcomer does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Waits.
+    Wait,
+    /// Asks what the others know, as they know it now.
+    Ask,
+    /// Knows all.
+    Over,
+}
+
+impl Learn {
+    /// Something came.
+    pub(super) const fn heard(&mut self, now: Instant) {
+        self.heard = Some(now);
+    }
+
+    /// A newcomer asks.
+    pub(super) fn asked(&mut self, question: Question) {
+        // Beyond, dropping refuses, and the newcomer does without.
+        if self.asked.len() < ASKED_MAX {
+            self.asked.push((question, false));
+        }
+    }
+
+    /// Whether the others may be asked what they know.
+    pub(super) const fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    /// The others may be asked what they know, whoever of them knows this node.
+    pub(super) const fn set_known(&mut self) {
+        self.is_known = true;
+    }
+
+    /// Goes on. `is_caught_up` is what the node thinks, which cannot tell a pause from the end.
+    pub(super) fn step(&mut self, hub: &Arc<Hub>, is_caught_up: bool, now: Instant) -> Step {
+        if !self.is_known {
+            self.greeting.ask(hub, now);
+            if !self.greeting.is_over(SETTLE_NANOS, now) {
+                return Step::Wait;
+            }
+            self.is_known = true;
+            return Step::Ask;
+        }
+        if !is_caught_up {
+            return Step::Wait;
+        }
+        self.asking.ask(hub, now);
+        if !self.asking.is_over(0, now) {
+            return Step::Wait;
+        }
+        let done = *self.done.get_or_insert(now);
+        let last = self.heard.map_or(done, |heard| heard.max(done));
+        let is_calm = now.nanos_since(last) >= CALM_NANOS;
+        if is_calm || now.nanos_since(done) >= CALM_NANOS_MAX {
+            return Step::Over;
+        }
+        Step::Wait
+    }
+}
+
+/// A question put once to everybody, also to those who are heard of later.
+#[derive(Default)]
+struct Round {
+    asked: BTreeSet<NodeId>,
+    left: Arc<AtomicUsize>,
+    /// When somebody was last asked.
+    last: Option<Instant>,
+}
+
+impl Round {
+    fn ask(&mut self, hub: &Arc<Hub>, now: Instant) {
+        for to in hub.company().outlets.keys().copied() {
+            if !self.asked.insert(to) {
+                continue;
+            }
+            self.last = Some(now);
+            self.left.fetch_add(1, Relaxed);
+            let (hub, left) = (Arc::clone(hub), Arc::clone(&self.left));
+            tokio::spawn(async move {
+                let handle = Handle::new(Arc::clone(&hub));
+                // Who cannot answer cannot tell either.
+                let _ = handle.request(to, ARE_YOU_DONE, &[], PATIENCE).await;
+                left.fetch_sub(1, Relaxed);
+                hub.wake.notify_one();
+            });
+        }
+    }
+
+    fn is_over(&self, settle_nanos: u64, now: Instant) -> bool {
+        let is_settled = |last| now.nanos_since(last) >= settle_nanos;
+        self.left.load(Relaxed) == 0 && self.last.is_some_and(is_settled)
+    }
+}
+
+/// The kind of the question.
+pub(super) const ARE_YOU_DONE: u8 = 255;
+/// How long a node may take to answer.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Newcomers that are answered at the same time.
+const ASKED_MAX: usize = 256;
+/// Others are heard of one by one, and all are after that.
+const SETTLE_NANOS: u64 = 250_000_000;
+/// What was on its way is there after that.
+const CALM_NANOS: u64 = 100_000_000;
+/// In a busy cluster it is never calm.
+const CALM_NANOS_MAX: u64 = 1_000_000_000;
