@@ -262,7 +262,7 @@ fn table(found: &[Vec<Found>], seconds: &[f64]) -> (String, Vec<String>) {
 }
 
 #[test]
-fn phases() {
+fn every_phase_stays_within_its_bound() {
     let (found, seconds) = run(1);
     let (table, beyond) = table(&found, &seconds);
     println!("{table}");
@@ -271,7 +271,7 @@ fn phases() {
 
 #[test]
 #[ignore = "some minutes"]
-fn phases_long() {
+fn every_long_phase_stays_within_its_bound() {
     let (found, seconds) = run(4);
     let (table, beyond) = table(&found, &seconds);
     println!("{table}");
