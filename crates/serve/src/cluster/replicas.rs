@@ -104,8 +104,10 @@ pub(super) fn policies(shared: &Shared) -> Vec<PolicyView> {
         malformed: policy.malformed,
         over_max: policy.over_max,
         state_bytes: policy.state_bytes.0.saturating_add(policy.state_bytes.1),
-        evicted: policy.evicted_refused.0,
-        refused: policy.evicted_refused.1,
+        crowded_out: policy
+            .evicted_refused
+            .0
+            .saturating_add(policy.evicted_refused.1),
         quiet: policy.quiet,
     });
     views.collect()

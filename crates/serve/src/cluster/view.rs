@@ -164,10 +164,8 @@ pub struct PolicyView {
     pub over_max: u64,
     /// Bytes of its state, as the lab counts.
     pub state_bytes: u64,
-    /// Keys that made room for others.
-    pub evicted: u64,
-    /// Requests for keys that found no room.
-    pub refused: u64,
+    /// Keys that made room for others, and requests for keys that found none.
+    pub crowded_out: u64,
     /// Whether nothing waits to be told.
     pub quiet: bool,
 }

@@ -148,7 +148,7 @@ const PEERS: [OfPeer; 6] = [
     ),
 ];
 
-const POLICIES: [OfPolicy; 8] = [
+const POLICIES: [OfPolicy; 9] = [
     (
         "tollgate_gossip_keys",
         Kind::Gauge,
@@ -190,6 +190,12 @@ const POLICIES: [OfPolicy; 8] = [
         Kind::Counter,
         "Frames for a policy that could not be read.",
         |policy| policy.malformed,
+    ),
+    (
+        "tollgate_gossip_crowded_out_total",
+        Kind::Counter,
+        "Keys of a policy that made room for others, and requests for keys that found none.",
+        |policy| policy.crowded_out,
     ),
     (
         "tollgate_gossip_over_max",
