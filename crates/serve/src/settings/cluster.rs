@@ -475,7 +475,7 @@ mod tests {
         for (text, said) in [
             ("cluster: { listen: unix:/a }", "by address"),
             ("cluster: { join: [':1'] }", "t.yaml:1:19"),
-            ("cluster: { mtu: 10 }", "576"),
+            ("cluster: { mtu: 10 }", "must be from"),
             ("cluster: { pace: fast }", "lan"),
             ("cluster: { key_fil: k }", "key_file"),
             ("cluster: { name: 'a b' }", "spaces"),
