@@ -109,7 +109,12 @@ type Yet<'a> = (&'a [Bound<'a>], &'a [Bound<'a>]);
 /// Enters the first cell, asks the rest, and charges the first by what all of them said. Machines are asked last.
 fn enter((bound, all): Yet<'_>, ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
     let Some((first, rest)) = bound.split_first() else {
-        return enter_company(all, ask, tally);
+        let has_parts = |bound: &Bound<'_>| bound.cells.parts().is_some();
+        return if all.iter().any(has_parts) {
+            enter_company(all, ask, tally)
+        } else {
+            Ok(())
+        };
     };
     if first.cells.is_hollow() {
         enter((rest, all), ask, tally)?;

@@ -261,6 +261,7 @@ struct Asked<'a> {
 }
 
 /// Asks the machines of all contracts, and charges them by what these and all cells said. The innermost step of a decision.
+#[inline(never)]
 pub(crate) fn enter_company(bound: &[Bound<'_>], ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
     let mut parts: SmallVec<[(&Bound<'_>, &Parts, &Part); 4]> = SmallVec::new();
     for bound in bound {
