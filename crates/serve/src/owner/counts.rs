@@ -1,5 +1,6 @@
 //! What is counted of owned keys.
 
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tollgate_contract::OnFailure;
@@ -55,56 +56,7 @@ impl Counts {
 
     /// The counters as Prometheus reads them.
     pub(crate) fn render(&self, out: &mut String) {
-        use std::fmt::Write as _;
-        for (name, help, count) in [
-            (
-                "forwarded",
-                "Questions sent to the owners of keys.",
-                &self.forwarded,
-            ),
-            ("batches", "Batches of such questions.", &self.batches),
-            (
-                "denied_here",
-                "Denials given again without asking the owner.",
-                &self.denied_here,
-            ),
-            (
-                "retried",
-                "Questions asked again of another owner.",
-                &self.retried,
-            ),
-            ("late", "Questions without an answer in time.", &self.late),
-            (
-                "unreachable",
-                "Questions whose owner could not be reached.",
-                &self.unreachable,
-            ),
-            (
-                "answered",
-                "Questions of other nodes answered here.",
-                &self.answered,
-            ),
-            (
-                "malformed",
-                "Batches and answers that made no sense.",
-                &self.malformed,
-            ),
-            (
-                "moved_out",
-                "Keys handed over to new owners.",
-                &self.moved_out,
-            ),
-            (
-                "moved_in",
-                "Keys taken over from former owners.",
-                &self.moved_in,
-            ),
-            (
-                "move_failed",
-                "Keys whose state no owner would take.",
-                &self.move_failed,
-            ),
-        ] {
+        for (name, help, count) in self.each() {
             let name = format!("tollgate_owner_{name}_total");
             let count = count.get();
             // A string takes whatever is written.
@@ -117,12 +69,29 @@ impl Counts {
         let help = "Requests decided by on_failure, as the owner was not there.";
         let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n");
         for (instead, count) in OnFailure::ALL.iter().zip(&self.fell_back) {
-            let _ = writeln!(
-                out,
-                "{name}{{instead=\"{}\"}} {}",
-                instead.name(),
-                count.get()
-            );
+            let (instead, count) = (instead.name(), count.get());
+            let _ = writeln!(out, "{name}{{instead=\"{instead}\"}} {count}");
         }
+    }
+
+    /// Every plain counter with its name and what it is.
+    const fn each(&self) -> [(&'static str, &'static str, &Count); 11] {
+        [
+            ("forwarded", "Questions sent to owners.", &self.forwarded),
+            ("batches", "Batches of such questions.", &self.batches),
+            ("denied_here", "Denials given again.", &self.denied_here),
+            (
+                "retried",
+                "Questions asked of a second owner.",
+                &self.retried,
+            ),
+            ("late", "Questions without an answer in time.", &self.late),
+            ("unreachable", "Owners not reached.", &self.unreachable),
+            ("answered", "Questions of others answered.", &self.answered),
+            ("malformed", "What made no sense.", &self.malformed),
+            ("moved_out", "Keys handed to new owners.", &self.moved_out),
+            ("moved_in", "Keys had from former owners.", &self.moved_in),
+            ("move_failed", "Keys nobody took.", &self.move_failed),
+        ]
     }
 }

@@ -14,6 +14,7 @@ mod lane;
 mod map;
 mod moving;
 mod peers;
+mod recent;
 mod said;
 mod work;
 
@@ -68,7 +69,7 @@ pub struct Owner {
     key: OwnerKey,
     settings: OwnerSettings,
     peers: Arc<dyn Peers>,
-    crew: ArcSwap<Crew>,
+    crew: ArcSwap<Known>,
     map: ArcSwap<Map>,
     lanes: Mutex<BTreeMap<NodeId, Arc<Lane>>>,
     denied: Denied,
@@ -89,7 +90,7 @@ impl Owner {
             key,
             settings,
             peers,
-            crew: ArcSwap::from_pointee(crew),
+            crew: ArcSwap::from_pointee(Known::new(crew)),
             map: ArcSwap::from_pointee(Map::of(u64::MAX, &tollgate_contract::Contracts::default())),
             lanes: Mutex::default(),
             denied: Denied::new(),
@@ -111,23 +112,28 @@ impl Owner {
         if self.is_leaving.load(Relaxed) {
             crew.alive.retain(|(node, _)| Some(*node) != crew.me);
         }
-        if **self.crew.load() == crew {
+        if self.crew.load().crew == crew {
             return;
         }
         let alive = |node: &NodeId| crew.alive.iter().any(|(alive, _)| alive == node);
         self.lanes.lock().retain(|node, _| alive(node));
-        self.crew.store(Arc::new(crew));
+        self.crew.store(Arc::new(Known::new(crew)));
         self.denied.clear();
         self.has_strays.store(true, Relaxed);
     }
 
     /// Who owns a key of a contract, by its place; `None` is this node.
-    fn owner_of(&self, crew: &Crew, map: &Map, spot: &Spot) -> Option<NodeId> {
+    fn owner_of(&self, known: &Known, map: &Map, spot: &Spot) -> Option<NodeId> {
+        let crew = &known.crew;
         if !map.is_owned(spot.contract) || crew.me.is_none() {
             return None;
         }
-        let tag = map.tag(spot.contract);
-        let owner = owner::owner(&self.key, tag, spot.print.0, &crew.alive);
+        let place = (map.tag(spot.contract), spot.print.0);
+        recent::owner(known.era, place, || self.find_owner(crew, place))
+    }
+
+    fn find_owner(&self, crew: &Crew, (tag, print): (u64, u64)) -> Option<NodeId> {
+        let owner = owner::owner(&self.key, tag, print, &crew.alive);
         owner.filter(|owner| Some(*owner) != crew.me)
     }
 
@@ -139,7 +145,7 @@ impl Owner {
             alive,
             ..crew.clone()
         };
-        self.owner_of(&crew, map, spot)
+        self.find_owner(&crew, (map.tag(spot.contract), spot.print.0))
     }
 
     fn map(&self, node: &Node) -> Guard<Arc<Map>> {
@@ -213,6 +219,19 @@ impl Owner {
 }
 
 type Sent = Result<Bytes, RequestError>;
+
+/// Those who own keys, and a number that tells them from others before.
+struct Known {
+    crew: Crew,
+    era: u64,
+}
+
+impl Known {
+    fn new(crew: Crew) -> Self {
+        let era = recent::next_era();
+        Self { crew, era }
+    }
+}
 
 impl Elsewhere for Owner {
     fn is_here(&self, node: &Node, spots: &[Spot]) -> bool {
@@ -313,7 +332,7 @@ impl At<'_> {
         else {
             return;
         };
-        let is_gone = crew.alive.iter().all(|(node, _)| *node != gone);
+        let is_gone = crew.crew.alive.iter().all(|(node, _)| *node != gone);
         let is_unreachable = matches!(
             error,
             RequestError::Unreachable | RequestError::Unknown | RequestError::Refused
@@ -322,7 +341,7 @@ impl At<'_> {
             return self.fall_back(work, at);
         }
         counts.retried.add(1);
-        work.retry(at, |spot| owner.next_owner(&crew, map, spot, gone));
+        work.retry(at, |spot| owner.next_owner(&crew.crew, map, spot, gone));
     }
 
     fn fall_back(&self, work: &mut Work, at: usize) {

@@ -229,7 +229,7 @@ impl Owner {
     async fn leave(&self, shared: &Weak<Shared>, within: Duration) {
         self.is_leaving.store(true, Relaxed);
         self.refresh();
-        if self.crew.load().alive.is_empty() {
+        if self.crew.load().crew.alive.is_empty() {
             return;
         }
         let Some(shared) = shared.upgrade() else {
