@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tollgate_serve::cluster::keys::KeyRing;
-use tollgate_serve::owner::{Counts, OwnerSettings};
+use tollgate_serve::owner::{Count, Counts, OwnerSettings};
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
     ClusterSettings, ContractSource, Join, Listener, Runtime, Settings,
@@ -100,9 +100,9 @@ fn ask(server: &Running) -> Vec<bool> {
 fn ask_all(servers: &[Running], times: usize) -> Vec<usize> {
     let mut passed = vec![0; KEYS];
     for turn in 0..times {
-        let passes = ask(&servers[turn % servers.len()]);
-        for (passed, passes) in passed.iter_mut().zip(passes) {
-            *passed += usize::from(passes);
+        let round = ask(&servers[turn % servers.len()]);
+        for (sum, is_allowed) in passed.iter_mut().zip(round) {
+            *sum += usize::from(is_allowed);
         }
     }
     passed
@@ -144,7 +144,7 @@ fn three_servers_admit_the_limit_together_and_a_leaver_hands_over() {
     });
     assert_eq!(ask_all(&servers, 12), vec![6; KEYS]);
     let fell_back = servers.iter().flat_map(|s| &counts(s).fell_back);
-    assert_eq!(fell_back.map(|count| count.get()).sum::<u64>(), 0);
+    assert_eq!(fell_back.map(Count::get).sum::<u64>(), 0);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_serve::owner::OwnerSettings;
+use tollgate_serve::owner::{Count, OwnerSettings};
 
 use crate::kit::Cluster;
 
@@ -40,7 +40,7 @@ async fn an_owner_that_does_not_answer_is_not_waited_for_and_policies_say_what_t
         }
         assert_eq!(passed, allowed, "{on_failure}");
         assert_eq!(other.counts().late.get(), 15);
-        let fell_back: u64 = other.counts().fell_back.iter().map(|c| c.get()).sum();
+        let fell_back: u64 = other.counts().fell_back.iter().map(Count::get).sum();
         assert_eq!(fell_back, 15);
         cluster.net.mute.lock().clear();
         let (_, head, _) = other.post("/v1/check", r#"{"key":"anna"}"#).await;

@@ -131,7 +131,7 @@ impl Cluster {
         let contracts = Contracts::parse(&self.contracts).unwrap();
         let secrets = Secrets {
             table: Seed::new([5, 6]),
-            receipts: [id.0 as u8; 32],
+            receipts: [id.0.to_le_bytes()[0]; 32],
         };
         let engine = Engine::new(contracts, NodeConfig::default(), &secrets);
         let shared = Arc::new(Shared::new(engine, Settings::default()));

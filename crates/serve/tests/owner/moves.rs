@@ -2,7 +2,7 @@
 
 use tollgate_gossip::NodeId;
 
-use crate::kit::{Cluster, eventually};
+use crate::kit::{Cluster, Server, eventually};
 
 const TEN: &str = "contracts:
   - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 10, per: 1d, algorithm: fixed-window}]}
@@ -26,7 +26,7 @@ async fn ask(cluster: &Cluster, servers: &[usize], times: usize) -> Vec<usize> {
 }
 
 fn moved(cluster: &Cluster) -> (u64, u64) {
-    let counts = || cluster.servers.iter().map(|server| server.counts());
+    let counts = || cluster.servers.iter().map(Server::counts);
     let out = counts().map(|counts| counts.moved_out.get()).sum();
     (out, counts().map(|counts| counts.moved_in.get()).sum())
 }
@@ -36,7 +36,7 @@ async fn a_node_that_joins_gets_its_keys_and_no_others() {
     let mut cluster = Cluster::of(TEN).await;
     let before = ask(&cluster, &[0, 1, 2], 6).await;
     assert_eq!(before, vec![6; KEYS]);
-    let held: usize = cluster.servers.iter().map(|server| server.cells()).sum();
+    let held: usize = cluster.servers.iter().map(Server::cells).sum();
     assert_eq!(held, KEYS);
     cluster.start(NodeId(20)).await;
     let mine = (0..KEYS).filter(|key| cluster.servers[3].owns(&format!("key{key}")));
