@@ -114,6 +114,49 @@ pub(crate) fn all_know(nodes: &[Node], count: usize) {
     }
 }
 
+/// Knows when nodes have heard what the others said.
+pub(crate) struct Ears {
+    /// Frames that nobody heard, as those to nodes that were not there yet.
+    lost: i64,
+}
+
+impl Ears {
+    /// Begins where nothing is under way.
+    pub(crate) fn new(nodes: &[Node]) -> Self {
+        let mut ears = Self {
+            lost: unheard(nodes),
+        };
+        let mut since = Instant::now();
+        while since.elapsed() < STILL {
+            std::thread::sleep(Duration::from_millis(2));
+            let lost = unheard(nodes);
+            if lost != ears.lost {
+                (ears.lost, since) = (lost, Instant::now());
+            }
+        }
+        ears
+    }
+
+    /// Waits until everything that was said is heard. What is said to a node that is gone is waited for a moment.
+    pub(crate) fn wait(&self, nodes: &[Node]) {
+        let begun = Instant::now();
+        while unheard(nodes) > self.lost && begun.elapsed() < STILL {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Frames that were said and not heard.
+fn unheard(nodes: &[Node]) -> i64 {
+    let views = nodes.iter().flat_map(|node| node.view().policies);
+    views
+        .map(|policy| policy.frames as i64 - policy.heard as i64)
+        .sum()
+}
+
+/// Longer than a frame takes on a busy machine.
+const STILL: Duration = Duration::from_millis(100);
+
 /// One server.
 pub(crate) struct Node {
     pub(crate) running: Running,
