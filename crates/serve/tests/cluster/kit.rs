@@ -150,7 +150,7 @@ impl Ears {
 fn unheard(nodes: &[Node]) -> i64 {
     let views = nodes.iter().flat_map(|node| node.view().policies);
     views
-        .map(|policy| policy.frames as i64 - policy.heard as i64)
+        .map(|policy| policy.frames.cast_signed() - policy.heard.cast_signed())
         .sum()
 }
 
