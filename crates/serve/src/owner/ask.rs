@@ -239,7 +239,9 @@ pub(super) mod tests {
             let mut bytes = batch();
             for questions in &each {
                 let mut parcel = Parcel::default();
-                questions.iter().for_each(|question| parcel.put(&map, question));
+                for question in questions {
+                    parcel.put(&map, question);
+                }
                 parcel.write(&mut bytes);
             }
             let parcels = parcels(&bytes).expect("a batch");
@@ -265,7 +267,9 @@ pub(super) mod tests {
         fn what_was_cut_or_changed_is_no_panic(questions in questions(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
             let map = map();
             let mut parcel = Parcel::default();
-            questions.iter().for_each(|question| parcel.put(&map, question));
+            for question in &questions {
+                parcel.put(&map, question);
+            }
             let mut bytes = batch();
             parcel.write(&mut bytes);
             let at = at.index(bytes.len());
