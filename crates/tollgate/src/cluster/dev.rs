@@ -158,7 +158,7 @@ fn screen(fleet: &Fleet, is_sample: bool, look: Look) -> String {
             ]);
         }
         lines.push(format!(
-            "  tollgate cluster status --at http://{}",
+            "  tollgate cluster status --server http://{}",
             first.http
         ));
     }

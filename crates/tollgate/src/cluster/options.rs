@@ -67,7 +67,7 @@ pub struct DevOptions {
 pub struct StatusOptions {
     /// The node to ask: `http://host:port`, `unix:/path`
     #[arg(
-        long,
+        long = "server",
         value_name = "URL",
         env = "TOLLGATE_SERVER",
         default_value = "http://127.0.0.1:8080"
@@ -123,7 +123,7 @@ Exit codes: 0 ended by a signal, 64 bad usage or contract file, 66 no such file,
 const STATUS_EXAMPLES: &str = "\
 Examples:
   tollgate cluster status
-  tollgate cluster status --at http://10.0.0.7:8080
+  tollgate cluster status --server http://10.0.0.7:8080
   tollgate cluster status --format json
 
 Exit codes: 0 shown, 64 bad usage or the server is in no cluster, 69 no server, 76 not a Tollgate, 77 not let in.";

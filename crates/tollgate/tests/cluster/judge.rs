@@ -16,6 +16,8 @@ pub(crate) struct Bucket {
 pub(crate) struct Answer {
     pub(crate) lane: usize,
     pub(crate) at: Instant,
+    /// How long the node took to give it.
+    pub(crate) took: Duration,
     pub(crate) admitted: bool,
 }
 
@@ -28,6 +30,8 @@ pub(crate) struct Found {
     pub(crate) over: f64,
     /// Requests refused although the bucket had a token.
     pub(crate) under: u64,
+    /// The longest that an answer took: news between nodes may be as late on this machine.
+    pub(crate) slowest: Duration,
 }
 
 /// Judges the answers of one lane, which are in order of time; phases begin at these instants.
@@ -48,6 +52,7 @@ pub(crate) fn judge(bucket: Bucket, answers: &[Answer], phases: &[Instant]) -> V
         }
         let now = &mut found[phase];
         now.asked += 1;
+        now.slowest = now.slowest.max(answer.took);
         if answer.admitted {
             level += 1.0;
             now.admitted += 1;
@@ -71,6 +76,7 @@ fn the_judge_knows_an_exact_bucket_from_others() {
             .map(|number| Answer {
                 lane: 0,
                 at: begun + Duration::from_millis(10 * number),
+                took: Duration::from_millis(1),
                 admitted: admitted(number),
             })
             .collect()

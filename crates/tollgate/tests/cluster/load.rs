@@ -89,17 +89,25 @@ impl Client {
             // What a stop of its own made late is not made up for in a burst.
             next = (next + self.every).max(Instant::now());
             for (lane, name) in self.lanes.iter().enumerate() {
-                if let Some(admitted) = self.ask(&mut askers, name) {
-                    let at = Instant::now();
-                    answers.push(Answer { lane, at, admitted });
+                if let Some((admitted, took)) = self.ask(&mut askers, name) {
+                    answers.push(Answer {
+                        lane,
+                        at: Instant::now(),
+                        took,
+                        admitted,
+                    });
                 }
             }
         }
         answers
     }
 
-    /// The answer of its node, or of the next that answers.
-    fn ask(&self, askers: &mut BTreeMap<u16, (SocketAddr, Asker)>, lane: &str) -> Option<bool> {
+    /// The answer of its node, or of the next that answers, and how long that one took.
+    fn ask(
+        &self,
+        askers: &mut BTreeMap<u16, (SocketAddr, Asker)>,
+        lane: &str,
+    ) -> Option<(bool, Duration)> {
         let ring: Vec<(u16, SocketAddr)> = {
             let places = self.places.lock().unwrap();
             let after = places.range(self.node..).chain(places.range(..self.node));
@@ -111,9 +119,10 @@ impl Client {
                 Some((_, asker)) => asker,
                 None => Asker::connect(at, PATIENCE).ok()?,
             };
+            let begun = Instant::now();
             let answer = asker.ask(&[("lane", lane), ("user", "42")], 1).ok()?;
             askers.insert(node, (at, asker));
-            Some(answer)
+            Some((answer, begun.elapsed()))
         })
     }
 }

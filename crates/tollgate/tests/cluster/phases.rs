@@ -167,8 +167,10 @@ fn apart(lane: &str, seconds: f64) -> f64 {
     lost(lane) + BUCKET.burst + BUCKET.per_second * seconds
 }
 
-fn bound(lane: &str, phase: &Phase, seconds: f64) -> f64 {
-    let always = 3.0 + (f64::from(RATE) - BUCKET.per_second) * spread(lane);
+/// What a phase may cost; news may be as late as the slowest answer was.
+fn bound(lane: &str, phase: &Phase, seconds: f64, slowest: Duration) -> f64 {
+    let spread = spread(lane) + slowest.as_secs_f64();
+    let always = 3.0 + (f64::from(RATE) - BUCKET.per_second) * spread;
     always + (phase.costs)(lane, seconds)
 }
 
@@ -240,7 +242,7 @@ fn table(found: &[Vec<Found>], seconds: &[f64]) -> (String, Vec<String>) {
         write!(text, "\n{:<20} {:>5.1} ", phase.name, seconds[number]).unwrap();
         for (lane, found) in LANES.iter().zip(found) {
             let now = found[number];
-            let bound = bound(lane, phase, seconds[number]);
+            let bound = bound(lane, phase, seconds[number], now.slowest);
             let over = now.over.max(0.0);
             let shown = format!("{over:.0} / {bound:.0}, {}", now.under);
             write!(text, " {shown:>16}").unwrap();
