@@ -80,8 +80,8 @@ pub(crate) async fn accept(shared: Arc<Shared>, to: u16, listener: TcpListener) 
 }
 
 async fn pass(shared: &Arc<Shared>, to: u16, near: TcpStream, peer: SocketAddr) -> io::Result<()> {
-    let pids = shared.pids();
-    let from = tokio::task::spawn_blocking(move || whose::node_of(peer, &pids)).await;
+    let (pids, here) = (shared.pids(), near.local_addr()?);
+    let from = tokio::task::spawn_blocking(move || whose::node_of(peer, here, &pids)).await;
     let from = from.unwrap_or_default();
     let ends = Ends { from, to: Some(to) };
     ends.meet(shared).await;
