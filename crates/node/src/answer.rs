@@ -38,7 +38,7 @@ impl Answer {
     }
 
     /// The answer to a request that no contract binds.
-    pub(crate) const fn unbound() -> Self {
+    pub const fn unbound() -> Self {
         Self {
             verdict: Verdict::Allow,
             refused_by: None,
@@ -54,7 +54,7 @@ impl Answer {
     }
 
     /// The answer to a key for which the table has no room.
-    pub(crate) fn full() -> Self {
+    pub fn full() -> Self {
         Self {
             verdict: Verdict::Deny {
                 retry_after: RETRY_WHEN_FULL,

@@ -2,8 +2,8 @@
 //!
 //! Not here: what protocols say of them (`throttle`, `rls`), nor the keys and their states (`tollgate_node::Adhoc`).
 
-use tollgate_limit::{Decision, PolicyConfig, Span, Verdict};
-use tollgate_node::{Adhoc, AdhocAsk, AdhocError, Answer, Receipt, RefusedBy, Space};
+use tollgate_limit::{Decision, PolicyConfig, Span};
+use tollgate_node::{Adhoc, AdhocAsk, AdhocError, Answer, Space};
 use tollgate_table::Print;
 
 use super::{Ask, EngineError, Scope, Turn};
@@ -23,7 +23,7 @@ impl Turn<'_> {
     ) -> Result<Answer, EngineError> {
         match self.describe(Space::named(space), ask, policy) {
             Ok(decision) => Ok(answer(&decision)),
-            Err(AdhocError::Full) => Ok(full()),
+            Err(AdhocError::Full) => Ok(Answer::full()),
             Err(AdhocError::Policy(error)) => Err(EngineError::Policy(error)),
         }
     }
@@ -95,33 +95,10 @@ impl Turn<'_> {
 fn answer(decision: &Decision) -> Answer {
     Answer {
         verdict: decision.verdict,
-        refused_by: None,
-        contract: None,
-        policy: 0,
         limit: decision.limit,
         remaining: decision.remaining,
         reset_after: decision.reset_after,
-        shadowed: false,
-        receipt: Receipt::Nothing,
-        version: 0,
-    }
-}
-
-/// What a key hears that finds no room.
-fn full() -> Answer {
-    Answer {
-        verdict: Verdict::Deny {
-            retry_after: RETRY_WHEN_FULL,
-        },
-        refused_by: Some(RefusedBy::FullTable),
-        contract: None,
-        policy: 0,
-        limit: 0,
-        remaining: 0,
-        reset_after: Span::ZERO,
-        shadowed: false,
-        receipt: Receipt::Nothing,
-        version: 0,
+        ..Answer::unbound()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a turn with notes says.
 
 use tollgate_contract::OnFailure;
-use tollgate_limit::{Cost, Decision, Span, Verdict};
+use tollgate_limit::{Cost, Decision, Span};
 use tollgate_node::{
     AdhocError, Answer, GubernatorAnswer, GubernatorError, Receipt, Spots, Within,
 };
@@ -347,17 +347,6 @@ enum Asked {
 }
 
 /// What is said as long as nothing is known. Nobody hears it.
-fn blank() -> Answer {
-    Answer {
-        verdict: Verdict::Allow,
-        refused_by: None,
-        contract: None,
-        policy: 0,
-        limit: 0,
-        remaining: 0,
-        reset_after: Span::ZERO,
-        shadowed: false,
-        receipt: Receipt::Nothing,
-        version: 0,
-    }
+const fn blank() -> Answer {
+    Answer::unbound()
 }
