@@ -16,6 +16,7 @@ const LIMIT: &str = "tollgate-limit";
 const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
 const GOSSIP: &str = "tollgate-gossip";
+const SUPPLY: &str = "tollgate-supply";
 const CLUSTER: &str = "tollgate-cluster";
 const FAULT: &str = "tollgate-fault";
 const LAB: &str = "tollgate-lab";
@@ -49,6 +50,11 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: true,
         uses: &[LIMIT],
     },
+    Room {
+        package: SUPPLY,
+        pure: true,
+        uses: &[LIMIT, GOSSIP],
+    },
     // Who is in the cluster and what they say to each other, up to the bytes before they are sealed.
     Room {
         package: CLUSTER,
@@ -59,12 +65,12 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: LAB,
         pure: true,
-        uses: &[LIMIT, GOSSIP, CLUSTER],
+        uses: &[LIMIT, GOSSIP, SUPPLY, CLUSTER],
     },
     Room {
         package: NODE,
         pure: true,
-        uses: &[LIMIT, CONTRACT, TABLE, GOSSIP],
+        uses: &[LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY],
     },
     // Bytes and structs: it knows no limiter, so that neither holds the other still.
     Room {

@@ -1,0 +1,86 @@
+//! The invariants, checked over all machines of a world at one instant.
+//!
+//! Not here: the envelope of admissions, which a world replays through a bucket of its own.
+
+use tollgate_gossip::{Key, NodeId};
+use tollgate_limit::Instant;
+
+use crate::machine::Machine;
+
+/// A machine that runs, and how its clock relates to the truth.
+#[derive(Clone, Copy)]
+pub struct Witness<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// What its clock shows.
+    pub now: Instant,
+    /// The true time, in nanoseconds, at which its clock shows an instant.
+    pub truth: &'a dyn Fn(Instant) -> i128,
+}
+
+/// What holds at an instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// What all nodes may use together.
+    pub usable: u64,
+    /// Tokens that all nodes have together, debts not taken off.
+    pub tokens: u128,
+    /// Loans that were compared.
+    pub loans: u64,
+}
+
+/// An invariant that does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// All nodes together may use more than there is.
+    Over {
+        /// What they may use.
+        usable: u128,
+        /// What there is.
+        rate: u64,
+    },
+    /// All nodes together can hold more tokens than the burst.
+    Deep {
+        /// What they can hold.
+        depth: u128,
+        /// What may be held.
+        burst: u128,
+    },
+    /// A borrower counts on more than the lender's record says.
+    Uncovered {
+        /// Who lent.
+        lender: NodeId,
+        /// Who borrowed.
+        borrower: NodeId,
+        /// What the borrower counts on.
+        amount: u64,
+        /// What the lender knows of.
+        record: u64,
+    },
+    /// A borrower counts on a loan for longer than the lender does.
+    Outlives {
+        /// Who lent.
+        lender: NodeId,
+        /// Who borrowed.
+        borrower: NodeId,
+        /// By how many nanoseconds.
+        by: i128,
+    },
+}
+
+/// Checks one key over all machines that run. `rate` and `burst` (in requests) are the largest in force.
+pub fn audit(key: Key, witnesses: &[Witness<'_>], rate: u64, burst: u64) -> Result<Audit, Broken> {
+    let _ = burst;
+    let mut audit = Audit::default();
+    let mut usable = 0_u128;
+    for witness in witnesses {
+        let seen = witness.machine.inspect(key, witness.now);
+        usable += u128::from(seen.usable);
+        audit.tokens += u128::try_from(seen.tokens).unwrap_or(0);
+    }
+    if usable > u128::from(rate) {
+        return Err(Broken::Over { usable, rate });
+    }
+    audit.usable = u64::try_from(usable).unwrap_or(u64::MAX);
+    Ok(audit)
+}

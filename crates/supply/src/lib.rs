@@ -1,0 +1,54 @@
+//! A rate divided among nodes: every node has a home share, lends what it does not need for a short term, and no token is
+//! ever there twice.
+//!
+//! A [`Machine`] is one node's part in one policy. Requests, frames, timeouts and changes go in; verdicts and frames to send
+//! come out. Whatever is lost, doubled, late or out of order, and whoever crashes or is cut off, what all nodes together
+//! may use is at most the limit; `docs/supply.md` has the protocol and the proof.
+//!
+//! Deliberately not here: who is alive (membership is told), clocks, sockets, and the names of keys, which arrive as
+//! fingerprints.
+
+mod audit;
+mod authority;
+mod config;
+mod figures;
+mod fill;
+mod limits;
+mod machine;
+#[cfg(feature = "planted")]
+mod plant;
+mod setup;
+mod shares;
+
+pub use audit::{Audit, Broken, Witness, audit};
+pub use authority::{AUTHORITY, Authority};
+pub use config::{BadConfig, PROBES_MAX, SupplyConfig};
+pub use figures::{Figures, IgnoredFigures, Inspection, LoanFigures, RequestFigures};
+pub use fill::{Offer, Party, Pour, equalise, water_fill};
+pub use limits::{BadLimits, Limits};
+pub use machine::Machine;
+pub use setup::{Begin, Boot, Kept, Setup};
+pub use shares::{BadShares, Shares};
+
+/// Chooses the wrong expression when the bug of that name is planted, and otherwise the right one.
+#[cfg(feature = "planted")]
+macro_rules! planted {
+    ($name:literal, $right:expr, $wrong:expr) => {
+        if crate::plant::is($name) {
+            $wrong
+        } else {
+            $right
+        }
+    };
+}
+
+/// The right expression: no bug is ever planted in this build.
+#[cfg(not(feature = "planted"))]
+macro_rules! planted {
+    ($name:literal, $right:expr, $wrong:expr) => {
+        $right
+    };
+}
+
+#[allow(unused_imports, reason = "only some modules have bugs to plant")]
+pub(crate) use planted;
