@@ -25,5 +25,5 @@ pub use sets::{Set, set, sets};
 pub use truth::{Judgement, central, judge};
 pub use world::{
     BadWorld, Cluster, Contender, Curves, Fault, NODES_MAX, Outcome, Probe, Request, Routing,
-    Traffic, Watch, places, simulate,
+    Traffic, Watch, answers_of, places, simulate,
 };

@@ -192,6 +192,20 @@ fn run(cluster: &Cluster, kind: Kind, trace: &[Request], seed: u64) -> Outcome {
     outcome
 }
 
+/// The answers of one design to one trace, in order, for whoever judges them by other means. Requests that nobody answered are
+/// left out.
+pub fn answers_of(
+    cluster: &Cluster,
+    kind: Kind,
+    trace: &[Request],
+    seed: u64,
+) -> Result<Vec<(Request, bool)>, BadWorld> {
+    cluster.check(trace)?;
+    let kind = kind.resolve(cluster.bucket.burst(), u64::from(cluster.nodes));
+    let mut world = World::new(cluster, Limit::Bucket(kind), trace, seed);
+    Ok(answers(&mut world, trace))
+}
+
 /// Runs windows in the place of buckets: the answers, and an outcome in which nothing is judged.
 pub(crate) fn simulate_window(
     cluster: &Cluster,

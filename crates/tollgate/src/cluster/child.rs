@@ -2,6 +2,7 @@
 //!
 //! Not here: which flags it gets.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -29,8 +30,16 @@ pub(super) struct Child {
 const TICK: Duration = Duration::from_millis(10);
 
 impl Child {
-    pub(super) fn spawn(binary: &Path, flags: &[String], log: File) -> Result<Self, Failure> {
-        let mut command = Command::new(binary);
+    /// Starts one, under words that become the command, as `ip netns exec NAME`.
+    pub(super) fn spawn(
+        under: &[String],
+        binary: &Path,
+        flags: &[String],
+        log: File,
+    ) -> Result<Self, Failure> {
+        let mut words = under.iter().map(OsStr::new).chain([binary.as_os_str()]);
+        let mut command = Command::new(words.next().unwrap_or(binary.as_os_str()));
+        command.args(words);
         command
             .args(["serve", "--format", "json", "--ends-with-stdin"])
             .args(flags)

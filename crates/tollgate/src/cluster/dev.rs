@@ -2,6 +2,7 @@
 //!
 //! Not here: starting and ending the processes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -31,6 +32,7 @@ pub(super) fn run(options: &DevOptions) -> Result<(), Failure> {
         contracts,
         flags: threads(options.nodes),
         faults: script.is_some().then_some(options.seed),
+        spots: BTreeMap::new(),
     };
     let is_sample = options.contracts.is_none();
     // Whoever gives up while it comes together must not wait for it.

@@ -2,6 +2,7 @@
 //!
 //! Not here: what the processes do, and who sends them requests.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -33,6 +34,19 @@ pub struct Plan {
     pub flags: Vec<String>,
     /// The seed of a proxy between the nodes; without one they reach each other directly.
     pub faults: Option<u64>,
+    /// Where nodes are that are not simply processes on loopback, by their numbers.
+    pub spots: BTreeMap<u16, Spot>,
+}
+
+/// Where a node is, and what its process runs under.
+#[derive(Clone, Debug, Default)]
+pub struct Spot {
+    /// Words before the command, as `ip netns exec NAME`; what they name must become the command, not start it.
+    pub under: Vec<String>,
+    /// Where it is for the other nodes; loopback unless told otherwise.
+    pub cluster: Option<SocketAddr>,
+    /// Where it is for clients; loopback unless told otherwise.
+    pub clients: Option<IpAddr>,
 }
 
 /// The nodes of a cluster, each a process. They end when this is dropped, and when this process dies.
@@ -95,11 +109,14 @@ impl Fleet {
         let real = free_ports(plan.nodes).map_err(|error| system(&error))?;
         let mut nodes = Vec::new();
         for (number, real) in (0..).zip(real) {
+            let spot = plan.spots.get(&number).cloned().unwrap_or_default();
+            let real = spot.cluster.unwrap_or(real);
+            let clients = spot.clients.unwrap_or(ANYWHERE.ip());
             let told = mesh.as_ref().map_or(Ok(real), |mesh| mesh.add(number));
             nodes.push(Node {
                 name: format!("n{number}"),
-                http: ANYWHERE,
-                resp: ANYWHERE,
+                http: SocketAddr::new(clients, 0),
+                resp: SocketAddr::new(clients, 0),
                 real,
                 told: told.map_err(|error| system(&error))?,
                 child: None,
@@ -217,7 +234,9 @@ impl Fleet {
         let log = self.folder().join(format!("n{number}.log"));
         let log = File::options().create(true).append(true).open(&log);
         let log = log.map_err(|error| Failure::system("write a log", &error))?;
-        let child = Child::spawn(&self.plan.binary, &flags, log)?;
+        let spot = self.plan.spots.get(&number);
+        let under = spot.map_or(&[][..], |spot| &spot.under);
+        let child = Child::spawn(under, &self.plan.binary, &flags, log)?;
         let pid = child.pid();
         let node = self.node_mut(number)?;
         node.child = Some(child);

@@ -7,6 +7,7 @@ mod child;
 mod dev;
 pub mod fleet;
 mod key;
+pub mod nets;
 pub mod options;
 pub mod script;
 mod status;

@@ -50,6 +50,10 @@ pub struct LiveOptions {
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,
 
+    /// Each process in a network namespace with links of its own, instead of all on loopback; needs root, without faults
+    #[arg(long, conflicts_with = "faults")]
+    pub namespaces: bool,
+
     /// Decides arrivals, routing, and what is lost
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tollgate::cluster::asker::Asker;
 use tollgate::cluster::fleet::Fleet;
 
-use crate::judge::Answer;
+use crate::judge::{Answer, Said};
 
 /// How long a node may take to answer before the next one is asked.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -88,41 +88,49 @@ impl Client {
             thread::sleep(next.saturating_duration_since(Instant::now()));
             // What a stop of its own made late is not made up for in a burst.
             next = (next + self.every).max(Instant::now());
-            for (lane, name) in self.lanes.iter().enumerate() {
-                if let Some((admitted, took)) = self.ask(&mut askers, name) {
-                    answers.push(Answer {
-                        lane,
-                        at: Instant::now(),
-                        took,
-                        admitted,
-                    });
-                }
+            for lane in 0..self.lanes.len() {
+                self.ask(&mut askers, lane, &mut answers);
             }
         }
         answers
     }
 
-    /// The answer of its node, or of the next that answers, and how long that one took.
+    /// Notes the answer of its node, or of the next that answers, and every request before that which got none.
     fn ask(
         &self,
         askers: &mut BTreeMap<u16, (SocketAddr, Asker)>,
-        lane: &str,
-    ) -> Option<(bool, Duration)> {
+        lane: usize,
+        answers: &mut Vec<Answer>,
+    ) {
         let ring: Vec<(u16, SocketAddr)> = {
             let places = self.places.lock().unwrap();
             let after = places.range(self.node..).chain(places.range(..self.node));
             after.map(|(node, at)| (*node, *at)).collect()
         };
-        ring.into_iter().find_map(|(node, at)| {
+        for (node, at) in ring {
             let known = askers.remove(&node).filter(|(place, _)| *place == at);
-            let mut asker = match known {
-                Some((_, asker)) => asker,
-                None => Asker::connect(at, PATIENCE).ok()?,
+            let asker = known.map(|(_, asker)| asker);
+            let Some(mut asker) = asker.or_else(|| Asker::connect(at, PATIENCE).ok()) else {
+                continue;
             };
             let begun = Instant::now();
-            let answer = asker.ask(&[("lane", lane), ("user", "42")], 1).ok()?;
-            askers.insert(node, (at, asker));
-            Some((answer, begun.elapsed()))
-        })
+            let key = [("lane", self.lanes[lane]), ("user", "42")];
+            let said = match asker.ask(&key, 1) {
+                Ok(true) => Said::Admitted,
+                Ok(false) => Said::Refused,
+                Err(_) => Said::Nothing,
+            };
+            answers.push(Answer {
+                lane,
+                node,
+                begun,
+                at: Instant::now(),
+                said,
+            });
+            if said != Said::Nothing {
+                askers.insert(node, (at, asker));
+                return;
+            }
+        }
     }
 }

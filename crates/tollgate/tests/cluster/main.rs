@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
 mod dev;
+mod foretell;
 mod judge;
 mod live;
 mod load;
+mod namespaces;
+mod owned;
 mod phases;

@@ -7,7 +7,9 @@ mod figures;
 mod lanes;
 mod show;
 
-use std::io::{Write, stderr, stdout};
+use std::collections::BTreeMap;
+use std::io::{self, Write, stderr, stdout};
+use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
 use tollgate_gossip::Kind;
@@ -15,7 +17,8 @@ use tollgate_lab::{BadWorld, Contender, Fault, Outcome, judge, simulate};
 use tollgate_limit::Span;
 
 use super::options::{LabFormat, LiveOptions};
-use crate::cluster::fleet::{Fleet, Plan};
+use crate::cluster::fleet::{Fleet, Plan, Spot};
+use crate::cluster::nets::{self, Nets};
 use crate::cluster::script;
 use crate::cluster::{binary, threads};
 use crate::failure::Failure;
@@ -28,13 +31,14 @@ use show::Row;
 /// Runs every lane and shows each beside its simulation.
 pub(super) fn run(options: &LiveOptions) -> Result<(), Failure> {
     let lanes = lanes(options)?;
+    let spots = spots(options)?;
     let mut rows = Vec::new();
     // Faults leave their marks, so that what comes after them gets a fresh cluster.
     let share = |a: &Lane, b: &Lane| {
         (a.is_calm() || options.together) && a.cluster.faults == b.cluster.faults
     };
     for group in lanes.chunk_by(share) {
-        rows.extend(run_group(group, options)?);
+        rows.extend(run_group(group, options, &spots)?);
     }
     let text = match options.format {
         LabFormat::Human => show::human(&rows, options, Look::of_stdout()),
@@ -44,7 +48,31 @@ pub(super) fn run(options: &LiveOptions) -> Result<(), Failure> {
     stdout().write_all(text.as_bytes()).map_err(Failure::output)
 }
 
-fn run_group(lanes: &[Lane], options: &LiveOptions) -> Result<Vec<Row>, Failure> {
+/// Namespaces for the nodes, where they are asked for.
+fn spots(options: &LiveOptions) -> Result<BTreeMap<u16, Spot>, Failure> {
+    if !options.namespaces {
+        return Ok(BTreeMap::new());
+    }
+    let failed = |error: &io::Error| Failure::system("make network namespaces", error);
+    if nets::is_inside() {
+        let nets = Nets::build(options.nodes).map_err(|error| failed(&error))?;
+        return Ok(nets.spots());
+    }
+    if let Some(why) = nets::obstacle() {
+        return Err(Failure::no_permission(format!(
+            "error: no network namespaces here: {why}"
+        )));
+    }
+    // The same again, in a network of its own; it returns only if that fails.
+    let mut again = nets::enter(binary()?);
+    Err(failed(&again.args(std::env::args_os().skip(1)).exec()))
+}
+
+fn run_group(
+    lanes: &[Lane],
+    options: &LiveOptions,
+    spots: &BTreeMap<u16, Spot>,
+) -> Result<Vec<Row>, Failure> {
     let folder = tempfile::tempdir().map_err(|error| Failure::system("make a folder", &error))?;
     let contracts = folder.path().join("contracts.yaml");
     let text = lanes::contracts(lanes);
@@ -54,12 +82,17 @@ fn run_group(lanes: &[Lane], options: &LiveOptions) -> Result<Vec<Row>, Failure>
         Failure::usage("error: clocks that are off are simulated only; processes here share one")
     })?;
     let is_calm = script.steps().is_empty();
+    if !is_calm && !spots.is_empty() {
+        let why = "error: faults go through a proxy on loopback, so there are none in namespaces";
+        return Err(Failure::usage(why));
+    }
     let mut fleet = Fleet::start(Plan {
         binary: binary()?,
         nodes: options.nodes,
         contracts,
         flags: threads(options.nodes),
         faults: (!is_calm).then_some(options.seed),
+        spots: spots.clone(),
     })?;
     let mut rows = Vec::new();
     if options.together {
