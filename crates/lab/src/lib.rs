@@ -11,6 +11,7 @@ mod dice;
 mod report;
 mod run;
 mod sets;
+mod supply;
 mod truth;
 mod world;
 
@@ -22,6 +23,7 @@ pub use check::{
 pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};
 pub use sets::{Set, set, sets};
+pub use supply::{SupplyMore, SupplyRow};
 pub use truth::{Judgement, central, judge};
 pub use world::{
     BadWorld, Cluster, Contender, Curves, Fault, NODES_MAX, Outcome, Probe, Request, Routing,

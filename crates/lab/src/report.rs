@@ -7,6 +7,7 @@
     reason = "figures to read, three digits of them"
 )]
 
+use crate::supply::SupplyRow;
 use crate::world::Outcome;
 
 /// What one experiment found.
@@ -24,10 +25,14 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// What must hold, and whether it does; empty for most experiments.
     pub bars: Vec<Bar>,
+    /// Rows of experiments about passing supply, which have columns of their own.
+    pub supply: Vec<SupplyRow>,
     /// What is drawn.
     pub figures: Vec<Figure>,
     /// What is found, in a few plain sentences.
     pub conclusion: String,
+    /// What must never be found and was; `None` is well.
+    pub failure: Option<String>,
 }
 
 /// Something that must hold.

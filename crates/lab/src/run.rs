@@ -65,23 +65,35 @@ fn run_all(
         .iter()
         .flat_map(|job| (0..batch.seeds).map(move |seed| (job, seed)))
         .collect();
+    let run = |&(job, number): &(&Job<'_>, u64)| {
+        let outcome = run_one(job, batch.first, number);
+        progress(1);
+        outcome
+    };
+    each(&tasks, batch.threads, run)
+}
+
+/// Does every task on so many threads; results are in the order of the tasks. `None` where a thread died.
+pub(crate) fn each<T: Sync, R: Send>(
+    tasks: &[T],
+    threads: usize,
+    run: impl Fn(&T) -> R + Sync,
+) -> Vec<Option<R>> {
     let next = AtomicUsize::new(0);
-    let done: Vec<Mutex<Option<Result<Outcome, BadWorld>>>> =
-        tasks.iter().map(|_| Mutex::new(None)).collect();
+    let done: Vec<Mutex<Option<R>>> = tasks.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
-        while let Some((&(job, number), slot)) = {
+        while let Some((task, slot)) = {
             let index = next.fetch_add(1, Ordering::Relaxed);
             tasks.get(index).zip(done.get(index))
         } {
-            let outcome = run_one(job, batch.first, number);
+            let result = run(task);
             if let Ok(mut slot) = slot.lock() {
-                *slot = Some(outcome);
+                *slot = Some(result);
             }
-            progress(1);
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..batch.threads.clamp(1, tasks.len().max(1)) {
+        for _ in 1..threads.clamp(1, tasks.len().max(1)) {
             scope.spawn(work);
         }
         work();

@@ -38,7 +38,16 @@ pub struct Experiment {
     /// Whether it is run when all are asked for.
     pub in_all: bool,
     /// What it runs.
-    plan: fn() -> Plan,
+    work: Work,
+}
+
+/// What an experiment runs.
+#[derive(Clone, Copy)]
+enum Work {
+    /// Designs of gossip.
+    Gossip(fn() -> Plan),
+    /// Designs that pass supply, over so many seeds.
+    Supply(fn(u64, &Ask<'_>) -> Report),
 }
 
 /// How an experiment is run.
@@ -60,13 +69,24 @@ pub struct Ask<'a> {
 impl Experiment {
     /// What it runs, for those who run it elsewhere.
     pub fn cells(&self) -> Vec<Cell> {
-        (self.plan)().cells
+        match self.work {
+            Work::Gossip(plan) => plan().cells,
+            Work::Supply(_) => Vec::new(),
+        }
+    }
+
+    /// Whether it is about designs of gossip, of which others can be asked for.
+    pub fn is_gossip(&self) -> bool {
+        matches!(self.work, Work::Gossip(_))
     }
 
     /// Runs it.
     pub fn run(&self, ask: &Ask<'_>) -> Result<Report, BadWorld> {
-        let plan = (self.plan)();
-        let mut report = plan.run(ask.seeds.unwrap_or(self.seeds), ask)?;
+        let seeds = ask.seeds.unwrap_or(self.seeds);
+        let mut report = match self.work {
+            Work::Gossip(plan) => plan().run(seeds, ask)?,
+            Work::Supply(run) => run(seeds, ask),
+        };
         self.name.clone_into(&mut report.experiment);
         if self.name == bars::NAME {
             bars::judge(&mut report);
@@ -93,7 +113,25 @@ const fn usual(
         seeds,
         takes,
         in_all: true,
-        plan,
+        work: Work::Gossip(plan),
+    }
+}
+
+/// One about supply.
+const fn supply(
+    (name, about): (&'static str, &'static str),
+    seeds: u64,
+    takes: &'static str,
+    run: fn(u64, &Ask<'_>) -> Report,
+) -> Experiment {
+    Experiment {
+        name,
+        group: SUPPLY,
+        about,
+        seeds,
+        takes,
+        in_all: false,
+        work: Work::Supply(run),
     }
 }
 
@@ -111,6 +149,7 @@ const SWEEPS: &str = "One parameter turned";
 const FAULTS: &str = "Faults";
 const SHAPES: &str = "Other traffic";
 const OURS: &str = "Our designs";
+const SUPPLY: &str = "Passing supply";
 
 const EXPERIMENTS: &[Experiment] = &[
     usual(
@@ -361,6 +400,42 @@ const EXPERIMENTS: &[Experiment] = &[
         "1 min",
         bars::plan,
     )),
+    supply(
+        ("supply-flow", "the document's algorithm beside ours, supply over time"),
+        1,
+        "5 s",
+        crate::supply::flow,
+    ),
+    supply(
+        ("supply-convergence", "rounds and messages until fill ratios are even"),
+        11,
+        "1 min",
+        crate::supply::convergence,
+    ),
+    supply(
+        ("supply-scenarios", "what is lost against a central limiter, and by a failure"),
+        3,
+        "3 min",
+        crate::supply::scenarios,
+    ),
+    supply(
+        ("supply-faults", "random faults: never over the limit, and all supply comes back"),
+        500,
+        "4 min",
+        crate::supply::faults,
+    ),
+    supply(
+        ("supply-sweep", "delay, loss, rounds, terms, buckets"),
+        1,
+        "3 min",
+        crate::supply::sweep,
+    ),
+    supply(
+        ("supply-bars", "what must hold of supply, met or missed"),
+        150,
+        "5 min",
+        crate::supply::bars,
+    ),
 ];
 
 #[cfg(test)]
@@ -372,7 +447,10 @@ mod tests {
         for (at, experiment) in experiments().iter().enumerate() {
             let before = &experiments()[..at];
             assert!(before.iter().all(|other| other.name != experiment.name));
-            let plan = (experiment.plan)();
+            let Work::Gossip(plan) = experiment.work else {
+                continue;
+            };
+            let plan = plan();
             assert!(!plan.cells.is_empty(), "{}", experiment.name);
             assert!(
                 plan.cells.iter().all(|cell| !cell.variants.is_empty()),
@@ -387,8 +465,7 @@ mod tests {
     fn what_others_report_is_about_designs_that_are_run_somewhere() {
         let reported = |name: &str| {
             let experiment = experiments().iter().find(|own| own.name == name).unwrap();
-            let plan = (experiment.plan)();
-            plan.cells.iter().map(|cell| cell.told.len()).sum::<usize>()
+            experiment.cells().iter().map(|cell| cell.told.len()).sum::<usize>()
         };
         for name in [
             "thesis-a", "thesis-b", "thesis-c", "thesis-d", "growth", "capacity", "delay",

@@ -12,7 +12,7 @@ use crate::truth;
 mod agenda;
 mod drive;
 mod fault;
-mod hash;
+pub(crate) mod hash;
 mod limit;
 mod links;
 mod meter;

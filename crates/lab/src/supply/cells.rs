@@ -1,0 +1,85 @@
+//! Cells of an experiment: a design in a scenario, and the runs of all of them on some threads.
+//!
+//! Not here: what the experiments are.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::design::Design;
+use super::row::SupplyRow;
+use super::world::{Outcome, Plot, Sample};
+use crate::catalogue::Ask;
+use crate::run::each;
+
+/// Makes the run of a seed.
+pub(super) type Plots = Box<dyn Fn(u64) -> Plot + Sync>;
+
+/// A design in a scenario.
+pub(super) struct Cell {
+    pub(super) scenario: String,
+    pub(super) design: Design,
+    /// The name of the row, where it is not the design's.
+    pub(super) label: Option<String>,
+    pub(super) nodes: u16,
+    pub(super) plot: Plots,
+    /// The reference's figure.
+    pub(super) reference: Option<f64>,
+    /// Seeds at most.
+    pub(super) seeds_max: u64,
+    /// Whether the end of a run tells if it recovered.
+    pub(super) recovers: bool,
+    /// Whether its first run is drawn.
+    pub(super) is_drawn: bool,
+}
+
+/// What came of the cells.
+pub(super) struct Ran {
+    pub(super) rows: Vec<SupplyRow>,
+    /// Samples of the first seed, of cells that are drawn, in the order of the rows.
+    pub(super) samples: Vec<Vec<Sample>>,
+}
+
+/// Runs every cell over its seeds.
+pub(super) fn run(cells: &[Cell], seeds: u64, ask: &Ask<'_>) -> Ran {
+    let of = |cell: &Cell| seeds.min(cell.seeds_max).max(1);
+    let tasks: Vec<(&Cell, u64)> = cells
+        .iter()
+        .flat_map(|cell| (0..of(cell)).map(move |number| (cell, number)))
+        .collect();
+    let (done, all) = (AtomicU64::new(0), tasks.len() as u64);
+    (ask.progress)(0, all);
+    let outcomes = each(&tasks, ask.threads, |&(cell, number)| {
+        let outcome = run_one(cell, ask, number);
+        let before = done.fetch_add(1, Ordering::Relaxed);
+        (ask.progress)(before + 1, all);
+        outcome
+    });
+    let mut outcomes = outcomes.into_iter();
+    let mut ran = Ran {
+        rows: Vec::new(),
+        samples: Vec::new(),
+    };
+    for cell in cells {
+        let count = usize::try_from(of(cell)).unwrap_or(usize::MAX);
+        let mut runs: Vec<Outcome> = outcomes.by_ref().take(count).flatten().collect();
+        let rate = (cell.plot)(ask.first).setting.rate;
+        ran.rows.push(SupplyRow {
+            scenario: cell.scenario.clone(),
+            design: cell.label.clone().unwrap_or_else(|| cell.design.name()),
+            nodes: cell.nodes,
+            reference: cell.reference,
+            may_break: cell.design.may_break(),
+            ..SupplyRow::of(&runs, rate, cell.recovers)
+        });
+        let samples = runs.first_mut().map(|run| std::mem::take(&mut run.samples));
+        ran.samples.push(samples.unwrap_or_default());
+    }
+    ran
+}
+
+fn run_one(cell: &Cell, ask: &Ask<'_>, number: u64) -> Outcome {
+    let mut plot = (cell.plot)(ask.first.wrapping_add(number));
+    if !(ask.curves && cell.is_drawn && number == 0) {
+        plot.setting.sample_us = 0;
+    }
+    cell.design.run(&plot)
+}

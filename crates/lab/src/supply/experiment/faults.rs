@@ -1,0 +1,109 @@
+//! Random schedules of faults: is ever more admitted than one bucket of the limit would, and does all supply come back?
+//!
+//! Not here: the schedules.
+
+use super::{commas, failure, parameters};
+use crate::catalogue::Ask;
+use crate::report::{Figure, Report};
+use crate::supply::cells::{Cell, run as run_cells};
+use crate::supply::design::Design;
+use crate::supply::picture;
+use crate::supply::rival::Plant;
+use crate::supply::row::SupplyRow;
+use crate::supply::schedule;
+use crate::supply::world::SECOND;
+
+/// Runs it.
+pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+    let cells: Vec<Cell> = designs().into_iter().map(|own| cell(own, seeds)).collect();
+    let ran = run_cells(&cells, seeds, ask);
+    let lines = cells
+        .iter()
+        .zip(&ran.samples)
+        .filter(|(_, samples)| !samples.is_empty())
+        .map(|(cell, samples)| picture::sum(&cell.design.name(), samples, &schedule::setting()))
+        .collect();
+    let conclusion = conclude(&ran.rows);
+    Report {
+        title: "Never one token over, whatever fails".to_owned(),
+        about: "Five nodes share 1,000 requests per second. For 20 s nodes crash and restart, the network splits and heals, demand moves, \
+                up to a fifth of the messages is lost, up to a fifth doubled, all up to 80 ms late; then 8 s without faults. Clocks drift \
+                by up to a thousandth. Invariants are looked at after every event."
+            .to_owned(),
+        parameters: parameters(seeds, ask, &[("nodes", "5"), ("limit", "1,000/s")]),
+        failure: failure(&ran.rows),
+        supply: ran.rows,
+        figures: vec![Figure {
+            name: "sums".to_owned(),
+            title: "What all nodes could use together under the first schedule".to_owned(),
+            x_label: "time, s".to_owned(),
+            y_label: "sum, in parts of the limit".to_owned(),
+            lines,
+            ..Figure::default()
+        }],
+        conclusion,
+        ..Report::default()
+    }
+}
+
+/// The lease that faults are survived with.
+const LEASE_US: u64 = SECOND;
+
+fn designs() -> Vec<Design> {
+    let mut designs = vec![
+        Design::Ledger { lease_us: LEASE_US },
+        Design::Document { inherits: true },
+        Design::Document { inherits: false },
+        Design::Printed,
+    ];
+    designs.extend(Plant::ALL.map(|plant| Design::Planted {
+        lease_us: LEASE_US,
+        plant,
+    }));
+    designs
+}
+
+fn cell(design: Design, seeds: u64) -> Cell {
+    Cell {
+        scenario: "faults".to_owned(),
+        design,
+        label: None,
+        nodes: schedule::setting().nodes,
+        plot: Box::new(schedule::plot),
+        reference: None,
+        seeds_max: seeds,
+        recovers: true,
+        is_drawn: !matches!(design, Design::Planted { .. } | Design::Printed),
+    }
+}
+
+/// The line that everything is about.
+fn conclude(rows: &[SupplyRow]) -> String {
+    let sound: Vec<&SupplyRow> = rows.iter().filter(|row| !row.may_break).collect();
+    let sum = |pick: fn(&SupplyRow) -> Option<u64>| -> u64 {
+        sound.iter().filter_map(|row| pick(row)).sum()
+    };
+    let killed = rows
+        .iter()
+        .filter(|row| row.design.starts_with("mutant"))
+        .map(|row| (row.over.unwrap_or(0) + row.violations.unwrap_or(0) > 0, row));
+    let missed: Vec<&str> = killed
+        .filter(|(is_killed, _)| !is_killed)
+        .map(|(_, row)| &*row.design)
+        .collect();
+    let mutants = if missed.is_empty() {
+        "Every mutant is found.".to_owned()
+    } else {
+        format!("Not found: {}.", missed.join(", "))
+    };
+    let back: u64 = sum(|row| row.recovered);
+    let runs: u64 = sound.iter().map(|row| row.seeds).sum();
+    format!(
+        "{mutants} All supply is back 8 s after the last fault in {} of {} runs. {} over-admitted, {} invariant violations, {} checks.",
+        commas(back),
+        commas(runs),
+        commas(sum(|row| row.over)),
+        commas(sum(|row| row.violations)),
+        commas(sum(|row| row.checks)),
+    )
+}

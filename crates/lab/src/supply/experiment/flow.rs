@@ -1,0 +1,95 @@
+//! The document's algorithm as it is printed, made sound, and ours, side by side: supply over time.
+//!
+//! Not here: how often they fail.
+
+use super::{cell_in, parameters};
+use crate::catalogue::Ask;
+use crate::report::{Figure, Line, Report};
+use crate::supply::cells::{Cell, run as run_cells};
+use crate::supply::design::Design;
+use crate::supply::picture;
+use crate::supply::scenario::Scenario;
+use crate::supply::world::{SECOND, Setting};
+
+/// Runs it.
+pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+    let mut cells = Vec::new();
+    for scenario in [Scenario::Steady90, Scenario::Flash, Scenario::Netsplit] {
+        for design in designs() {
+            cells.push(Cell {
+                is_drawn: true,
+                ..cell_in(scenario, design, setting())
+            });
+        }
+    }
+    let ran = run_cells(&cells, seeds, &Ask { curves: true, ..*ask });
+    let mut figures = Vec::new();
+    for (three, samples) in cells.chunks(designs().len()).zip(ran.samples.chunks(designs().len())) {
+        let name = three.first().map_or("", |cell| &*cell.scenario);
+        let sums: Vec<Line> = three
+            .iter()
+            .zip(samples)
+            .map(|(cell, own)| picture::sum(&cell.design.name(), own, &setting()))
+            .collect();
+        figures.push(sums_figure(name, sums));
+        for (cell, own) in three.iter().zip(samples) {
+            let title = format!("{name}, {}: fill ratio of every node", cell.design.name());
+            let id = format!("{name}-{}", figures.len());
+            figures.push(picture::ratios(&id, title, own, &setting()));
+        }
+    }
+    let most = |design: Design| {
+        let own = ran.rows.iter().filter(|row| row.design == design.name());
+        own.filter_map(|row| row.more.most).fold(0.0, f64::max)
+    };
+    let conclusion = format!(
+        "As printed, the richer node gains: the nodes together hold up to {:.3e} times the limit. With sign and units made sound \
+         it converges, but a netsplit makes up to {:.2} times the limit of it. Ours never holds more than the limit.",
+        most(Design::Printed),
+        most(Design::Document { inherits: true }),
+    );
+    Report {
+        title: "The document's algorithm beside ours: supply over time".to_owned(),
+        about: "Ten nodes, 10,000 requests per second. Each line is the fill ratio of one node: what it may use over what it is asked \
+                for. Even lines are what all want; a sum above one is supply that nobody was given."
+            .to_owned(),
+        parameters: parameters(seeds, ask, &[("nodes", "10")]),
+        supply: ran.rows,
+        figures,
+        conclusion,
+        ..Report::default()
+    }
+}
+
+fn setting() -> Setting {
+    Setting::rack(10)
+}
+
+fn designs() -> Vec<Design> {
+    vec![
+        Design::Printed,
+        Design::Document { inherits: true },
+        Design::Ledger {
+            lease_us: 5 * SECOND,
+        },
+    ]
+}
+
+fn sums_figure(name: &str, mut lines: Vec<Line>) -> Figure {
+    // What explodes would flatten the rest.
+    for line in &mut lines {
+        for point in &mut line.points {
+            point.1 = point.1.min(SUM_SHOWN_MAX);
+        }
+    }
+    Figure {
+        name: format!("{name}-sum"),
+        title: format!("{name}: what all nodes could use together"),
+        x_label: "time, s".to_owned(),
+        y_label: "sum, in parts of the limit (cut off at 4)".to_owned(),
+        lines,
+        ..Figure::default()
+    }
+}
+
+const SUM_SHOWN_MAX: f64 = 4.0;

@@ -1,0 +1,87 @@
+//! The experiments about supply, by name.
+//!
+//! Not here: the world, the designs, and how reports are shown.
+
+mod bars;
+mod convergence;
+mod faults;
+mod flow;
+mod scenarios;
+mod sweep;
+mod told;
+
+pub(crate) use bars::run as bars;
+pub(crate) use convergence::run as convergence;
+pub(crate) use faults::run as faults;
+pub(crate) use flow::run as flow;
+pub(crate) use scenarios::run as scenarios;
+pub(crate) use sweep::run as sweep;
+
+use super::cells::Cell;
+use super::design::Design;
+use super::row::SupplyRow;
+use super::scenario::Scenario;
+use super::world::{MILLI, Setting};
+use crate::catalogue::Ask;
+
+/// A design in a scenario in a rack.
+fn cell(scenario: Scenario, design: Design, nodes: u16) -> Cell {
+    cell_in(scenario, design, Setting::rack(nodes))
+}
+
+/// A design in a scenario in a setting.
+fn cell_in(scenario: Scenario, design: Design, setting: Setting) -> Cell {
+    let nodes = setting.nodes;
+    // Sums are compared after every event where that is cheap, and otherwise as often as nodes are few.
+    let setting = Setting {
+        sample_us: 100 * MILLI,
+        look_every: u64::from(nodes).div_ceil(30),
+        ..setting
+    };
+    Cell {
+        scenario: scenario.name().to_owned(),
+        design,
+        label: None,
+        nodes,
+        plot: Box::new(move |seed| scenario.plot(&setting, seed)),
+        reference: None,
+        seeds_max: u64::MAX,
+        recovers: false,
+        is_drawn: false,
+    }
+}
+
+/// What every experiment was run with.
+fn parameters(seeds: u64, ask: &Ask<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut all = vec![
+        ("seeds".to_owned(), seeds.to_string()),
+        ("first seed".to_owned(), ask.first.to_string()),
+    ];
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    all.extend(more.iter().map(own));
+    all
+}
+
+/// What must never be seen in a row that is not there to fail.
+fn failure(rows: &[SupplyRow]) -> Option<String> {
+    let bad: Vec<String> = rows
+        .iter()
+        .filter(|row| !row.may_break)
+        .filter(|row| row.over.unwrap_or(0) + row.violations.unwrap_or(0) > 0)
+        .map(|row| format!("{} in {}", row.design, row.scenario))
+        .collect();
+    (!bad.is_empty()).then(|| format!("more than the limit: {}", bad.join(", ")))
+}
+
+/// A count with commas.
+fn commas(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

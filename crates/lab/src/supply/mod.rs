@@ -1,0 +1,18 @@
+//! Supply that is passed around: a world for it, its judges, rivals, and the experiments.
+//!
+//! Not here: the protocol itself, which the server runs too.
+
+mod cells;
+mod check;
+mod design;
+mod experiment;
+mod picture;
+mod rival;
+mod rounds;
+mod row;
+mod scenario;
+mod schedule;
+mod world;
+
+pub(crate) use experiment::{bars, convergence, faults, flow, scenarios, sweep};
+pub use row::{SupplyMore, SupplyRow};

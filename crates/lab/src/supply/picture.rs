@@ -1,0 +1,65 @@
+//! Supply over time as lines: the fill ratio of every node, and the sum of all.
+//!
+//! Not here: how lines are drawn.
+
+#![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
+
+use super::world::{Sample, Setting};
+use crate::report::{Figure, Line};
+
+/// Nodes drawn one by one; of more, every so many-th.
+const LINES_MAX: usize = 12;
+/// Ratios above that say nothing more.
+const RATIO_MAX: f64 = 4.0;
+
+/// The fill ratio of every node over time.
+pub(super) fn ratios(name: &str, title: String, samples: &[Sample], setting: &Setting) -> Figure {
+    let count = samples.first().map_or(0, |sample| sample.usable.len());
+    let every = count.div_ceil(LINES_MAX).max(1);
+    let least = setting.rate as f64 / f64::from(setting.founders.max(1)) / 100.0;
+    let line = |node: usize| Line {
+        name: format!("node {node}"),
+        is_reference: false,
+        points: samples
+            .iter()
+            .map(|sample| (seconds(sample.at), ratio(sample, node, least)))
+            .collect(),
+    };
+    Figure {
+        name: name.to_owned(),
+        title,
+        x_label: "time, s".to_owned(),
+        y_label: "fill ratio (supply over demand)".to_owned(),
+        lines: (0..count).step_by(every).map(line).collect(),
+        ..Figure::default()
+    }
+}
+
+fn ratio(sample: &Sample, node: usize, least: f64) -> f64 {
+    let usable = sample.usable.get(node).copied().flatten();
+    let demand = sample.demand.get(node).copied().unwrap_or(0) as f64;
+    usable.map_or(f64::NAN, |usable| {
+        (usable as f64 / 1_000.0 / (demand + least)).clamp(-1.0, RATIO_MAX)
+    })
+}
+
+/// What all nodes could use together, in parts of the limit.
+pub(super) fn sum(name: &str, samples: &[Sample], setting: &Setting) -> Line {
+    let whole = setting.rate as f64 * 1_000.0;
+    let of = |sample: &Sample| {
+        let usable = sample.usable.iter().flatten().map(|one| (*one).max(0));
+        usable.sum::<i128>() as f64 / whole
+    };
+    Line {
+        name: name.to_owned(),
+        is_reference: false,
+        points: samples
+            .iter()
+            .map(|sample| (seconds(sample.at), of(sample)))
+            .collect(),
+    }
+}
+
+fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}

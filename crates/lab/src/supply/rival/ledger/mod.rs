@@ -1,0 +1,142 @@
+//! Permanent transfers with a ledger: a service writes down every give before it is sent and every credit before it is confirmed.
+//!
+//! Cumulative flows make loss, copies and disorder harmless. In the lab only, to be compared with. Not here: loans.
+
+mod asker;
+mod book;
+mod node;
+mod plant;
+mod service;
+
+use std::rc::Rc;
+
+use super::purse::fine;
+use crate::supply::world::{Body, Fleet, Member, Seat, Setting};
+use book::Word;
+use node::LedgerNode;
+pub(crate) use plant::Plant;
+use service::Service;
+
+/// The design.
+#[derive(Clone, Debug)]
+pub(crate) struct Ledger {
+    pub(crate) setting: Setting,
+    /// A node that the service has not answered for so long admits nothing.
+    pub(crate) lease_us: u64,
+    pub(crate) plant: Option<Plant>,
+}
+
+impl Ledger {
+    /// How long a node counts on its lease.
+    fn own_lease(&self) -> u64 {
+        self.lease_us - self.drift(2)
+    }
+
+    /// How long the service does.
+    fn its_lease(&self) -> u64 {
+        self.lease_us + self.drift(4)
+    }
+
+    fn drift(&self, times: u64) -> u64 {
+        (self.lease_us * self.setting.drift * times).div_ceil(1_000_000)
+    }
+}
+
+/// A node or the service.
+#[derive(Debug)]
+pub(crate) enum LedgerMember {
+    Node(Box<LedgerNode>),
+    Service(Box<Service>),
+}
+
+impl Fleet for Ledger {
+    type Member = LedgerMember;
+
+    fn services(&self) -> u16 {
+        1
+    }
+
+    fn boot(&self, seat: &Seat) -> LedgerMember {
+        let rules = Rc::new(self.clone());
+        if seat.node == self.setting.nodes {
+            LedgerMember::Service(Box::new(Service::new(rules, seat)))
+        } else {
+            LedgerMember::Node(Box::new(LedgerNode::new(rules, seat)))
+        }
+    }
+
+    /// All books together must be the limit: of a live incarnation its own counts, of any other the service's copy.
+    fn wrong(&self, members: &[Body<LedgerMember>], _now: u64) -> u64 {
+        let service = members.iter().find_map(|body| match &body.member {
+            Some(LedgerMember::Service(service)) => Some(service),
+            _ => None,
+        });
+        let Some(service) = service else {
+            return 1;
+        };
+        let mut sum = service.own.balance();
+        for (id, account) in service.accounts() {
+            let live = members.get(usize::from(id.node)).and_then(|body| {
+                let Some(LedgerMember::Node(node)) = &body.member else {
+                    return None;
+                };
+                (node.id == Some(*id) && !account.is_fenced).then_some(&node.book)
+            });
+            sum += live.map_or_else(|| account.book.balance(), book::Book::balance);
+        }
+        u64::from(sum != i128::from(self.setting.rate))
+    }
+}
+
+impl Member for LedgerMember {
+    type Message = Word;
+
+    fn handle_request(&mut self, now: u64) -> bool {
+        match self {
+            Self::Node(node) => node.handle_request(now),
+            Self::Service(_) => false,
+        }
+    }
+
+    fn handle_message(&mut self, from: u16, message: &Word, now: u64) {
+        match self {
+            Self::Node(node) => node.handle_word(from, message, now),
+            Self::Service(service) => service.handle_word(from, message, now),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        match self {
+            Self::Node(node) => node.handle_timeout(now),
+            Self::Service(service) => service.handle_timeout(now),
+        }
+    }
+
+    fn handle_members(&mut self, members: &[u16], _now: u64) {
+        match self {
+            Self::Node(node) => node.handle_members(members),
+            Self::Service(_) => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        Some(match self {
+            Self::Node(node) => node.poll_timeout(),
+            Self::Service(service) => service.poll_timeout(),
+        })
+    }
+
+    fn poll_send(&mut self) -> Option<(u16, Word)> {
+        match self {
+            Self::Node(node) => node.poll_send(),
+            Self::Service(service) => service.poll_send(),
+        }
+    }
+
+    fn usable(&self, now: u64) -> i128 {
+        match self {
+            Self::Node(node) => fine(node.usable(now).cast_signed()),
+            Self::Service(_) => 0,
+        }
+    }
+}

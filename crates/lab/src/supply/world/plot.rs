@@ -1,0 +1,85 @@
+//! What a run is: a cluster, the requests it gets, and what happens to it.
+//!
+//! Not here: how it is carried out.
+
+use super::demand::Phase;
+use super::links::Weather;
+use super::units::{MILLI, PER_SECOND};
+
+/// The cluster and the limit it shares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// Addresses of nodes; some may join later.
+    pub(crate) nodes: u16,
+    /// The first of these are there from the start.
+    pub(crate) founders: u16,
+    /// The limit, in millionths of a request per second.
+    pub(crate) rate: u64,
+    /// The bucket is what the limit brings in so many microseconds.
+    pub(crate) depth_us: u64,
+    /// Time between rounds.
+    pub(crate) round_us: u64,
+    /// What is between the nodes.
+    pub(crate) weather: Weather,
+    /// Clocks drift by up to so many millionths.
+    pub(crate) drift: u64,
+    /// When the run ends.
+    pub(crate) until: u64,
+    /// Sums are looked at after every so many events.
+    pub(crate) look_every: u64,
+    /// What the nodes hold is drawn so often; never if zero.
+    pub(crate) sample_us: u64,
+    /// The best sum between these times is noted.
+    pub(crate) recovery: Option<(u64, u64)>,
+}
+
+impl Setting {
+    /// So many nodes in a rack share 10,000 requests per second and a bucket of 100 ms of it for a minute.
+    pub(crate) fn rack(nodes: u16) -> Self {
+        Self {
+            nodes,
+            founders: nodes,
+            rate: 10_000 * PER_SECOND,
+            depth_us: 100 * MILLI,
+            round_us: 100 * MILLI,
+            weather: Weather::RACK,
+            drift: 0,
+            until: 60_000 * MILLI,
+            look_every: 1,
+            sample_us: 0,
+            recovery: None,
+        }
+    }
+}
+
+/// Something that happens to the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A node is gone, with its memory.
+    Crash(u16),
+    /// A node that is gone starts again.
+    Restart(u16),
+    /// Only nodes on one side reach each other; services are on side 0.
+    Split(Vec<u8>),
+    /// Everybody reaches everybody.
+    Heal,
+    /// A node enters the cluster.
+    Join(u16),
+    /// A node is asked to go, and goes.
+    Leave(u16),
+    /// Messages travel otherwise from here on.
+    Weather(Weather),
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub(crate) struct Plot {
+    /// Where.
+    pub(crate) setting: Setting,
+    /// Requests.
+    pub(crate) phases: Vec<Phase>,
+    /// What happens, in order of time.
+    pub(crate) changes: Vec<(u64, Change)>,
+    /// Decides everything else.
+    pub(crate) seed: u64,
+}
