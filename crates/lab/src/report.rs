@@ -31,6 +31,8 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// What is found, in a few plain sentences.
     pub conclusion: String,
+    /// What is to be read last, if anything is.
+    pub closing: String,
     /// What must never be found and was; `None` is well.
     pub failure: Option<String>,
 }

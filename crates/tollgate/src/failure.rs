@@ -14,7 +14,7 @@ use tollgate_serve::source::SourceError;
 
 use crate::trace::{Class, TraceError};
 
-/// A check that was denied.
+/// A check that was denied, or an experiment that found what must never be.
 pub const DENIED: u8 = 1;
 /// Bad usage or a bad contract file.
 pub const USAGE: u8 = 64;
@@ -56,6 +56,14 @@ impl Failure {
         Self {
             code: DENIED,
             text: String::new(),
+        }
+    }
+
+    /// An experiment found what must never be.
+    pub fn found(text: impl Into<String>) -> Self {
+        Self {
+            code: DENIED,
+            text: text.into(),
         }
     }
 

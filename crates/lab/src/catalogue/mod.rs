@@ -401,25 +401,37 @@ const EXPERIMENTS: &[Experiment] = &[
         bars::plan,
     )),
     supply(
-        ("supply-flow", "the document's algorithm beside ours, supply over time"),
+        (
+            "supply-flow",
+            "the document's algorithm beside ours, supply over time",
+        ),
         1,
         "5 s",
         crate::supply::flow,
     ),
     supply(
-        ("supply-convergence", "rounds and messages until fill ratios are even"),
+        (
+            "supply-convergence",
+            "rounds and messages until fill ratios are even",
+        ),
         11,
         "1 min",
         crate::supply::convergence,
     ),
     supply(
-        ("supply-scenarios", "what is lost against a central limiter, and by a failure"),
+        (
+            "supply-scenarios",
+            "what is lost against a central limiter, and by a failure",
+        ),
         3,
         "3 min",
         crate::supply::scenarios,
     ),
     supply(
-        ("supply-faults", "random faults: never over the limit, and all supply comes back"),
+        (
+            "supply-faults",
+            "random faults: never over the limit, and all supply comes back",
+        ),
         500,
         "4 min",
         crate::supply::faults,
@@ -465,7 +477,11 @@ mod tests {
     fn what_others_report_is_about_designs_that_are_run_somewhere() {
         let reported = |name: &str| {
             let experiment = experiments().iter().find(|own| own.name == name).unwrap();
-            experiment.cells().iter().map(|cell| cell.told.len()).sum::<usize>()
+            experiment
+                .cells()
+                .iter()
+                .map(|cell| cell.told.len())
+                .sum::<usize>()
         };
         for name in [
             "thesis-a", "thesis-b", "thesis-c", "thesis-d", "growth", "capacity", "delay",

@@ -2,12 +2,15 @@
 //!
 //! Not here: how it works.
 
+use super::loans::{Loans, Tuning};
 use super::rival::{Document, Ledger, Plant, Static};
 use super::world::{Outcome, Plot, SECOND, simulate};
 
 /// A way to share a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Design {
+    /// The protocol that the server runs.
+    Loans(Tuning),
     /// Even shares for good.
     Static,
     /// The document's, sign and units made sound; whether a buddy inherits.
@@ -24,6 +27,7 @@ impl Design {
     /// The name in tables.
     pub(crate) fn name(self) -> String {
         match self {
+            Self::Loans(tuning) => loans_name(tuning),
             Self::Static => "static".to_owned(),
             Self::Document { inherits: true } => "document".to_owned(),
             Self::Document { inherits: false } => "document, no action".to_owned(),
@@ -47,6 +51,10 @@ impl Design {
             plant,
         };
         match self {
+            Self::Loans(tuning) => match Loans::new(&setting, &tuning) {
+                Some(loans) => simulate(&loans, plot),
+                None => Outcome::default(),
+            },
             Self::Static => simulate(&Static(setting), plot),
             Self::Document { inherits } => simulate(&document(false, inherits), plot),
             Self::Printed => simulate(&document(true, true), plot),
@@ -58,10 +66,24 @@ impl Design {
     /// Whether it is here to be seen to fail.
     pub(crate) fn may_break(self) -> bool {
         match self {
+            Self::Loans(tuning) => tuning.is_hasty,
             Self::Static | Self::Ledger { .. } => false,
             Self::Document { .. } | Self::Printed | Self::Planted { .. } => true,
         }
     }
+}
+
+fn loans_name(tuning: Tuning) -> String {
+    if tuning.is_hasty {
+        return "mutant: no quarantine after boot".to_owned();
+    }
+    if tuning.rounds_only {
+        return "loans, rounds only".to_owned();
+    }
+    tuning.lease_us.map_or_else(
+        || "loans".to_owned(),
+        |lease| format!("loans+lease {}", seconds(lease)),
+    )
 }
 
 fn seconds(micros: u64) -> String {

@@ -6,6 +6,7 @@ mod cells;
 mod check;
 mod design;
 mod experiment;
+mod loans;
 mod picture;
 mod rival;
 mod rounds;

@@ -48,6 +48,8 @@ pub struct SupplyMore {
     pub most: Option<f64>,
     /// The mean of that sum.
     pub mean: Option<f64>,
+    /// The least that nodes could use together at their best in the time of recovery, in parts of the limit.
+    pub back: Option<f64>,
     /// What was lost in a run, in seconds of the limit.
     pub lost_s: Option<f64>,
     /// Messages from and to a service, per node and second.
@@ -56,8 +58,8 @@ pub struct SupplyMore {
     pub hash: u64,
 }
 
-/// The sum that counts as the whole limit, in parts of it.
-const RECOVERED: f64 = 0.999;
+/// The sum that counts as the whole limit, in parts of it: the rest may be on its way.
+const RECOVERED: f64 = 0.98;
 
 impl SupplyRow {
     /// The row of some runs of a limit; the caller names it.
@@ -82,23 +84,23 @@ impl SupplyRow {
             checks: Some(sum(|run| run.sums.checks)),
             violations: Some(sum(|run| run.sums.violations())),
             over: Some(sum(|run| run.excess.over)),
-            lost_percent: (central > 0)
-                .then(|| 100.0 * (1.0 - admitted as f64 / central as f64)),
+            lost_percent: (central > 0).then(|| 100.0 * (1.0 - admitted as f64 / central as f64)),
             messages_per_node_s: mean(runs.iter().map(Outcome::messages_per_node_s).collect()),
             recovered: recovers.then(|| runs.iter().filter(back).count() as u64),
             more: SupplyMore {
                 worst: runs.iter().map(|run| run.excess.worst).max(),
                 most: runs.iter().map(|run| run.sums.most).max().map(of),
                 mean: mean(runs.iter().map(|run| of(run.sums.mean())).collect()),
+                back: runs.iter().map(|run| run.recovered).min().map(of),
                 lost_s: mean(runs.iter().map(lost).collect()),
                 service_messages: mean(
                     runs.iter()
                         .map(|run| run.service_messages as f64 * 1e6 / (run.up_us as f64).max(1.0))
                         .collect(),
                 ),
-                hash: runs.iter().fold(0, |all, run| {
-                    crate::dice::scramble(all ^ run.hash)
-                }),
+                hash: runs
+                    .iter()
+                    .fold(0, |all, run| crate::dice::scramble(all ^ run.hash)),
             },
             ..Self::default()
         }

@@ -183,7 +183,11 @@ mod tests {
                     assert_eq!(phase.rates.len(), usize::from(plot.setting.nodes));
                     let asked: u64 = phase.rates.iter().sum();
                     let percent = asked / (plot.setting.rate / 100);
-                    let most = if scenario == Scenario::Steady120 { 120 } else { 95 };
+                    let most = if scenario == Scenario::Steady120 {
+                        120
+                    } else {
+                        95
+                    };
                     assert!((34..=most).contains(&percent), "{scenario:?} {percent}");
                 }
                 assert!(plot.phases.is_sorted_by_key(|phase| phase.at));

@@ -131,9 +131,11 @@ mod tests {
             assert!(plot.changes.is_sorted_by_key(|change| change.0));
             assert!(plot.phases.is_sorted_by_key(|phase| phase.at));
             assert!(plot.changes.iter().all(|change| change.0 <= CALM_AT));
-            let last = plot.changes.iter().rev().find(|(_, change)| {
-                matches!(change, Change::Split(_) | Change::Heal)
-            });
+            let last = plot
+                .changes
+                .iter()
+                .rev()
+                .find(|(_, change)| matches!(change, Change::Split(_) | Change::Heal));
             assert_eq!(last.map(|(_, change)| change), Some(&Change::Heal));
         }
     }

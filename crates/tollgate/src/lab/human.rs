@@ -6,6 +6,7 @@
 
 use tollgate_lab::{Bar, Column, Report, Reported, Row, Source, Spread};
 
+use super::supply;
 use crate::report::table::{Align, Cell, Table, cell, tame};
 use crate::report::{Ink, Look, Meaning};
 
@@ -19,15 +20,24 @@ pub(super) fn report(report: &Report, per_seed: bool, look: Look) -> String {
     if !report.rows.is_empty() && report.bars.is_empty() {
         rows(&report.rows, look, &mut text);
     }
-    if per_seed {
+    if !report.supply.is_empty() && report.bars.is_empty() {
+        supply::table(&report.supply, look, &mut text);
+    }
+    if per_seed && !report.rows.is_empty() {
         runs(&report.rows, look, &mut text);
     }
     if !report.bars.is_empty() {
         bars(&report.bars, look, &mut text);
     }
     text.push('\n');
-    let legend = legend(&report.rows);
-    for paragraph in [report.conclusion.as_str(), &legend, &parameters(report)] {
+    let legend = legend(report);
+    let paragraphs = [
+        report.conclusion.as_str(),
+        &legend,
+        &parameters(report),
+        &report.closing,
+    ];
+    for paragraph in paragraphs {
         wrap(paragraph, look.width, &mut text);
     }
     text
@@ -254,9 +264,11 @@ pub(super) fn word(column: Column) -> &'static str {
     }
 }
 
-fn legend(rows: &[Row]) -> String {
+fn legend(report: &Report) -> String {
     let told = |source| {
-        rows.iter()
+        report
+            .rows
+            .iter()
             .flat_map(|row| &row.reported)
             .any(|told| told.source == source)
     };
@@ -264,7 +276,8 @@ fn legend(rows: &[Row]) -> String {
     if told(Source::Thesis) {
         parts.push("ᵗ Henriksson and Bennhage (2021)");
     }
-    if told(Source::Reference) {
+    let by_reference = report.supply.iter().any(|row| row.reference.is_some());
+    if told(Source::Reference) || by_reference {
         parts.push("ʳ an independent simulator of the same designs");
     }
     parts.join(" · ")

@@ -7,6 +7,8 @@
 use serde_json::{Map, Value, json};
 use tollgate_lab::{Bar, Column, Outcome, Report, Reported, Row, Source, Spread};
 
+use super::supply;
+
 /// A whole report as one object, without a line end.
 pub(super) fn report(report: &Report, per_seed: bool) -> String {
     let parameters: Map<_, _> = report
@@ -14,11 +16,12 @@ pub(super) fn report(report: &Report, per_seed: bool) -> String {
         .iter()
         .map(|(name, value)| (name.replace(' ', "_"), plain(value)))
         .collect();
-    let rows: Vec<_> = report
+    let mut rows: Vec<_> = report
         .rows
         .iter()
         .map(|one| Value::Object(row(one, per_seed)))
         .collect();
+    rows.extend(report.supply.iter().map(|one| supply::json(one).into()));
     let mut object = Map::new();
     object.insert("experiment".to_owned(), json!(report.experiment));
     object.insert("parameters".to_owned(), Value::Object(parameters));
@@ -27,6 +30,9 @@ pub(super) fn report(report: &Report, per_seed: bool) -> String {
         object.insert("bars".to_owned(), report.bars.iter().map(bar).collect());
     }
     object.insert("conclusion".to_owned(), json!(report.conclusion));
+    if !report.closing.is_empty() {
+        object.insert("closing".to_owned(), json!(report.closing));
+    }
     Value::Object(object).to_string()
 }
 
@@ -43,7 +49,8 @@ pub(super) fn lines(report: &Report, per_seed: bool) -> String {
         Value::Object(object) => Some(named(object)),
         _ => None,
     });
-    rows.chain(bars).collect()
+    let passed = report.supply.iter().map(|one| named(supply::json(one)));
+    rows.chain(passed).chain(bars).collect()
 }
 
 fn bar(bar: &Bar) -> Value {

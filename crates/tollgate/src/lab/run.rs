@@ -11,7 +11,16 @@ use crate::failure::Failure;
 
 pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let chosen = chosen(&options.names)?;
+    if options.designs.is_some()
+        && let Some(own) = chosen.iter().find(|own| !own.is_gossip())
+    {
+        return Err(Failure::usage(format!(
+            "error: --designs names designs of gossip; {} has its own",
+            own.name
+        )));
+    }
     let mut show = Show::new(&options.output, chosen.len() > 1)?;
+    let mut failures = Vec::new();
     for experiment in chosen {
         let meter = Meter::new(experiment.name);
         let usual = experiment.seeds;
@@ -27,8 +36,18 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
         drop(meter);
         let report = report.map_err(|error| Failure::usage(format!("error: {error}")))?;
         show.add(&report)?;
+        failures.extend(
+            report
+                .failure
+                .map(|what| format!("{}: {what}", report.experiment)),
+        );
     }
-    show.finish()
+    show.finish()?;
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::found(format!("error: {}", failures.join("; "))))
+    }
 }
 
 /// The experiments of those names, each once, in the order given.

@@ -90,7 +90,10 @@ mod tests {
     #[test]
     fn what_one_bucket_admits_is_within() {
         assert_eq!(replay(&[0, 0, 0, 1_000_000, 2_000_000]), Excess::default());
-        assert_eq!(replay(&[0, 0, 9_000_000, 9_000_000, 9_000_000]), Excess::default());
+        assert_eq!(
+            replay(&[0, 0, 9_000_000, 9_000_000, 9_000_000]),
+            Excess::default()
+        );
     }
 
     #[test]

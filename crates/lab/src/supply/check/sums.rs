@@ -19,7 +19,12 @@ pub(crate) struct Sums {
 
 impl Sums {
     /// Takes note of what the nodes can use, where there is `rate`, and of how many entries of the books are wrong.
-    pub(crate) fn look(&mut self, usable: impl Iterator<Item = i128>, rate: u64, wrong: u64) -> i128 {
+    pub(crate) fn look(
+        &mut self,
+        usable: impl Iterator<Item = i128>,
+        rate: u64,
+        wrong: u64,
+    ) -> i128 {
         let sum: i128 = usable.sum();
         self.checks += 1;
         self.above += u64::from(sum > i128::from(rate));

@@ -50,11 +50,17 @@ pub(super) fn rules(seeds: u64, ask: &Ask<'_>, rules: &[Rule]) -> Vec<SupplyRow>
     }
     let of = |rule: Rule, nodes: u16| {
         let is_slow = nodes >= 100 && matches!(rule, Rule::Ring | Rule::PairRing);
-        if is_slow { seeds.min(SLOW_SEEDS) } else { seeds }
+        if is_slow {
+            seeds.min(SLOW_SEEDS)
+        } else {
+            seeds
+        }
     };
     let tasks: Vec<_> = cells
         .iter()
-        .flat_map(|&(load, rule, nodes)| (0..of(rule, nodes)).map(move |seed| (load, rule, nodes, seed)))
+        .flat_map(|&(load, rule, nodes)| {
+            (0..of(rule, nodes)).map(move |seed| (load, rule, nodes, seed))
+        })
         .collect();
     let (done, all) = (AtomicU64::new(0), tasks.len() as u64);
     let tallies = each(&tasks, ask.threads, |&(load, rule, nodes, seed)| {
@@ -109,7 +115,13 @@ fn figure(load: Load, rows: &[SupplyRow]) -> Figure {
             .collect()
     };
     let mut lines = Vec::new();
-    for rule in [Rule::Ring, Rule::Four, Rule::PairAny, Rule::BestOf4, Rule::Group] {
+    for rule in [
+        Rule::Ring,
+        Rule::Four,
+        Rule::PairAny,
+        Rule::BestOf4,
+        Rule::Group,
+    ] {
         let own = of(rule.name());
         let points = |pick: fn(&SupplyRow) -> Option<f64>| {
             own.iter()
@@ -131,8 +143,13 @@ fn figure(load: Load, rows: &[SupplyRow]) -> Figure {
     Figure {
         name: name(load).to_owned(),
         title: match load {
-            Load::Spread => "Spread demand: asking a group takes a handful of rounds at any size".to_owned(),
-            Load::Hot => "One hot node: asking a group grows with the logarithm, a ring with the square".to_owned(),
+            Load::Spread => {
+                "Spread demand: asking a group takes a handful of rounds at any size".to_owned()
+            }
+            Load::Hot => {
+                "One hot node: asking a group grows with the logarithm, a ring with the square"
+                    .to_owned()
+            }
         },
         x_label: "nodes".to_owned(),
         y_label: "rounds to 5 %".to_owned(),

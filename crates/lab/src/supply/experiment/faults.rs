@@ -23,7 +23,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
         .filter(|(_, samples)| !samples.is_empty())
         .map(|(cell, samples)| picture::sum(&cell.design.name(), samples, &schedule::setting()))
         .collect();
-    let conclusion = conclude(&ran.rows);
+    let (conclusion, closing) = conclude(&ran.rows);
     Report {
         title: "Never one token over, whatever fails".to_owned(),
         about: "Five nodes share 1,000 requests per second. For 20 s nodes crash and restart, the network splits and heals, demand moves, \
@@ -42,6 +42,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
             ..Figure::default()
         }],
         conclusion,
+        closing,
         ..Report::default()
     }
 }
@@ -78,7 +79,7 @@ fn cell(design: Design, seeds: u64) -> Cell {
 }
 
 /// The line that everything is about.
-fn conclude(rows: &[SupplyRow]) -> String {
+fn conclude(rows: &[SupplyRow]) -> (String, String) {
     let sound: Vec<&SupplyRow> = rows.iter().filter(|row| !row.may_break).collect();
     let sum = |pick: fn(&SupplyRow) -> Option<u64>| -> u64 {
         sound.iter().filter_map(|row| pick(row)).sum()
@@ -98,12 +99,16 @@ fn conclude(rows: &[SupplyRow]) -> String {
     };
     let back: u64 = sum(|row| row.recovered);
     let runs: u64 = sound.iter().map(|row| row.seeds).sum();
-    format!(
-        "{mutants} All supply is back 8 s after the last fault in {} of {} runs. {} over-admitted, {} invariant violations, {} checks.",
+    let conclusion = format!(
+        "{mutants} All supply is back 8 s after the last fault in {} of {} runs.",
         commas(back),
-        commas(runs),
+        commas(runs)
+    );
+    let closing = format!(
+        "{} over-admitted, {} invariant violations, {} checks",
         commas(sum(|row| row.over)),
         commas(sum(|row| row.violations)),
         commas(sum(|row| row.checks)),
-    )
+    );
+    (conclusion, closing)
 }

@@ -22,9 +22,19 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
             });
         }
     }
-    let ran = run_cells(&cells, seeds, &Ask { curves: true, ..*ask });
+    let ran = run_cells(
+        &cells,
+        seeds,
+        &Ask {
+            curves: true,
+            ..*ask
+        },
+    );
     let mut figures = Vec::new();
-    for (three, samples) in cells.chunks(designs().len()).zip(ran.samples.chunks(designs().len())) {
+    for (three, samples) in cells
+        .chunks(designs().len())
+        .zip(ran.samples.chunks(designs().len()))
+    {
         let name = three.first().map_or("", |cell| &*cell.scenario);
         let sums: Vec<Line> = three
             .iter()

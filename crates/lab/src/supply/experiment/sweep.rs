@@ -30,7 +30,13 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
 fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for (label, weather) in delays() {
-        cells.extend(pair(&label, Setting { weather, ..Setting::rack(NODES) }));
+        cells.extend(pair(
+            &label,
+            Setting {
+                weather,
+                ..Setting::rack(NODES)
+            },
+        ));
     }
     for millis in [10, 20, 50, 100, 200, 1_000] {
         let setting = Setting {

@@ -100,7 +100,12 @@ impl DocumentNode {
             self.neighbours.insert(before, fresh);
             self.neighbours.insert(after, fresh);
         } else {
-            let others: Vec<u16> = seat.members.iter().copied().filter(|&own| own != self.me).collect();
+            let others: Vec<u16> = seat
+                .members
+                .iter()
+                .copied()
+                .filter(|&own| own != self.me)
+                .collect();
             while self.neighbours.len() < 2.min(others.len()) {
                 let any = dice.below(others.len() as u64);
                 if let Some(&peer) = others.get(usize::try_from(any).unwrap_or(0)) {
@@ -173,7 +178,8 @@ impl Member for DocumentNode {
                     self.weight(now)
                 };
                 let supply = self.supply;
-                self.outbox.push_back((from, Said::Ratio { supply, weight }));
+                self.outbox
+                    .push_back((from, Said::Ratio { supply, weight }));
             }
             Said::Ratio { supply, weight } => {
                 let Some(neighbour) = self.neighbours.get_mut(&from) else {

@@ -18,9 +18,14 @@ pub(super) fn with_momentum(state: &State, graph: &Graph, rounds_max: u64) -> Ta
         // Gains close in on two, which a large graph needs.
         let gap = 2f64.powi(-step).sqrt();
         let gain = 2.0 / (1.0 + gap);
-        let most = best.rounds.map_or(rounds_max, |rounds| rounds.min(rounds_max));
+        let most = best
+            .rounds
+            .map_or(rounds_max, |rounds| rounds.min(rounds_max));
         let tally = run(&mut state.clone(), graph, gain, most);
-        if tally.rounds.is_some_and(|own| best.rounds.is_none_or(|best| own < best)) {
+        if tally
+            .rounds
+            .is_some_and(|own| best.rounds.is_none_or(|best| own < best))
+        {
             best = tally;
         }
     }

@@ -23,7 +23,12 @@ pub(super) fn ask(mut state: State, rounds_max: u64, dice: &mut Dice) -> Tally {
         }
         for node in shuffled(nodes, dice) {
             let count = counts.get_mut(node);
-            let asked = others(node, nodes, count.as_deref().copied().unwrap_or(COUNT_MIN), dice);
+            let asked = others(
+                node,
+                nodes,
+                count.as_deref().copied().unwrap_or(COUNT_MIN),
+                dice,
+            );
             let before = state.at(node).0;
             let givers = pour(&mut state, node, &asked);
             messages += 2 * (asked.len() as u64 + givers);

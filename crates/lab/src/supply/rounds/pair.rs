@@ -19,7 +19,12 @@ pub(super) enum Choice {
 }
 
 /// Every node exchanges once per round, in random order, until even.
-pub(super) fn exchange(mut state: State, choice: Choice, rounds_max: u64, dice: &mut Dice) -> Tally {
+pub(super) fn exchange(
+    mut state: State,
+    choice: Choice,
+    rounds_max: u64,
+    dice: &mut Dice,
+) -> Tally {
     let nodes = state.nodes();
     let mut messages = 0_u64;
     for round in 0..=rounds_max {
@@ -50,7 +55,11 @@ fn turn(state: &mut State, node: usize, choice: Choice, dice: &mut Dice) -> u64 
                 state.pass(node, peer, state.even(node, peer));
             }
             // A probe of one is the exchange itself.
-            if count == 1 { 3 } else { 2 * asked.len() as u64 + 2 }
+            if count == 1 {
+                3
+            } else {
+                2 * asked.len() as u64 + 2
+            }
         }
         Choice::Richest(count) => {
             let asked = others(node, nodes, count, dice);

@@ -72,12 +72,22 @@ pub(super) fn full_view(state: &State, rounds_max: u64, dice: &mut Dice) -> Tall
     let mut known: Vec<Vec<u64>> = (0..nodes)
         .map(|node| {
             (0..words)
-                .map(|word| if node / 64 == word { 1 << (node % 64) } else { 0 })
+                .map(|word| {
+                    if node / 64 == word {
+                        1 << (node % 64)
+                    } else {
+                        0
+                    }
+                })
                 .collect()
         })
         .collect();
     let is_whole = |table: &Vec<u64>| -> bool {
-        table.iter().map(|word| word.count_ones() as usize).sum::<usize>() == nodes
+        table
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum::<usize>()
+            == nodes
     };
     for round in 0..=rounds_max {
         if known.iter().all(is_whole) {

@@ -59,7 +59,9 @@ impl<'a> Arrivals<'a> {
             let all = self.sums.last().copied().unwrap_or(0);
             if all > 0 {
                 let mean = u128::from(REQUEST) << 32;
-                let at = self.at + u128::from(exponential(&mut self.dice)) * (mean / u128::from(all)) / (1 << 32);
+                let at = self.at
+                    + u128::from(exponential(&mut self.dice)) * (mean / u128::from(all))
+                        / (1 << 32);
                 let micros = u64::try_from(at >> 32).unwrap_or(u64::MAX);
                 if end.is_none_or(|end| micros < end) {
                     self.at = at;

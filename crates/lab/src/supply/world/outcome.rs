@@ -43,13 +43,6 @@ pub(crate) struct Sample {
 }
 
 impl Outcome {
-    /// The part of what a central limiter admits that was not admitted, in percent.
-    #[allow(clippy::cast_precision_loss, reason = "a figure of three digits")]
-    pub(crate) fn lost_percent(&self) -> Option<f64> {
-        let (admitted, central) = (self.admitted as f64, self.central as f64);
-        (self.central > 0).then(|| 100.0 * (1.0 - admitted / central))
-    }
-
     /// Messages between nodes, per node and second.
     #[allow(clippy::cast_precision_loss, reason = "a figure of three digits")]
     pub(crate) fn messages_per_node_s(&self) -> f64 {

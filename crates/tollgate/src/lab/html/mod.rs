@@ -7,6 +7,9 @@ mod tables;
 
 use tollgate_lab::Report;
 
+pub(super) use plot::colour;
+
+use super::supply;
 use crate::report::html::document;
 use crate::report::text::{html as safe, put};
 
@@ -51,12 +54,19 @@ pub(super) fn page(report: &Report) -> String {
         );
     }
     body.push_str(&tables::rows(report));
+    body.push_str(&supply::section(&report.supply));
     body.push_str(&tables::reported(report));
     body.push_str(&tables::runs(report));
     put(
         &mut body,
         format_args!("<p class=\"end\">{}</p>\n", safe(&report.conclusion)),
     );
+    if !report.closing.is_empty() {
+        put(
+            &mut body,
+            format_args!("<p class=\"end\">{}</p>\n", safe(&report.closing)),
+        );
+    }
     let facts = format!(
         "<a href=\"index.html\">tollgate lab</a> · <code>{}</code>{}",
         safe(&report.experiment),

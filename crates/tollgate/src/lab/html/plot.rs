@@ -59,7 +59,10 @@ fn key(figure: &Figure, at: usize, line: &Line) -> String {
 }
 
 /// The class that colours a line: one per design, whatever else its name says.
-pub(super) fn colour(name: &str) -> &'static str {
+pub(in crate::lab) fn colour(name: &str) -> &'static str {
+    if let Some(node) = name.strip_prefix("node ") {
+        return node_colour(node);
+    }
     let design = name.split([' ', ',']).next().unwrap_or(name);
     match design {
         "requests" => "c-requests",
@@ -74,8 +77,37 @@ pub(super) fn colour(name: &str) -> &'static str {
         "segments" => "c-segments",
         "home" => "c-home",
         "auto" => "c-auto",
+        "static" => "c-local",
+        "document" => "c-counter",
+        "ledger" => "c-queue",
+        "loans" => "c-segments",
+        "loans+lease" => "c-home",
+        "group" => "c-segments",
+        "diffusion" => "c-linf",
+        "pairwise" => "c-freq",
+        "best" => "c-both",
         _ => "c-other",
     }
+}
+
+/// Nodes take turns with the colours.
+fn node_colour(number: &str) -> &'static str {
+    const TURNS: [&str; 12] = [
+        "c-segments",
+        "c-home",
+        "c-queue",
+        "c-counter",
+        "c-freq",
+        "c-both",
+        "c-linf",
+        "c-local",
+        "c-fixed",
+        "c-auto",
+        "c-requests",
+        "c-central",
+    ];
+    let turn = number.parse::<usize>().unwrap_or(0) % TURNS.len();
+    TURNS.get(turn).copied().unwrap_or("c-other")
 }
 
 /// The shape of a line's marks: that of its design, so that theirs is found beside ours.

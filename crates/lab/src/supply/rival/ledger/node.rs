@@ -99,7 +99,11 @@ impl LedgerNode {
     }
 
     pub(super) fn usable(&self, now: u64) -> u64 {
-        if self.is_valid(now) { self.book.held } else { 0 }
+        if self.is_valid(now) {
+            self.book.held
+        } else {
+            0
+        }
     }
 
     fn is_valid(&self, now: u64) -> bool {
@@ -155,7 +159,11 @@ impl LedgerNode {
                 self.ask(now);
             }
             Word::Ask { asker, want } => self.give(asker, want, now),
-            Word::Grant { from: source, to, flow } => self.credit((from, source), to, flow, now),
+            Word::Grant {
+                from: source,
+                to,
+                flow,
+            } => self.credit((from, source), to, flow, now),
             Word::Got { from, to, supply } => {
                 if let Some(debt) = self.debts.get_mut(&to).filter(|_| self.id == Some(from)) {
                     debt.got = debt.got.max(supply);
@@ -314,8 +322,15 @@ impl LedgerNode {
         if self.asker.due().is_some_and(|due| due <= now) {
             self.ask(now);
             // Without a lease nobody takes the answers.
-            if let Some(me) = self.id.filter(|_| self.asker.due().is_some_and(|due| due <= now)) {
-                let nothing = Offer { id: me, supply: u64::MAX / 4, weight: 1 };
+            if let Some(me) = self
+                .id
+                .filter(|_| self.asker.due().is_some_and(|due| due <= now))
+            {
+                let nothing = Offer {
+                    id: me,
+                    supply: u64::MAX / 4,
+                    weight: 1,
+                };
                 let _ = self.asker.finish(nothing, now);
             }
         }

@@ -77,7 +77,11 @@ impl Service {
         match word {
             Word::Journal { id, book, at } => self.store(*id, book, *at, now),
             Word::Register { nonce, at } => self.register(from, *nonce, *at, now),
-            Word::Grant { from: source, to, flow } => {
+            Word::Grant {
+                from: source,
+                to,
+                flow,
+            } => {
                 let is_fenced = self.accounts.get(to).is_some_and(|own| own.is_fenced);
                 if is_fenced {
                     self.receive(*source, *to, *flow);
@@ -201,9 +205,8 @@ impl Service {
     fn resend(&mut self) {
         let me = self.me;
         let open = |from: Id, book: &Book, got: &BTreeMap<Id, u64>| -> Vec<(Id, Id, Flow)> {
-            let missing = |to: &Id, flow: &Flow| {
-                *to != me && got.get(to).copied().unwrap_or(0) < flow.supply
-            };
+            let missing =
+                |to: &Id, flow: &Flow| *to != me && got.get(to).copied().unwrap_or(0) < flow.supply;
             let sent = book.sent.iter().filter(|(to, flow)| missing(to, flow));
             sent.map(|(to, flow)| (from, *to, *flow)).collect()
         };
