@@ -8,14 +8,15 @@ mod node;
 mod plant;
 mod service;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::purse::fine;
 use crate::supply::world::{Body, Fleet, Member, Seat, Setting};
-use book::Word;
+use book::{Book, Id, Word};
 use node::LedgerNode;
 pub(crate) use plant::Plant;
-use service::Service;
+use service::{Account, Service};
 
 /// The design.
 #[derive(Clone, Debug)]
@@ -65,7 +66,7 @@ impl Fleet for Ledger {
         }
     }
 
-    /// All books together must be the limit: of a live incarnation its own counts, of any other the service's copy.
+    /// All books together must be the limit, and nothing may be confirmed that a crash of the receiver would undo.
     fn wrong(&self, members: &[Body<LedgerMember>], _now: u64) -> u64 {
         let service = members.iter().find_map(|body| match &body.member {
             Some(LedgerMember::Service(service)) => Some(service),
@@ -74,18 +75,37 @@ impl Fleet for Ledger {
         let Some(service) = service else {
             return 1;
         };
-        let mut sum = service.own.balance();
-        for (id, account) in service.accounts() {
-            let live = members.get(usize::from(id.node)).and_then(|body| {
-                let Some(LedgerMember::Node(node)) = &body.member else {
-                    return None;
-                };
-                (node.id == Some(*id) && !account.is_fenced).then_some(&node.book)
-            });
-            sum += live.map_or_else(|| account.book.balance(), book::Book::balance);
-        }
-        u64::from(sum != i128::from(self.setting.rate))
+        let books: BTreeMap<Id, &Book> = service
+            .accounts()
+            .iter()
+            .map(|(id, account)| (*id, live(members, *id, account).unwrap_or(&account.book)))
+            .collect();
+        let sum: i128 = books.values().map(|book| book.balance()).sum();
+        let balance = sum + service.own.balance();
+        let has = |from: Id, to: Id, supply: u64| {
+            let got = books.get(&to).and_then(|book| book.got.get(&from));
+            got.map_or(0, |flow| flow.supply) >= supply
+        };
+        let nodes = members.iter().filter_map(|body| match &body.member {
+            Some(LedgerMember::Node(node)) => Some(node),
+            _ => None,
+        });
+        let missing = nodes
+            .flat_map(|node| node.confirmed())
+            .chain(service.confirmed())
+            .filter(|&(from, to, supply)| !has(from, to, supply))
+            .count() as u64;
+        u64::from(balance != i128::from(self.setting.rate)) + missing
     }
+}
+
+/// The book of an incarnation that runs and is not fenced: its own counts, of any other the service's copy.
+fn live<'a>(members: &'a [Body<LedgerMember>], id: Id, account: &Account) -> Option<&'a Book> {
+    let body = members.get(usize::from(id.node))?;
+    let Some(LedgerMember::Node(node)) = &body.member else {
+        return None;
+    };
+    (node.id == Some(id) && !account.is_fenced).then_some(&node.book)
 }
 
 impl Member for LedgerMember {

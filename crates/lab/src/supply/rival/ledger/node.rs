@@ -106,6 +106,12 @@ impl LedgerNode {
         }
     }
 
+    /// What it knows to have arrived: from whom, to whom, how much.
+    pub(super) fn confirmed(&self) -> impl Iterator<Item = (Id, Id, u64)> + '_ {
+        let debts = self.debts.iter().filter(|(_, debt)| debt.got > 0);
+        debts.filter_map(|(to, debt)| Some((self.id?, *to, debt.got)))
+    }
+
     fn is_valid(&self, now: u64) -> bool {
         self.id.is_some() && now < self.lease.until
     }

@@ -73,6 +73,16 @@ impl Service {
         &self.accounts
     }
 
+    /// What it knows to have arrived: from whom, to whom, how much.
+    pub(super) fn confirmed(&self) -> impl Iterator<Item = (Id, Id, u64)> + '_ {
+        let own = self.own_got.iter().map(|(to, got)| (self.me, *to, *got));
+        let its = |(from, account): (&Id, &'_ Account)| -> Vec<(Id, Id, u64)> {
+            let got = account.got.iter();
+            got.map(|(to, got)| (*from, *to, *got)).collect()
+        };
+        own.chain(self.accounts.iter().flat_map(its))
+    }
+
     pub(super) fn handle_word(&mut self, from: u16, word: &Word, now: u64) {
         match word {
             Word::Journal { id, book, at } => self.store(*id, book, *at, now),
