@@ -5,6 +5,8 @@
 use tollgate_gossip::{Key, NodeId};
 use tollgate_limit::Instant;
 
+use crate::limits::Limits;
+use crate::loans::{Borrowed, Lent};
 use crate::machine::Machine;
 
 /// A machine that runs, and how its clock relates to the truth.
@@ -70,17 +72,71 @@ pub enum Broken {
 
 /// Checks one key over all machines that run. `rate` and `burst` (in requests) are the largest in force.
 pub fn audit(key: Key, witnesses: &[Witness<'_>], rate: u64, burst: u64) -> Result<Audit, Broken> {
-    let _ = burst;
     let mut audit = Audit::default();
-    let mut usable = 0_u128;
+    let (mut usable, mut depth) = (0_u128, 0_u128);
     for witness in witnesses {
         let seen = witness.machine.inspect(key, witness.now);
         usable += u128::from(seen.usable);
+        depth += seen.depth;
         audit.tokens += u128::try_from(seen.tokens).unwrap_or(0);
     }
     if usable > u128::from(rate) {
         return Err(Broken::Over { usable, rate });
     }
+    let burst = Limits::tokens(burst);
+    if depth > burst {
+        return Err(Broken::Deep { depth, burst });
+    }
     audit.usable = u64::try_from(usable).unwrap_or(u64::MAX);
+    for borrower in witnesses {
+        let (_, borrowed, _) = borrower.machine.books(key, borrower.now);
+        for loan in &borrowed {
+            if let Some(lender) = find(witnesses, loan.from) {
+                compare(key, (lender, borrower), loan)?;
+                audit.loans += 1;
+            }
+        }
+    }
     Ok(audit)
+}
+
+fn find<'a>(witnesses: &'a [Witness<'_>], node: NodeId) -> Option<&'a Witness<'a>> {
+    witnesses
+        .iter()
+        .find(|witness| witness.machine.me() == node)
+}
+
+/// Compares both books of one loan. A lender that has restarted has no book, but must not use its home before the loan ends.
+fn compare(
+    key: Key,
+    (lender, borrower): (&Witness<'_>, &Witness<'_>),
+    loan: &Borrowed,
+) -> Result<(), Broken> {
+    let (lent, _, from) = lender.machine.books(key, lender.now);
+    let names = (loan.from, borrower.machine.me());
+    let is_it = |lent: &&Lent| lent.seq == loan.seq && lent.to == names.1;
+    let is_same = lender.machine.boot() == loan.boot;
+    let record = lent.iter().find(is_it).filter(|_| is_same);
+    let (amount, until) = match record {
+        Some(lent) => (lent.amount(), lent.until),
+        None if !is_same => (loan.amount(), from),
+        None => (0, lender.now),
+    };
+    if loan.amount() > amount {
+        return Err(Broken::Uncovered {
+            lender: names.0,
+            borrower: names.1,
+            amount: loan.amount(),
+            record: amount,
+        });
+    }
+    let by = (borrower.truth)(loan.until) - (lender.truth)(until);
+    if loan.amount() > 0 && by >= 0 {
+        return Err(Broken::Outlives {
+            lender: names.0,
+            borrower: names.1,
+            by,
+        });
+    }
+    Ok(())
 }

@@ -121,6 +121,8 @@ pub struct IgnoredFigures {
     pub duplicate_identities: u64,
     /// Messages about keys for which there is no room.
     pub full: u64,
+    /// Frames and messages from those who have no business here.
+    pub strangers: u64,
     /// Frames that make no sense.
     pub malformed: u64,
 }

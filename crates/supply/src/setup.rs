@@ -41,7 +41,7 @@ pub struct Setup {
 }
 
 /// What came before a boot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// Nothing, anywhere: no node of the cluster has run this policy before. Homes are valid and buckets full at once.
     Fresh,
@@ -51,7 +51,7 @@ pub enum Begin {
 }
 
 /// What a node must not forget when it restarts; see [`Machine::poll_kept`](crate::Machine::poll_kept).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The number of the limits and shares it stood on.
     pub number: u64,
@@ -59,4 +59,6 @@ pub struct Kept {
     pub home: u64,
     /// The limits then; of several between which it was, those with the smallest burst for their rate.
     pub limits: Limits,
+    /// Every node that has a part, or had one and has not agreed to another, in ascending order.
+    pub nodes: Vec<NodeId>,
 }

@@ -1,0 +1,453 @@
+//! The borrower's side: looks around, asks those who are richer, and keeps its loans alive.
+//!
+//! Whatever is granted counts from when it was asked for, on this node's clock; what is given back is booked before it is
+//! reported. Not here: the lender's side.
+
+use tollgate_gossip::{Key, NodeId};
+use tollgate_limit::{Instant, Span};
+
+use super::lend::release;
+use super::{Machine, Sender};
+use crate::asking::{Asked, Look};
+use crate::fill::{Offer, Party, equalise, water_fill};
+use crate::loans::Borrowed;
+use crate::planted;
+use crate::wire::{Ask, Given, Grant, Loan, Message};
+
+impl Machine {
+    /// Looks around at once as a request was refused, unless that was tried a moment ago.
+    pub(super) fn ask_soon(&mut self, key: Key, now: Instant) {
+        let least = self.own.config.ask_gap_min;
+        let Some(cell) = self.cells.get_mut(&key) else {
+            return;
+        };
+        let asking = &mut cell.asking;
+        if now < asking.again_at || asking.look.is_some() {
+            return;
+        }
+        asking.again_at = now.saturating_add(asking.gap.max(least));
+        self.recall(key, now);
+        self.look(key, now);
+    }
+
+    /// Asks some peers how they stand.
+    pub(super) fn look(&mut self, key: Key, now: Instant) {
+        let patience = self.patience();
+        if self.has_left() {
+            return;
+        }
+        let ticket = self.ticket();
+        let least = self.own.config.probes_min;
+        let Some(cell) = self.cells.get_mut(&key) else {
+            return;
+        };
+        let count = cell.asking.probes.max(least);
+        let peers: Vec<_> = self.peers.some(count).collect();
+        if peers.is_empty() || cell.asking.look.is_some() {
+            return;
+        }
+        let deadline = now.saturating_add(patience);
+        cell.asking.look = Some(Look {
+            ticket,
+            asked: peers.len(),
+            offers: Vec::with_capacity(peers.len()),
+            begin: now,
+            deadline,
+        });
+        self.agenda.insert((deadline, key));
+        self.figures.loans.looks += 1;
+        for peer in peers {
+            self.post.push(peer, Message::Look { key, ticket });
+        }
+    }
+
+    fn patience(&self) -> Span {
+        let config = &self.own.config;
+        self.peers.patience(config.round, config.term)
+    }
+
+    /// A peer says how it stands.
+    pub(super) fn hear_offer(
+        &mut self,
+        from: Sender,
+        (key, ticket): (Key, u64),
+        (party, free): (Party, u64),
+        now: Instant,
+    ) {
+        let cell = self.cells.get_mut(&key);
+        let Some(look) = cell.and_then(|cell| cell.asking.look.as_mut()) else {
+            return;
+        };
+        let is_new = look.offers.iter().all(|offer| offer.from != from.node);
+        if look.ticket != ticket || !is_new {
+            return;
+        }
+        self.peers.note_answer(now.nanos_since(look.begin));
+        look.offers.push(Offer {
+            from: from.node,
+            party,
+            free,
+        });
+        if look.offers.len() >= look.asked {
+            self.pour(key, now);
+        }
+    }
+
+    /// Asks those who are richer for what makes all alike. Ends the look.
+    pub(super) fn pour(&mut self, key: Key, now: Instant) {
+        let Some(look) = self
+            .cells
+            .get_mut(&key)
+            .and_then(|cell| cell.asking.look.take())
+        else {
+            return;
+        };
+        self.agenda.remove(&(look.deadline, key));
+        if self.settled(key, now).is_none() {
+            return;
+        }
+        let Some(cell) = self.cells.get(&key) else {
+            return;
+        };
+        let me = self.party(cell, now);
+        let deep = self.deep_wants(key, me, &look.offers);
+        let pour = water_fill(me, &look.offers);
+        let wants = pour.asks.into_iter().filter(|(from, amount)| {
+            let party = look.offers.iter().find(|offer| offer.from == *from);
+            party.is_some_and(|offer| !self.is_trifle(*amount, me, offer.party))
+        });
+        let wants: Vec<_> = wants.collect();
+        let gain = u128::from(pour.supply - me.supply);
+        let has_helped = gain * GAIN_PART >= u128::from(me.supply) && gain > 0;
+        let fills = look.offers.iter().map(|offer| offer.party.fill_milli());
+        self.figures.peers_fill_min_milli = fills.clone().min().unwrap_or(0);
+        self.figures.peers_fill_max_milli = fills.max().unwrap_or(0);
+        let config = &self.own.config;
+        if let Some(cell) = self.cells.get_mut(&key) {
+            cell.asking.pace(has_helped || !deep.is_empty(), config);
+            cell.asking.has_rich = has_helped;
+        }
+        if deep.is_empty() {
+            self.ask_all(key, wants, false, now);
+        } else {
+            self.ask_all(key, deep, true, now);
+        }
+    }
+
+    /// What to ask of whom for a cost that does not fit: whatever they can spare until it does.
+    fn deep_wants(&self, key: Key, me: Party, offers: &[Offer<NodeId>]) -> Vec<(NodeId, u64)> {
+        let need = self.cells.get(&key).and_then(|cell| cell.asking.need);
+        let mut short = need.map_or(0, |(need, _)| need.saturating_sub(me.supply));
+        let mut wants = Vec::new();
+        for offer in offers {
+            let want = offer.free.min(short);
+            if want > 0 {
+                wants.push((offer.from, want));
+                short -= want;
+            }
+        }
+        wants
+    }
+
+    fn ask_all(&mut self, key: Key, wants: Vec<(NodeId, u64)>, is_deep: bool, now: Instant) {
+        let patience = self.patience();
+        for (to, want) in wants {
+            let cell = self.cells.get(&key);
+            let awaits = cell.is_some_and(|cell| cell.asking.awaits(to, patience, now));
+            if !awaits {
+                let place = cell.and_then(|cell| cell.loan_from(to));
+                self.ask(key, (to, place), (want, is_deep), now);
+            }
+        }
+    }
+
+    /// Asks a lender for more, or to keep what there is; reports what was given back.
+    fn ask(
+        &mut self,
+        key: Key,
+        (to, place): (NodeId, Option<usize>),
+        (want, is_deep): (u64, bool),
+        now: Instant,
+    ) {
+        let ticket = self.ticket();
+        let Some(cell) = self.cells.get(&key) else {
+            return;
+        };
+        let party = self.party(cell, now);
+        let number = self.home.number();
+        let term = self.own.config.term;
+        let renew = self.renew_after();
+        let Some(cell) = self.cells.get_mut(&key) else {
+            return;
+        };
+        let asks = &mut cell.asking.asks;
+        if asks.len() >= ASKS_MAX {
+            cell.asking.forget(term, now);
+            if cell.asking.asks.len() >= ASKS_MAX {
+                return;
+            }
+        }
+        let at = now;
+        cell.asking.asks.push(Asked {
+            ticket,
+            to,
+            at,
+            want,
+        });
+        let loan = place.and_then(|place| cell.borrowed.get_mut(place));
+        let loan = loan.map(|loan| {
+            loan.asked += u128::from(want);
+            loan.is_unreported = false;
+            loan.renew_at = now.saturating_add(renew);
+            Loan {
+                boot: loan.boot,
+                seq: loan.seq,
+                returned: loan.returned,
+                tokens: loan.tokens_back,
+            }
+        });
+        self.figures.loans.asks += u64::from(want > 0);
+        let ask = Ask {
+            key,
+            ticket,
+            loan,
+            party,
+            want,
+            is_deep,
+            number,
+        };
+        self.post.push(to, Message::Ask(ask));
+    }
+
+    /// How long after an ask a loan is renewed.
+    fn renew_after(&self) -> Span {
+        let config = &self.own.config;
+        Span::from_nanos(config.term.as_nanos() * u128::from(config.renew_milli) / 1000)
+    }
+
+    /// A lender answers.
+    pub(super) fn hear_grant(&mut self, from: Sender, grant: &Grant, now: Instant) {
+        if self.settled(grant.key, now).is_none() {
+            self.let_go(from, grant, now);
+            return;
+        }
+        let Some(asked) = self.answered(from, grant) else {
+            self.hear_again(from, grant, now);
+            return;
+        };
+        let taken = now.nanos_since(asked.at);
+        self.peers.note_answer(taken);
+        let loans = &mut self.figures.loans;
+        loans.answers += 1;
+        let time = loans
+            .answer_time
+            .as_nanos()
+            .saturating_add(u128::from(taken));
+        loans.answer_time = Span::from_nanos(time);
+        let Some(given) = grant.given else {
+            return;
+        };
+        let begin = planted!("term-from-receipt", asked.at, now);
+        let until = begin.saturating_add(self.own.config.shorter(self.own.config.term, 2));
+        let known = self.known(from, grant.key, given.seq);
+        if until <= now {
+            self.figures.ignored.late += 1;
+            if known.is_none() {
+                self.let_go(from, grant, now);
+            }
+            return;
+        }
+        match known {
+            Some(place) => self.add_to(grant.key, place, &given, until),
+            None if given.is_first && given.total <= u128::from(asked.want) => {
+                self.begin_loan(from, grant.key, (&asked, &given), until);
+            }
+            None => {
+                if given.is_first {
+                    self.figures.ignored.lies += 1;
+                }
+                self.let_go(from, grant, now);
+            }
+        }
+        self.obey(from, grant.key, &given, now);
+    }
+
+    /// The ask that a grant answers; it is answered then.
+    fn answered(&mut self, from: Sender, grant: &Grant) -> Option<Asked> {
+        let asks = &mut self.cells.get_mut(&grant.key)?.asking.asks;
+        let is_it = |ask: &Asked| ask.ticket == grant.ticket && ask.to == from.node;
+        let place = asks.iter().position(is_it)?;
+        Some(asks.swap_remove(place))
+    }
+
+    /// A grant that was answered before, or that nobody waits for any more.
+    fn hear_again(&mut self, from: Sender, grant: &Grant, now: Instant) {
+        let Some(given) = grant.given else {
+            return;
+        };
+        if self.known(from, grant.key, given.seq).is_some() {
+            self.figures.ignored.duplicates += 1;
+        } else {
+            self.figures.ignored.late += 1;
+            self.let_go(from, grant, now);
+        }
+    }
+
+    /// The place of a loan in the book.
+    fn known(&self, from: Sender, key: Key, seq: u64) -> Option<usize> {
+        let is_it =
+            |loan: &Borrowed| (loan.from, loan.boot, loan.seq) == (from.node, from.boot, seq);
+        self.cells.get(&key)?.borrowed.iter().position(is_it)
+    }
+
+    /// Begins to count on a loan.
+    fn begin_loan(
+        &mut self,
+        from: Sender,
+        key: Key,
+        (asked, given): (&Asked, &Given),
+        until: Instant,
+    ) {
+        let renew_at = asked.at.saturating_add(self.renew_after());
+        let Some(cell) = self.cells.get_mut(&key) else {
+            return;
+        };
+        if cell.borrowed.len() >= LOANS_MAX {
+            return;
+        }
+        cell.borrowed.push(Borrowed {
+            from: from.node,
+            boot: from.boot,
+            seq: given.seq,
+            asked: u128::from(asked.want),
+            taken: 0,
+            returned: 0,
+            tokens: 0,
+            tokens_back: 0,
+            until,
+            renew_at,
+            since: cell.bucket.at,
+            is_unreported: false,
+        });
+        let place = cell.borrowed.len() - 1;
+        self.add_to(key, place, given, until);
+    }
+
+    /// Counts on what was added to a loan, and for how long it lasts.
+    fn add_to(&mut self, key: Key, place: usize, given: &Given, until: Instant) {
+        let ground = self.home.ground;
+        let Some(cell) = self.cells.get_mut(&key) else {
+            return;
+        };
+        let Some(loan) = cell.borrowed.get_mut(place) else {
+            return;
+        };
+        if given.total > loan.asked {
+            self.figures.ignored.lies += 1;
+            return;
+        }
+        let more = planted!(
+            "duplicate-credited",
+            given.total.saturating_sub(loan.taken),
+            given.total
+        );
+        let tokens = given.tokens.saturating_sub(loan.tokens);
+        loan.taken += more;
+        loan.tokens = loan.tokens.max(given.tokens);
+        if given.is_renewed {
+            loan.until = loan.until.max(until);
+        }
+        let room = cell.room(&ground);
+        let tokens = tokens.min(ground.depth(crate::loans::narrow(more)));
+        cell.bucket.add(tokens, room);
+        if more > 0 {
+            self.figures.loans.taken += 1;
+        } else {
+            self.figures.loans.renewals += 1;
+        }
+    }
+
+    /// Gives back what the lender needs more, and says so.
+    fn obey(&mut self, from: Sender, key: Key, given: &Given, now: Instant) {
+        let Some(place) = self.known(from, key, given.seq) else {
+            return;
+        };
+        self.return_down_to(key, place, given.allow, now);
+    }
+
+    /// A lender is short.
+    pub(super) fn hear_recall(
+        &mut self,
+        from: Sender,
+        (key, seq): (Key, u64),
+        lender: Party,
+        now: Instant,
+    ) {
+        if self.settled(key, now).is_none() {
+            return;
+        }
+        let Some(place) = self.known(from, key, seq) else {
+            return;
+        };
+        let Some(cell) = self.cells.get(&key) else {
+            return;
+        };
+        let me = self.party(cell, now);
+        let back = u64::try_from(equalise(me, lender)).unwrap_or(0);
+        if self.is_trifle(back, me, lender) {
+            return;
+        }
+        let amount = cell.borrowed.get(place).map_or(0, Borrowed::amount);
+        self.return_down_to(key, place, amount.saturating_sub(back), now);
+    }
+
+    /// Gives back of a loan until it is `keep`, unless somebody waits for what it brings, and reports that.
+    pub(super) fn return_down_to(&mut self, key: Key, place: usize, keep: u64, now: Instant) {
+        let ground = self.home.ground;
+        let Some(cell) = self.cells.get_mut(&key) else {
+            return;
+        };
+        let is_bound = planted!("gives-back-what-is-promised", cell.is_in_debt(), false);
+        if is_bound || !cell.give_back(&ground, place, keep) {
+            return;
+        }
+        self.renew_loan(key, place, now);
+    }
+
+    /// Renews a loan, and reports what was given back of it.
+    pub(super) fn renew_loan(&mut self, key: Key, place: usize, now: Instant) {
+        let cell = self.cells.get(&key);
+        let Some(loan) = cell.and_then(|cell| cell.borrowed.get(place)) else {
+            return;
+        };
+        let lender = loan.from;
+        self.ask(key, (lender, Some(place)), (0, false), now);
+    }
+
+    /// Tells a lender that a loan it made is not counted on here.
+    fn let_go(&mut self, from: Sender, grant: &Grant, _: Instant) {
+        let Some(given) = grant.given else {
+            return;
+        };
+        let ask = Ask {
+            key: grant.key,
+            ticket: self.ticket(),
+            loan: Some(release(from.boot, &given)),
+            party: Party {
+                supply: 0,
+                weight: 1,
+            },
+            want: 0,
+            is_deep: false,
+            number: self.home.number(),
+        };
+        self.post.push(from.node, Message::Ask(ask));
+    }
+}
+
+/// A look that could gain less than one part in so many of what there is has not helped.
+const GAIN_PART: u128 = 20;
+/// Asks of one key without an answer.
+const ASKS_MAX: usize = 256;
+/// Loans that one key may count on.
+const LOANS_MAX: usize = 256;

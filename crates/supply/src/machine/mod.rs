@@ -1,0 +1,333 @@
+//! One node's part in one policy: what goes in and comes out, and what is kept in between.
+//!
+//! The rest of the machine is beside this: `decide` (requests), `lend`, `borrow`, `round` (what is due) and `stand` (changes,
+//! leases, restarts). Not here: membership, transport, clocks.
+
+mod borrow;
+mod decide;
+mod lend;
+mod round;
+mod see;
+mod stand;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tollgate_gossip::{Key, Malformed, NodeId, Send};
+use tollgate_limit::{Instant, Span};
+
+use crate::authority::AUTHORITY;
+use crate::bucket::{Bucket, signed};
+use crate::cell::{Cell, Ended};
+use crate::config::{BadConfig, SupplyConfig};
+use crate::figures::Figures;
+use crate::fill::Party;
+use crate::home::{Home, quarantine};
+use crate::limits::Limits;
+use crate::peers::{Heard, Peers};
+use crate::planted;
+use crate::post::Post;
+use crate::setup::{Begin, Boot, Setup};
+use crate::wire::{self, Head, Message};
+use stand::Tenure;
+pub(crate) use stand::limits_number;
+
+/// One node's part in one policy, for many keys.
+///
+/// After every call drain [`Self::poll_send`] (and [`Self::poll_kept`], where it is kept). Timeouts may come early or twice;
+/// frames may be lost, doubled, late, out of order or malformed. The clock must not jump, and must not run wrong by more than
+/// [`SupplyConfig::drift_ppm`]; it need not agree with any other. A time before the last is the last.
+#[derive(Debug)]
+pub struct Machine {
+    own: Own,
+    home: Home,
+    tenure: Tenure,
+    cells: BTreeMap<Key, Cell>,
+    /// What the bucket of a key holds that was never heard of.
+    blank: Bucket,
+    /// Keys that take part in rounds.
+    active: BTreeSet<Key>,
+    /// When looks go on without those who have not answered.
+    agenda: BTreeSet<(Instant, Key)>,
+    round_at: Option<Instant>,
+    peers: Peers,
+    post: Post,
+    /// Asks and looks so far.
+    tickets: u64,
+    /// Loans given so far.
+    seqs: u64,
+    figures: Figures,
+    now: Instant,
+}
+
+/// What does not change, or only from outside.
+#[derive(Debug)]
+struct Own {
+    me: NodeId,
+    boot: Boot,
+    config: SupplyConfig,
+    wait_max: Span,
+    leaks: bool,
+}
+
+/// Whoever sent a message.
+#[derive(Clone, Copy, Debug)]
+struct Sender {
+    node: NodeId,
+    boot: Boot,
+    /// Whether the frame is for this boot, so that answers in it are answers to this boot.
+    is_for_me: bool,
+}
+
+impl Machine {
+    /// A machine that has just started.
+    pub fn new(setup: Setup) -> Result<Self, BadConfig> {
+        setup.config.check()?;
+        let Setup { config, start, .. } = setup;
+        let is_fresh = setup.begin == Begin::Fresh;
+        let wait = quarantine(&config, setup.wait_max);
+        let wait = planted!("no-quarantine", wait, Span::ZERO);
+        let from = if is_fresh {
+            start
+        } else {
+            start.saturating_add(wait)
+        };
+        let at = (setup.limits, setup.shares);
+        let mut home = Home::new(setup.me, at, &setup.begin, (from, config.drift_ppm));
+        let tenure = Tenure::new(&config, start);
+        let mut blank = Bucket::empty(start);
+        if is_fresh {
+            blank.tokens = signed(home.ground.depth(home.ground.home));
+        }
+        if config.lease.is_some() {
+            home.lease(home.ground.home, start, start);
+        }
+        Ok(Self {
+            home,
+            tenure,
+            cells: BTreeMap::new(),
+            blank,
+            active: BTreeSet::new(),
+            agenda: BTreeSet::new(),
+            round_at: None,
+            peers: Peers::new(setup.me, &setup.members, setup.seed),
+            post: Post::new(setup.boot),
+            tickets: 0,
+            seqs: 0,
+            figures: Figures::default(),
+            now: start,
+            own: Own {
+                me: setup.me,
+                boot: setup.boot,
+                wait_max: setup.wait_max,
+                leaks: setup.leaks,
+                config,
+            },
+        })
+    }
+
+    /// Takes a frame that `from` sent. A malformed one changes nothing.
+    pub fn handle_frame(
+        &mut self,
+        from: NodeId,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), Malformed> {
+        let now = self.at(now);
+        let (head, messages) = wire::decode(frame).inspect_err(|_| {
+            self.figures.ignored.malformed += 1;
+        })?;
+        if from == self.own.me || !self.knows_node(from) {
+            self.figures.ignored.strangers += 1;
+            return Ok(());
+        }
+        match self.peers.hear(from, &head, self.own.config.drift_ppm, now) {
+            Heard::Old(by) => {
+                self.figures.ignored.old_boots += 1;
+                self.post.push(from, Message::Superseded { by });
+            }
+            Heard::Current => self.hear_all(from, &head, messages, now),
+        }
+        self.post.flush(&self.peers, now);
+        Ok(())
+    }
+
+    fn hear_all(&mut self, from: NodeId, head: &Head, messages: Vec<Message>, now: Instant) {
+        let sender = Sender {
+            node: from,
+            boot: head.boot,
+            is_for_me: head.yours == self.own.boot,
+        };
+        for message in messages {
+            self.hear(sender, message, now);
+        }
+    }
+
+    /// Takes one message.
+    fn hear(&mut self, from: Sender, message: Message, now: Instant) {
+        let is_answer = match message {
+            Message::Offer { .. }
+            | Message::Grant(_)
+            | Message::Recall { .. }
+            | Message::Here { .. }
+            | Message::Home { .. } => true,
+            Message::Look { .. }
+            | Message::Ask(_)
+            | Message::Where { .. }
+            | Message::Superseded { .. }
+            | Message::Renew { .. }
+            | Message::Goodbye => false,
+        };
+        if is_answer && !from.is_for_me {
+            self.figures.ignored.old_boots += 1;
+            return;
+        }
+        match message {
+            Message::Look { key, ticket } => self.hear_look(from, key, ticket, now),
+            Message::Offer {
+                key,
+                ticket,
+                party,
+                free,
+            } => self.hear_offer(from, (key, ticket), (party, free), now),
+            Message::Ask(ask) => self.hear_ask(from, &ask, now),
+            Message::Grant(grant) => self.hear_grant(from, &grant, now),
+            Message::Recall { key, seq, party } => self.hear_recall(from, (key, seq), party, now),
+            Message::Where { change, .. } => self.hear_where(from, change, now),
+            Message::Here {
+                change,
+                number,
+                flags,
+            } => self.hear_here(from, (change, number), flags, now),
+            Message::Superseded { by } => self.hear_superseded(by, now),
+            Message::Home {
+                ticket,
+                number,
+                home,
+                is_settled,
+            } if from.node == AUTHORITY => {
+                self.hear_home((ticket, number), home, is_settled, now);
+            }
+            Message::Goodbye => self.peers.leave(from.node),
+            // Only an authority is asked that, and nobody else answers.
+            Message::Renew { .. } | Message::Home { .. } => self.figures.ignored.strangers += 1,
+        }
+    }
+
+    /// The next frame to send, oldest first. Drain it after every other call.
+    pub fn poll_send(&mut self) -> Option<Send> {
+        self.post.pop()
+    }
+
+    /// Whether messages of a node are read.
+    fn knows_node(&self, node: NodeId) -> bool {
+        self.peers.is_member(node)
+            || self.home.party().any(|other| other == node)
+            || (node == AUTHORITY && self.own.config.lease.is_some())
+    }
+
+    /// The time of a call: never before the last.
+    fn at(&mut self, now: Instant) -> Instant {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    /// The cell of a key, brought to `now`; one is made if there is room. `None`: there is none.
+    fn enter(&mut self, key: Key, now: Instant) -> Option<&mut Cell> {
+        if !self.cells.contains_key(&key) {
+            if self.cells.len() >= self.own.config.keys_max && !self.evict(now) {
+                self.figures.ignored.full += 1;
+                return None;
+            }
+            let blank = self.blank_at(now);
+            self.cells.insert(key, Cell::new(blank, now));
+        }
+        self.settled(key, now)
+    }
+
+    /// The cell of a key that is known, brought to `now`.
+    fn settled(&mut self, key: Key, now: Instant) -> Option<&mut Cell> {
+        let cell = self.cells.get_mut(&key)?;
+        let ended = cell.settle(&self.home.ground, now);
+        note_ended(&mut self.figures, ended);
+        Some(cell)
+    }
+
+    /// The bucket of a key that was never heard of.
+    fn blank_at(&self, now: Instant) -> Bucket {
+        let mut cell = Cell::new(self.blank, now);
+        cell.settle(&self.home.ground, now);
+        cell.bucket
+    }
+
+    /// How a key stands, as others are told.
+    fn party(&self, cell: &Cell, now: Instant) -> Party {
+        Party {
+            supply: cell.usable(&self.home.ground),
+            weight: self.weight(cell, now),
+        }
+    }
+
+    /// What a key wants, and a little.
+    fn weight(&self, cell: &Cell, now: Instant) -> u64 {
+        let rate = self.home.ground.limits.rate();
+        let demand = cell.demand.rate(self.own.config.round, now);
+        let need = cell.asking.need.map_or(0, |(need, _)| need);
+        // Beyond that a demand counts no more, so that a lie has its bounds.
+        let most = rate.saturating_mul(DEMAND_TIMES_MAX);
+        let least = self.least_weight();
+        demand
+            .max(need)
+            .min(most)
+            .saturating_add(least)
+            .min(Party::WEIGHT_MAX)
+    }
+
+    /// What a key without demand weighs.
+    fn least_weight(&self) -> u64 {
+        let nodes = (self.peers.count() as u64 + 1).max(1);
+        let rate = u128::from(self.home.ground.limits.rate());
+        let milli = u128::from(self.own.config.epsilon_milli);
+        let least = rate * milli / 1000 / u128::from(nodes);
+        u64::try_from(least)
+            .unwrap_or(u64::MAX)
+            .clamp(1, Party::WEIGHT_MAX / 2)
+    }
+
+    /// Whether an amount is too small to move between two who have so much.
+    fn is_trifle(&self, amount: u64, left: Party, right: Party) -> bool {
+        let smaller = u128::from(left.supply.min(right.supply));
+        let least = smaller * u128::from(self.own.config.hysteresis_milli) / 1000;
+        amount == 0 || u128::from(amount) < least
+    }
+
+    /// Another number for a question.
+    fn ticket(&mut self) -> u64 {
+        self.tickets += 1;
+        self.tickets
+    }
+
+    /// Lets a key take part in rounds.
+    fn activate(&mut self, key: Key, now: Instant) {
+        self.active.insert(key);
+        if self.round_at.is_none() {
+            self.round_at = Some(now.saturating_add(self.own.config.round));
+        }
+    }
+
+    /// The limits it stands on.
+    pub fn limits(&self) -> Limits {
+        self.home.ground.limits
+    }
+}
+
+/// Counts loans that came to their end.
+fn note_ended(figures: &mut Figures, ended: Ended) {
+    let loans = &mut figures.loans;
+    loans.expired += ended.expired;
+    loans.ended += ended.expired;
+    loans.lapsed += ended.lapsed;
+    loans.ended_age = Span::from_nanos(loans.ended_age.as_nanos().saturating_add(ended.age));
+}
+
+/// A demand counts up to that many times the limit.
+const DEMAND_TIMES_MAX: u64 = 4;

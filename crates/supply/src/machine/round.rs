@@ -1,0 +1,124 @@
+//! What is due: rounds of all keys that are alive, and looks that go on without an answer.
+//!
+//! Not here: what a look or a loan is.
+
+use tollgate_gossip::Key;
+use tollgate_limit::{Instant, Span};
+
+use super::Machine;
+use crate::loans::Borrowed;
+
+impl Machine {
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let now = self.at(now);
+        while let Some((_, key)) = self.agenda.first().copied().filter(|(at, _)| *at <= now) {
+            self.agenda.pop_first();
+            self.pour(key, now);
+        }
+        self.stand_on(now);
+        if self.round_at.is_some_and(|at| at <= now) {
+            self.round(now);
+        }
+        self.post.flush(&self.peers, now);
+    }
+
+    /// When to call [`Self::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let agenda = self.agenda.first().map(|(at, _)| *at);
+        let events = [agenda, self.round_at, self.stand_at()];
+        events.into_iter().flatten().min()
+    }
+
+    fn round(&mut self, now: Instant) {
+        self.peers.shuffle();
+        let keys: Vec<_> = self.active.iter().copied().collect();
+        for key in keys {
+            self.round_of(key, now);
+        }
+        let next = now.saturating_add(self.own.config.round);
+        self.round_at = (!self.active.is_empty()).then_some(next);
+    }
+
+    /// One key's round: renews what is due, gives back what is not needed, looks around, or is forgotten.
+    fn round_of(&mut self, key: Key, now: Instant) {
+        let (round, term) = (self.own.config.round, self.own.config.term);
+        let blank = self.blank_at(now).tokens;
+        if self.settled(key, now).is_none() {
+            self.active.remove(&key);
+            return;
+        }
+        let Some(cell) = self.cells.get_mut(&key) else {
+            return;
+        };
+        cell.demand.roll(round, now);
+        cell.asking.adapt(&self.own.config);
+        cell.asking.forget(term, now);
+        let is_idle = cell.demand.is_idle(term, now);
+        if is_idle {
+            self.return_all(key, now);
+        }
+        self.renew_due(key, now);
+        let Some(cell) = self.cells.get(&key) else {
+            return;
+        };
+        if is_idle && cell.is_blank(blank) {
+            self.cells.remove(&key);
+            self.active.remove(&key);
+        } else if !is_idle {
+            self.look(key, now);
+        }
+    }
+
+    /// Gives everything back that nobody needs here.
+    pub(super) fn return_all(&mut self, key: Key, now: Instant) {
+        let count = self.cells.get(&key).map_or(0, |cell| cell.borrowed.len());
+        for place in 0..count {
+            self.return_down_to(key, place, 0, now);
+        }
+    }
+
+    /// Renews what would end too soon after the next round, all of one lender at once; drops what is given back and reported.
+    fn renew_due(&mut self, key: Key, now: Instant) {
+        let soon = now.saturating_add(Span::from_nanos(self.own.config.round.as_nanos() / 2));
+        let Some(cell) = self.cells.get_mut(&key) else {
+            return;
+        };
+        let asks = &cell.asking.asks;
+        let is_over = |loan: &Borrowed| {
+            loan.amount() == 0 && !loan.is_unreported && asks.iter().all(|ask| ask.to != loan.from)
+        };
+        cell.borrowed.retain(|loan| !is_over(loan));
+        let due: Vec<_> = cell
+            .borrowed
+            .iter()
+            .enumerate()
+            .filter(|(_, loan)| loan.amount() > 0 && loan.renew_at <= soon || loan.is_unreported)
+            .map(|(place, _)| place)
+            .collect();
+        for place in due {
+            self.renew_loan(key, place, now);
+        }
+    }
+
+    /// Forgets one key to make room, one that is as if never seen; says whether there was one.
+    pub fn evict(&mut self, now: Instant) -> bool {
+        let now = self.at(now);
+        let blank = self.blank_at(now).tokens;
+        let keys: Vec<_> = self.cells.keys().copied().take(EVICT_LOOKS_MAX).collect();
+        for key in keys {
+            let is_blank = self
+                .settled(key, now)
+                .is_some_and(|cell| cell.is_blank(blank));
+            if is_blank {
+                self.cells.remove(&key);
+                self.active.remove(&key);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Keys that are looked at to make room for one.
+const EVICT_LOOKS_MAX: usize = 256;

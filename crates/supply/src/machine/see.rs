@@ -1,0 +1,103 @@
+//! What can be seen of a machine without changing it.
+//!
+//! Not here: names and forms of metrics.
+
+use tollgate_gossip::{Footprint, Key, NodeId};
+use tollgate_limit::Instant;
+
+use super::Machine;
+use crate::cell::Cell;
+use crate::figures::{Figures, Inspection};
+use crate::loans::{Borrowed, Lent};
+use crate::setup::Boot;
+
+impl Machine {
+    /// This node.
+    pub fn me(&self) -> NodeId {
+        self.own.me
+    }
+
+    /// This boot.
+    pub fn boot(&self) -> Boot {
+        self.own.boot
+    }
+
+    /// Whether nothing is asked, lent or borrowed, and every node has agreed to where this one stands.
+    pub fn is_quiet(&self) -> bool {
+        let is_quiet = |cell: &Cell| {
+            cell.lent.is_empty() && cell.borrowed.is_empty() && cell.asking.is_quiet()
+        };
+        self.cells.values().all(is_quiet) && self.home.is_settled()
+    }
+
+    /// How a key stands, in full.
+    pub fn inspect(&self, key: Key, now: Instant) -> Inspection {
+        let now = now.max(self.now);
+        let cell = self.view(key, now);
+        let ground = &self.home.ground;
+        let party = self.party(&cell, now);
+        let leased = self.own.config.lease.map(|_| ground.until);
+        Inspection {
+            usable: party.supply,
+            home: ground.home,
+            lent: cell.lent(),
+            borrowed: cell.borrowed(),
+            asked: cell.asking.wanted(),
+            demand: cell.demand.rate(self.own.config.round, now),
+            fill_milli: party.fill_milli(),
+            tokens: cell.bucket.tokens,
+            depth: ground.depth(party.supply),
+            quarantine_until: Some(ground.from).filter(|from| now < *from),
+            lease_until: leased,
+            loans: u32::try_from(cell.lent.len() + cell.borrowed.len()).unwrap_or(u32::MAX),
+            is_settled: self.home.is_settled(),
+            boot: self.own.boot,
+        }
+    }
+
+    /// What was counted since the start.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            frames_sent: self.post.frames_sent,
+            bytes_sent: self.post.bytes_sent,
+            authority_heard: self.tenure.heard,
+            ..self.figures
+        }
+    }
+
+    /// Bytes of state held now.
+    pub fn footprint(&self) -> Footprint {
+        let size = |cell: &Cell| {
+            let local = size_of::<Cell>() + size_of::<Key>();
+            let lent = cell.lent.len() * size_of::<Lent>();
+            let borrowed = cell.borrowed.len() * size_of::<Borrowed>();
+            (local as u64, (lent + borrowed) as u64)
+        };
+        let each = self.cells.values().map(size);
+        each.fold(Footprint::default(), |sum, (local, extra)| Footprint {
+            local: sum.local + local,
+            extra: sum.extra + extra,
+        })
+    }
+
+    /// Every key that is known, in ascending order.
+    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        self.cells.keys().copied()
+    }
+
+    /// How many keys are known.
+    pub fn keys_count(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether something is known of a key.
+    pub fn knows(&self, key: Key) -> bool {
+        self.cells.contains_key(&key)
+    }
+
+    /// The books of a key at `now`, and from when on the home is valid.
+    pub(crate) fn books(&self, key: Key, now: Instant) -> (Vec<Lent>, Vec<Borrowed>, Instant) {
+        let cell = self.view(key, now.max(self.now));
+        (cell.lent, cell.borrowed, self.home.ground.from)
+    }
+}

@@ -1,0 +1,165 @@
+//! Who else is there: who may be asked, which boot of each was heard, and how its clock runs.
+//!
+//! Not here: what is said to them.
+
+use std::collections::BTreeMap;
+
+use tollgate_gossip::NodeId;
+use tollgate_limit::{Instant, Span};
+
+use crate::clock::{Clock, Sample};
+use crate::setup::Boot;
+use crate::wire::Head;
+
+/// Every peer that was heard, and all who may be asked.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    me: NodeId,
+    /// Who may be asked, without this node, in the order of this round.
+    order: Vec<NodeId>,
+    heard: BTreeMap<NodeId, Peer>,
+    /// How long answers take, smoothed.
+    answer: Option<u64>,
+    dice: u64,
+}
+
+/// One peer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Peer {
+    pub(crate) boot: Boot,
+    /// The last time on its clock that came.
+    pub(crate) sent: Instant,
+    pub(crate) clock: Clock,
+    has_left: bool,
+}
+
+/// What a frame's sender is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// The last boot that was heard, or a later one.
+    Current,
+    /// A boot before that one.
+    Old(Boot),
+}
+
+impl Peers {
+    pub(crate) fn new(me: NodeId, members: &[NodeId], seed: u64) -> Self {
+        let mut peers = Self {
+            me,
+            order: Vec::new(),
+            heard: BTreeMap::new(),
+            answer: None,
+            dice: seed,
+        };
+        peers.set_members(members);
+        peers
+    }
+
+    pub(crate) fn set_members(&mut self, members: &[NodeId]) {
+        self.order = members
+            .iter()
+            .copied()
+            .filter(|node| *node != self.me)
+            .collect();
+        self.shuffle();
+    }
+
+    pub(crate) fn is_member(&self, node: NodeId) -> bool {
+        self.order.contains(&node)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The first so many of this round who may be asked.
+    pub(crate) fn some(&self, count: u32) -> impl Iterator<Item = NodeId> + '_ {
+        let stays = |node: &NodeId| !self.heard.get(node).is_some_and(|peer| peer.has_left);
+        self.order
+            .iter()
+            .copied()
+            .filter(stays)
+            .take(count as usize)
+    }
+
+    /// Another order for another round.
+    pub(crate) fn shuffle(&mut self) {
+        for place in (1..self.order.len()).rev() {
+            let other = self.below(place as u64 + 1);
+            self.order.swap(place, other);
+        }
+    }
+
+    /// A number below `bound`.
+    fn below(&mut self, bound: u64) -> usize {
+        self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let roll = u128::from(crate::shares::mix(self.dice));
+        usize::try_from((roll * u128::from(bound)) >> 64).unwrap_or(0)
+    }
+
+    /// Notes what a frame begins with.
+    pub(crate) fn hear(
+        &mut self,
+        from: NodeId,
+        head: &Head,
+        drift_ppm: u32,
+        now: Instant,
+    ) -> Heard {
+        let peer = self.heard.entry(from).or_default();
+        if head.boot < peer.boot {
+            return Heard::Old(peer.boot);
+        }
+        if head.boot > peer.boot {
+            *peer = Peer {
+                boot: head.boot,
+                ..Peer::default()
+            };
+        }
+        peer.sent = peer.sent.max(head.sent);
+        if head.echo > Instant::default() {
+            let sample = Sample {
+                theirs: head.sent,
+                low: head.echo,
+                high: now,
+            };
+            peer.clock.note(sample, drift_ppm);
+        }
+        Heard::Current
+    }
+
+    pub(crate) fn peer(&self, node: NodeId) -> Peer {
+        self.heard.get(&node).copied().unwrap_or_default()
+    }
+
+    /// Notes that a peer has said goodbye.
+    pub(crate) fn leave(&mut self, node: NodeId) {
+        if let Some(peer) = self.heard.get_mut(&node) {
+            peer.has_left = true;
+        }
+    }
+
+    /// Forgets peers that are neither asked nor named.
+    pub(crate) fn retain(&mut self, keep: impl Fn(NodeId) -> bool) {
+        let order = &self.order;
+        self.heard
+            .retain(|node, _| keep(*node) || order.contains(node));
+    }
+
+    /// Notes how long an answer took.
+    pub(crate) fn note_answer(&mut self, nanos: u64) {
+        self.answer = Some(match self.answer {
+            Some(mean) => mean - mean / 8 + nanos / 8,
+            None => nanos,
+        });
+    }
+
+    /// How long to wait for an answer before going on without.
+    pub(crate) fn patience(&self, round: Span, term: Span) -> Span {
+        let usual = round.as_nanos() / 2;
+        let nanos = self
+            .answer
+            .map_or(usual, |mean| u128::from(mean).saturating_mul(4));
+        let most = (term.as_nanos() / 4).max(1);
+        Span::from_nanos(nanos.clamp((round.as_nanos() / 50).max(1).min(most), most))
+    }
+}

@@ -1,0 +1,159 @@
+//! Whatever breaks, never one token over: random schedules of faults, judged by the audit and by a ghost.
+//!
+//! `SEED=n` replays one schedule; `SCHEDULES=n` runs so many.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)]
+
+#[allow(unreachable_pub, reason = "a part of this program")]
+mod world;
+
+use tollgate_limit::Span;
+use tollgate_supply::{Limits, SupplyConfig};
+use world::{Dice, MS, Plan, SECOND, World};
+
+const NODES: u16 = 5;
+const RATE: u64 = 400;
+const FAULTS_END: u64 = 12 * SECOND;
+
+fn setting(name: &str) -> Option<u64> {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "a replay is asked for from outside"
+    )]
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn seeds(usual: u64) -> std::ops::Range<u64> {
+    match setting("SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..setting("SCHEDULES").unwrap_or(usual),
+    }
+}
+
+fn plan(seed: u64, lease: Option<Span>, wait_max: Span) -> Plan {
+    let burst = [RATE / 10, RATE, 5][seed as usize % 3];
+    Plan {
+        seed,
+        nodes: NODES,
+        limits: Limits::new(RATE * Limits::PER_SECOND, burst).unwrap(),
+        config: SupplyConfig {
+            term: Span::from_nanos(u128::from(SECOND / 2)),
+            lease,
+            keeps: true,
+            ..SupplyConfig::default()
+        },
+        wait_max,
+        costs_max: 1 + seed % 4,
+        drift_ppm: 1_000,
+    }
+}
+
+fn shake(world: &mut World, dice: &mut Dice) {
+    let nodes = u64::from(NODES);
+    match dice.below(8) {
+        0 | 1 => {
+            let node = dice.below(nodes) as u16;
+            if world.is_up(node) {
+                world.crash(node);
+            } else {
+                let keeps = dice.chance(70);
+                world.restart(node, keeps);
+            }
+        }
+        2 => {
+            let node = dice.below(nodes) as u16;
+            world.crash(node);
+            world.run_until(world.now + dice.below(50 * MS));
+            world.restart(node, true);
+        }
+        3 => {
+            let sides = dice.roll();
+            for (place, node) in world.nodes.iter_mut().enumerate() {
+                node.side = (sides >> place & 1) as u8;
+            }
+        }
+        4 => world.nodes.iter_mut().for_each(|node| node.side = 0),
+        5 => {
+            (world.loss, world.double) = (dice.below(21), dice.below(21));
+        }
+        6 => world.delay = (0, [MS, 20 * MS, 80 * MS][dice.below(3) as usize]),
+        _ => demand(world, dice),
+    }
+}
+
+/// Twice the limit at most, unevenly.
+fn demand(world: &mut World, dice: &mut Dice) {
+    let demands: Vec<_> = (0..NODES)
+        .map(|_| [0, RATE / 20, RATE / 4, RATE][dice.below(4) as usize])
+        .collect();
+    world.set_demands(&demands);
+}
+
+fn run(plan: Plan) -> World {
+    let seed = plan.seed;
+    let mut dice = Dice(seed.wrapping_mul(0x9e37) ^ 0xfa17);
+    let mut world = World::new(plan);
+    demand(&mut world, &mut dice);
+    while world.now < FAULTS_END {
+        let pause = dice.between(20 * MS, 700 * MS);
+        world.run_until(world.now + pause);
+        shake(&mut world, &mut dice);
+    }
+    (world.loss, world.double, world.delay) = (0, 0, (MS / 4, MS / 2));
+    for node in 0..NODES {
+        world.nodes[usize::from(node)].side = 0;
+        if !world.is_up(node) {
+            world.restart(node, true);
+        }
+    }
+    world.run_until(world.now + 15 * SECOND / 2);
+    (world.best, world.worst) = (0, u64::MAX);
+    world.run_until(world.now + SECOND / 2);
+    world
+}
+
+#[track_caller]
+fn judge(name: &str, seed: u64, world: &World) {
+    let limits = world.plan.limits;
+    assert_eq!(world.broken, None, "{name}: SEED={seed}");
+    let over = world.over(limits.rate(), limits.burst());
+    assert_eq!(over, (0, 0), "{name}: SEED={seed}");
+    assert_eq!(
+        world.best,
+        limits.rate(),
+        "{name}: SEED={seed} has not recovered"
+    );
+}
+
+fn campaign(name: &str, usual: u64, lease: Option<Span>, wait_max: Span) {
+    let (mut checks, mut passed, mut offered) = (0, 0, 0);
+    for seed in seeds(usual) {
+        let world = run(plan(seed, lease, wait_max));
+        judge(name, seed, &world);
+        checks += world.checks;
+        passed += world.passes.len();
+        offered += world.offered;
+    }
+    println!("{name}: {checks} checks, {passed} of {offered} passed");
+}
+
+#[test]
+fn loans_never_let_one_too_many_pass() {
+    campaign("loans", 40, None, Span::ZERO);
+}
+
+#[test]
+fn loans_under_a_lease_never_let_one_too_many_pass() {
+    let lease = Span::from_nanos(u128::from(SECOND));
+    campaign("lease", 40, Some(lease), Span::ZERO);
+}
+
+#[test]
+fn those_who_wait_are_never_one_too_many() {
+    let wait = Span::from_nanos(u128::from(300 * MS));
+    campaign("waits", 40, None, wait);
+}
