@@ -1,16 +1,19 @@
 //! No agreement at all: each node counts for itself. The baseline every design is measured against.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
 
 use crate::bucket::{Bucket, Mark};
-use crate::codec::Malformed;
-use crate::ids::{Key, NodeId};
+use crate::codec::{Decoder, Encoder, Header, Malformed};
+use crate::ids::{Key, NodeId, Writer};
 use crate::replica::{Design, Footprint, Send};
 
 /// Bytes of a key and the end of its backlog.
 const ENTRY_BYTES: u64 = 24;
+/// The kind of a frame that is never sent.
+const SAVED: u8 = 1;
 
 /// The end of the backlog of each key that has one.
 #[derive(Debug)]
@@ -92,4 +95,32 @@ impl Design for Alone {
     }
 
     fn handle_leave(&mut self, _: Instant) {}
+
+    fn save(&mut self, key: Key, _: Instant) -> Option<Arc<[u8]>> {
+        let end = self.ends.get(&key)?;
+        let mut encoder = Encoder::new(Header {
+            kind: SAVED,
+            writer: Writer(0),
+            sequence: 0,
+        });
+        encoder.key(key);
+        encoder.varint(end.0);
+        Some(encoder.finish())
+    }
+
+    fn restore(&mut self, frame: &[u8], _: Instant) -> Result<(), Malformed> {
+        let (header, mut rest) = Decoder::new(frame)?;
+        if header.kind != SAVED {
+            return Err(Malformed::Kind(header.kind));
+        }
+        let (key, end) = (rest.key()?, Mark(rest.varint()?));
+        rest.finish()?;
+        let known = self.ends.entry(key).or_insert(end);
+        *known = (*known).max(end);
+        Ok(())
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.ends.keys().copied().collect()
+    }
 }

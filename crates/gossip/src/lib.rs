@@ -34,7 +34,7 @@ pub use home::collectors;
 pub use ids::{Key, NodeId, Writer};
 pub use kind::{Kind, UnknownKind};
 pub use machine::Machine;
-pub use replica::{Design, Footprint, Probe, Replica, Send, Standing, Verdict};
+pub use replica::{Design, Footprint, Probe, Replica, Saved, Send, Standing, Verdict};
 pub use setup::{Knobs, Ratio, Setup};
 pub use sort::Sort;
 pub use windows::{BadWindow, Bounds, Calendar, Shape, Window, WindowReplica};

@@ -7,7 +7,7 @@ use tollgate_limit::{Instant, Span};
 use crate::codec::Malformed;
 use crate::ids::{Key, NodeId};
 use crate::kind::Kind;
-use crate::replica::{Footprint, Probe, Replica, Send, Standing, Verdict};
+use crate::replica::{Footprint, Probe, Replica, Saved, Send, Standing, Verdict};
 use crate::setup::Setup;
 use crate::windows::{Window, WindowReplica};
 
@@ -152,6 +152,27 @@ impl Machine {
     /// Bytes of state held now.
     pub fn footprint(&self) -> Footprint {
         on!(self, it => it.footprint())
+    }
+
+    /// What must not be lost of a key when the node is restarted; `None` if nothing is known.
+    pub fn save(&mut self, key: Key, now: Instant) -> Option<Saved> {
+        on!(self, it => it.save(key, now))
+    }
+
+    /// Takes back what a former boot of this node saved of a key. Call it before anything else. What others know of it
+    /// they know under the same names, so nothing counts twice. Bytes that make no sense change nothing.
+    pub fn restore(&mut self, key: Key, bytes: &[u8], now: Instant) -> Result<(), Malformed> {
+        on!(self, it => it.restore(key, bytes, now))
+    }
+
+    /// Every key that is known, in ascending order.
+    pub fn keys(&self) -> Vec<Key> {
+        on!(self, it => it.keys())
+    }
+
+    /// Hears how long messages take, for timers that wait for answers.
+    pub fn set_delay(&mut self, delay: Span) {
+        on!(self, it => it.set_delay(delay));
     }
 
     /// How many keys are known.

@@ -31,6 +31,15 @@ pub struct Footprint {
     pub extra: u64,
 }
 
+/// What must not be lost of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// For the boot after this one.
+    pub bytes: Vec<u8>,
+    /// From when on they say no more than nothing would.
+    pub fresh_at: Instant,
+}
+
 /// A way for nodes to agree about many keys of one bucket. The replica asks for the level and says what was admitted.
 ///
 /// After every call, drain [`poll_send`](Self::poll_send). Timeouts may come early or twice; frames may be lost, doubled,
@@ -75,7 +84,7 @@ pub trait Design: std::fmt::Debug + std::marker::Send {
     /// Forgets one key to make room, the one that is soonest as if never seen where that is known.
     fn evict(&mut self, now: Instant) -> bool;
 
-    /// Asks the others for what a newcomer should know. Designs without such a question hear of a key when it changes.
+    /// Asks the others for what a newcomer should know.
     fn handle_join(&mut self, _: Instant) {}
 
     /// Whether an answer to [`handle_join`](Self::handle_join) is still waited for.
@@ -85,6 +94,18 @@ pub trait Design: std::fmt::Debug + std::marker::Send {
 
     /// Tells the others what only this node knows, as it is about to go.
     fn handle_leave(&mut self, now: Instant);
+
+    /// What this node must not lose of a key when it is restarted, as a frame for [`restore`](Self::restore).
+    fn save(&mut self, key: Key, now: Instant) -> Option<Arc<[u8]>>;
+
+    /// Takes back what a former boot of this node saved. Others know it under the same names, so nothing counts twice.
+    fn restore(&mut self, frame: &[u8], now: Instant) -> Result<(), Malformed>;
+
+    /// Every key that is known, in ascending order.
+    fn keys(&self) -> Vec<Key>;
+
+    /// Hears how long messages take, for designs with timers that wait for answers.
+    fn set_delay(&mut self, _: Span) {}
 }
 
 /// What a replica answers to a request.
@@ -363,6 +384,41 @@ impl Replica {
     /// Forgets one key to make room.
     pub fn evict(&mut self, now: Instant) -> bool {
         self.design.evict(now)
+    }
+
+    /// What must not be lost of a key, and until when that matters; `None` if nothing is known.
+    pub fn save(&mut self, key: Key, now: Instant) -> Option<Saved> {
+        let level = self.level(key, now);
+        let credit = self.credit.get(&key).copied().unwrap_or(0);
+        let frame = self.design.save(key, now)?;
+        let mut bytes = credit.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&frame);
+        let level = level.saturating_add(credit);
+        let fresh_at = now.saturating_add(self.design.time_for(level));
+        Some(Saved { bytes, fresh_at })
+    }
+
+    /// Takes back what a former boot of this node saved of a key. What makes no sense changes nothing.
+    pub fn restore(&mut self, key: Key, bytes: &[u8], now: Instant) -> Result<(), Malformed> {
+        let (credit, frame) = bytes.split_first_chunk().ok_or(Malformed::Truncated)?;
+        self.design.restore(frame, now)?;
+        let credit = u128::from_le_bytes(*credit);
+        if credit > 0 {
+            let level = self.design.level(key, now);
+            let known = self.credit.entry(key).or_default();
+            *known = known.saturating_add(credit).min(level);
+        }
+        Ok(())
+    }
+
+    /// Every key that is known, in ascending order.
+    pub fn keys(&self) -> Vec<Key> {
+        self.design.keys()
+    }
+
+    /// Hears how long messages take.
+    pub fn set_delay(&mut self, delay: Span) {
+        self.design.set_delay(delay);
     }
 
     /// The level as this node sees it, its credit taken off; credit beyond the backlog is void.

@@ -3,7 +3,7 @@
 //! Not here: what it says.
 
 use crate::kind::Kind;
-use crate::{home, talk};
+use crate::{home, rounds, talk};
 
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +27,8 @@ impl Sort {
         match kind {
             Kind::Segments | Kind::Auto => talk::sort(number),
             Kind::Home => home::sort(number),
-            Kind::Local | Kind::Counter | Kind::CounterFixed | Kind::Queue { .. } => {
-                Self::Publication
-            }
+            Kind::Counter | Kind::CounterFixed | Kind::Queue { .. } => rounds::sort(number),
+            Kind::Local => Self::Publication,
         }
     }
 }

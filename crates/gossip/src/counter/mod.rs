@@ -22,6 +22,7 @@ mod wire;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
 
@@ -30,7 +31,7 @@ use self::wire::{Known, Parsed};
 use crate::codec::{Decoder, Malformed, latest};
 use crate::ids::{Key, NodeId};
 use crate::replica::{Design, Footprint, Send};
-use crate::rounds::{Bits, Outbox, Rounds};
+use crate::rounds::{Asks, Bits, END, JOIN, Outbox, PART_BYTES, Rounds, STATE};
 use crate::setup::Setup;
 
 /// The most keys a node keeps.
@@ -52,6 +53,8 @@ struct Counter {
     tallies: BTreeMap<Key, Tally>,
     rounds: Rounds,
     outbox: Outbox,
+    /// Whose answers a newcomer waits for.
+    asks: Asks,
     parsed: Parsed,
     /// The key that was forgotten last, for want of room.
     hand: Key,
@@ -74,6 +77,7 @@ impl Counter {
             tallies: BTreeMap::new(),
             rounds: Rounds::new(setup),
             outbox: Outbox::new(kind, setup.writer),
+            asks: Asks::default(),
             parsed: Parsed::default(),
             hand: Key(0),
             footprint: Footprint::default(),
@@ -135,6 +139,55 @@ impl Counter {
     }
 }
 
+/// A newcomer's question, and what is kept for the next boot.
+impl Counter {
+    /// Reads counters, and merges them if all of them make sense. News waits for the neighbours in `to`.
+    fn absorb(&mut self, decoder: Decoder<'_>, to: &Bits, now: Instant) -> Result<(), Malformed> {
+        let mut parsed = std::mem::take(&mut self.parsed);
+        let known = Known {
+            latest: latest(now),
+            image: |key| {
+                self.tallies
+                    .get(&key)
+                    .map_or(&[][..], |tally| tally.image.as_slice())
+            },
+        };
+        let read = parsed.read(decoder, &known);
+        if read.is_ok() {
+            for (key, heard) in parsed.iter() {
+                self.merge(key, heard, to);
+            }
+        }
+        parsed.clear();
+        self.parsed = parsed;
+        read
+    }
+
+    /// Tells a newcomer all that is known.
+    fn tell_all(&mut self, slot: usize) {
+        let Some(to) = self.rounds.node(slot) else {
+            return;
+        };
+        let mut batch = self.outbox.batch_of(STATE, PART_BYTES, to);
+        for (key, tally) in &mut self.tallies {
+            if tally.waiting.remove(slot) {
+                self.footprint.extra -= tally.bytes();
+            }
+            wire::encode(batch.next(), *key, tally);
+        }
+        batch.flush();
+        self.outbox.signal(END, to);
+    }
+
+    fn ask(&mut self) {
+        for slot in self.asks.due(&self.rounds) {
+            if let Some(to) = self.rounds.node(slot) {
+                self.outbox.signal(JOIN, to);
+            }
+        }
+    }
+}
+
 impl Design for Counter {
     fn level(&mut self, key: Key, now: Instant) -> u128 {
         let rules = self.rules;
@@ -165,30 +218,18 @@ impl Design for Counter {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let sender = self.rounds.sender(from)?;
         let (header, decoder) = Decoder::new(frame)?;
-        if header.kind != self.outbox.kind() {
-            return Err(Malformed::Kind(header.kind));
-        }
-        let mut parsed = std::mem::take(&mut self.parsed);
-        let known = Known {
-            latest: latest(now),
-            image: |key| {
-                self.tallies
-                    .get(&key)
-                    .map_or(&[][..], |tally| tally.image.as_slice())
-            },
-        };
-        let read = parsed.read(decoder, &known);
-        if read.is_ok() {
-            self.rounds.hear(now);
-            let mut to = self.rounds.all().clone();
-            to.remove(sender);
-            for (key, heard) in parsed.iter() {
-                self.merge(key, heard, &to);
+        match header.kind {
+            JOIN => decoder.finish().map(|()| self.tell_all(sender)),
+            END => decoder.finish().map(|()| self.asks.answered(sender)),
+            kind if kind == self.outbox.kind() || kind == STATE => {
+                let mut to = self.rounds.all().clone();
+                to.remove(sender);
+                self.absorb(decoder, &to, now)?;
+                self.rounds.hear(now);
+                Ok(())
             }
+            kind => Err(Malformed::Kind(kind)),
         }
-        parsed.clear();
-        self.parsed = parsed;
-        read
     }
 
     fn handle_members(&mut self, alive: &[NodeId], _: Instant) {
@@ -209,6 +250,7 @@ impl Design for Counter {
         if !self.rounds.is_due(now) {
             return;
         }
+        self.ask();
         if let Some(slot) = self.rounds.pick() {
             self.tell(slot);
         }
@@ -254,10 +296,40 @@ impl Design for Counter {
         self.tallies.len() < before
     }
 
+    fn handle_join(&mut self, now: Instant) {
+        self.rounds.hear(now);
+        self.asks.begin(&mut self.rounds);
+        self.ask();
+    }
+
+    fn is_joining(&self) -> bool {
+        !self.asks.is_empty()
+    }
+
     fn handle_leave(&mut self, _: Instant) {
         for slot in self.rounds.neighbours().to_vec() {
             self.tell(slot);
         }
+    }
+
+    fn save(&mut self, key: Key, _: Instant) -> Option<Arc<[u8]>> {
+        let tally = self.tallies.get_mut(&key)?;
+        let mut encoder = self.outbox.open();
+        wire::encode(&mut encoder, key, tally);
+        Some(encoder.finish())
+    }
+
+    fn restore(&mut self, frame: &[u8], now: Instant) -> Result<(), Malformed> {
+        let (header, decoder) = Decoder::new(frame)?;
+        if header.kind != self.outbox.kind() {
+            return Err(Malformed::Kind(header.kind));
+        }
+        let to = self.rounds.all().clone();
+        self.absorb(decoder, &to, now)
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.tallies.keys().copied().collect()
     }
 }
 

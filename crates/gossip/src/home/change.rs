@@ -11,7 +11,7 @@ use crate::bucket::Mark;
 use crate::home::entry::Entry;
 use crate::home::peers::Role;
 use crate::home::rules::Desktop;
-use crate::home::wire::{ASK, HAND, Hand, JOIN};
+use crate::home::wire::{ASK, HAND, Hand, Held, JOIN};
 use crate::home::{FRAME_BYTES, Home};
 use crate::ids::{Key, NodeId, Writer};
 
@@ -206,6 +206,41 @@ impl Entry {
         desk.due_at = None;
         desk.repeat_at = None;
         desk.gathered_at = Some(at);
+    }
+
+    /// What this node must not lose of the key: the end it knows, its own list whole, and those of its former boots.
+    pub(super) fn saved(&self, cx: &Desktop) -> Option<Hand> {
+        let own = Held {
+            writer: cx.post.writer,
+            version: self.version + u64::from(self.own.has_unsent()),
+            list: self.own.list(),
+        };
+        let own = (!own.list.is_empty()).then_some(own);
+        let hand = Hand {
+            key: self.key,
+            end: self.view.end,
+            is_told: false,
+            seconds: 0,
+            lists: self.old.iter().cloned().chain(own).collect(),
+        };
+        let is_of_use = !hand.lists.is_empty() || hand.end > cx.mark();
+        is_of_use.then_some(hand)
+    }
+
+    /// Takes back what a former boot saved. The lists are for whoever collects: this node, or those it hears of later.
+    pub(super) fn restore(&mut self, cx: &mut Desktop, hand: Hand) {
+        let (mine, now) = (cx.post.writer, cx.now);
+        let collects = self.role(cx) != Role::Writer;
+        for held in hand.lists.into_iter().filter(|held| held.writer != mine) {
+            if collects {
+                self.desk(cx).put(held.clone(), now);
+            }
+            self.keep_old(held);
+        }
+        self.hear(cx, hand.end);
+        if self.role(cx) == Role::Home {
+            self.become_home(cx);
+        }
     }
 
     /// What this node knows of the key, as far as others may know it; from a collector, everybody's lists.

@@ -18,7 +18,7 @@ use crate::planted;
 use crate::replica::Footprint;
 
 /// Lists of former boots that are kept for the next home.
-const OLD_MAX: usize = 4;
+const OLD_MAX: usize = 16;
 
 /// What a node knows of one key.
 #[derive(Debug)]

@@ -27,6 +27,7 @@ mod view;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
 
@@ -449,5 +450,36 @@ impl Design for Home {
     fn handle_leave(&mut self, now: Instant) {
         self.cx.now = now;
         self.hand_over();
+    }
+
+    fn save(&mut self, key: Key, now: Instant) -> Option<Arc<[u8]>> {
+        self.cx.now = now;
+        let hand = self.entries.get(&key)?.saved(&self.cx)?;
+        let (mut encoder, _) = self.cx.post.begin(HAND);
+        hand.write(self.cx.rules.bucket, &mut encoder);
+        Some(encoder.finish())
+    }
+
+    fn restore(&mut self, frame: &[u8], now: Instant) -> Result<(), Malformed> {
+        let (header, frame) = Frame::decode(self.cx.rules.bucket, frame)?;
+        let Frame::Hand(hands) = frame else {
+            return Err(Malformed::Kind(header.kind));
+        };
+        if hands.is_empty() {
+            return Err(Malformed::Truncated);
+        }
+        self.cx.now = now;
+        for hand in hands {
+            self.with_heard(hand.key, |entry, cx| entry.restore(cx, hand));
+        }
+        Ok(())
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.entries.keys().copied().collect()
+    }
+
+    fn set_delay(&mut self, delay: Span) {
+        self.cx.rules.delay = delay;
     }
 }

@@ -156,6 +156,16 @@ impl Line {
             .partition_point(|element| element.death <= now)
     }
 
+    /// The elements that live, as they are told.
+    pub(crate) fn living(&self, now: Mark) -> Vec<Heard> {
+        let living = self.elements.get(self.dead(now)..).unwrap_or_default();
+        let told = living.iter().map(|element| Heard {
+            id: element.id,
+            death: element.death,
+        });
+        told.collect()
+    }
+
     /// Grains of backlog: a step for each element that lives, of the first what is left of it.
     pub(crate) fn level(&self, step: u128, now: Mark) -> u128 {
         let living = self.elements.get(self.dead(now)..).unwrap_or_default();

@@ -32,7 +32,7 @@ use crate::codec::{Decoder, Malformed};
 use crate::ids::{Key, NodeId};
 use crate::planted;
 use crate::replica::{Design, Footprint, Send};
-use crate::rounds::{Outbox, Rounds};
+use crate::rounds::{Asks, END, JOIN, Outbox, PART_BYTES, Rounds, STATE};
 use crate::setup::Setup;
 
 /// The most keys a node keeps.
@@ -82,6 +82,8 @@ struct Queue {
     wakes: BTreeSet<(Instant, Key)>,
     rounds: Rounds,
     outbox: Outbox,
+    /// Whose answers a newcomer waits for.
+    asks: Asks,
     parsed: Parsed,
     counts: Counts,
     /// Elements in all lines, and lines in all delta states.
@@ -150,6 +152,7 @@ impl Queue {
             wakes: BTreeSet::new(),
             rounds: Rounds::new(setup),
             outbox: Outbox::new(KIND, setup.writer),
+            asks: Asks::default(),
             parsed: Parsed::default(),
             counts: Counts::default(),
             elements: 0,
@@ -296,6 +299,63 @@ impl Queue {
     }
 }
 
+/// A newcomer's question, and what is kept for the next boot.
+impl Queue {
+    /// Reads elements that the neighbour in a slot knows, and merges them if all of them make sense.
+    fn take(
+        &mut self,
+        decoder: Decoder<'_>,
+        sender: usize,
+        now: Instant,
+    ) -> Result<(), Malformed> {
+        let reading = Reading {
+            bucket: self.rules.bucket,
+            step: self.rules.step,
+            margin: self.rules.margin,
+            now,
+        };
+        let mut parsed = std::mem::take(&mut self.parsed);
+        let read = parsed.read(decoder, reading);
+        if read.is_ok() {
+            for (key, heard) in parsed.iter() {
+                self.absorb(key, heard, sender, now);
+            }
+        }
+        parsed.clear();
+        self.parsed = parsed;
+        read
+    }
+
+    /// Tells a newcomer all that lives.
+    fn tell_all(&mut self, slot: usize, now: Instant) {
+        let Some(to) = self.rounds.node(slot) else {
+            return;
+        };
+        let now = self.rules.bucket.mark(now);
+        let mut batch = self.outbox.batch_of(STATE, PART_BYTES, to);
+        for (key, line) in &mut self.lines {
+            if line.waiting.remove(slot) {
+                line.settle(slot, &mut self.counts);
+                self.listed -= 1;
+            }
+            let living = line.living(now);
+            if !living.is_empty() {
+                wire::encode(batch.next(), self.rules.bucket, *key, &living);
+            }
+        }
+        batch.flush();
+        self.outbox.signal(END, to);
+    }
+
+    fn ask(&mut self) {
+        for slot in self.asks.due(&self.rounds) {
+            if let Some(to) = self.rounds.node(slot) {
+                self.outbox.signal(JOIN, to);
+            }
+        }
+    }
+}
+
 impl Design for Queue {
     fn level(&mut self, key: Key, now: Instant) -> u128 {
         if let Some(line) = self.lines.get(&key)
@@ -330,26 +390,16 @@ impl Design for Queue {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let sender = self.rounds.sender(from)?;
         let (header, decoder) = Decoder::new(frame)?;
-        if header.kind != self.outbox.kind() {
-            return Err(Malformed::Kind(header.kind));
-        }
-        let reading = Reading {
-            bucket: self.rules.bucket,
-            step: self.rules.step,
-            margin: self.rules.margin,
-            now,
-        };
-        let mut parsed = std::mem::take(&mut self.parsed);
-        let read = parsed.read(decoder, reading);
-        if read.is_ok() {
-            self.rounds.hear(now);
-            for (key, heard) in parsed.iter() {
-                self.absorb(key, heard, sender, now);
+        match header.kind {
+            JOIN => decoder.finish().map(|()| self.tell_all(sender, now)),
+            END => decoder.finish().map(|()| self.asks.answered(sender)),
+            kind if kind == self.outbox.kind() || kind == STATE => {
+                self.take(decoder, sender, now)?;
+                self.rounds.hear(now);
+                Ok(())
             }
+            kind => Err(Malformed::Kind(kind)),
         }
-        parsed.clear();
-        self.parsed = parsed;
-        read
     }
 
     fn handle_members(&mut self, alive: &[NodeId], _: Instant) {
@@ -369,6 +419,7 @@ impl Design for Queue {
             return;
         }
         self.refill_due(now);
+        self.ask();
         let counts = &self.counts.elements;
         let picked = if self.rules.linf {
             self.rounds
@@ -424,9 +475,42 @@ impl Design for Queue {
         self.lines.len() < before
     }
 
+    fn handle_join(&mut self, now: Instant) {
+        self.rounds.hear(now);
+        self.asks.begin(&mut self.rounds);
+        self.ask();
+    }
+
+    fn is_joining(&self) -> bool {
+        !self.asks.is_empty()
+    }
+
     fn handle_leave(&mut self, _: Instant) {
         for slot in self.rounds.neighbours().to_vec() {
             self.tell(slot);
         }
+    }
+
+    fn save(&mut self, key: Key, now: Instant) -> Option<Arc<[u8]>> {
+        let living = self.lines.get(&key)?.living(self.rules.bucket.mark(now));
+        if living.is_empty() {
+            return None;
+        }
+        let mut encoder = self.outbox.open();
+        wire::encode(&mut encoder, self.rules.bucket, key, &living);
+        Some(encoder.finish())
+    }
+
+    fn restore(&mut self, frame: &[u8], now: Instant) -> Result<(), Malformed> {
+        let (header, decoder) = Decoder::new(frame)?;
+        if header.kind != self.outbox.kind() {
+            return Err(Malformed::Kind(header.kind));
+        }
+        let mine = self.rounds.mine();
+        self.take(decoder, mine, now)
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.lines.keys().copied().collect()
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Outbox {
 pub(crate) struct Batch<'a> {
     outbox: &'a mut Outbox,
     to: NodeId,
+    kind: u8,
+    bytes_full: usize,
     frame: Option<Encoder>,
 }
 
@@ -45,11 +47,25 @@ impl Outbox {
     }
 
     pub(crate) fn batch(&mut self, to: NodeId) -> Batch<'_> {
+        let kind = self.header.kind;
+        self.batch_of(kind, FRAME_BYTES_FULL, to)
+    }
+
+    /// Frames of another kind, that take no further key beyond so many bytes.
+    pub(crate) fn batch_of(&mut self, kind: u8, bytes_full: usize, to: NodeId) -> Batch<'_> {
         Batch {
             outbox: self,
             to,
+            kind,
+            bytes_full,
             frame: None,
         }
+    }
+
+    /// Sends a frame that is nothing but its kind.
+    pub(crate) fn signal(&mut self, kind: u8, to: NodeId) {
+        let frame = self.open_as(kind).finish();
+        self.send(to, frame);
     }
 
     /// Sends a frame that another neighbour got as well.
@@ -67,7 +83,14 @@ impl Outbox {
 
     /// A frame with nothing but its header.
     pub(crate) fn open(&mut self) -> Encoder {
-        let encoder = Encoder::new(self.header);
+        self.open_as(self.header.kind)
+    }
+
+    fn open_as(&mut self, kind: u8) -> Encoder {
+        let encoder = Encoder::new(Header {
+            kind,
+            ..self.header
+        });
         self.header.sequence = (self.header.sequence + 1) & SEQUENCE_MAX;
         encoder
     }
@@ -79,11 +102,12 @@ impl Batch<'_> {
         if self
             .frame
             .as_ref()
-            .is_some_and(|frame| frame.len() > FRAME_BYTES_FULL)
+            .is_some_and(|frame| frame.len() > self.bytes_full)
         {
             self.flush();
         }
-        self.frame.get_or_insert_with(|| self.outbox.open())
+        self.frame
+            .get_or_insert_with(|| self.outbox.open_as(self.kind))
     }
 
     /// Hands over what was written.

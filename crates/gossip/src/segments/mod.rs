@@ -14,6 +14,8 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use tollgate_limit::{Instant, Span};
 
 use crate::codec::Malformed;
@@ -106,5 +108,21 @@ impl Design for Node {
 
     fn handle_leave(&mut self, now: Instant) {
         self.talk.handle_leave(now);
+    }
+
+    fn save(&mut self, key: Key, now: Instant) -> Option<Arc<[u8]>> {
+        self.talk.save(key, now)
+    }
+
+    fn restore(&mut self, frame: &[u8], now: Instant) -> Result<(), Malformed> {
+        self.talk.restore(frame, now)
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.talk.keys()
+    }
+
+    fn set_delay(&mut self, delay: Span) {
+        self.talk.set_delay(delay);
     }
 }

@@ -3,6 +3,8 @@
 //! Merging keeps the greater version. Every entry has one author and its versions are in order, so any order and any
 //! repetition of the same news ends in the same state. Not here: what a node admitted itself.
 
+use std::collections::BTreeSet;
+
 use crate::dice::mix;
 use crate::ids::Writer;
 use crate::list::Segment;
@@ -90,16 +92,43 @@ impl Known {
         }
     }
 
-    /// Takes back what a former boot had not published. `false` if it is known already.
-    pub(crate) fn restore(&mut self, entry: Entry, secret: u64) -> bool {
-        let is_known = self.version(entry.writer) >= Some(entry.version);
-        let is_untold = |untold: &Untold| untold.entry.writer == entry.writer;
-        if is_known || self.untold.iter().any(is_untold) {
-            return false;
+    /// Takes back what a former boot had not published: how many tokens more nobody else knows. `None` if it is known already.
+    pub(crate) fn restore(&mut self, entry: Entry, secret: u64) -> Option<u64> {
+        if self.version(entry.writer) >= Some(entry.version) {
+            return None;
+        }
+        let mut before = self.untold.iter_mut();
+        let before = before.find(|untold| untold.entry.writer == entry.writer);
+        if let Some(untold) = before {
+            if untold.entry.version >= entry.version {
+                return None;
+            }
+            let more = secret.saturating_sub(untold.secret);
+            self.segments += entry.list.len() as u64;
+            self.segments -= untold.entry.list.len() as u64;
+            untold.entry = entry;
+            untold.secret += more;
+            return Some(more);
         }
         self.segments += entry.list.len() as u64;
         self.untold.push(Untold { entry, secret });
-        true
+        Some(secret)
+    }
+
+    /// The lists of these writers, as far as anything is known of them, in ascending order.
+    pub(crate) fn of(&self, writers: &BTreeSet<Writer>) -> Vec<Entry> {
+        let untold = |writer: &Writer| {
+            let mut all = self.untold.iter().map(|untold| &untold.entry);
+            all.find(|entry| entry.writer == *writer)
+        };
+        let known = |writer: &Writer| {
+            let mut all = self.entries.iter();
+            all.find(|entry| entry.writer == *writer)
+        };
+        let lists = writers
+            .iter()
+            .filter_map(|writer| untold(writer).or_else(|| known(writer)));
+        lists.cloned().collect()
     }
 
     /// Makes what was untold known; returns it, to be told to everybody.

@@ -8,6 +8,7 @@ mod kept;
 mod known;
 mod post;
 mod repair;
+mod restored;
 mod rule;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,7 @@ use self::kept::Kept;
 use self::known::Merged;
 use self::post::{Beat, Post};
 use self::repair::Repair;
+use self::restored::Restored;
 
 pub(crate) use self::frame::{COUNT_MAX, Entry, Frame, sort};
 pub(crate) use self::known::Known;
@@ -47,6 +49,7 @@ pub(crate) struct Talk<R: Rule> {
     unkept: Option<BTreeSet<Key>>,
     kept: Kept,
     repair: Repair,
+    restored: Restored,
     bytes: u64,
 }
 
@@ -73,6 +76,7 @@ impl<R: Rule> Talk<R> {
             unkept: setup.knobs.buddy.then(BTreeSet::new),
             kept: Kept::default(),
             repair,
+            restored: Restored::default(),
             bytes: 0,
         }
     }
@@ -149,6 +153,7 @@ impl<R: Rule> Talk<R> {
         if self.post.buddy() != buddy {
             self.keep_all_again(now);
         }
+        self.restored.meet(&newcomers);
         for node in newcomers {
             self.welcome(node, now);
         }
@@ -158,6 +163,7 @@ impl<R: Rule> Talk<R> {
         if self.tick.pass(now) {
             self.send_copies(now);
             self.repair_at_tick(now);
+            self.tell_restored(now);
         }
         self.digest_at_beat(now);
         self.prune_due(now);
@@ -202,6 +208,14 @@ impl<R: Rule> Talk<R> {
         true
     }
 
+    pub(crate) fn keys(&self) -> Vec<Key> {
+        self.keys.keys().copied().collect()
+    }
+
+    pub(crate) fn set_delay(&mut self, delay: Span) {
+        self.repair.set_delay(delay);
+    }
+
     pub(crate) fn keys_count(&self) -> usize {
         self.keys.len()
     }
@@ -244,6 +258,7 @@ impl<R: Rule> Talk<R> {
             self.change(key, now, |_, record| record.known.said = Some(version));
         }
         if !told.is_empty() {
+            self.restored.told(key);
             self.post.broadcast(&Frame::Fill(vec![(key, told)]));
         }
         if let Some(unkept) = &mut self.unkept {
@@ -374,6 +389,7 @@ impl<R: Rule> Talk<R> {
         if let Some(unkept) = &mut self.unkept {
             unkept.remove(&key);
         }
+        self.restored.remove(key);
     }
 
     /// Sends the buddy the lists that have changed.
@@ -452,6 +468,6 @@ impl<R: Rule> Talk<R> {
             .unkept
             .as_ref()
             .is_some_and(|unkept| !unkept.is_empty());
-        has_copies || self.repair.waits_for_tick()
+        has_copies || self.repair.waits_for_tick() || self.restored.waits()
     }
 }

@@ -104,6 +104,23 @@ impl Post {
         sequence
     }
 
+    /// A number that no frame has.
+    pub(crate) fn skip(&mut self) -> u64 {
+        self.sequence = (self.sequence + 1).min(SEQUENCE_MAX);
+        self.sequence
+    }
+
+    /// The bytes of a frame that is not sent.
+    pub(crate) fn write(&mut self, frame: &Frame) -> Arc<[u8]> {
+        self.encode(frame).1
+    }
+
+    /// Everybody alive but this node.
+    pub(crate) fn others(&self) -> Vec<NodeId> {
+        let others = self.alive.iter().copied();
+        others.filter(|&node| node != self.me).collect()
+    }
+
     pub(crate) fn poll_send(&mut self) -> Option<Send> {
         self.out.pop_front()
     }
@@ -113,11 +130,10 @@ impl Post {
     }
 
     fn encode(&mut self, frame: &Frame) -> (u64, Arc<[u8]>) {
-        self.sequence = (self.sequence + 1).min(SEQUENCE_MAX);
         let header = Header {
             kind: 0,
             writer: self.writer,
-            sequence: self.sequence,
+            sequence: self.skip(),
         };
         (self.sequence, frame.encode(header))
     }

@@ -76,6 +76,12 @@ impl Repair {
         repair
     }
 
+    /// Hears how long a message takes, so that an answer is not asked for before it can be there.
+    pub(crate) fn set_delay(&mut self, delay: Span) {
+        let twice = Span::from_nanos(delay.as_nanos().saturating_mul(2));
+        self.patience = PATIENCE.max(twice);
+    }
+
     pub(crate) fn note_change(&mut self, key: Key, now: Instant) {
         if self.digests.is_some() {
             self.changed.insert(key, now);
@@ -314,8 +320,9 @@ impl<R: Rule> Talk<R> {
             let is_new = !is_mine && !entry.list.is_empty();
             let is_hot = self.change(key, now, |rule, record| {
                 let Record { cell, known, .. } = record;
-                if is_new && known.restore(entry, secret) {
-                    rule.restore(cell, known, Taken { cost: secret, now });
+                let more = is_new.then(|| known.restore(entry, secret)).flatten();
+                if let Some(cost) = more {
+                    rule.restore(cell, known, Taken { cost, now });
                 }
                 rule.is_hot(cell, now)
             });
@@ -348,7 +355,7 @@ impl<R: Rule> Talk<R> {
             .collect()
     }
 
-    fn send_known(
+    pub(super) fn send_known(
         &mut self,
         to: NodeId,
         known: Vec<(Key, Vec<Entry>)>,

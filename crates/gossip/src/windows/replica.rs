@@ -8,7 +8,7 @@ use tollgate_limit::{Instant, Span};
 
 use crate::codec::Malformed;
 use crate::ids::{Key, NodeId};
-use crate::replica::{Footprint, Probe, Send, Standing, Verdict};
+use crate::replica::{Footprint, Probe, Saved, Send, Standing, Verdict};
 use crate::setup::Setup;
 use crate::talk::Talk;
 
@@ -220,6 +220,44 @@ impl WindowReplica {
     /// Tells the others what only this node knows, as it is about to go.
     pub fn handle_leave(&mut self, now: Instant) {
         self.talk.handle_leave(now);
+    }
+
+    /// What must not be lost of a key, and until when that matters; `None` if nothing is known.
+    pub fn save(&mut self, key: Key, now: Instant) -> Option<Saved> {
+        let over = self.standing(key, now).reset_after;
+        let credit = self.credit.get(&key);
+        let (start, tokens) = credit.map_or((0, 0), |it| (it.start.as_nanos(), it.tokens));
+        let frame = self.talk.save(key, now)?;
+        let mut bytes = start.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&tokens.to_le_bytes());
+        bytes.extend_from_slice(&frame);
+        let fresh_at = now.saturating_add(over);
+        Some(Saved { bytes, fresh_at })
+    }
+
+    /// Takes back what a former boot of this node saved of a key. What makes no sense changes nothing.
+    pub fn restore(&mut self, key: Key, bytes: &[u8], now: Instant) -> Result<(), Malformed> {
+        let (start, rest) = bytes.split_first_chunk().ok_or(Malformed::Truncated)?;
+        let (tokens, frame) = rest.split_first_chunk().ok_or(Malformed::Truncated)?;
+        self.talk.restore(frame, now)?;
+        let credit = Credit {
+            start: Instant::from_nanos(u64::from_le_bytes(*start)),
+            tokens: u64::from_le_bytes(*tokens),
+        };
+        if credit.tokens > 0 {
+            self.credit.insert(key, credit);
+        }
+        Ok(())
+    }
+
+    /// Every key that is known, in ascending order.
+    pub fn keys(&self) -> Vec<Key> {
+        self.talk.keys()
+    }
+
+    /// Hears how long messages take.
+    pub fn set_delay(&mut self, delay: Span) {
+        self.talk.set_delay(delay);
     }
 
     /// How many keys are known.
