@@ -150,7 +150,9 @@ impl World {
     fn left(&mut self, key: Key) -> Vec<u64> {
         let now = self.now;
         let nodes = self.nodes.iter_mut().flatten();
-        nodes.map(|node| node.standing(key, now).remaining).collect()
+        nodes
+            .map(|node| node.standing(key, now).remaining)
+            .collect()
     }
 }
 

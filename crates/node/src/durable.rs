@@ -5,6 +5,7 @@
 use core::fmt;
 
 use tollgate_contract::NamedPolicy;
+use tollgate_gossip::Malformed;
 use tollgate_limit::{CellError, Instant, PolicySet, Stored};
 use tollgate_table::{Full, Print};
 
@@ -25,6 +26,8 @@ pub struct WrittenBy<'a> {
 pub enum RestoreError {
     /// The bytes are no cell of their policies.
     Cell(CellError),
+    /// The bytes are nothing that a node saved of a policy that is counted together.
+    Gossip(Malformed),
     /// The table is full, and told to refuse keys it does not know.
     Full,
     /// There is no contract at that place.
@@ -35,6 +38,7 @@ impl fmt::Display for RestoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cell(error) => error.fmt(f),
+            Self::Gossip(error) => error.fmt(f),
             Self::Full => Full.fmt(f),
             Self::NoContract => f.write_str("there is no contract at that place"),
         }

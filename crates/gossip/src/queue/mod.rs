@@ -302,12 +302,7 @@ impl Queue {
 /// A newcomer's question, and what is kept for the next boot.
 impl Queue {
     /// Reads elements that the neighbour in a slot knows, and merges them if all of them make sense.
-    fn take(
-        &mut self,
-        decoder: Decoder<'_>,
-        sender: usize,
-        now: Instant,
-    ) -> Result<(), Malformed> {
+    fn take(&mut self, decoder: Decoder<'_>, sender: usize, now: Instant) -> Result<(), Malformed> {
         let reading = Reading {
             bucket: self.rules.bucket,
             step: self.rules.step,

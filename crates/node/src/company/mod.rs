@@ -9,6 +9,7 @@
 mod build;
 mod outbox;
 mod parts;
+mod saved;
 mod seat;
 mod status;
 mod tag;
@@ -256,7 +257,7 @@ impl Node {
                     held.machine().handle_leave(now);
                     held.release();
                     let mut held = part.seat.hold(company);
-                    held.restart(machine);
+                    held.restart(machine, now);
                     if members.len() > 1 {
                         held.join(now);
                     }

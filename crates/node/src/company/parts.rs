@@ -35,6 +35,7 @@ pub(crate) struct Part {
     pub(crate) place: usize,
     policy: Policy,
     pub(crate) seat: Arc<Seat>,
+    pub(crate) is_durable: bool,
 }
 
 /// What machines were charged for a request: contracts, and bits of their policies.
@@ -60,6 +61,7 @@ impl Parts {
                     place,
                     policy,
                     seat,
+                    is_durable: named.durable,
                 })
             })
             .collect();
@@ -180,7 +182,7 @@ impl Parts {
     pub(crate) fn charge(&self, print: Print, cost: Cost, now: Instant) -> bool {
         let key = key(print);
         let mut has_room = true;
-        self.edit(|part, held| {
+        self.edit(print, |part, held| {
             let now = held.at(Some(now));
             if held.has_room(key, now) {
                 let debt_max = part.policy.config().max_debt;
@@ -195,7 +197,7 @@ impl Parts {
     /// Gives tokens back to this node.
     pub(crate) fn refund(&self, print: Print, cost: Cost, now: Instant) {
         let key = key(print);
-        self.edit(|_, held| {
+        self.edit(print, |_, held| {
             let now = held.at(Some(now));
             held.machine().refund(key, cost.tokens(), now);
         });
@@ -208,7 +210,7 @@ impl Parts {
         if due == 0 {
             return;
         }
-        self.edit(|part, held| {
+        self.edit(print, |part, held| {
             if receipt.charged >> part.place & 1 == 0 {
                 return;
             }
@@ -225,18 +227,19 @@ impl Parts {
     /// Gives this node everything back that it knows of a key.
     pub(crate) fn reset(&self, print: Print) {
         let key = key(print);
-        self.edit(|_, held| {
+        self.edit(print, |_, held| {
             let now = held.at(None);
             held.machine().reset(key, now);
         });
     }
 
-    /// Changes every part, one after the other.
-    fn edit(&self, mut change: impl FnMut(&Part, &mut Held<'_>)) {
+    /// Changes every part of a key, one after the other.
+    fn edit(&self, print: Print, mut change: impl FnMut(&Part, &mut Held<'_>)) {
         let mut wakes = false;
         for part in &self.each {
             let mut held = part.seat.hold(&self.company);
             change(part, &mut held);
+            part.note(print);
             wakes |= held.release();
         }
         if wakes {
@@ -246,6 +249,13 @@ impl Parts {
 }
 
 impl Part {
+    /// Notes that a key changed here, where that is kept.
+    fn note(&self, print: Print) {
+        if self.is_durable {
+            self.seat.dirty.mark(print);
+        }
+    }
+
     fn is_enforced(&self, lot: Lot) -> bool {
         lot.is_within(self.policy.config().enforce_percent)
     }
@@ -345,6 +355,7 @@ impl Asked<'_> {
             } else {
                 machine.charge(self.key, cost, config.max_debt, now);
             }
+            self.part.note(self.bound.print);
             tally.charge_part(self.bound.contract, self.part.place);
         }
         let Standing { reset_after, .. } = machine.standing(self.key, now);

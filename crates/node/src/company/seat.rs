@@ -10,8 +10,10 @@ use tollgate_limit::{Instant, Span};
 use tollgate_table::WhenFull;
 
 use super::outbox::{Outgoing, nanos};
+use super::saved::carry_over;
 use super::status::Said;
 use super::{Company, Membership};
+use crate::dirty::Dirty;
 
 /// A machine, under a lock.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(crate) struct Seat {
     /// When it wants to be woken, in nanoseconds; never is the greatest.
     next: AtomicU64,
     is_joining: AtomicBool,
+    /// Keys of a durable policy that changed here.
+    pub(crate) dirty: Dirty,
 }
 
 /// What happened to a machine.
@@ -75,6 +79,7 @@ impl Seat {
             inner: Mutex::new(inner),
             next,
             is_joining: AtomicBool::new(false),
+            dirty: Dirty::new(),
         }
     }
 
@@ -136,8 +141,9 @@ impl Held<'_> {
         made
     }
 
-    /// Starts the machine anew under other numbers.
-    pub(super) fn restart(&mut self, machine: Machine) {
+    /// Starts the machine anew under other numbers; what it knew it knows under the old ones.
+    pub(super) fn restart(&mut self, mut machine: Machine, now: Instant) {
+        carry_over(&mut self.inner.machine, &mut machine, now);
         self.inner.machine = machine;
     }
 

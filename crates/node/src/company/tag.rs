@@ -56,6 +56,13 @@ pub(crate) fn key(print: Print) -> Key {
     Key(u128::from(upper) << 64 | u128::from(lower))
 }
 
+/// The print of a gossip key.
+pub(super) const fn print(key: Key) -> Print {
+    let [.., a, b, c, d, e, f, g, h] = key.0.to_le_bytes();
+    let upper = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    Print(unmix(upper).wrapping_sub(1))
+}
+
 struct Hash(u64);
 
 impl Hash {
@@ -81,6 +88,13 @@ const fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// What was mixed.
+const fn unmix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 31) ^ (x >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
+    x = (x ^ (x >> 27) ^ (x >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
+    x ^ (x >> 30) ^ (x >> 60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +118,13 @@ mod tests {
     /// Changing these breaks the clusters that run.
     const TAG: u64 = 0xff1e_f163_1e5a_3ff3;
     const KEY: u128 = 0xd56b_1fbb_9ceb_a9e8_f23c_2419_f251_fb29;
+
+    #[test]
+    fn a_key_leads_back_to_its_print() {
+        for number in [0, 1, 7, u64::MAX, 0x1234_5678_9abc_def0] {
+            assert_eq!(print(key(Print(number))), Print(number));
+        }
+    }
 
     #[test]
     fn numbers_make_another_tag_and_modes_do_not() {

@@ -3,6 +3,8 @@
 //! A flush that fails loses nothing: its keys are kept in mind, or all keys of their contract where they are too many,
 //! and written with the next. Not here: SQL (`rows.rs`).
 
+mod together;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -14,9 +16,11 @@ use tollgate_limit::Instant;
 use tollgate_node::Node;
 use tollgate_table::Print;
 
-use super::rows::{self, Written};
+use super::rows::{self, Kept, Written};
 use super::shape::Shape;
 use super::{Loaded, Store, StoreError};
+use together::Together;
+
 use crate::logs::Rarely;
 use crate::shared::Shared;
 
@@ -53,7 +57,8 @@ impl Flusher {
             numbered: now,
             returned: BTreeSet::new(),
             waiting: BTreeMap::new(),
-            swept: (None, now),
+            together: Together::default(),
+            swept: (Kept::Cells, None, now),
             warnings: Rarely::new(WARN_EVERY),
         };
         let thread = std::thread::Builder::new()
@@ -110,8 +115,10 @@ struct Work {
     returned: BTreeSet<String>,
     /// Keys whose flush failed, by the id of their contract.
     waiting: BTreeMap<String, Waiting>,
-    /// How far fresh rows were dropped, and when that was.
-    swept: (Option<(i64, i64)>, Instant),
+    /// The same of policies that nodes count together.
+    together: Together,
+    /// Where and how far fresh rows were dropped, and when that was.
+    swept: (Kept, Option<(i64, i64)>, Instant),
     warnings: Rarely,
 }
 
@@ -163,7 +170,8 @@ impl Work {
                 }
             }
             Err(error) => {
-                let waiting = self.waiting.values().map(|waiting| waiting.prints.len());
+                let waiting = self.waiting.values().chain(self.together.waiting());
+                let waiting = waiting.map(|waiting| waiting.prints.len());
                 meter.failed(waiting.sum::<usize>() as u64);
                 if let Some(unsaid) = self.warnings.now() {
                     tracing::warn!(%error, unsaid, "durable counts could not be written; they are kept in memory");
@@ -184,6 +192,7 @@ impl Work {
         for place in node.durable_contracts() {
             rows += self.write_contract(&node, place, now)?;
         }
+        rows += self.write_together(&node, now)?;
         // What is left belongs to contracts that are no more; their last rows stay as they are.
         self.waiting.clear();
         self.sweep(now)?;
@@ -199,9 +208,11 @@ impl Work {
             let known = durable_ids(&old);
             self.returned
                 .extend(durable_ids(&node).difference(&known).cloned());
+            self.together.replaced(&old, &node);
         }
         let nodes = [Some(node), replaced.then_some(old)];
         for node in nodes.into_iter().flatten() {
+            self.together.gather(&node);
             for place in node.durable_contracts() {
                 let Some(contract) = node.contracts().get(place) else {
                     continue;
@@ -324,12 +335,17 @@ impl Work {
 
     /// Drops fresh rows, some at a time.
     fn sweep(&mut self, now: Instant) -> Result<(), StoreError> {
-        let (after, last) = self.swept;
+        let (from, after, last) = self.swept;
         if now.nanos_since(last) < SWEEP_EVERY_NS {
             return Ok(());
         }
-        let (until, _) = self.store.drop_some_fresh(after, now)?;
-        self.swept = (until, now);
+        let (until, _) = self.store.drop_some_fresh(from, after, now)?;
+        let next = match (from, until) {
+            (_, Some(_)) => from,
+            (Kept::Cells, None) => Kept::Gossip,
+            (Kept::Gossip, None) => Kept::Cells,
+        };
+        self.swept = (next, until, now);
         Ok(())
     }
 }

@@ -26,7 +26,7 @@ use tollgate_table::{Print, Seed};
 use crate::engine::Secrets;
 use crate::meter::process::wall;
 use folder::Folder;
-use rows::Found;
+use rows::{Found, Kept};
 use settle::Settler;
 use shape::{Old, Shape};
 use thread::Thread;
@@ -101,7 +101,10 @@ impl Store {
                 numbers.push(number);
             }
         }
-        loaded.fresh = self.drop_fresh(now)?;
+        for tag in node.durable_tags() {
+            self.load_tag(node, tag, now, &mut loaded)?;
+        }
+        loaded.fresh = self.drop_fresh(Kept::Cells, now)? + self.drop_fresh(Kept::Gossip, now)?;
         loaded.unknown = self.thread.run(async move |connection| {
             rows::drop_unseen(connection, since).await?;
             rows::cells_of_others(connection, &numbers).await
@@ -143,6 +146,29 @@ impl Store {
         }
     }
 
+    /// Puts what was kept of a policy that nodes count together into a node.
+    fn load_tag(
+        &self,
+        node: &Node,
+        tag: u64,
+        now: Instant,
+        loaded: &mut Loaded,
+    ) -> Result<(), StoreError> {
+        let mut after = None;
+        loop {
+            let found = self.thread.run(async move |connection| {
+                rows::saved_after(connection, tag, after, now.as_nanos()).await
+            })?;
+            let Some((last, _)) = found.last() else {
+                return Ok(());
+            };
+            after = Some(*last);
+            for (print, state) in &found {
+                loaded.count(node.restore(tag, Print(*print), state, now));
+            }
+        }
+    }
+
     /// The numbers of a contract and of its shape.
     fn number(
         &self,
@@ -173,10 +199,10 @@ impl Store {
     }
 
     /// Drops rows that say no more than none would, batch by batch.
-    fn drop_fresh(&self, now: Instant) -> Result<u64, StoreError> {
+    fn drop_fresh(&self, from: Kept, now: Instant) -> Result<u64, StoreError> {
         let (mut after, mut all) = (None, 0);
         loop {
-            let (until, dropped) = self.drop_some_fresh(after, now)?;
+            let (until, dropped) = self.drop_some_fresh(from, after, now)?;
             all += dropped;
             if until.is_none() {
                 return Ok(all);
@@ -188,11 +214,13 @@ impl Store {
     /// One batch of that.
     fn drop_some_fresh(
         &self,
+        from: Kept,
         after: Option<(i64, i64)>,
         now: Instant,
     ) -> Result<(Option<(i64, i64)>, u64), StoreError> {
+        let now = now.as_nanos();
         self.thread
-            .run(async move |connection| rows::drop_fresh(connection, after, now.as_nanos()).await)
+            .run(async move |connection| rows::drop_fresh(connection, from, after, now).await)
     }
 }
 
@@ -208,10 +236,19 @@ fn put(
         set: &old.set,
         origins: &old.origins,
     });
-    match node.write_cell((place, Print(row.print)), &row.state, written_by, now) {
-        Ok(()) => loaded.cells += 1,
-        Err(RestoreError::Full) => loaded.refused += 1,
-        Err(RestoreError::Cell(_) | RestoreError::NoContract) => loaded.broken += 1,
+    loaded.count(node.write_cell((place, Print(row.print)), &row.state, written_by, now));
+}
+
+impl Loaded {
+    fn count(&mut self, done: Result<(), RestoreError>) {
+        let counter = match done {
+            Ok(()) => &mut self.cells,
+            Err(RestoreError::Full) => &mut self.refused,
+            Err(RestoreError::Cell(_) | RestoreError::Gossip(_) | RestoreError::NoContract) => {
+                &mut self.broken
+            }
+        };
+        *counter += 1;
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) async fn table_secret(
     if let Some(given) = given {
         sqlx::query(
             "INSERT INTO secret VALUES ('table', ?) ON CONFLICT DO UPDATE SET value = excluded.value
-             WHERE NOT EXISTS (SELECT 1 FROM cell)",
+             WHERE NOT EXISTS (SELECT 1 FROM cell) AND NOT EXISTS (SELECT 1 FROM gossip)",
         )
         .bind(given.as_slice())
         .execute(&mut *connection)
@@ -178,32 +178,54 @@ pub(super) async fn write(
 /// at the end, and how many went.
 pub(super) async fn drop_fresh(
     connection: &mut SqliteConnection,
+    from: Kept,
     after: Option<(i64, i64)>,
     now_ns: u64,
 ) -> Result<(Option<(i64, i64)>, u64), StoreError> {
-    let (contract, print) = after.unwrap_or((i64::MIN, i64::MIN));
-    let until: Option<(i64, i64)> = sqlx::query_as(
-        "SELECT contract, print FROM cell WHERE (contract, print) > (?, ?)
-         ORDER BY contract, print LIMIT 1 OFFSET ?",
-    )
-    .bind(contract)
-    .bind(print)
-    .bind(BATCH)
-    .fetch_optional(&mut *connection)
-    .await?;
-    let (last_contract, last_print) = until.unwrap_or((i64::MAX, i64::MAX));
-    let done = sqlx::query(
-        "DELETE FROM cell
-         WHERE (contract, print) > (?, ?) AND (contract, print) <= (?, ?) AND fresh_ns <= ?",
-    )
-    .bind(contract)
-    .bind(print)
-    .bind(last_contract)
-    .bind(last_print)
-    .bind(time(now_ns))
-    .execute(connection)
-    .await?;
+    let (table, of) = from.names();
+    let (group, print) = after.unwrap_or((i64::MIN, i64::MIN));
+    let find = format!(
+        "SELECT {of}, print FROM {table} WHERE ({of}, print) > (?, ?) ORDER BY {of}, print LIMIT 1 OFFSET ?"
+    );
+    let until: Option<(i64, i64)> = sqlx::query_as(sqlx::AssertSqlSafe(find))
+        .bind(group)
+        .bind(print)
+        .bind(BATCH)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let (last_group, last_print) = until.unwrap_or((i64::MAX, i64::MAX));
+    let drop = format!(
+        "DELETE FROM {table}
+         WHERE ({of}, print) > (?, ?) AND ({of}, print) <= (?, ?) AND fresh_ns <= ?"
+    );
+    let done = sqlx::query(sqlx::AssertSqlSafe(drop))
+        .bind(group)
+        .bind(print)
+        .bind(last_group)
+        .bind(last_print)
+        .bind(time(now_ns))
+        .execute(connection)
+        .await?;
     Ok((until, done.rows_affected()))
+}
+
+/// Where keys are kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kept {
+    /// Those of contracts.
+    Cells,
+    /// Those that nodes count together.
+    Gossip,
+}
+
+impl Kept {
+    /// The table, and what its rows belong to.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Cells => ("cell", "contract"),
+            Self::Gossip => ("gossip", "tag"),
+        }
+    }
 }
 
 /// Drops contracts that no server had since then, their shapes, and their cells.
@@ -237,6 +259,58 @@ pub(super) async fn cells_of_others(
     }
     let count: i64 = query.fetch_one(connection).await?;
     Ok(count.cast_unsigned())
+}
+
+/// The next keys of a policy that nodes count together, in order: their prints, and what is kept of them.
+pub(super) async fn saved_after(
+    connection: &mut SqliteConnection,
+    tag: u64,
+    after: Option<u64>,
+    now_ns: u64,
+) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+    let rows: Vec<(i64, Vec<u8>)> = sqlx::query_as(
+        "SELECT print, state FROM gossip
+         WHERE tag = ? AND (? OR print > ?) AND fresh_ns > ? ORDER BY print LIMIT ?",
+    )
+    .bind(tag.cast_signed())
+    .bind(after.is_none())
+    .bind(after.unwrap_or(0).cast_signed())
+    .bind(time(now_ns))
+    .bind(BATCH)
+    .fetch_all(connection)
+    .await?;
+    let rows = rows.into_iter();
+    Ok(rows
+        .map(|(print, state)| (print.cast_unsigned(), state))
+        .collect())
+}
+
+/// Writes what is kept of keys of such a policy, and until when, all or none; nothing where the row should go.
+pub(super) async fn write_saved(
+    connection: &mut SqliteConnection,
+    tag: u64,
+    keys: &[(u64, Option<(Vec<u8>, u64)>)],
+) -> Result<(), StoreError> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    for (print, state) in keys {
+        let query = if let Some((state, fresh_ns)) = state {
+            sqlx::query(
+                "INSERT INTO gossip (tag, print, fresh_ns, state) VALUES (?, ?, ?, ?)
+                 ON CONFLICT (tag, print) DO UPDATE SET fresh_ns = excluded.fresh_ns, state = excluded.state",
+            )
+            .bind(tag.cast_signed())
+            .bind(print.cast_signed())
+            .bind(time(*fresh_ns))
+            .bind(state.as_slice())
+        } else {
+            sqlx::query("DELETE FROM gossip WHERE tag = ? AND print = ?")
+                .bind(tag.cast_signed())
+                .bind(print.cast_signed())
+        };
+        query.execute(&mut *transaction).await?;
+    }
+    transaction.commit().await?;
+    Ok(())
 }
 
 /// A time that can be compared; the last one there is where it is later still.

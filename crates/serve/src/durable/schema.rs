@@ -42,6 +42,15 @@ const MIGRATIONS: &[&str] = &["
         state BLOB NOT NULL,
         PRIMARY KEY (contract, print)
     ) WITHOUT ROWID, STRICT;
+", "
+    -- What this node must not lose of a key that nodes count together: `tag` is what they call the policy.
+    CREATE TABLE gossip (
+        tag INTEGER NOT NULL,
+        print INTEGER NOT NULL,
+        fresh_ns INTEGER NOT NULL,
+        state BLOB NOT NULL,
+        PRIMARY KEY (tag, print)
+    ) WITHOUT ROWID, STRICT;
 "];
 
 /// Opens the database and brings it up to date.

@@ -10,3 +10,4 @@ mod load;
 mod namespaces;
 mod owned;
 mod phases;
+mod whole;

@@ -1,0 +1,89 @@
+//! Counts of durable policies that nodes keep together, for whoever keeps them longer than the process lives.
+//!
+//! Policies are named by their tags, as between nodes. A key is written when this node charged it or gave something back, with
+//! all that this node knows of it; what others admitted, they write. Not here: files, and when to write.
+
+use std::sync::Arc;
+
+use tollgate_gossip::{Machine, Saved};
+use tollgate_limit::Instant;
+use tollgate_table::Print;
+
+use super::tag::{key, print};
+use super::{Company, Seat};
+use crate::durable::RestoreError;
+use crate::node::Node;
+
+impl Node {
+    /// Tags of the durable policies that are counted together with other nodes.
+    pub fn durable_tags(&self) -> Vec<u64> {
+        let parts = self.parts().flat_map(|(_, parts)| parts.each());
+        let durable = parts.filter(|part| part.is_durable);
+        durable.map(|part| part.seat.tag).collect()
+    }
+
+    /// Adds the keys of such a policy that changed here since the last call to `prints`.
+    ///
+    /// Says whether more changed than could be kept in mind: then every key may have ([`Self::prints_of`]).
+    pub fn take_dirty_of(&self, tag: u64, prints: &mut Vec<Print>) -> bool {
+        let seat = self.seats().get(&tag);
+        seat.is_some_and(|seat| seat.dirty.take(prints))
+    }
+
+    /// Every key of such a policy.
+    pub fn prints_of(&self, tag: u64) -> Vec<Print> {
+        let Some((company, seat)) = self.seat_of(tag) else {
+            return Vec::new();
+        };
+        let mut held = seat.hold(company);
+        let keys = held.machine().keys();
+        held.release();
+        keys.into_iter().map(print).collect()
+    }
+
+    /// What such a policy must not lose of a key; `None` where nothing is known.
+    pub fn save(&self, tag: u64, print: Print, now: Instant) -> Option<Saved> {
+        let (company, seat) = self.seat_of(tag)?;
+        let mut held = seat.hold(company);
+        let now = held.at(Some(now));
+        let saved = held.machine().save(key(print), now);
+        held.release();
+        saved
+    }
+
+    /// Takes back what a former start saved. What other nodes know of it counts only once.
+    pub fn restore(
+        &self,
+        tag: u64,
+        print: Print,
+        bytes: &[u8],
+        now: Instant,
+    ) -> Result<(), RestoreError> {
+        let (company, seat) = self.seat_of(tag).ok_or(RestoreError::NoContract)?;
+        let key = key(print);
+        let mut held = seat.hold(company);
+        let now = held.at(Some(now));
+        let done = if held.has_room(key, now) {
+            let done = held.machine().restore(key, bytes, now);
+            done.map_err(RestoreError::Gossip)
+        } else {
+            Err(RestoreError::Full)
+        };
+        held.release();
+        done
+    }
+
+    fn seat_of(&self, tag: u64) -> Option<(&Company, &Arc<Seat>)> {
+        Some((self.company()?, self.seats().get(&tag)?))
+    }
+}
+
+/// Moves what a machine knows to the one that takes its place under other numbers.
+pub(super) fn carry_over(from: &mut Machine, to: &mut Machine, now: Instant) {
+    for key in from.keys() {
+        if let Some(saved) = from.save(key, now) {
+            // What was written just now can be read.
+            let _ = to.restore(key, &saved.bytes, now);
+        }
+    }
+}

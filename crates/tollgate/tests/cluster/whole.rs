@@ -1,0 +1,135 @@
+//! Three nodes are killed at once and started again: what durable policies counted together is there again, in every design.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use tollgate::cluster::asker::Asker;
+use tollgate::cluster::fleet::{Fleet, Plan};
+use tollgate_fault::Process;
+
+const LIMIT: u64 = 60;
+/// What each node admits of each key.
+const EACH: u64 = 15;
+const LANES: &[(&str, &str)] = &[
+    ("counter", "design: counter"),
+    ("counter+fixed", "design: counter+fixed"),
+    ("queue", "design: queue"),
+    ("queue+freq+linf", "design: queue+freq+linf"),
+    ("segments", "design: segments"),
+    ("home", "design: home"),
+    ("window", "algorithm: fixed-window"),
+    ("sliding", "algorithm: sliding-counters"),
+];
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Only a failure takes as long.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+fn contracts() -> String {
+    let mut text = "contracts:\n".to_owned();
+    for (lane, how) in LANES {
+        writeln!(
+            text,
+            "  - id: {lane}\n    match: {{ lane: {lane} }}\n    key: [user]\n    coordination: gossip\n    policies:\n      \
+             - {{ name: days, limit: {LIMIT}, per: 30d, durable: true, {how} }}"
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn http(to: SocketAddr, head: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(to).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    body.to_owned()
+}
+
+/// What a node thinks is left of a key.
+fn left(at: SocketAddr, lane: &str) -> u64 {
+    let body = format!(r#"{{"key": {{"lane": "{lane}", "user": "42"}}, "cost": 0}}"#);
+    let answer = http(at, "POST /v1/check", &body);
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    answer["remaining"].as_u64().unwrap()
+}
+
+/// Waits until everything that was charged before is written.
+fn flushed(fleet: &Fleet) {
+    for node in fleet.nodes() {
+        let flushes = || {
+            let text = http(node.http, "GET /metrics", "");
+            let name = "tollgate_durable_flushes_total{result=\"ok\"} ";
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap().parse::<u64>().unwrap()
+        };
+        let before = flushes();
+        until("two flushes", || flushes() >= before + 2);
+    }
+}
+
+#[track_caller]
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < DEADLINE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn all_left(fleet: &Fleet, lane: &str) -> Vec<u64> {
+    let nodes = fleet.nodes().iter();
+    nodes.map(|node| left(node.http, lane)).collect()
+}
+
+#[test]
+fn a_cluster_that_is_killed_whole_remembers_what_is_durable() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("contracts.yaml");
+    std::fs::write(&path, contracts()).unwrap();
+    let mut fleet = Fleet::start(Plan {
+        binary: env!("CARGO_BIN_EXE_tollgate").into(),
+        nodes: 3,
+        contracts: path,
+        flags: vec!["--threads".to_owned(), "1".to_owned()],
+        faults: None,
+    })
+    .unwrap();
+    for node in fleet.nodes() {
+        let mut asker = Asker::connect(node.resp, PATIENCE).unwrap();
+        for (lane, _) in LANES {
+            for _ in 0..EACH {
+                assert!(asker.ask(&[("lane", lane), ("user", "42")], 1).unwrap());
+            }
+        }
+    }
+    for round in 0..2 {
+        flushed(&fleet);
+        for node in 0..3 {
+            fleet.suffer(Process::Kill(node)).unwrap();
+        }
+        for node in 0..3 {
+            let is_empty = false;
+            fleet.suffer(Process::Start { node, is_empty }).unwrap();
+        }
+        fleet.gather().unwrap();
+        let spent = LIMIT - 3 * EACH;
+        for (lane, _) in LANES {
+            let whole = |left: &[u64]| left.iter().all(|left| *left <= spent);
+            let mut seen = Vec::new();
+            until(&format!("{lane}, round {round}: {spent} left"), || {
+                seen = all_left(&fleet, lane);
+                whole(&seen)
+            });
+            assert_eq!(seen, [spent; 3], "{lane}: something counts twice");
+        }
+    }
+}
