@@ -99,6 +99,10 @@ pub struct ClusterFlags {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
+    /// How many nodes the cluster is meant to have, the same on all of them: what the design `auto` goes by
+    #[arg(long = "cluster-size", value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub size: Option<u16>,
+
     /// Where it stands, such as a data centre
     #[arg(long, value_name = "ZONE")]
     pub zone: Option<String>,
@@ -113,6 +117,7 @@ impl ClusterFlags {
             key_file: self.key_file.clone(),
             name: self.name.clone(),
             zone: self.zone.clone(),
+            size: self.size.map(u64::from),
             ..ClusterOverrides::default()
         }
     }
