@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ use tollgate_serve::cluster::view::ClusterView;
 
 use super::child::Child;
 use super::key;
+use super::ports::{self, Port};
 use crate::check::http::Request;
 use crate::failure::Failure;
 
@@ -55,6 +56,8 @@ pub struct Fleet {
     plan: Plan,
     mesh: Option<Mesh>,
     nodes: Vec<Node>,
+    /// Claimed as long as a node may be started anew.
+    _ports: Vec<Port>,
     /// Keys, data and logs; last, so that it goes after the processes.
     folder: TempDir,
 }
@@ -81,9 +84,7 @@ const GATHER: Duration = Duration::from_mins(1);
 const END: Duration = Duration::from_secs(12);
 /// Between two looks.
 const TICK: Duration = Duration::from_millis(50);
-/// How often a port is tried that must be free for both protocols.
-const TRIES_MAX: u32 = 64;
-const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 impl Fleet {
     /// Starts all nodes at once, and waits until each is ready and sees all others.
@@ -106,17 +107,21 @@ impl Fleet {
         key::write_fresh(&folder.path().join(KEY_FILE))?;
         let mesh = plan.faults.map(Mesh::new).transpose();
         let mesh = mesh.map_err(|error| system(&error))?;
-        let real = free_ports(plan.nodes).map_err(|error| system(&error))?;
+        let ports = ports::claim(3 * usize::from(plan.nodes));
+        let ports = ports.map_err(|error| system(&error))?;
         let mut nodes = Vec::new();
-        for (number, real) in (0..).zip(real) {
+        for (number, ports) in (0..).zip(ports.chunks_exact(3)) {
+            let at = |ip, which: usize| {
+                SocketAddr::new(ip, ports.get(which).map_or(0, |port| port.number))
+            };
             let spot = plan.spots.get(&number).cloned().unwrap_or_default();
-            let real = spot.cluster.unwrap_or(real);
-            let clients = spot.clients.unwrap_or(ANYWHERE.ip());
+            let real = spot.cluster.unwrap_or_else(|| at(LOOPBACK, 0));
+            let clients = spot.clients.unwrap_or(LOOPBACK);
             let told = mesh.as_ref().map_or(Ok(real), |mesh| mesh.add(number));
             nodes.push(Node {
                 name: format!("n{number}"),
-                http: SocketAddr::new(clients, 0),
-                resp: SocketAddr::new(clients, 0),
+                http: at(clients, 1),
+                resp: at(clients, 2),
                 real,
                 told: told.map_err(|error| system(&error))?,
                 child: None,
@@ -126,6 +131,7 @@ impl Fleet {
             plan,
             mesh,
             nodes,
+            _ports: ports,
             folder,
         })
     }
@@ -356,22 +362,6 @@ impl Fleet {
 
 fn not_running(number: u16) -> Failure {
     Failure::usage(format!("error: node {number} does not run"))
-}
-
-/// Ports that are free for UDP and TCP, all different.
-fn free_ports(count: u16) -> io::Result<Vec<SocketAddr>> {
-    let mut held = Vec::new();
-    let mut tries = 0;
-    while held.len() < usize::from(count) {
-        let listener = TcpListener::bind(ANYWHERE)?;
-        match UdpSocket::bind(listener.local_addr()?) {
-            Ok(socket) => held.push((listener, socket)),
-            Err(error) if tries >= TRIES_MAX => return Err(error),
-            Err(_) => tries += 1,
-        }
-    }
-    let ports = held.iter().map(|(listener, _)| listener.local_addr());
-    ports.collect()
 }
 
 const KEY_FILE: &str = "cluster.key";

@@ -9,6 +9,7 @@ pub mod fleet;
 mod key;
 pub mod nets;
 pub mod options;
+mod ports;
 pub mod script;
 mod status;
 
