@@ -69,14 +69,12 @@ impl Asking {
         self.look.is_none() && self.asks.is_empty()
     }
 
-    /// Asks more peers while requests are refused, and fewer otherwise.
+    /// Asks fewer peers where no request was refused since the last time.
     pub(crate) fn adapt(&mut self, config: &SupplyConfig) {
-        let probes = if self.has_refused {
-            self.probes.saturating_mul(2)
-        } else {
-            self.probes / 2
-        };
-        self.probes = probes.clamp(config.probes_min, config.probes_max);
+        if !self.has_refused {
+            self.probes /= 2;
+        }
+        self.probes = self.probes.clamp(config.probes_min, config.probes_max);
         self.has_refused = false;
     }
 

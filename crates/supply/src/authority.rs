@@ -196,11 +196,12 @@ impl Authority {
         account.heard = now;
         account.number = Some(number);
         account.target += pool;
-        if let Some((since, most)) = account.lowered {
-            if seen >= since && is_clear {
-                account.granted = account.granted.min(most);
-                account.lowered = None;
-            }
+        if let Some((_, most)) = account
+            .lowered
+            .filter(|(since, _)| seen >= *since && is_clear)
+        {
+            account.granted = account.granted.min(most);
+            account.lowered = None;
         }
         self.pool = 0;
         self.raise(from);
@@ -268,8 +269,8 @@ impl Authority {
     /// When nothing of what a node had can be in use any more.
     fn over_at(&self, account: &Account) -> Instant {
         let lease = self.config.lease.unwrap_or(Span::ZERO);
-        let silence = Span::from_nanos(lease.as_nanos() + self.after.as_nanos());
-        let silence = planted!("inherits-before-the-lease-ends", silence, self.after);
+        let lease = planted!("inherits-before-the-lease-ends", lease.as_nanos(), 0);
+        let silence = Span::from_nanos(lease + self.after.as_nanos());
         let silent = account.heard.saturating_add(self.config.longer(silence, 4));
         let gone = account
             .left

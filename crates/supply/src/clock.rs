@@ -76,7 +76,9 @@ mod tests {
 
     fn notes(samples: &[Sample]) -> Clock {
         let mut clock = Clock::default();
-        samples.iter().for_each(|sample| clock.note(*sample, 1_000));
+        for sample in samples {
+            clock.note(*sample, 1_000);
+        }
         clock
     }
 

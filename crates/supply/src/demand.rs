@@ -78,12 +78,23 @@ impl Demand {
         let seen = u128::from(asked) * SECOND_SQUARED / u128::from(time);
         let mean = u128::from(asked.checked_div(arrivals).unwrap_or(1).max(1));
         let expected = average * u128::from(round) / SECOND_SQUARED / mean;
-        let weight = expected
-            .max(u128::from(arrivals))
-            .clamp(WEIGHT_MIN, WEIGHT_MAX);
+        let by_now = average * u128::from(time) / SECOND_SQUARED / mean;
+        let weight = if is_another(u128::from(arrivals), by_now) {
+            WEIGHT_ANOTHER
+        } else {
+            expected
+                .max(u128::from(arrivals))
+                .clamp(WEIGHT_MIN, WEIGHT_MAX)
+        };
         let mixed = (average * (100 - weight) + seen * weight) / 100;
         u64::try_from(mixed).unwrap_or(u64::MAX)
     }
+}
+
+/// Whether so many arrivals are no accident where so many were expected: five deviations apart.
+fn is_another(arrivals: u128, expected: u128) -> bool {
+    let apart = arrivals.abs_diff(expected);
+    apart * apart > 25 * (arrivals + expected)
 }
 
 /// From requests per nanosecond to 10^-9 requests per second.
@@ -96,6 +107,8 @@ const ROUNDS_MAX: u64 = 200;
 const WEIGHT_MIN: u128 = 10;
 /// And at most.
 const WEIGHT_MAX: u128 = 40;
+/// What it weighs when the load is clearly another one.
+const WEIGHT_ANOTHER: u128 = 90;
 
 #[cfg(test)]
 mod tests {

@@ -30,8 +30,8 @@ impl Ground {
 
     /// The rate at which tokens are earned by this node's clock, so that they are not too many if it runs fast.
     pub(crate) fn earns(&self, rate: u64) -> u64 {
-        let part = MILLION.saturating_sub(u128::from(self.drift_ppm));
-        let part = planted!("earns-by-a-fast-clock", part, MILLION);
+        let slow = MILLION.saturating_sub(u128::from(self.drift_ppm));
+        let part = planted!("earns-by-a-fast-clock", slow, MILLION);
         u64::try_from(u128::from(rate) * part / MILLION).unwrap_or(rate)
     }
 

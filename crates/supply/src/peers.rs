@@ -17,6 +17,8 @@ pub(crate) struct Peers {
     me: NodeId,
     /// Who may be asked, without this node, in the order of this round.
     order: Vec<NodeId>,
+    /// Where the next one is who was not asked in this round.
+    next: usize,
     heard: BTreeMap<NodeId, Peer>,
     /// How long answers take, smoothed.
     answer: Option<u64>,
@@ -47,6 +49,7 @@ impl Peers {
         let mut peers = Self {
             me,
             order: Vec::new(),
+            next: 0,
             heard: BTreeMap::new(),
             answer: None,
             dice: seed,
@@ -72,18 +75,20 @@ impl Peers {
         self.order.len()
     }
 
-    /// The first so many of this round who may be asked.
-    pub(crate) fn some(&self, count: u32) -> impl Iterator<Item = NodeId> + '_ {
+    /// So many who may be asked: the first of this round, or those after whom that was asked last.
+    pub(crate) fn some(&mut self, count: u32, goes_on: bool) -> Vec<NodeId> {
         let stays = |node: &NodeId| !self.heard.get(node).is_some_and(|peer| peer.has_left);
-        self.order
-            .iter()
-            .copied()
-            .filter(stays)
-            .take(count as usize)
+        let begin = if goes_on { self.next } else { 0 };
+        let count = count as usize;
+        let order = self.order.iter().cycle().skip(begin).take(self.order.len());
+        let some = order.copied().filter(stays).take(count).collect();
+        self.next = begin.saturating_add(count) % self.order.len().max(1);
+        some
     }
 
     /// Another order for another round.
     pub(crate) fn shuffle(&mut self) {
+        self.next = 0;
         for place in (1..self.order.len()).rev() {
             let other = self.below(place as u64 + 1);
             self.order.swap(place, other);

@@ -252,7 +252,9 @@ impl Message {
             | Self::Recall { .. } => (GOODBYE, vec![], None),
         };
         to.u8(kind);
-        counts.into_iter().for_each(|count| to.count(count));
+        for count in counts {
+            to.count(count);
+        }
         if let Some(flag) = flag {
             to.u8(flag);
         }

@@ -27,11 +27,15 @@ impl Machine {
         }
         asking.again_at = now.saturating_add(asking.gap.max(least));
         self.recall(key, now);
-        self.look(key, now);
+        self.look(key, true, now);
+        let most = self.own.config.probes_max;
+        if let Some(cell) = self.cells.get_mut(&key) {
+            cell.asking.probes = cell.asking.probes.saturating_mul(2).min(most);
+        }
     }
 
-    /// Asks some peers how they stand.
-    pub(super) fn look(&mut self, key: Key, now: Instant) {
+    /// Asks some peers how they stand; others than a moment ago if it `goes_on`.
+    pub(super) fn look(&mut self, key: Key, goes_on: bool, now: Instant) {
         let patience = self.patience();
         if self.has_left() {
             return;
@@ -42,7 +46,7 @@ impl Machine {
             return;
         };
         let count = cell.asking.probes.max(least);
-        let peers: Vec<_> = self.peers.some(count).collect();
+        let peers = self.peers.some(count, goes_on);
         if peers.is_empty() || cell.asking.look.is_some() {
             return;
         }

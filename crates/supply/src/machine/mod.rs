@@ -84,8 +84,11 @@ impl Machine {
         setup.config.check()?;
         let Setup { config, start, .. } = setup;
         let is_fresh = setup.begin == Begin::Fresh;
-        let wait = quarantine(&config, setup.wait_max);
-        let wait = planted!("no-quarantine", wait, Span::ZERO);
+        let wait = planted!(
+            "no-quarantine",
+            quarantine(&config, setup.wait_max),
+            Span::ZERO
+        );
         let from = if is_fresh {
             start
         } else {

@@ -66,7 +66,7 @@ impl Machine {
             self.cells.remove(&key);
             self.active.remove(&key);
         } else if !is_idle {
-            self.look(key, now);
+            self.look(key, false, now);
         }
     }
 

@@ -145,7 +145,7 @@ impl Machine {
             }
         }
         self.leave(now);
-        let peers: Vec<_> = self.peers.some(u32::MAX).collect();
+        let peers = self.peers.some(u32::MAX, false);
         let lease = self.own.config.lease.map(|_| AUTHORITY);
         for peer in peers.into_iter().chain(lease) {
             self.post.push(peer, Message::Goodbye);

@@ -126,10 +126,14 @@ pub struct World {
     pub double: u64,
     pub delay: (u64, u64),
     pub passes: Vec<Pass>,
+    /// Everything that was asked for.
+    pub asked: Vec<Pass>,
     pub offered: u64,
     pub refused: u64,
     pub frames: u64,
     pub checks: u64,
+    /// Whether nothing is checked, for measurements.
+    pub is_blind: bool,
     pub best: u64,
     pub worst: u64,
     pub broken: Option<(u64, Broken)>,
@@ -179,10 +183,12 @@ impl World {
             double: 0,
             delay: (MS / 4, MS / 2),
             passes: Vec::new(),
+            asked: Vec::new(),
             offered: 0,
             refused: 0,
             frames: 0,
             checks: 0,
+            is_blind: false,
             best: 0,
             worst: u64::MAX,
             broken: None,
@@ -323,7 +329,7 @@ impl World {
             self.now = at;
             let is_protocol = !matches!(what, What::Request { .. });
             self.happen(what);
-            if is_protocol {
+            if is_protocol && !self.is_blind {
                 self.check();
             }
         }
@@ -363,6 +369,7 @@ impl World {
 
     pub fn request(&mut self, node: u16, cost: u64) -> Option<Verdict> {
         self.offered += 1;
+        self.asked.push(Pass { at: self.now, cost });
         let its = self.nodes[usize::from(node)].clock;
         let verdict = self.with(node, |machine, now| {
             (machine.handle_request(KEY, cost, now), now)
