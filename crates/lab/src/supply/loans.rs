@@ -137,7 +137,7 @@ impl Fleet for Loans {
             let authority = Authority::new(self.limits, &shares, config, Span::ZERO, start);
             return LoansMember::Authority(Box::new(authority));
         }
-        let kept = self.disks.borrow().get(&seat.node).copied();
+        let kept = self.disks.borrow().get(&seat.node).cloned();
         let is_first = seat.boot == 0 && seat.node < self.setting.founders;
         let machine = Machine::new(Setup {
             limits: self.limits,
@@ -220,8 +220,8 @@ impl LoansNode {
     /// Stores what must not be forgotten, at once.
     fn keep(&mut self, now: Instant) {
         while let Some(kept) = self.machine.poll_kept() {
+            self.machine.handle_kept(&kept, now);
             self.disks.borrow_mut().insert(self.me, kept);
-            self.machine.handle_kept(kept, now);
         }
     }
 
