@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
 use tollgate_gossip::Kind;
-use tollgate_lab::{BadWorld, Contender, Fault, Outcome, judge, simulate};
+use tollgate_lab::{BadWorld, Contender, Fault, Request, judge, simulate};
 use tollgate_limit::Span;
 
 use super::options::{LabFormat, LiveOptions};
@@ -26,7 +26,7 @@ use crate::report::Look;
 use drive::Driven;
 use figures::Figures;
 use lanes::{Lane, lanes};
-use show::Row;
+use show::{Drawn, Row};
 
 /// Runs every lane and shows each beside its simulation.
 pub(super) fn run(options: &LiveOptions) -> Result<(), Failure> {
@@ -171,8 +171,9 @@ fn row(
     })
 }
 
-/// The same in the lab, where messages take as long as they took.
-fn simulated(lane: &Lane, delay: Span, seed: u64) -> Result<Outcome, BadWorld> {
+/// The same in the lab, where messages take as long as they took. Processes draw the phases of their rounds anew, so the
+/// lab does too, a number of times.
+fn simulated(lane: &Lane, delay: Span, seed: u64) -> Result<Drawn, BadWorld> {
     let mut cluster = lane.cluster.clone();
     let is_delayed = |fault: &Fault| matches!(fault, Fault::Delay { .. });
     if !cluster.faults.iter().any(is_delayed) {
@@ -185,5 +186,24 @@ fn simulated(lane: &Lane, delay: Span, seed: u64) -> Result<Outcome, BadWorld> {
         Kind::Auto => Kind::Auto.resolve(cluster.bucket.burst(), u64::from(cluster.nodes)),
         kind => kind,
     };
-    simulate(&cluster, Contender::Design(kind), &lane.trace, seed)
+    let placed = lane.trace.iter().zip(&lane.places);
+    let trace: Vec<Request> = placed
+        .map(|(request, place)| Request {
+            node: Some(*place),
+            ..*request
+        })
+        .collect();
+    let mut draws = (0..DRAWS)
+        .map(|draw| simulate(&cluster, Contender::Design(kind), &trace, seed + draw))
+        .collect::<Result<Vec<_>, _>>()?;
+    draws.sort_by_key(|outcome| outcome.judged.rejected);
+    let ends = [draws.first(), draws.last()];
+    Ok(Drawn {
+        count: DRAWS,
+        rejected: ends.map(|outcome| outcome.map_or(0, |outcome| outcome.judged.rejected)),
+        typical: draws.swap_remove(draws.len() / 2),
+    })
 }
+
+/// How often the lab draws what processes draw by chance.
+const DRAWS: u64 = 41;

@@ -25,7 +25,16 @@ pub(super) struct Row {
     pub(super) live: Sent,
     pub(super) unanswered: u64,
     pub(super) late: Duration,
-    pub(super) simulated: Outcome,
+    pub(super) simulated: Drawn,
+}
+
+/// What the lab came to in a number of draws.
+pub(super) struct Drawn {
+    pub(super) count: u64,
+    /// How many were rejected at least and at most.
+    pub(super) rejected: [u64; 2],
+    /// The one in the middle.
+    pub(super) typical: Outcome,
 }
 
 /// How far live and simulated may be apart.
@@ -39,7 +48,14 @@ impl Row {
     }
 
     fn simulated_admitted(&self) -> u64 {
-        self.requests.saturating_sub(self.simulated.judged.rejected)
+        let judged = &self.simulated.typical.judged;
+        self.requests.saturating_sub(judged.rejected)
+    }
+
+    /// How many the lab admitted at least and at most.
+    fn simulated_extremes(&self) -> [u64; 2] {
+        let [least, most] = self.simulated.rejected;
+        [most, least].map(|rejected| self.requests.saturating_sub(rejected))
     }
 
     fn is_admitted_alike(&self) -> bool {
@@ -49,7 +65,7 @@ impl Row {
     }
 
     fn is_said_alike(&self) -> bool {
-        let off = percent(self.live.bytes, self.simulated.traffic.bytes);
+        let off = percent(self.live.bytes, self.simulated.typical.traffic.bytes);
         off.is_none_or(|off| off.abs() <= BYTES_MAX)
     }
 }
@@ -96,15 +112,17 @@ pub(super) fn human(rows: &[Row], options: &LiveOptions, look: Look) -> String {
     // Writing to a text never fails.
     let _ = write!(
         text,
-        "\nKB and messages are frames of the design with 28 bytes each for IP and UDP, until nobody has more to say; wire KB \
+        "\nThe lab draws what processes draw by chance {} times: its line is the draw in the middle, at its end the least and the \
+         most admitted.\nKB and messages are frames of the design with 28 bytes each for IP and UDP, until nobody has more to say; wire KB \
          is everything\nthe nodes sent meanwhile, sealed. Within bounds is: admitted {ADMITTED_MAX} % or {ADMITTED_REQUESTS_MAX} \
-         requests apart, bytes {BYTES_MAX} %.\n"
+         requests apart, bytes {BYTES_MAX} %.\n",
+        rows.first().map_or(0, |row| row.simulated.count)
     );
     text
 }
 
 fn lines_of(row: &Row) -> [Vec<Cell>; 3] {
-    let simulated = &row.simulated;
+    let simulated = &row.simulated.typical;
     let mut live = vec![cell(row.set.clone()), cell(row.design.name()), cell("live")];
     live.extend(side(row.admitted(), &row.judged));
     live.extend([
@@ -113,13 +131,18 @@ fn lines_of(row: &Row) -> [Vec<Cell>; 3] {
         cell(kilo(row.live.wire_bytes)),
         cell(millis(row.delay)),
     ]);
+    let [least, most] = row.simulated_extremes();
     let mut lab = vec![cell(""), cell(""), cell("lab")];
     lab.extend(side(row.simulated_admitted(), &simulated.judged));
     lab.extend([
         cell(kilo(simulated.traffic.bytes)),
         cell(simulated.traffic.messages.to_string()),
         cell(""),
-        cell(""),
+        cell(if least == most {
+            String::new()
+        } else {
+            format!("{least} to {most}")
+        }),
     ]);
     [live, lab, apart(row)]
 }
@@ -146,7 +169,7 @@ fn apart(row: &Row) -> Vec<Cell> {
             Meaning::Denied
         })
     };
-    let traffic = &row.simulated.traffic;
+    let traffic = &row.simulated.typical.traffic;
     let is_alike = row.is_admitted_alike() && row.is_said_alike();
     let admitted = shown(percent(row.admitted(), row.simulated_admitted()));
     let bytes = shown(percent(row.live.bytes, traffic.bytes));
@@ -202,13 +225,14 @@ fn object(row: &Row) -> Value {
             "messages": messages,
         })
     };
-    let simulated = &row.simulated;
+    let simulated = &row.simulated.typical;
     let mut live = side(
         row.admitted(),
         &row.judged,
         row.live.bytes,
         row.live.messages,
     );
+    let [least, most] = row.simulated_extremes();
     live["wire_bytes"] = json!(row.live.wire_bytes);
     live["unanswered"] = json!(row.unanswered);
     live["late_ms_max"] = json!(row.late.as_secs_f64() * 1e3);
@@ -224,6 +248,7 @@ fn object(row: &Row) -> Value {
             simulated.traffic.bytes,
             simulated.traffic.messages,
         ),
+        "lab_draws": { "count": row.simulated.count, "admitted_min": least, "admitted_max": most },
         "apart": {
             "admitted_percent": percent(row.admitted(), row.simulated_admitted()),
             "bytes_percent": percent(row.live.bytes, simulated.traffic.bytes),
