@@ -101,6 +101,7 @@ fn a_cluster_that_is_killed_whole_remembers_what_is_durable() {
         contracts: path,
         flags: vec!["--threads".to_owned(), "1".to_owned()],
         faults: None,
+        spots: std::collections::BTreeMap::new(),
     })
     .unwrap();
     for node in fleet.nodes() {
