@@ -12,6 +12,7 @@ use crate::demand::Demand;
 use crate::ground::Ground;
 use crate::limits::Limits;
 use crate::loans::{Borrowed, Lent};
+use crate::planted;
 use crate::promises::Promises;
 
 /// One key on one node.
@@ -101,7 +102,8 @@ impl Cell {
             if next.is_some() {
                 self.end(&mut ended);
                 let room = self.room(ground);
-                self.bucket.clamp(room);
+                self.bucket
+                    .clamp(planted!("depth-outlives-a-loan", room, i128::MAX));
             }
         }
         ended
@@ -181,9 +183,11 @@ impl Cell {
         } else {
             (0, Instant::LAST)
         };
-        let live = self.borrowed.iter().filter(|loan| loan.until > at);
+        let until =
+            |loan: &Borrowed| planted!("promises-count-on-renewals", loan.until, Instant::LAST);
+        let live = self.borrowed.iter().filter(|loan| until(loan) > at);
         live.fold(home, |(rate, end), loan| {
-            (rate.saturating_add(loan.amount()), end.min(loan.until))
+            (rate.saturating_add(loan.amount()), end.min(until(loan)))
         })
     }
 
@@ -217,7 +221,7 @@ impl Cell {
         let whole = tokens / usable * u128::from(rate);
         let rest = tokens % usable * u128::from(rate) / usable;
         let carved = (whole + rest).min(ground.depth(rate));
-        self.bucket.take(carved);
+        self.bucket.take(planted!("tokens-stay-behind", carved, 0));
         carved
     }
 
@@ -248,7 +252,7 @@ impl Cell {
 
     /// Whether the key is as a key that was never heard of, whose bucket would hold `blank`.
     pub(crate) fn is_blank(&self, blank: i128) -> bool {
-        self.lent.is_empty()
+        planted!("forgets-what-it-lent", self.lent.is_empty(), true)
             && self.borrowed.is_empty()
             && self.promises.is_empty()
             && self.asking.is_quiet()

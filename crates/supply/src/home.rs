@@ -13,6 +13,7 @@ use tollgate_limit::{Instant, Span};
 
 use crate::ground::Ground;
 use crate::limits::Limits;
+use crate::planted;
 use crate::setup::{Begin, Kept};
 use crate::shares::{Shares, mix};
 use crate::wire::{IS_BLIND, IS_CLEAR, IS_SETTLED};
@@ -177,7 +178,7 @@ impl Home {
             return false;
         }
         self.target = shares.home(self.me, limits.rate());
-        self.ground.home = crate::planted!(
+        self.ground.home = planted!(
             "rise-before-agreed",
             self.ground.home.min(self.target),
             self.target
@@ -202,7 +203,7 @@ impl Home {
 
     /// Hears where a peer stands, in answer to this change. Says whether this node is settled by it.
     pub(crate) fn hear(&mut self, from: NodeId, change: u64, number: u64, flags: u8) -> bool {
-        if change != self.change {
+        if planted!("agreed-to-an-old-change", change != self.change, false) {
             return false;
         }
         if number != self.number {
@@ -212,7 +213,8 @@ impl Home {
             }
             return false;
         }
-        if flags & IS_CLEAR == 0 || !self.awaited.contains(&from) {
+        let is_clear = planted!("agreed-while-too-much-is-lent", flags & IS_CLEAR != 0, true);
+        if !is_clear || !self.awaited.contains(&from) {
             return false;
         }
         if self.is_blind {

@@ -8,7 +8,7 @@
     clippy::cast_precision_loss
 )]
 
-#[allow(unreachable_pub, reason = "a part of this program")]
+#[allow(unreachable_pub, dead_code, reason = "a part of this program")]
 mod world;
 
 use tollgate_limit::Span;

@@ -98,7 +98,7 @@ impl Machine {
         let mut home = Home::new(setup.me, at, &setup.begin, (from, config.drift_ppm));
         let tenure = Tenure::new(&config, start);
         let mut blank = Bucket::empty(start);
-        if is_fresh {
+        if planted!("restart-begins-full", is_fresh, true) {
             blank.tokens = signed(home.ground.depth(home.ground.home));
         }
         if config.lease.is_some() {
@@ -180,7 +180,7 @@ impl Machine {
             | Message::Renew { .. }
             | Message::Goodbye => false,
         };
-        if is_answer && !from.is_for_me {
+        if is_answer && !planted!("answers-to-an-old-boot", from.is_for_me, true) {
             self.figures.ignored.old_boots += 1;
             return;
         }

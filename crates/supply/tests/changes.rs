@@ -1,0 +1,144 @@
+//! Limits and shares change while nodes crash, are cut off and hear of it one after the other: never more than the largest
+//! limit in force, and all of the last one in the end.
+//!
+//! `SEED=n` replays one schedule; `SCHEDULES=n` runs so many.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)]
+
+#[allow(unreachable_pub, dead_code, reason = "a part of this program")]
+mod world;
+
+use tollgate_gossip::NodeId;
+use tollgate_limit::Span;
+use tollgate_supply::{Limits, Shares, SupplyConfig};
+use world::{Dice, MS, Plan, SECOND, World};
+
+const NODES: u16 = 5;
+const RATE: u64 = 400;
+const CHANGES_END: u64 = 10 * SECOND;
+
+fn seeds(usual: u64) -> std::ops::Range<u64> {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "a replay is asked for from outside"
+    )]
+    let setting = |name| {
+        std::env::var(name)
+            .ok()
+            .and_then(|value| value.parse().ok())
+    };
+    match setting("SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..setting("SCHEDULES").unwrap_or(usual),
+    }
+}
+
+fn plan(seed: u64) -> Plan {
+    Plan {
+        seed,
+        nodes: NODES,
+        limits: Limits::new(RATE * Limits::PER_SECOND, RATE / 4).unwrap(),
+        config: SupplyConfig {
+            term: Span::from_nanos(u128::from(SECOND / 2)),
+            keeps: true,
+            ..SupplyConfig::default()
+        },
+        wait_max: Span::from_nanos(u128::from(seed % 2 * 100 * MS)),
+        costs_max: 2,
+        drift_ppm: 1_000,
+    }
+}
+
+/// Tells a node what the limits and shares are.
+fn tell(world: &mut World, node: u16) {
+    let (limits, shares) = (world.limits, world.shares.clone());
+    world.with(node, |machine, now| {
+        machine.set_limits(limits, now);
+        machine.handle_shares(shares, now);
+    });
+}
+
+fn change(world: &mut World, dice: &mut Dice, with_limits: bool) {
+    if with_limits && dice.chance(50) {
+        let rate = [RATE, RATE / 2, RATE / 10][dice.below(3) as usize];
+        let burst = [RATE / 4, RATE / 8, 10][dice.below(3) as usize];
+        world.limits = Limits::new(rate * Limits::PER_SECOND, burst).unwrap();
+    } else {
+        let tag = world.shares.tag() + 1;
+        let weights = (0..NODES).map(|node| (NodeId(node), [0, 1, 5][dice.below(3) as usize]));
+        world.shares = Shares::new(tag, weights).unwrap_or(world.shares.clone());
+    }
+    for node in 0..NODES {
+        if dice.chance(50) {
+            tell(world, node);
+        }
+    }
+}
+
+fn shake(world: &mut World, dice: &mut Dice, with_limits: bool) {
+    let node = dice.below(u64::from(NODES)) as u16;
+    match dice.below(8) {
+        0 => {
+            world.crash(node);
+            world.run_until(world.now + dice.below(50 * MS));
+            let keeps = dice.chance(70);
+            world.restart(node, keeps);
+        }
+        1 => {
+            let sides = dice.roll();
+            for (place, node) in world.nodes.iter_mut().enumerate() {
+                node.side = (sides >> place & 1) as u8;
+            }
+        }
+        2 => world.nodes.iter_mut().for_each(|node| node.side = 0),
+        3 => (world.loss, world.double) = (dice.below(21), dice.below(21)),
+        4 => world.delay = (0, [MS, 20 * MS, 80 * MS][dice.below(3) as usize]),
+        5 => change(world, dice, with_limits),
+        _ => tell(world, node),
+    }
+}
+
+fn run(seed: u64, with_limits: bool) -> World {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37) ^ 0xc4a6);
+    let mut world = World::new(plan(seed));
+    world.set_demands(&[RATE, RATE / 2, RATE / 4, 0, RATE / 4]);
+    while world.now < CHANGES_END {
+        let pause = dice.between(20 * MS, 400 * MS);
+        world.run_until(world.now + pause);
+        shake(&mut world, &mut dice, with_limits);
+    }
+    (world.loss, world.double, world.delay) = (0, 0, (MS / 4, MS / 2));
+    for node in 0..NODES {
+        world.nodes[usize::from(node)].side = 0;
+        tell(&mut world, node);
+    }
+    world.run_until(world.now + 6 * SECOND);
+    (world.best, world.worst) = (0, u64::MAX);
+    world.limits_max = (world.limits.rate(), world.limits.burst());
+    world.run_until(world.now + SECOND);
+    world
+}
+
+fn campaign(usual: u64, with_limits: bool) {
+    for seed in seeds(usual) {
+        let world = run(seed, with_limits);
+        assert_eq!(world.broken, None, "SEED={seed}");
+        let most = world.plan.limits;
+        assert_eq!(world.over(most.rate(), most.burst()), (0, 0), "SEED={seed}");
+        assert_eq!(world.best, world.limits.rate(), "SEED={seed}");
+    }
+}
+
+#[test]
+fn other_shares_never_let_one_too_many_pass() {
+    campaign(40, false);
+}
+
+#[test]
+fn other_limits_never_let_more_pass_than_the_largest() {
+    campaign(40, true);
+}
