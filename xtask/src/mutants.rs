@@ -1,8 +1,8 @@
 //! `cargo xtask mutants`: plants each known bug in turn and asks whether any test notices.
 //!
 //! Bugs sit in the sources as `planted!("name", right, wrong)` and are compiled in only here. Every test program runs
-//! with `TOLLGATE_PLANTED` naming the bug: first the checkers of the lab, which see what users would, then gossip's own
-//! tests, until one fails. Not here: the tests.
+//! with `TOLLGATE_PLANTED` naming the bug, until one fails: for gossip first the checkers of the lab, which see what users
+//! would, then its own tests; for supply its own, which have a world. Not here: the tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,12 +18,26 @@ use serde_json::Value;
 
 use crate::tidy::Finding;
 
-/// Where bugs are planted, from the root.
-const SOURCES: &str = "crates/gossip/src";
-/// What is built and run, in this order: arguments of `cargo test`.
-const BUILDS: [&[&str]; 2] = [
-    &["--package", "tollgate-lab", "--test", "checkers"],
-    &["--package", "tollgate-gossip", "--lib", "--tests"],
+/// A crate with bugs in it.
+struct Bed {
+    /// Where they are planted, from the root.
+    sources: &'static str,
+    /// What is built and run, in this order: arguments of `cargo test`.
+    builds: &'static [&'static [&'static str]],
+}
+
+const BEDS: [Bed; 2] = [
+    Bed {
+        sources: "crates/gossip/src",
+        builds: &[
+            &["--package", "tollgate-lab", "--test", "checkers"],
+            &["--package", "tollgate-gossip", "--lib", "--tests"],
+        ],
+    },
+    Bed {
+        sources: "crates/supply/src",
+        builds: &[&["--package", "tollgate-supply", "--lib", "--tests"]],
+    },
 ];
 /// The same draws every time, no search for a smaller example, and no notes of failures that were planned.
 const PROPTEST: [(&str, &str); 3] = [
@@ -43,16 +57,24 @@ struct Program {
 
 /// Every bug that no test noticed, or a test that fails without one.
 pub(crate) fn run(root: &Path) -> Result<Vec<Finding>> {
-    let bugs = bugs(root)?;
+    let mut findings = Vec::new();
+    for bed in &BEDS {
+        findings.extend(run_bed(root, bed)?);
+    }
+    Ok(findings)
+}
+
+fn run_bed(root: &Path, bed: &Bed) -> Result<Vec<Finding>> {
+    let bugs = bugs(root, bed.sources)?;
     let mut programs = Vec::new();
-    for arguments in BUILDS {
+    for arguments in bed.builds {
         programs.extend(build(root, arguments)?);
     }
     if let Some(failed) = first_failure(&programs, "")? {
         let what = format!("fails with no bug planted: {failed}");
-        return Ok(vec![Finding::new(SOURCES, 1, what)]);
+        return Ok(vec![Finding::new(bed.sources, 1, what)]);
     }
-    println!("{} bugs, each planted alone", bugs.len());
+    println!("{}: {} bugs, each planted alone", bed.sources, bugs.len());
     let mut findings = Vec::new();
     for (name, (path, line)) in &bugs {
         let begin = Instant::now();
@@ -72,9 +94,9 @@ pub(crate) fn run(root: &Path) -> Result<Vec<Finding>> {
 }
 
 /// The names of all bugs, with the place of each.
-fn bugs(root: &Path) -> Result<BTreeMap<String, (String, usize)>> {
+fn bugs(root: &Path, folder: &str) -> Result<BTreeMap<String, (String, usize)>> {
     let mut bugs = BTreeMap::new();
-    for path in sources(&root.join(SOURCES))? {
+    for path in sources(&root.join(folder))? {
         let text = fs::read_to_string(&path)?;
         let shown = path
             .strip_prefix(root)
@@ -87,7 +109,7 @@ fn bugs(root: &Path) -> Result<BTreeMap<String, (String, usize)>> {
             }
         }
     }
-    ensure!(!bugs.is_empty(), "no bug is planted in {SOURCES}");
+    ensure!(!bugs.is_empty(), "no bug is planted in {folder}");
     Ok(bugs)
 }
 

@@ -102,8 +102,7 @@ impl Cell {
             if next.is_some() {
                 self.end(&mut ended);
                 let room = self.room(ground);
-                self.bucket
-                    .clamp(planted!("depth-outlives-a-loan", room, i128::MAX));
+                self.bucket.clamp(room);
             }
         }
         ended

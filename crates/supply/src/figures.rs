@@ -113,7 +113,7 @@ pub struct IgnoredFigures {
     pub lies: u64,
     /// Messages from or for a boot that is over.
     pub old_boots: u64,
-    /// Asks from peers whose clock runs wrong.
+    /// Questions of peers whose clock runs wrong, who are not lent to.
     pub drift: u64,
     /// Asks from peers that stand on other limits or shares.
     pub elsewhere: u64,

@@ -288,3 +288,123 @@ fn is_slower(one: Limits, other: Limits) -> bool {
 pub(crate) fn quarantine(config: &crate::SupplyConfig, wait_max: Span) -> Span {
     config.longer(config.term.max(wait_max), 2)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AGREES: u8 = IS_CLEAR;
+
+    fn limits() -> Limits {
+        Limits::new(90, 9).unwrap()
+    }
+
+    fn shares(tag: u64, weights: [u32; 3]) -> Shares {
+        Shares::new(tag, (0..).map(NodeId).zip(weights)).unwrap()
+    }
+
+    fn home(begin: &Begin) -> Home {
+        let at = (limits(), shares(1, [1, 1, 1]));
+        Home::new(NodeId(0), at, begin, (Instant::default(), 0))
+    }
+
+    fn answer(home: &mut Home, from: u16, change: u64, number: u64, flags: u8) -> u64 {
+        home.hear(NodeId(from), change, number, flags);
+        home.ground.home
+    }
+
+    #[test]
+    fn less_counts_at_once_and_more_when_all_have_agreed() {
+        let mut own = home(&Begin::Fresh);
+        assert_eq!(own.ground.home, 30);
+        assert!(own.move_to(limits(), shares(2, [0, 1, 2])));
+        assert_eq!(own.ground.home, 0);
+        assert!(own.move_to(limits(), shares(3, [7, 1, 1])));
+        let (change, number) = (own.change_count(), own.number());
+        assert_eq!(answer(&mut own, 1, change, number, AGREES), 0);
+        assert_eq!(
+            answer(&mut own, 2, change, number, 0),
+            0,
+            "it lends too much yet"
+        );
+        assert_eq!(
+            answer(&mut own, 2, change, number + 1, AGREES),
+            0,
+            "it is elsewhere"
+        );
+        assert_eq!(answer(&mut own, 2, change, number, AGREES), 70);
+        assert!(own.is_settled());
+    }
+
+    #[test]
+    fn an_answer_to_an_earlier_change_to_the_same_place_does_not_count() {
+        let mut own = home(&Begin::Fresh);
+        own.move_to(limits(), shares(2, [2, 1, 0]));
+        let (change, number) = (own.change_count(), own.number());
+        own.move_to(limits(), shares(3, [0, 1, 2]));
+        own.move_to(limits(), shares(2, [2, 1, 0]));
+        assert_eq!(own.number(), number);
+        assert_eq!(answer(&mut own, 1, change, number, AGREES), 0);
+        assert_eq!(answer(&mut own, 2, change, number, AGREES), 0);
+        assert!(!own.is_settled());
+    }
+
+    #[test]
+    fn who_knows_nothing_of_before_waits_for_one_who_does() {
+        let mut own = home(&Begin::Restart(None));
+        let (change, number) = (own.change_count(), own.number());
+        assert_eq!(answer(&mut own, 1, change, number, AGREES), 0);
+        assert_eq!(
+            answer(&mut own, 2, change, number, AGREES),
+            0,
+            "neither is settled"
+        );
+        assert_eq!(answer(&mut own, 1, change, number, AGREES | IS_SETTLED), 0);
+        assert_eq!(answer(&mut own, 2, change, number, AGREES), 30);
+    }
+
+    #[test]
+    fn where_nobody_knows_of_before_nothing_was_before() {
+        let mut own = home(&Begin::Restart(None));
+        let (change, number) = (own.change_count(), own.number());
+        assert_eq!(answer(&mut own, 1, change, number, AGREES | IS_BLIND), 0);
+        assert_eq!(answer(&mut own, 2, change, number, AGREES | IS_BLIND), 30);
+    }
+
+    #[test]
+    fn a_disk_older_than_what_others_know_is_not_believed() {
+        let kept = home(&Begin::Fresh).kept();
+        let mut own = home(&Begin::Restart(Some(kept)));
+        assert_eq!(own.ground.home, 30);
+        let (change, number) = (own.change_count(), own.number());
+        assert_eq!(
+            answer(&mut own, 1, change, number ^ 1, AGREES | IS_SETTLED),
+            0
+        );
+        assert!(!own.is_settled());
+    }
+
+    #[test]
+    fn a_restart_elsewhere_has_the_less_of_both_and_remembers_who_was_there() {
+        let mut before = home(&Begin::Fresh);
+        before.move_to(limits(), shares(2, [1, 1, 4]));
+        let kept = before.kept();
+        assert_eq!((kept.home, kept.nodes.len()), (15, 3));
+        let at = (limits(), shares(3, [1, 0, 0]));
+        let begin = Begin::Restart(Some(kept));
+        let own = Home::new(NodeId(0), at, &begin, (Instant::default(), 0));
+        assert_eq!(own.ground.home, 15);
+        assert_eq!(own.awaited().count(), 2);
+    }
+
+    #[test]
+    fn the_smaller_depth_counts_until_all_have_agreed() {
+        let mut own = home(&Begin::Fresh);
+        own.move_to(Limits::new(90, 90).unwrap(), shares(1, [1, 1, 1]));
+        assert_eq!(own.ground.depth(30), Limits::tokens(3));
+        let (change, number) = (own.change_count(), own.number());
+        answer(&mut own, 1, change, number, AGREES);
+        answer(&mut own, 2, change, number, AGREES);
+        assert_eq!(own.ground.depth(30), Limits::tokens(30));
+    }
+}

@@ -178,6 +178,7 @@ impl Machine {
             return;
         };
         let party = self.party(cell, now);
+        let is_deep = is_deep || cell.asking.need.is_some();
         let number = self.home.number();
         let term = self.own.config.term;
         let renew = self.renew_after();

@@ -17,6 +17,7 @@ impl Machine {
     pub(super) fn hear_look(&mut self, from: Sender, key: Key, ticket: u64, now: Instant) {
         let cell = self.view(key, now);
         let party = self.party(&cell, now);
+        self.note_drift(from, now);
         let free = if cell.is_in_debt() || !self.may_lend(from, now) {
             0
         } else {
@@ -39,16 +40,20 @@ impl Machine {
             && !self.peers.peer(to.node).clock.is_off(now)
     }
 
+    /// Counts questions of peers whose clock runs wrong.
+    fn note_drift(&mut self, from: Sender, now: Instant) {
+        if self.peers.peer(from.node).clock.is_off(now) {
+            self.figures.ignored.drift += 1;
+        }
+    }
+
     /// A peer wants a loan, or to keep one.
     pub(super) fn hear_ask(&mut self, from: Sender, ask: &Ask, now: Instant) {
         let answer = |given| {
             let (key, ticket) = (ask.key, ask.ticket);
             Message::Grant(Grant { key, ticket, given })
         };
-        let is_off = self.peers.peer(from.node).clock.is_off(now);
-        if is_off {
-            self.figures.ignored.drift += 1;
-        }
+        self.note_drift(from, now);
         let given = if self.enter(ask.key, now).is_none() {
             None
         } else if let Some(place) = self.find(from, ask) {
@@ -240,7 +245,9 @@ impl Machine {
         };
         let me = self.party(cell, now);
         let back = u64::try_from(equalise(ask.party, me)).unwrap_or(0);
-        let back = if self.is_trifle(back, me, ask.party) {
+        // Who needs the depth keeps it while nobody asks for anything here.
+        let is_spared = ask.is_deep && cell.demand.rate(self.own.config.round, now) == 0;
+        let back = if is_spared || self.is_trifle(back, me, ask.party) {
             0
         } else {
             back
