@@ -14,6 +14,8 @@ pub struct Member {
     pub id: u128,
     /// The boot.
     pub boot: u64,
+    /// When the boot began, in milliseconds since the epoch by its own clock.
+    pub started: u64,
     /// Its number on the wire.
     pub node: NodeId,
     /// The number of its boot.

@@ -99,6 +99,7 @@ impl Peer {
         Member {
             id: self.id,
             boot: self.boot,
+            started: self.started,
             node: self.node,
             writer: self.writer,
             address: self.address,

@@ -5,6 +5,7 @@ use serde::de::IgnoredAny;
 
 use crate::check;
 use crate::contract::Contract;
+use crate::coordination::Coordination;
 use crate::entries::{Descriptor, Identity};
 use crate::envoy::{self, EnvoyDomains};
 use crate::error::ContractErrors;
@@ -102,6 +103,14 @@ impl Contracts {
     /// The contracts, by position.
     pub fn as_slice(&self) -> &[Contract] {
         &self.list
+    }
+
+    /// Lets nodes agree otherwise about one policy of a contract; nothing where there is none.
+    pub fn set_coordination(&mut self, contract: usize, policy: usize, to: Coordination) {
+        let contract = self.list.get_mut(contract);
+        if let Some(named) = contract.and_then(|contract| contract.policies.get_mut(policy)) {
+            named.coordination = to;
+        }
     }
 
     /// The contract at a position.

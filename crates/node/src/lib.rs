@@ -25,7 +25,10 @@ mod succession;
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, Receipt, RefusedBy};
 pub use apart::{Remembered, Spot, Spots};
-pub use company::{CompanyGossip, GossipRefused, Membership, Outgoing, PolicyGossip, Said, Waker};
+pub use company::{
+    Admitted, BadRoster, CompanyGossip, GossipRefused, Journal, Membership, Outgoing, Peer,
+    PolicyGossip, PolicySupply, Roster, Said, Share, Steady, SupplyKey, Waker, supply_limits,
+};
 pub use durable::{RestoreError, WrittenBy};
 pub use gubernator::{
     CREATED_AT_SKEW_MS_MAX, Gubernator, GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk,
@@ -34,4 +37,7 @@ pub use gubernator::{
 pub use ids::IdError;
 pub use key::Key;
 pub use node::{Node, NodeConfig};
+/// What divides rates, for whoever keeps and shows it.
+pub use tollgate_supply::{Figures as SupplyFigures, Inspection, Kept, Limits, SupplyConfig};
+
 pub use scope::{Read, Scope, UnknownContract, Within};

@@ -333,6 +333,13 @@ impl Node {
         both.filter_map(|(contract, cells)| Some((contract, cells.parts()?)))
     }
 
+    /// The same, each with its place.
+    pub(crate) fn placed_parts(&self) -> impl Iterator<Item = (usize, &Contract, &Parts)> {
+        let contracts = self.contracts.as_slice().iter();
+        let both = contracts.zip(&self.cells).enumerate();
+        both.filter_map(|(place, (contract, cells))| Some((place, contract, cells.parts()?)))
+    }
+
     pub(crate) const fn swap(&self) -> &Arc<Swap> {
         &self.swap
     }

@@ -1,18 +1,22 @@
 //! Policies that are counted together with other nodes: one machine each, and what they want to say.
 //!
-//! A node made by [`Node::with_company`] keeps a machine for every policy under `coordination: gossip`; a node made
-//! otherwise counts them alone. Whoever has sockets and a clock calls [`Node::handle_gossip`], [`Node::handle_timeout`] and
+//! A node made by [`Node::with_company`] keeps a machine for every policy under `coordination: gossip`, and for those under
+//! `supply` where it is told its share; a node made otherwise counts them alone. Whoever has sockets and a clock calls [`Node::handle_gossip`], [`Node::handle_timeout`] and
 //! [`Node::handle_members`], then sends what [`Node::poll_send`] hands out and comes back at [`Node::poll_timeout`], or
 //! when the waker says so. All of them reach the newest of the nodes that follow on each other. Decisions take no longer
 //! for any of it. Not here: membership, transport, and the designs themselves.
 
 mod build;
+mod divide;
+mod mind;
 mod outbox;
 mod parts;
+mod roster;
 mod saved;
 mod seat;
 mod status;
 mod tag;
+mod union;
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -25,14 +29,20 @@ use tollgate_gossip::{Knobs, Malformed, NodeId, Writer};
 use tollgate_limit::{Instant, Span};
 use tollgate_table::{Budget, WhenFull};
 
-use self::outbox::{Outbox, nanos};
+use self::mind::Mind;
+use self::outbox::{Outbox, Pace, nanos};
+use self::roster::Places;
 use self::seat::restarted;
+use self::union::Union;
 use crate::node::{Node, NodeConfig};
 
+pub use self::divide::{PolicySupply, SupplyKey};
 pub use self::outbox::{Outgoing, Waker};
 pub(crate) use self::parts::{Charged, Parts, enter_company};
+pub use self::roster::{BadRoster, Peer, Roster};
 pub(crate) use self::seat::Seat;
 pub use self::status::{CompanyGossip, PolicyGossip, Said};
+pub use self::union::{Admitted, Journal, Share, Steady, supply_limits};
 
 /// Who a node is among others, and who they are.
 #[derive(Clone, Debug)]
@@ -54,6 +64,8 @@ pub struct Membership {
     pub seed: u64,
     /// What may be tuned.
     pub knobs: Knobs,
+    /// Its part in dividing rates; without one it counts those alone.
+    pub share: Option<Share>,
 }
 
 impl Membership {
@@ -71,6 +83,7 @@ impl Membership {
                 delay: DELAY,
                 ..Knobs::default()
             },
+            share: None,
         }
     }
 }
@@ -113,13 +126,20 @@ pub(crate) struct Company {
     bytes_max: u64,
     budget: Arc<Budget>,
     when_full: WhenFull,
+    /// What divided rates have in common, where any are.
+    union: Option<Union>,
 }
 
 /// Machines by tag.
 pub(crate) type Seats = BTreeMap<u64, Arc<Seat>>;
 
 impl Company {
-    pub(crate) fn new(membership: Membership, config: &NodeConfig, budget: Arc<Budget>) -> Self {
+    pub(crate) fn new(
+        mut membership: Membership,
+        config: &NodeConfig,
+        budget: Arc<Budget>,
+    ) -> Self {
+        let union = membership.share.take().map(Union::new);
         let company = Self {
             join_at: AtomicU64::new(u64::MAX),
             has_met: AtomicBool::new(membership.members.len() > 1),
@@ -131,8 +151,10 @@ impl Company {
             bytes_max: config.bytes_max / BYTES_PART,
             budget,
             when_full: config.when_full,
+            union,
         };
-        company.outbox.arm(None);
+        company.outbox.arm(Pace::Wall, None);
+        company.outbox.arm(Pace::Steady, None);
         company
     }
 
@@ -140,9 +162,23 @@ impl Company {
         &self.outbox
     }
 
+    /// Where live nodes are that divide rates.
+    fn places(&self) -> Option<Arc<Places>> {
+        self.union.as_ref().map(Union::places)
+    }
+
+    /// The time on which terms are counted.
+    fn steady(&self, now: Instant) -> Instant {
+        self.union.as_ref().map_or(now, |union| union.steady(now))
+    }
+
     /// Whether a policy is counted together with others.
-    pub(crate) fn counts(named: &NamedPolicy) -> bool {
-        named.coordination == Coordination::Gossip
+    pub(crate) fn counts(&self, named: &NamedPolicy) -> bool {
+        match named.coordination {
+            Coordination::Gossip => true,
+            Coordination::Supply => self.union.is_some(),
+            _ => false,
+        }
     }
 
     /// The machine of a policy: the one there was, or a new one. `None` where gossip cannot count it.
@@ -153,6 +189,9 @@ impl Company {
         order: u64,
         now: Instant,
     ) -> Option<Arc<Seat>> {
+        if named.coordination == Coordination::Supply {
+            return self.divided((contract, named), before, order, now);
+        }
         let membership = self.membership.lock();
         let kind = build::kind(named, membership.planned.unwrap_or(0));
         let tag = tag::tag(contract, named, kind);
@@ -168,7 +207,7 @@ impl Company {
             ..restarted(&membership, membership.was)
         };
         let machine = build::machine(named, kind, &begun)?;
-        let seat = Arc::new(Seat::new(order, (tag, kind), machine));
+        let seat = Arc::new(Seat::new(order, (tag, Some(kind)), Mind::Gossip(machine)));
         if membership.members.len() > 1 {
             let mut held = seat.hold(self);
             held.join(now);
@@ -216,7 +255,9 @@ impl Node {
             std::mem::replace(&mut membership.members, alive.to_vec())
         };
         self.each_seat(|held| {
-            held.machine().handle_members(alive, now);
+            if let Some(machine) = held.machine().gossip() {
+                machine.handle_members(alive, now);
+            }
         });
         let grew = alive.iter().any(|node| before.binary_search(node).is_err());
         if alive.len() > 1 && grew && !company.has_met.load(Relaxed) {
@@ -251,7 +292,11 @@ impl Node {
                     members: members.clone(),
                     ..was.clone()
                 };
-                if let Some(machine) = build::machine(named, part.seat.kind, &begun) {
+                // Where a rate is divided, nodes have numbers of their own.
+                let Some(kind) = part.seat.kind else {
+                    continue;
+                };
+                if let Some(machine) = build::machine(named, kind, &begun) {
                     // What only this node knows is told under the numbers it was counted under.
                     let mut held = part.seat.hold(company);
                     held.machine().handle_leave(now);
@@ -283,6 +328,14 @@ impl Node {
             }
             return Err(GossipRefused::UnknownTag);
         };
+        let from = match seat.kind {
+            Some(_) => Some(from),
+            None => company.places().and_then(|places| places.here(from)),
+        };
+        let Some(from) = from else {
+            company.unknown.fetch_add(1, Relaxed);
+            return Ok(());
+        };
         let mut held = seat.hold(company);
         let taken = held.handle_frame(from, frame, now);
         if held.release() {
@@ -302,7 +355,14 @@ impl Node {
             company.join_at.store(u64::MAX, Relaxed);
             company.has_met.store(true, Relaxed);
         }
-        let due = |seat: &&Arc<Seat>| joins || seat.next() <= now.as_nanos();
+        let steady = company.steady(now);
+        let due = |seat: &&Arc<Seat>| {
+            let now = match seat.pace() {
+                Pace::Wall => now,
+                Pace::Steady => steady,
+            };
+            joins || seat.next() <= now.as_nanos()
+        };
         for seat in node.seats().values().filter(due) {
             let mut held = seat.hold(company);
             if joins {
@@ -318,13 +378,16 @@ impl Node {
         let node = self.newest();
         let company = node.company()?;
         // Told before it is looked at, so that whatever comes earlier meanwhile wakes.
-        company.outbox.arm(None);
-        let seats = node.seats().values().map(|seat| seat.next());
+        company.outbox.arm(Pace::Wall, None);
+        let has_clock = company.union.as_ref().is_some_and(Union::has_clock);
+        let seats = node.seats().values();
+        let seats = seats.filter(|seat| seat.pace() == Pace::Wall || !has_clock);
+        let seats = seats.map(|seat| seat.next());
         let next = seats.chain([company.join_at.load(Relaxed)]).min();
         let next = next
             .filter(|next| *next < u64::MAX)
             .map(Instant::from_nanos);
-        company.outbox.arm_by(nanos(next));
+        company.outbox.arm_by(Pace::Wall, nanos(next));
         next
     }
 
@@ -360,7 +423,10 @@ impl Node {
 
     /// Tells the others what only this node knows, as it is about to go. Send what there is afterwards.
     pub fn handle_leave(&self, now: Instant) {
-        self.each_seat(|held| held.machine().handle_leave(now));
+        self.each_seat(|held| {
+            let now = held.at(Some(now));
+            held.machine().handle_leave(now);
+        });
         if let Some(company) = self.company() {
             company.outbox.wake();
         }

@@ -33,8 +33,17 @@ pub(super) struct Outbox {
     queue: Mutex<Queue>,
     dropped: AtomicU64,
     waker: OnceLock<Waker>,
-    /// The time at which whoever sends will look again by itself.
-    armed: AtomicU64,
+    /// The times at which whoever sends will look again by itself, on either clock.
+    armed: [AtomicU64; 2],
+}
+
+/// On which clock a machine counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// The time of day, as callers tell it.
+    Wall,
+    /// One that never jumps.
+    Steady,
 }
 
 #[derive(Default)]
@@ -73,19 +82,28 @@ impl Outbox {
     }
 
     /// Notes when whoever sends looks again.
-    pub(super) fn arm(&self, at: Option<Instant>) {
-        self.armed.store(nanos(at), Release);
+    pub(super) fn arm(&self, pace: Pace, at: Option<Instant>) {
+        self.armed(pace).store(nanos(at), Release);
     }
 
     /// Notes that whoever sends looks again by then.
-    pub(super) fn arm_by(&self, at: u64) {
-        self.armed.fetch_min(at, AcqRel);
+    pub(super) fn arm_by(&self, pace: Pace, at: u64) {
+        self.armed(pace).fetch_min(at, AcqRel);
+    }
+
+    const fn armed(&self, pace: Pace) -> &AtomicU64 {
+        let [wall, steady] = &self.armed;
+        match pace {
+            Pace::Wall => wall,
+            Pace::Steady => steady,
+        }
     }
 
     /// Whether that is too late for something that is due at `next`; it is then noted as known.
-    pub(super) fn is_late_for(&self, next: u64) -> bool {
+    pub(super) fn is_late_for(&self, pace: Pace, next: u64) -> bool {
         let earlier = |armed: u64| (next < armed).then_some(next);
-        next < self.armed.load(Acquire) && self.armed.fetch_update(AcqRel, Acquire, earlier).is_ok()
+        let armed = self.armed(pace);
+        next < armed.load(Acquire) && armed.fetch_update(AcqRel, Acquire, earlier).is_ok()
     }
 
     pub(super) fn wake(&self) {

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-use tollgate_contract::Contract;
+use tollgate_contract::{Contract, Coordination};
 use tollgate_gossip::{self as gossip, Key, Standing};
 use tollgate_limit::{
     Cost, Forecast, Instant, Lot, Policy, PolicySet, Receipt, Span, Status, Verdict,
@@ -53,7 +53,7 @@ impl Parts {
         let policies = contract.policies.iter().enumerate();
         let each: Box<[_]> = policies
             .clone()
-            .filter(|(_, named)| Company::counts(named))
+            .filter(|(_, named)| company.counts(named))
             .filter_map(|(place, named)| {
                 let seat = company.seat((contract, named), before, order(), now)?;
                 let policy = named.policy.clone();
@@ -61,7 +61,8 @@ impl Parts {
                     place,
                     policy,
                     seat,
-                    is_durable: named.durable,
+                    // What was admitted of a divided rate is not written: its buckets begin empty.
+                    is_durable: named.durable && named.coordination == Coordination::Gossip,
                 })
             })
             .collect();
@@ -268,6 +269,8 @@ struct Asked<'a> {
     held: Held<'a>,
     key: Key,
     probe: gossip::Probe,
+    /// The time for the machine.
+    now: Instant,
 }
 
 /// Asks the machines of all contracts, and charges them by what these and all cells said. The innermost step of a decision.
@@ -299,6 +302,7 @@ pub(crate) fn enter_company(bound: &[Bound<'_>], ask: Ask, tally: &mut Tally) ->
             held,
             key,
             probe,
+            now,
         });
     }
     if has_room {
@@ -340,7 +344,7 @@ impl Asked<'_> {
 
     /// Charges the machine by what all together said, and adds how it stands then.
     fn charge(&mut self, tally: &mut Tally, ask: Ask) {
-        let (cost, now) = (ask.cost.tokens(), ask.now);
+        let (cost, now) = (ask.cost.tokens(), self.now);
         let config = self.part.policy.config();
         let is_allowed = tally.verdict.is_allowed();
         let machine = self.held.machine();
@@ -352,12 +356,16 @@ impl Asked<'_> {
         if takes && ask.cost != Cost::PEEK {
             if is_allowed {
                 machine.take(self.key, cost, now);
+                self.held.tell_admitted(self.key, cost, (self.probe, now));
             } else {
                 machine.charge(self.key, cost, config.max_debt, now);
             }
             self.part.note(self.bound.print);
             tally.charge_part(self.bound.contract, self.part.place);
+        } else if ask.cost != Cost::PEEK {
+            machine.miss(self.key, cost, now);
         }
+        let machine = self.held.machine();
         let Standing { reset_after, .. } = machine.standing(self.key, now);
         tally.reset_after = tally.reset_after.max(reset_after);
         if !is_allowed {

@@ -5,11 +5,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
-use tollgate_gossip::{Key, Kind, Machine, Malformed, NodeId, Sort};
+use tollgate_gossip::{Key, Kind, Machine, Malformed, NodeId, Send, Sort};
 use tollgate_limit::{Instant, Span};
 use tollgate_table::WhenFull;
 
-use super::outbox::{Outgoing, nanos};
+use super::mind::Mind;
+use super::outbox::{Outgoing, Pace, nanos};
 use super::saved::carry_over;
 use super::status::Said;
 use super::{Company, Membership};
@@ -21,7 +22,8 @@ pub(crate) struct Seat {
     /// Machines are locked in this order.
     pub(crate) order: u64,
     pub(crate) tag: u64,
-    pub(crate) kind: Kind,
+    /// How it gossips, where it does; otherwise it divides a rate.
+    pub(crate) kind: Option<Kind>,
     inner: Mutex<Inner>,
     /// When it wants to be woken, in nanoseconds; never is the greatest.
     next: AtomicU64,
@@ -45,7 +47,7 @@ pub(crate) struct Talked {
 /// A machine and what is known of it.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) machine: Machine,
+    pub(crate) machine: Mind,
     pub(crate) talked: Talked,
     /// The latest time it heard of.
     latest: Instant,
@@ -60,10 +62,12 @@ pub(crate) struct Held<'a> {
     seat: &'a Seat,
     company: &'a Company,
     inner: MutexGuard<'a, Inner>,
+    /// Whether what must be kept may be other than before.
+    has_moved: bool,
 }
 
 impl Seat {
-    pub(super) fn new(order: u64, (tag, kind): (u64, Kind), machine: Machine) -> Self {
+    pub(super) fn new(order: u64, (tag, kind): (u64, Option<Kind>), machine: Mind) -> Self {
         let next = AtomicU64::new(nanos(machine.poll_timeout()));
         let inner = Inner {
             machine,
@@ -89,6 +93,15 @@ impl Seat {
             seat: self,
             company,
             inner: self.inner.lock(),
+            has_moved: false,
+        }
+    }
+
+    /// On which clock it counts.
+    pub(super) const fn pace(&self) -> Pace {
+        match self.kind {
+            Some(_) => Pace::Wall,
+            None => Pace::Steady,
         }
     }
 
@@ -110,18 +123,38 @@ impl Seat {
 }
 
 impl Held<'_> {
-    pub(crate) fn machine(&mut self) -> &mut Machine {
+    pub(crate) fn machine(&mut self) -> &mut Mind {
         &mut self.inner.machine
+    }
+
+    /// The machine, to change what its node has by right.
+    pub(super) fn ground(&mut self) -> Option<&mut tollgate_supply::Machine> {
+        self.has_moved = true;
+        self.inner.machine.supply()
     }
 
     pub(crate) fn talked(&mut self) -> &mut Talked {
         &mut self.inner.talked
     }
 
-    /// Hears the time; for a caller that does not know it, the latest there was.
+    /// Hears the time, and says what it is for the machine; for a caller that does not know it, the latest there was.
     pub(crate) fn at(&mut self, now: Option<Instant>) -> Instant {
         self.inner.latest = self.inner.latest.max(now.unwrap_or_default());
-        now.unwrap_or(self.inner.latest)
+        let now = now.unwrap_or(self.inner.latest);
+        match self.seat.pace() {
+            Pace::Wall => now,
+            Pace::Steady => self.company.steady(now),
+        }
+    }
+
+    pub(super) const fn tag(&self) -> u64 {
+        self.seat.tag
+    }
+
+    /// Who writes down what is admitted, where the rate is divided.
+    pub(super) fn journal(&self) -> Option<&super::Journal> {
+        let union = self.company.union.as_ref();
+        union.filter(|_| self.seat.kind.is_none())?.journal.as_ref()
     }
 
     /// Whether there is room for a key; another may have to make it.
@@ -143,13 +176,24 @@ impl Held<'_> {
 
     /// Starts the machine anew under other numbers; what it knew it knows under the old ones.
     pub(super) fn restart(&mut self, mut machine: Machine, now: Instant) {
-        carry_over(&mut self.inner.machine, &mut machine, now);
-        self.inner.machine = machine;
+        if let Some(before) = self.inner.machine.gossip() {
+            carry_over(before, &mut machine, now);
+            self.inner.machine = Mind::Gossip(machine);
+        }
     }
 
-    /// Asks the others for what they know.
+    /// Begins anew as a node that ran before.
+    pub(super) fn begin_again(&mut self, machine: tollgate_supply::Machine) {
+        self.has_moved = true;
+        self.inner.machine = Mind::Supply(Box::new(machine));
+    }
+
+    /// Asks the others for what they know; where a rate is divided there is nothing to know.
     pub(super) fn join(&mut self, now: Instant) {
-        self.inner.machine.handle_join(now);
+        let Some(machine) = self.inner.machine.gossip() else {
+            return;
+        };
+        machine.handle_join(now);
         self.inner.joining = Some((now, now));
         self.seat.is_joining.store(true, Relaxed);
     }
@@ -160,14 +204,16 @@ impl Held<'_> {
         frame: &[u8],
         now: Instant,
     ) -> Result<(), Malformed> {
-        self.at(Some(now));
+        let now = self.at(Some(now));
+        self.has_moved = true;
         let taken = self.inner.machine.handle_frame(from, frame, now);
         match taken {
             Ok(()) => self.inner.talked.heard += 1,
             Err(_) => self.inner.talked.malformed += 1,
         }
         if let Some((_, last)) = &mut self.inner.joining
-            && Sort::of(self.seat.kind, frame) == Sort::Memory
+            && let Some(kind) = self.seat.kind
+            && Sort::of(kind, frame) == Sort::Memory
         {
             *last = now;
         }
@@ -182,7 +228,8 @@ impl Held<'_> {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
-        self.at(Some(now));
+        let now = self.at(Some(now));
+        self.has_moved = true;
         self.inner.machine.handle_timeout(now);
         if let Some((began, last)) = self.inner.joining {
             let is_answered = !self.inner.machine.is_joining() && last.saturating_add(CALM) <= now;
@@ -195,6 +242,7 @@ impl Held<'_> {
 
     /// Lets the machine go: what it wants to say is put out. Says whether somebody must be woken for it.
     pub(crate) fn release(mut self) -> bool {
+        self.keep();
         let outbox = self.company.outbox();
         let Inner {
             machine,
@@ -205,14 +253,21 @@ impl Held<'_> {
         let mut wakes = false;
         if let Some(first) = machine.poll_send() {
             let rest = std::iter::from_fn(|| machine.poll_send());
-            wakes = outbox.push(std::iter::once(first).chain(rest).map(|send| {
+            let addresses = self.seat.kind.is_none().then(|| self.company.places());
+            let addressed = |send: Send| {
+                let to = match &addresses {
+                    None => send.to,
+                    // Whoever is not there is told nothing.
+                    Some(places) => places.as_ref()?.there(send.to)?,
+                };
                 talked.said.add(self.seat.kind, &send.frame);
-                Outgoing {
+                Some(Outgoing {
                     tag: self.seat.tag,
-                    to: send.to,
+                    to,
                     frame: send.frame,
-                }
-            }));
+                })
+            };
+            wakes = outbox.push(std::iter::once(first).chain(rest).filter_map(addressed));
         }
         let is_asking = machine.is_joining();
         let settled = joining.map(|(began, last)| {
@@ -223,9 +278,21 @@ impl Held<'_> {
         let next = nanos(machine.poll_timeout().into_iter().chain(settled).min());
         self.weigh();
         if self.seat.next.swap(next, Relaxed) != next {
-            wakes |= outbox.is_late_for(next);
+            wakes |= outbox.is_late_for(self.seat.pace(), next);
         }
         wakes
+    }
+
+    /// Hands out what must be kept, where it may have changed.
+    fn keep(&mut self) {
+        let tag = self.seat.tag;
+        if !std::mem::take(&mut self.has_moved) {
+            return;
+        }
+        let kept = self.inner.machine.supply();
+        if let Some(kept) = kept.and_then(tollgate_supply::Machine::poll_kept) {
+            self.company.keep(tag, kept);
+        }
     }
 
     /// Counts the machine's bytes against the budget, in steps.
@@ -240,14 +307,14 @@ impl Held<'_> {
 }
 
 impl Said {
-    fn add(&mut self, kind: Kind, frame: &[u8]) {
+    fn add(&mut self, kind: Option<Kind>, frame: &[u8]) {
         self.frames += 1;
         self.bytes += HEADER_BYTES + frame.len() as u64;
-        match Sort::of(kind, frame) {
-            Sort::Publication => self.publications += 1,
-            Sort::Pull => self.pulls += 1,
-            Sort::Digest => self.digests += 1,
-            Sort::Copy | Sort::Memory => {}
+        match kind.map(|kind| Sort::of(kind, frame)) {
+            Some(Sort::Publication) => self.publications += 1,
+            Some(Sort::Pull) => self.pulls += 1,
+            Some(Sort::Digest) => self.digests += 1,
+            Some(Sort::Copy | Sort::Memory) | None => {}
         }
     }
 }
@@ -264,7 +331,7 @@ pub(super) fn restarted(
 }
 
 /// About how many bytes a machine takes.
-fn bytes(machine: &Machine) -> u64 {
+fn bytes(machine: &Mind) -> u64 {
     let footprint = machine.footprint();
     let keys = machine.keys_count() as u64;
     keys * KEY_BYTES + 2 * (footprint.local + footprint.extra)

@@ -10,6 +10,7 @@
 //! | period in ns | calendar unit or "" | time zone or "" | slices where the algorithm has them, else 0 | offset in ns
 //! ```
 //!
+//! Of a policy under `supply` only what comes before the design, and `supply`: its numbers may change while it runs.
 //! The design is `auto` resolved. What only one node's answers depend on is left out: waits, modes, debts. The gossip *key* of a
 //! print `p` is `mix(p + 1)` in the upper and `mix(p ^ 0x5851_f42d_4c95_7f2d)` in the lower 64 bits.
 //!
@@ -23,7 +24,7 @@ use tollgate_table::Print;
 /// The tag of a policy.
 pub(super) fn tag(contract: &Contract, named: &NamedPolicy, kind: Kind) -> u64 {
     let config = named.policy.config();
-    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+    let mut hash = Hash::new();
     hash.text(&contract.id);
     hash.number(contract.key.len() as u64);
     contract.key.iter().for_each(|entry| hash.text(entry));
@@ -46,8 +47,23 @@ pub(super) fn tag(contract: &Contract, named: &NamedPolicy, kind: Kind) -> u64 {
         0
     });
     hash.number(config.offset_ns);
-    mix(hash.0)
+    hash.finish()
 }
+
+/// The tag of a policy whose rate is divided.
+pub(super) fn supply_tag(contract: &Contract, named: &NamedPolicy) -> u64 {
+    let mut hash = Hash::new();
+    hash.text(&contract.id);
+    hash.number(contract.key.len() as u64);
+    contract.key.iter().for_each(|entry| hash.text(entry));
+    hash.text(&named.name);
+    hash.text(named.policy.config().algorithm.name());
+    hash.text(SUPPLY);
+    hash.finish()
+}
+
+/// What tags of divided rates have in place of a design.
+const SUPPLY: &str = "supply";
 
 /// The gossip key of a print.
 pub(crate) fn key(print: Print) -> Key {
@@ -63,20 +79,29 @@ pub(super) const fn print(key: Key) -> Print {
     Print(unmix(upper).wrapping_sub(1))
 }
 
-struct Hash(u64);
+/// A hash that is the same on every node.
+pub(super) struct Hash(u64);
 
 impl Hash {
+    pub(super) const fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub(super) const fn finish(&self) -> u64 {
+        mix(self.0)
+    }
+
     fn bytes(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 
-    fn number(&mut self, number: u64) {
+    pub(super) fn number(&mut self, number: u64) {
         self.bytes(&number.to_le_bytes());
     }
 
-    fn text(&mut self, text: &str) {
+    pub(super) fn text(&mut self, text: &str) {
         self.number(text.len() as u64);
         self.bytes(text.as_bytes());
     }

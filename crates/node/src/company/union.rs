@@ -1,0 +1,245 @@
+//! What all divided rates of a node have in common: who has homes, which live nodes those are, and what must be kept.
+//!
+//! Until it is told who lives, and while an older node bears its name, this node has no home; each time that changes its
+//! machines begin anew, as after a restart. Not here: one machine (`seat`), and files.
+
+use core::fmt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use tollgate_contract::NamedPolicy;
+use tollgate_gossip::{Key, NodeId};
+use tollgate_limit::{Algorithm, Instant, OnLimit, PolicyConfig, Span};
+use tollgate_supply::{BadLimits, Begin, Boot, Kept, Limits, Machine, Setup, SupplyConfig};
+
+use super::roster::{Peer, Places, Roster};
+
+/// A clock that never jumps, on which terms are counted.
+pub type Steady = Arc<dyn Fn() -> Instant + Send + Sync>;
+/// Is told of every request that a divided rate admits, under its lock.
+pub type Journal = Arc<dyn Fn(&Admitted) + Send + Sync>;
+
+/// A request that was admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admitted {
+    /// The policy, as nodes name it.
+    pub tag: u64,
+    /// The key.
+    pub key: Key,
+    /// Tokens it took.
+    pub cost: u64,
+    /// When, on the steady clock.
+    pub at: Instant,
+    /// How long it was told to wait.
+    pub wait: Span,
+}
+
+/// A node's part in dividing rates.
+#[derive(Clone)]
+pub struct Share {
+    /// Who has homes.
+    pub roster: Roster,
+    /// Grows with every start of this node.
+    pub boot: u64,
+    /// What former starts kept, by the tags of policies.
+    pub kept: BTreeMap<u64, Kept>,
+    /// What may be tuned.
+    pub config: SupplyConfig,
+    /// On what terms are counted; the times of calls where there is none.
+    pub steady: Option<Steady>,
+    /// Is told of everything that is admitted, where anybody is.
+    pub journal: Option<Journal>,
+}
+
+impl Share {
+    /// A part by this roster, of a node that keeps nothing.
+    pub fn new(roster: Roster, boot: u64) -> Self {
+        Self {
+            roster,
+            boot,
+            kept: BTreeMap::new(),
+            config: SupplyConfig::default(),
+            steady: None,
+            journal: None,
+        }
+    }
+}
+
+impl fmt::Debug for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Share")
+            .field("roster", &self.roster)
+            .field("boot", &self.boot)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The limit of a policy whose rate is divided.
+pub fn supply_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
+    let period = Span::from_nanos(u128::from(config.period.nanos()));
+    Limits::per(config.limit, period, config.burst.unwrap_or(config.limit))
+}
+
+/// How long a policy whose rate is divided may make a request wait.
+pub(super) fn wait_max(config: &PolicyConfig) -> Span {
+    match config.on_limit {
+        OnLimit::Deny => Span::ZERO,
+        OnLimit::Delay { max_wait_ns } => {
+            let nanos = max_wait_ns.map_or(WAIT_UNSAID, |nanos| nanos.min(WAIT_MAX));
+            Span::from_nanos(u128::from(nanos))
+        }
+    }
+}
+
+/// What all divided rates of a node have in common.
+pub(super) struct Union {
+    config: SupplyConfig,
+    steady: Option<Steady>,
+    pub(super) journal: Option<Journal>,
+    state: Mutex<State>,
+    /// How often an older node bore this node's name.
+    pub(super) yielded: AtomicU64,
+}
+
+struct State {
+    roster: Arc<Roster>,
+    /// This node in the cluster, and everybody who lives, once that is known.
+    peers: Option<(NodeId, Vec<Peer>)>,
+    places: Arc<Places>,
+    boot: u64,
+    /// What a start after this one should know, and what of it is to be stored.
+    kept: BTreeMap<u64, Kept>,
+    unstored: BTreeMap<u64, Kept>,
+}
+
+/// What came of hearing who lives.
+pub(super) struct Heard {
+    pub(super) places: Arc<Places>,
+    /// Whether this node has another number, so that its machines begin anew.
+    pub(super) is_moved: bool,
+}
+
+impl Union {
+    pub(super) fn new(share: Share) -> Self {
+        Self {
+            config: share.config,
+            steady: share.steady,
+            journal: share.journal,
+            state: Mutex::new(State {
+                roster: Arc::new(share.roster),
+                peers: None,
+                places: Arc::default(),
+                boot: share.boot,
+                kept: share.kept,
+                unstored: BTreeMap::new(),
+            }),
+            yielded: AtomicU64::new(0),
+        }
+    }
+
+    /// The time on which terms are counted.
+    pub(super) fn steady(&self, now: Instant) -> Instant {
+        self.steady.as_ref().map_or(now, |steady| steady())
+    }
+
+    /// Whether that is another clock than callers have.
+    pub(super) const fn has_clock(&self) -> bool {
+        self.steady.is_some()
+    }
+
+    pub(super) fn places(&self) -> Arc<Places> {
+        Arc::clone(&self.state.lock().places)
+    }
+
+    pub(super) fn roster(&self) -> Arc<Roster> {
+        Arc::clone(&self.state.lock().roster)
+    }
+
+    /// Hears who lives.
+    pub(super) fn hear_peers(&self, me: NodeId, peers: Vec<Peer>) -> Heard {
+        let mut state = self.state.lock();
+        state.peers = Some((me, peers));
+        let heard = state.place();
+        if heard.is_moved && heard.places.me.is_some_and(|(_, is_itself)| !is_itself) {
+            let was = u64::from(!heard.places.doubled.is_empty());
+            self.yielded.fetch_add(was, Relaxed);
+        }
+        heard
+    }
+
+    /// Hears who has homes.
+    pub(super) fn hear_roster(&self, roster: Roster) -> Heard {
+        let mut state = self.state.lock();
+        state.roster = Arc::new(roster);
+        state.place()
+    }
+
+    /// What a machine says must be kept.
+    pub(super) fn keep(&self, tag: u64, kept: Kept) {
+        let mut state = self.state.lock();
+        // Under a borrowed number there is nothing that a start after this one should know, and what is kept stays true.
+        if state.places.me.is_some_and(|(_, is_itself)| is_itself) {
+            state.kept.insert(tag, kept.clone());
+            state.unstored.insert(tag, kept);
+        }
+    }
+
+    /// What is to be stored.
+    pub(super) fn take_unstored(&self) -> BTreeMap<u64, Kept> {
+        std::mem::take(&mut self.state.lock().unstored)
+    }
+
+    /// A machine that begins now: as a node that ran before and kept what it kept.
+    pub(super) fn machine(&self, named: &NamedPolicy, tag: u64, now: Instant) -> Option<Machine> {
+        let config = named.policy.config();
+        let mut state = self.state.lock();
+        let (me, is_itself) = state.places.me.unwrap_or((NOBODY, false));
+        // Every beginning is another boot to the others.
+        state.boot = state.boot.saturating_add(1);
+        let kept = state.kept.get(&tag).cloned().filter(|_| is_itself);
+        let setup = Setup {
+            limits: supply_limits(config).ok()?,
+            shares: state.roster.shares().clone(),
+            me,
+            boot: Boot(state.boot),
+            begin: Begin::Restart(kept),
+            members: state.places.all(),
+            seed: state.boot ^ tag,
+            start: self.steady(now),
+            wait_max: wait_max(config),
+            leaks: config.algorithm == Algorithm::LeakyBucket,
+            config: self.config.clone(),
+        };
+        Machine::new(setup).ok()
+    }
+}
+
+impl State {
+    fn place(&mut self) -> Heard {
+        let Some((me, peers)) = &self.peers else {
+            return Heard {
+                places: Arc::clone(&self.places),
+                is_moved: false,
+            };
+        };
+        let places = Arc::new(Places::of(&self.roster, *me, peers));
+        let is_moved = places.me != self.places.me;
+        self.places = Arc::clone(&places);
+        Heard { places, is_moved }
+    }
+}
+
+impl fmt::Debug for Union {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Union").finish_non_exhaustive()
+    }
+}
+
+/// A node that was not told who it is: it has no home under this number, which no name has.
+const NOBODY: NodeId = tollgate_supply::AUTHORITY;
+/// The longest wait where a policy says none: what is promised must end before a restarted node uses its home.
+const WAIT_UNSAID: u64 = 10_000_000_000;
+/// The longest wait that is promised.
+const WAIT_MAX: u64 = 3_600_000_000_000;
