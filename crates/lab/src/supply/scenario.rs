@@ -11,6 +11,10 @@ pub(crate) enum Scenario {
     Steady90,
     /// The same with a fifth more than the limit.
     Steady120,
+    /// The same with twice that, and four times; not among those of the table.
+    Steady240,
+    /// See above.
+    Steady480,
     /// Who is asked most changes every ten seconds.
     Step,
     /// One node is asked for 0.6 of the limit for ten seconds, three times.
@@ -42,6 +46,8 @@ impl Scenario {
         match self {
             Self::Steady90 => "steady90",
             Self::Steady120 => "steady120",
+            Self::Steady240 => "steady240",
+            Self::Steady480 => "steady480",
             Self::Step => "step",
             Self::Flash => "flash",
             Self::Idle => "idle",
@@ -56,7 +62,13 @@ impl Scenario {
         let mut setting = setting.clone();
         let mut changes = Vec::new();
         match self {
-            Self::Steady90 | Self::Steady120 | Self::Step | Self::Flash | Self::Idle => {}
+            Self::Steady90
+            | Self::Steady120
+            | Self::Steady240
+            | Self::Steady480
+            | Self::Step
+            | Self::Flash
+            | Self::Idle => {}
             Self::Crash => {
                 changes.push((20 * SECOND, Change::Crash(0)));
                 changes.push((40 * SECOND, Change::Restart(0)));
@@ -88,6 +100,8 @@ impl Scenario {
         match self {
             Self::Steady90 | Self::Crash | Self::Netsplit => steady(zipf(tenths(9), setting.nodes)),
             Self::Steady120 => steady(zipf(tenths(12), setting.nodes)),
+            Self::Steady240 => steady(zipf(tenths(24), setting.nodes)),
+            Self::Steady480 => steady(zipf(tenths(48), setting.nodes)),
             Self::Step => every_ten_seconds(|turn| {
                 let mut rates = zipf(tenths(9), setting.nodes);
                 let by = turn * (rates.len() / 3).max(1) % rates.len().max(1);

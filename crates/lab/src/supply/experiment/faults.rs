@@ -7,6 +7,7 @@ use crate::catalogue::Ask;
 use crate::report::{Figure, Report};
 use crate::supply::cells::{Cell, run as run_cells};
 use crate::supply::design::Design;
+use crate::supply::loans::Tuning;
 use crate::supply::picture;
 use crate::supply::rival::Plant;
 use crate::supply::row::SupplyRow;
@@ -50,8 +51,24 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
 /// The lease that faults are survived with.
 const LEASE_US: u64 = SECOND;
 
-fn designs() -> Vec<Design> {
+/// The term that faults are survived with.
+pub(super) const TUNING: Tuning = Tuning {
+    term_us: SECOND / 2,
+    ..Tuning::USUAL
+};
+
+/// The same with a lease.
+pub(super) fn leased() -> Tuning {
+    Tuning {
+        lease_us: Some(LEASE_US),
+        ..TUNING
+    }
+}
+
+pub(super) fn designs() -> Vec<Design> {
     let mut designs = vec![
+        Design::Loans(TUNING),
+        Design::Loans(leased()),
         Design::Ledger { lease_us: LEASE_US },
         Design::Document { inherits: true },
         Design::Document { inherits: false },
@@ -61,10 +78,14 @@ fn designs() -> Vec<Design> {
         lease_us: LEASE_US,
         plant,
     }));
+    designs.push(Design::Loans(Tuning {
+        is_hasty: true,
+        ..TUNING
+    }));
     designs
 }
 
-fn cell(design: Design, seeds: u64) -> Cell {
+pub(super) fn cell(design: Design, seeds: u64) -> Cell {
     Cell {
         scenario: "faults".to_owned(),
         design,
@@ -74,7 +95,7 @@ fn cell(design: Design, seeds: u64) -> Cell {
         reference: None,
         seeds_max: seeds,
         recovers: true,
-        is_drawn: !matches!(design, Design::Planted { .. } | Design::Printed),
+        is_drawn: !design.name().starts_with(MUTANT) && design != Design::Printed,
     }
 }
 
@@ -84,19 +105,7 @@ fn conclude(rows: &[SupplyRow]) -> (String, String) {
     let sum = |pick: fn(&SupplyRow) -> Option<u64>| -> u64 {
         sound.iter().filter_map(|row| pick(row)).sum()
     };
-    let killed = rows
-        .iter()
-        .filter(|row| row.design.starts_with("mutant"))
-        .map(|row| (row.over.unwrap_or(0) + row.violations.unwrap_or(0) > 0, row));
-    let missed: Vec<&str> = killed
-        .filter(|(is_killed, _)| !is_killed)
-        .map(|(_, row)| &*row.design)
-        .collect();
-    let mutants = if missed.is_empty() {
-        "Every mutant is found.".to_owned()
-    } else {
-        format!("Not found: {}.", missed.join(", "))
-    };
+    let mutants = mutants(rows);
     let back: u64 = sum(|row| row.recovered);
     let runs: u64 = sound.iter().map(|row| row.seeds).sum();
     let conclusion = format!(
@@ -111,4 +120,28 @@ fn conclude(rows: &[SupplyRow]) -> (String, String) {
         commas(sum(|row| row.checks)),
     );
     (conclusion, closing)
+}
+
+const MUTANT: &str = "mutant";
+
+/// Which mutants were seen to break something: an invariant, the limit, or the return of all supply.
+pub(super) fn mutants(rows: &[SupplyRow]) -> String {
+    let is_found = |row: &&SupplyRow| {
+        row.over.unwrap_or(0) + row.violations.unwrap_or(0) > 0
+            || row.recovered.is_some_and(|back| back < row.seeds)
+    };
+    let (found, missed): (Vec<&SupplyRow>, Vec<&SupplyRow>) = rows
+        .iter()
+        .filter(|row| row.design.starts_with(MUTANT))
+        .partition(is_found);
+    let all = found.len() + missed.len();
+    if missed.is_empty() {
+        return format!("All {all} mutants are found.");
+    }
+    let missed: Vec<&str> = missed.iter().map(|row| &*row.design).collect();
+    format!(
+        "{} of {all} mutants are found, but not {}.",
+        found.len(),
+        missed.join(", ")
+    )
 }

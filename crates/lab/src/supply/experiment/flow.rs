@@ -9,12 +9,17 @@ use crate::supply::cells::{Cell, run as run_cells};
 use crate::supply::design::Design;
 use crate::supply::picture;
 use crate::supply::scenario::Scenario;
-use crate::supply::world::{SECOND, Setting};
+use crate::supply::world::Setting;
 
 /// Runs it.
 pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     let mut cells = Vec::new();
-    for scenario in [Scenario::Steady90, Scenario::Flash, Scenario::Netsplit] {
+    for scenario in [
+        Scenario::Steady90,
+        Scenario::Flash,
+        Scenario::Idle,
+        Scenario::Netsplit,
+    ] {
         for design in designs() {
             cells.push(Cell {
                 is_drawn: true,
@@ -53,7 +58,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
         own.filter_map(|row| row.more.most).fold(0.0, f64::max)
     };
     let conclusion = format!(
-        "As printed, the richer node gains: the nodes together hold up to {:.3e} times the limit. With sign and units made sound \
+        "As printed, the richer node gains: the nodes together hold up to {:.0} times the limit. With sign and units made sound \
          it converges, but a netsplit makes up to {:.2} times the limit of it. Ours never holds more than the limit.",
         most(Design::Printed),
         most(Design::Document { inherits: true }),
@@ -79,9 +84,7 @@ fn designs() -> Vec<Design> {
     vec![
         Design::Printed,
         Design::Document { inherits: true },
-        Design::Ledger {
-            lease_us: 5 * SECOND,
-        },
+        Design::Loans(super::scenarios::LEASED),
     ]
 }
 

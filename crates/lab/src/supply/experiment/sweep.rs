@@ -2,13 +2,15 @@
 //!
 //! Not here: the scenarios.
 
-use super::{cell_in, failure, parameters};
+use super::scenarios::LEASED;
+use super::{cell_in, failure, parameters, told};
 use crate::catalogue::Ask;
 use crate::report::Report;
 use crate::supply::cells::{Cell, run as run_cells};
 use crate::supply::design::Design;
+use crate::supply::loans::Tuning;
 use crate::supply::scenario::Scenario;
-use crate::supply::world::{MILLI, SECOND, Setting, Weather};
+use crate::supply::world::{MILLI, Setting, Weather};
 
 const NODES: u16 = 30;
 
@@ -28,54 +30,99 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
 }
 
 fn cells() -> Vec<Cell> {
+    let rack = || Setting::rack(NODES);
+    let usual = LEASED;
     let mut cells = Vec::new();
-    for (label, weather) in delays() {
-        cells.extend(pair(
-            &label,
-            Setting {
-                weather,
-                ..Setting::rack(NODES)
-            },
-        ));
-    }
-    for millis in [10, 20, 50, 100, 200, 1_000] {
-        let setting = Setting {
-            depth_us: millis * MILLI,
-            ..Setting::rack(NODES)
+    for (gap, told) in [2, 5, 10, 20, 50].into_iter().zip(told::GAPS) {
+        let tuning = Tuning {
+            gap_us: gap * MILLI,
+            ..usual
         };
-        cells.extend(pair(&format!("bucket {millis} ms"), setting));
+        cells.extend(pair(&format!("gap {gap} ms"), rack(), tuning, told));
+    }
+    for (probes_min, told) in [1, 2, 3, 5, 8].into_iter().zip(told::PROBES) {
+        let tuning = Tuning {
+            probes_min,
+            ..usual
+        };
+        cells.extend(pair(&format!("{probes_min} peers"), rack(), tuning, told));
+    }
+    for ((label, weather), told) in weathers().into_iter().zip(told::WEATHERS) {
+        let setting = Setting { weather, ..rack() };
+        cells.extend(pair(&label, setting, usual, told));
+    }
+    for (round, told) in [20, 50, 100, 200, 500, 1_000].into_iter().zip(told::ROUNDS) {
+        let setting = Setting {
+            round_us: round * MILLI,
+            ..rack()
+        };
+        // A term holds some rounds at least.
+        let tuning = Tuning {
+            term_us: usual.term_us.max(4 * round * MILLI),
+            ..usual
+        };
+        cells.extend(pair(&format!("round {round} ms"), setting, tuning, told));
+    }
+    for (term, told) in [200, 500, 1_000, 2_000, 5_000].into_iter().zip(told::TERMS) {
+        let tuning = Tuning {
+            term_us: term * MILLI,
+            ..usual
+        };
+        // Four rounds of 100 ms do not fit into the shortest.
+        let setting = Setting {
+            round_us: (100 * MILLI).min(term * MILLI / 4),
+            ..rack()
+        };
+        cells.extend(pair(&format!("term {term} ms"), setting, tuning, told));
+    }
+    for (depth, told) in [10, 20, 50, 100, 200, 1_000].into_iter().zip(told::DEPTHS) {
+        let setting = Setting {
+            depth_us: depth * MILLI,
+            ..rack()
+        };
+        cells.extend(pair(&format!("bucket {depth} ms"), setting, usual, told));
     }
     cells
 }
 
-fn delays() -> Vec<(String, Weather)> {
-    let delay = |(label, min, max): (&str, u64, u64)| {
+/// Delays, then loss and copies.
+fn weathers() -> Vec<(String, Weather)> {
+    let delay = |(label, delay_min, delay_max): (&str, u64, u64)| {
         let weather = Weather {
-            delay_min: min,
-            delay_max: max,
+            delay_min,
+            delay_max,
             ..Weather::RACK
         };
         (format!("delay {label} ms"), weather)
     };
-    [
+    let loss = |percent: u32| {
+        let weather = Weather {
+            loss: percent * 10_000,
+            copies: percent * 10_000,
+            ..Weather::RACK
+        };
+        (format!("{percent} % lost, {percent} % doubled"), weather)
+    };
+    let delays = [
         ("0.25–0.5", 250, 500),
         ("2–4", 2 * MILLI, 4 * MILLI),
         ("20–40", 20 * MILLI, 40 * MILLI),
         ("75–150", 75 * MILLI, 150 * MILLI),
-    ]
-    .map(delay)
-    .into()
+    ];
+    delays
+        .map(delay)
+        .into_iter()
+        .chain([1, 10, 30].map(loss))
+        .collect()
 }
 
 /// A setting in flash crowds and in steps.
-fn pair(label: &str, setting: Setting) -> Vec<Cell> {
-    let design = Design::Ledger {
-        lease_us: 5 * SECOND,
-    };
-    [Scenario::Flash, Scenario::Step]
-        .map(|scenario| Cell {
-            scenario: format!("{}, {label}", scenario.name()),
-            ..cell_in(scenario, design, setting.clone())
+fn pair(label: &str, setting: Setting, tuning: Tuning, told: (f64, f64)) -> Vec<Cell> {
+    [(Scenario::Flash, told.0), (Scenario::Step, told.1)]
+        .map(|(scenario, told)| Cell {
+            scenario: format!("{label}, {}", scenario.name()),
+            reference: Some(told),
+            ..cell_in(scenario, Design::Loans(tuning), setting.clone())
         })
         .into()
 }

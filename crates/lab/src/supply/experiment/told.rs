@@ -3,6 +3,7 @@
 //! Not here: our own figures.
 
 use crate::supply::design::Design;
+use crate::supply::loans::Tuning;
 use crate::supply::rounds::{Load, Rule};
 use crate::supply::scenario::Scenario;
 
@@ -10,6 +11,21 @@ use crate::supply::scenario::Scenario;
 pub(super) fn lost(nodes: u16, design: Design, scenario: Scenario) -> Option<f64> {
     let at = Scenario::ALL.iter().position(|own| *own == scenario)?;
     let row: [f64; 8] = match (nodes, design) {
+        (10, Design::Loans(Tuning { rounds_only, .. })) => {
+            if rounds_only {
+                [0.03, 0.10, 0.68, 1.93, 1.91, 0.71, 2.09, 0.28]
+            } else {
+                [0.01, 0.08, 0.19, 0.09, 1.42, 0.46, 2.05, 0.17]
+            }
+        }
+        (30, Design::Loans(Tuning { rounds_only, .. })) => {
+            if rounds_only {
+                [0.44, 0.42, 2.19, 9.53, 2.91, 0.83, 3.26, 0.69]
+            } else {
+                [0.10, 0.25, 0.52, 0.39, 2.14, 0.26, 2.82, 0.23]
+            }
+        }
+        (100, Design::Loans(_)) => [2.56, 2.79, 3.67, 3.33, 5.73, 2.57, 4.13, 3.24],
         (10, Design::Static) => [29.2, 25.5, 29.1, 39.6, 46.9, 24.4, 29.2, 39.1],
         (10, Design::Document { .. }) => [0.13, 0.21, 1.27, 2.17, 2.33, 0.88, 0.13, 0.80],
         (10, Design::Ledger { .. }) => [0.01, 0.06, 0.10, 0.10, 0.80, 2.11, 12.9, 0.04],
@@ -20,6 +36,13 @@ pub(super) fn lost(nodes: u16, design: Design, scenario: Scenario) -> Option<f64
         (100, Design::Ledger { .. }) => [3.15, 2.38, 3.95, 3.36, 5.20, 3.72, 13.2, 3.26],
         _ => return None,
     };
+    row.get(at).copied()
+}
+
+/// Lost percent of loans with 100 nodes and a bucket of a second.
+pub(super) fn deep(scenario: Scenario) -> Option<f64> {
+    let at = Scenario::ALL.iter().position(|own| *own == scenario)?;
+    let row = [0.02, 0.88, 0.39, 1.63, 2.17, 0.05, 1.25, 0.26];
     row.get(at).copied()
 }
 
@@ -55,3 +78,56 @@ pub(super) fn rounds(rule: Rule, load: Load, nodes: u16) -> Option<f64> {
     };
     row.get(at).map(|rounds| f64::from(*rounds))
 }
+
+/// Lost percent in flash crowds and in steps, by the gap between asks.
+pub(super) const GAPS: [(f64, f64); 5] = [
+    (0.41, 0.52),
+    (0.37, 0.53),
+    (0.40, 0.61),
+    (0.50, 0.65),
+    (0.81, 0.82),
+];
+/// The same by peers asked per round.
+pub(super) const PROBES: [(f64, f64); 5] = [
+    (0.89, 0.67),
+    (0.61, 0.59),
+    (0.40, 0.61),
+    (0.53, 0.60),
+    (0.41, 0.61),
+];
+/// The same by delay, then by loss.
+pub(super) const WEATHERS: [(f64, f64); 7] = [
+    (0.40, 0.61),
+    (0.48, 0.63),
+    (2.1, 1.3),
+    (17.0, 18.0),
+    (0.70, 0.69),
+    (4.0, 1.6),
+    (12.7, 8.1),
+];
+/// The same by the length of a round.
+pub(super) const ROUNDS: [(f64, f64); 6] = [
+    (1.2, 0.37),
+    (0.27, 0.52),
+    (0.40, 0.61),
+    (0.86, 0.98),
+    (0.86, 2.1),
+    (1.4, 4.0),
+];
+/// The same by the term of a loan.
+pub(super) const TERMS: [(f64, f64); 5] = [
+    (0.44, 0.49),
+    (0.31, 0.62),
+    (0.40, 0.61),
+    (0.88, 0.61),
+    (5.4, 0.79),
+];
+/// The same by the depth of the bucket.
+pub(super) const DEPTHS: [(f64, f64); 6] = [
+    (10.9, 14.0),
+    (4.4, 5.1),
+    (1.3, 1.3),
+    (0.40, 0.61),
+    (0.26, 0.26),
+    (0.02, 0.08),
+];

@@ -13,14 +13,17 @@ pub(crate) enum Plant {
     CreditTwice,
     /// What came is confirmed before it is written down.
     AckFirst,
+    /// What one fenced incarnation sent to another is sent on to nobody.
+    ForgetFenced,
 }
 
 impl Plant {
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::InheritEarly,
         Self::GrantFirst,
         Self::CreditTwice,
         Self::AckFirst,
+        Self::ForgetFenced,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -29,6 +32,7 @@ impl Plant {
             Self::GrantFirst => "grant before journal",
             Self::CreditTwice => "duplicate credited",
             Self::AckFirst => "acknowledge before journal",
+            Self::ForgetFenced => "grants between the fenced forgotten",
         }
     }
 }

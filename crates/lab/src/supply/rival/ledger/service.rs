@@ -226,6 +226,9 @@ impl Service {
         }
         for (from, to, flow) in all {
             let is_fenced = self.accounts.get(&to).is_some_and(|own| own.is_fenced);
+            if is_fenced && from != me && self.rules.plant == Some(Plant::ForgetFenced) {
+                continue;
+            }
             if is_fenced {
                 self.receive(from, to, flow);
                 self.note(from, to, flow.supply);
