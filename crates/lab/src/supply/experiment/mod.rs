@@ -32,10 +32,10 @@ fn cell(scenario: Scenario, design: Design, nodes: u16) -> Cell {
 /// A design in a scenario in a setting.
 fn cell_in(scenario: Scenario, design: Design, setting: Setting) -> Cell {
     let nodes = setting.nodes;
-    // Sums are compared after every event where that is cheap, and otherwise as often as nodes are few.
+    // A look takes as long as there are pairs of nodes, so that of many it is taken less often.
     let setting = Setting {
         sample_us: 100 * MILLI,
-        look_every: u64::from(nodes).div_ceil(30),
+        look_every: (u64::from(nodes) / 10).pow(2).max(1),
         ..setting
     };
     Cell {
