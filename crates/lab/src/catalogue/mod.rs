@@ -444,7 +444,7 @@ const EXPERIMENTS: &[Experiment] = &[
     ),
     supply(
         ("supply-bars", "what must hold of supply, met or missed"),
-        150,
+        500,
         "5 min",
         crate::supply::bars,
     ),

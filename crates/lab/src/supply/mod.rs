@@ -13,6 +13,8 @@ mod rounds;
 mod row;
 mod scenario;
 mod schedule;
+#[cfg(test)]
+mod tests;
 mod world;
 
 pub(crate) use experiment::{bars, convergence, faults, flow, scenarios, sweep};

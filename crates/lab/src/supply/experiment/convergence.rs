@@ -160,10 +160,15 @@ fn figure(load: Load, rows: &[SupplyRow]) -> Figure {
 }
 
 /// The rounds of a row.
-pub(super) fn one(rows: &[SupplyRow], rule: Rule, load: Load, nodes: u16) -> String {
+pub(super) fn rounds_at(rows: &[SupplyRow], rule: Rule, load: Load, nodes: u16) -> Option<f64> {
     rows.iter()
         .find(|row| row.scenario == name(load) && row.design == rule.name() && row.nodes == nodes)
         .and_then(|row| row.rounds)
+}
+
+/// The same to read.
+fn one(rows: &[SupplyRow], rule: Rule, load: Load, nodes: u16) -> String {
+    rounds_at(rows, rule, load, nodes)
         .map_or_else(|| "–".to_owned(), |rounds| format!("{rounds:.0}"))
 }
 

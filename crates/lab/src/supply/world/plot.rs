@@ -27,6 +27,8 @@ pub(crate) struct Setting {
     pub(crate) until: u64,
     /// Sums are looked at after every so many events.
     pub(crate) look_every: u64,
+    /// Books are compared at every so many of these looks.
+    pub(crate) audit_every: u64,
     /// What the nodes hold is drawn so often; never if zero.
     pub(crate) sample_us: u64,
     /// The best sum between these times is noted.
@@ -46,6 +48,7 @@ impl Setting {
             drift: 0,
             until: 60_000 * MILLI,
             look_every: 1,
+            audit_every: 1,
             sample_us: 0,
             recovery: None,
         }

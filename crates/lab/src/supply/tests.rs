@@ -1,0 +1,126 @@
+//! Small versions of every experiment, and designs that must fail seen to fail.
+
+use super::design::Design;
+use super::loans::Tuning;
+use super::rounds::{Load, Rule};
+use super::scenario::Scenario;
+use super::world::{Change, MILLI, Outcome, Phase, Plot, SECOND, Setting};
+
+/// Twelve seconds of a scenario with few nodes and a small limit.
+fn small(scenario: Scenario, nodes: u16) -> Plot {
+    let setting = Setting {
+        rate: Setting::rack(nodes).rate / 5,
+        ..Setting::rack(nodes)
+    };
+    let mut plot = scenario.plot(&setting, 1);
+    // The same at a fifth of the time.
+    plot.setting.until /= 5;
+    for phase in &mut plot.phases {
+        phase.at /= 5;
+    }
+    for change in &mut plot.changes {
+        change.0 /= 5;
+    }
+    plot
+}
+
+fn lost(outcome: &Outcome) -> f64 {
+    100.0 * (1.0 - outcome.admitted as f64 / outcome.central as f64)
+}
+
+const OURS: Design = Design::Loans(Tuning::USUAL);
+/// A lease shortened as the scenarios are.
+const LEDGER: Design = Design::Ledger { lease_us: SECOND };
+
+#[test]
+fn supply_follows_demand_and_nothing_is_over_in_every_scenario() {
+    for scenario in Scenario::ALL {
+        let plot = small(scenario, 6);
+        let even = lost(&Design::Static.run(&plot));
+        for design in [OURS, LEDGER] {
+            let outcome = design.run(&plot);
+            let name = format!("{} {scenario:?}", design.name());
+            assert_eq!(outcome.excess.over, 0, "{name}");
+            assert_eq!(outcome.sums.violations(), 0, "{name}");
+            assert!(outcome.sums.checks > 1_000, "{name}");
+            if scenario != Scenario::Netsplit {
+                assert!(lost(&outcome) < even / 2.0, "{name} {}", lost(&outcome));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_netsplit_makes_supply_where_the_buddy_inherits() {
+    let mut plot = small(Scenario::Netsplit, 6);
+    for phase in &mut plot.phases {
+        for rate in &mut phase.rates {
+            *rate *= 3;
+        }
+    }
+    let document = Design::Document { inherits: true }.run(&plot);
+    assert!(document.sums.above > 0 && document.excess.over > 0);
+    let ours = OURS.run(&plot);
+    assert_eq!((ours.sums.above, ours.excess.over), (0, 0));
+}
+
+#[test]
+fn as_printed_the_document_loses_more_than_even_shares() {
+    let plot = Scenario::Steady90.plot(
+        &Setting {
+            until: 30 * SECOND,
+            ..Setting::rack(10)
+        },
+        1,
+    );
+    let (printed, even) = (Design::Printed.run(&plot), Design::Static.run(&plot));
+    assert!(printed.admitted < even.admitted);
+}
+
+#[test]
+fn rules_take_the_rounds_they_are_known_to_take() {
+    let rounds = |rule: Rule, nodes, load| rule.run(nodes, load, 1).rounds.unwrap();
+    assert_eq!(rounds(Rule::Ring, 10, Load::Hot), 63);
+    assert_eq!(rounds(Rule::Ring, 30, Load::Hot), 679);
+    for rule in Rule::ALL {
+        for load in [Load::Spread, Load::Hot] {
+            let tally = rule.run(10, load, 3);
+            assert!(
+                tally.rounds.is_some_and(|rounds| rounds < 1_000),
+                "{rule:?}"
+            );
+            assert!(tally.messages > 0.0, "{rule:?}");
+        }
+    }
+    for nodes in [10, 30, 100, 300] {
+        assert!(rounds(Rule::Group, nodes, Load::Spread) <= 10);
+        assert!(rounds(Rule::Group, nodes, Load::Hot) <= 38);
+    }
+}
+
+#[test]
+fn a_sample_shows_who_is_there_and_what_is_asked() {
+    let plot = Plot {
+        setting: Setting {
+            until: 4 * SECOND,
+            sample_us: 500 * MILLI,
+            ..Setting::rack(3)
+        },
+        phases: vec![Phase {
+            at: 0,
+            rates: vec![1_000_000; 3],
+        }],
+        changes: vec![(SECOND, Change::Crash(1)), (3 * SECOND, Change::Restart(1))],
+        seed: 1,
+    };
+    let outcome = OURS.run(&plot);
+    let there: Vec<bool> = outcome
+        .samples
+        .iter()
+        .map(|sample| sample.usable[1].is_some())
+        .collect();
+    assert_eq!(
+        there,
+        [true, true, true, false, false, false, false, true, true]
+    );
+}
