@@ -6,7 +6,7 @@
 //! have risen elsewhere since, for that would need this node to stand there. Hence at every time all homes together are at
 //! most the limit under which one rose last. Not here: leases, and keys.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_gossip::NodeId;
 use tollgate_limit::{Instant, Span};
@@ -33,8 +33,8 @@ pub(crate) struct Home {
     party: BTreeSet<NodeId>,
     /// Who has not agreed.
     awaited: BTreeSet<NodeId>,
-    /// Who certainly does not run.
-    gone: BTreeSet<NodeId>,
+    /// Who certainly does not run, and from when on nothing that it lent is left.
+    gone: BTreeMap<NodeId, Instant>,
     /// Whether this node does not know who stood where before.
     is_blind: bool,
     /// Whether everybody who agreed is blind too.
@@ -75,7 +75,7 @@ impl Home {
             change: 1,
             party: shares.nodes().collect(),
             awaited: BTreeSet::new(),
-            gone: BTreeSet::new(),
+            gone: BTreeMap::new(),
             is_blind: false,
             all_blind: true,
             has_voucher: false,
@@ -113,7 +113,6 @@ impl Home {
     fn await_all(&mut self) {
         self.awaited = self.party.clone();
         self.awaited.remove(&self.me);
-        self.awaited.retain(|node| !self.gone.contains(node));
         (self.all_blind, self.has_voucher) = (true, false);
         self.rise();
     }
@@ -230,10 +229,16 @@ impl Home {
         self.is_settled()
     }
 
-    /// Hears that a node does not run.
-    pub(crate) fn lose(&mut self, node: NodeId) {
-        self.gone.insert(node);
-        self.awaited.remove(&node);
+    /// Hears that a node does not run. What it lent lives on with whoever borrowed it, until `ended` at most.
+    pub(crate) fn lose(&mut self, node: NodeId, ended: Instant) {
+        self.gone.entry(node).or_insert(ended);
+    }
+
+    /// Waits no more for those who do not run and of whom nothing is left.
+    pub(crate) fn pass(&mut self, now: Instant) {
+        let gone = &self.gone;
+        self.awaited
+            .retain(|node| gone.get(node).is_none_or(|ended| *ended > now));
         self.rise();
     }
 

@@ -11,7 +11,7 @@ use super::{Machine, Sender, note_ended};
 use crate::authority::AUTHORITY;
 use crate::cell::Cell;
 use crate::config::SupplyConfig;
-use crate::home::Home;
+use crate::home::{Home, quarantine};
 use crate::limits::Limits;
 use crate::setup::{Boot, Kept};
 use crate::shares::Shares;
@@ -109,14 +109,15 @@ impl Machine {
         self.post.flush(&self.peers, now);
     }
 
-    /// Hears that a node certainly does not run, by somebody who knows: it need not agree to a change. Being wrong
-    /// about it can let more pass than the limit.
+    /// Hears that a node certainly does not run, by somebody who knows: it need not agree to a change, once what it may have lent has
+    /// ended. Being wrong about it can let more pass than the limit.
     pub fn handle_gone(&mut self, node: NodeId, now: Instant) {
         let now = self.at(now);
-        self.shift(now, |home| {
-            home.lose(node);
-            false
-        });
+        let wait = quarantine(&self.own.config, self.own.wait_max);
+        self.home.lose(node, now.saturating_add(wait));
+        if self.own.config.lease.is_none() && self.home.is_awaited(node) {
+            self.tenure.ask_at = Some(now);
+        }
     }
 
     /// What is to be stored before this node says where it stands, if that has changed.
@@ -212,6 +213,10 @@ impl Machine {
     }
 
     fn ask_where(&mut self, now: Instant) {
+        self.shift(now, |home| {
+            home.pass(now);
+            false
+        });
         let is_back = self.home.is_back() && now < self.home.ground.from;
         if !is_back {
             self.home.forget_restart();
