@@ -1,6 +1,6 @@
 //! The cap on what a node sends per second: a token bucket of one second's worth.
 //!
-//! Probes go into debt instead of waiting, at most one second's worth. Not here: what waits.
+//! Probes go into debt instead of waiting, at most one second's worth, or one datagram's where that is more. Not here: what waits.
 
 /// A token bucket of bytes, in billionths of a byte.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Cap {
     pub(crate) fn take(&mut self, bytes: usize) {
         if let Some(rate) = self.per_second {
             let cost = bytes as i128 * i128::from(SECOND_NS);
-            self.level = (self.level - cost).max(-full(rate));
+            self.level = (self.level - cost).max(-full(rate.max(DATAGRAM_BYTES)));
         }
     }
 
@@ -55,6 +55,8 @@ fn full(rate: u64) -> i128 {
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// As long as a datagram can be: under a cap below that, one is more than a second's worth.
+const DATAGRAM_BYTES: u64 = 1 << 16;
 
 #[cfg(test)]
 mod tests {

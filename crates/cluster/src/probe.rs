@@ -45,6 +45,21 @@ pub(crate) fn sender(packet: &[u8]) -> Option<Peer> {
     header(&mut Reader::new(packet)).map(|header| header.src)
 }
 
+/// Tells a node that it is suspected, so that it can say that it lives. An incarnation of zero says nothing new of the sender.
+pub(crate) fn suspicion(me: &Peer, of: &Member<Peer>) -> Option<Vec<u8>> {
+    let header = Header {
+        src: me.clone(),
+        src_incarnation: 0,
+        dst: of.id().clone(),
+        message: Message::Gossip,
+    };
+    let mut bytes = Vec::with_capacity(256);
+    ProbeCodec.encode_header(&header, &mut bytes).ok()?;
+    bytes.put_u16(1);
+    ProbeCodec.encode_member(of, &mut bytes).ok()?;
+    Some(bytes)
+}
+
 impl Codec<Peer> for ProbeCodec {
     type Error = BadProbe;
 

@@ -15,7 +15,7 @@ use crate::event::Refused;
 use crate::frame::PROBE_BYTES_MAX;
 use crate::member::MemberState;
 use crate::peer::Peer;
-use crate::probe::ProbeCodec;
+use crate::probe::{self, ProbeCodec};
 
 /// The membership protocol with its timers.
 pub(crate) struct Swim {
@@ -27,6 +27,8 @@ pub(crate) struct Swim {
     wants: Wants,
     /// Whether anything happened since it was last asked.
     is_touched: bool,
+    /// When those who are suspected are told so next.
+    warn_at: Option<u64>,
 }
 
 /// What the protocol wants.
@@ -80,6 +82,7 @@ impl Swim {
             set: 0,
             wants: Wants::default(),
             is_touched: false,
+            warn_at: None,
         }
     }
 
@@ -153,6 +156,7 @@ impl Swim {
         let _ = self.foca.leave_cluster(&mut self.wants);
         self.schedule(mono);
         self.timers.clear();
+        self.warn_at = None;
     }
 
     /// Delivers every timer that is due.
@@ -166,11 +170,41 @@ impl Swim {
             self.schedule(mono);
             is_due = true;
         }
-        is_due
+        is_due | self.warn(mono)
+    }
+
+    /// Tells those who are suspected so. News of a suspicion is repeated a few times only, and all of them may be lost in a
+    /// cut; after it nobody would tell the suspect, who alone can take it back.
+    fn warn(&mut self, mono: u64) -> bool {
+        if self.warn_at.is_none_or(|at| at > mono) {
+            return false;
+        }
+        let suspects = self.foca.iter_members();
+        let suspects = suspects.filter(|member| member.state() == State::Suspect);
+        let warnings: Vec<_> = suspects
+            .filter_map(|member| {
+                let packet = probe::suspicion(self.foca.identity(), member)?;
+                Some((member.id().clone(), packet))
+            })
+            .collect();
+        self.warn_at = (!warnings.is_empty()).then(|| self.next_warning(mono));
+        for (suspect, packet) in warnings {
+            self.wants.sends.push((suspect.clone(), packet));
+            // It answers, and its answer says that it lives.
+            let _ = self.foca.announce(suspect, &mut self.wants);
+        }
+        self.schedule(mono);
+        true
+    }
+
+    fn next_warning(&self, mono: u64) -> u64 {
+        let half = self.pace.probe.as_nanos() / 2;
+        mono.saturating_add(u64::try_from(half).unwrap_or(u64::MAX))
     }
 
     pub(crate) fn timeout(&self) -> Option<u64> {
-        self.timers.first_key_value().map(|((at, _, _), _)| *at)
+        let timer = self.timers.first_key_value().map(|((at, _, _), _)| *at);
+        [timer, self.warn_at].into_iter().flatten().min()
     }
 
     /// What it wants, since it was last asked.
@@ -196,6 +230,10 @@ impl Swim {
             let at = mono.saturating_add(after);
             self.set += 1;
             self.timers.insert((at, rank(&timer), self.set), timer);
+        }
+        let is_suspect = |member: &foca::Member<Peer>| member.state() == State::Suspect;
+        if self.warn_at.is_none() && self.foca.iter_members().any(is_suspect) {
+            self.warn_at = Some(self.next_warning(mono));
         }
     }
 }

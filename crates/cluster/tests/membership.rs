@@ -11,7 +11,7 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use tollgate_cluster::{Event, Grade, Refused};
+use tollgate_cluster::{Event, Grade, MemberState, Refused};
 use tollgate_gossip::NodeId;
 
 use crate::world::{MS, SECOND, World, address};
@@ -435,4 +435,50 @@ fn every_event_of_a_run_is_decided_by_its_seed() {
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
+}
+
+/// Whether nobody suspects anybody.
+fn is_trusting(world: &World) -> bool {
+    let mut processes = world.processes.values();
+    processes.all(|process| {
+        let mut members = process.cluster.members().iter();
+        members.all(|member| member.state == MemberState::Alive)
+    })
+}
+
+#[test]
+fn after_a_cut_is_healed_nobody_stays_suspected() {
+    let mut all = Vec::new();
+    for seed in 1..=10 {
+        for (nodes, millis) in [(5, 1_500), (5, 2_500), (5, 4_000), (10, 2_500), (10, 5_000)] {
+            let mut world = World::new(seed);
+            world.start_many(nodes);
+            world.run_until("all meet", 30, World::agrees);
+            world.run_seconds(5);
+            let half = nodes / 2;
+            let left: Vec<u32> = (1..=half).collect();
+            let right: Vec<u32> = (half + 1..=nodes).collect();
+            world.part(&left, &right);
+            world.run_for(millis * MS);
+            world.heal();
+            let begun = world.now;
+            // Suspicions that were on their way when it healed come and go for a moment.
+            let mut last = begun;
+            while world.now - begun < 40 * SECOND {
+                world.run_for(100 * MS);
+                if !is_trusting(&world) || !world.agrees() {
+                    last = world.now;
+                }
+            }
+            let took = last - begun;
+            all.push(took / MS);
+        }
+    }
+    all.sort_unstable();
+    // Without a word to the suspects half of them took more than 3.6 s, a tenth more than 32 s.
+    let nine_tenths = all[all.len() * 9 / 10];
+    assert!(nine_tenths < 5_000, "{all:?}");
+    // Now and then a node that had to come back anew is suspected once more.
+    assert!(all.iter().all(|millis| *millis < 10_000), "{all:?}");
+    assert!(all[all.len() / 2] < 1_000, "{all:?}");
 }

@@ -234,24 +234,36 @@ fn strangers_and_liars_are_told_apart() {
         world.cluster(2).handle_payload(4711, 1, &gossip, now),
         Err(Refused::Stranger)
     );
-    // A hello of host 1, under another boot.
-    let hello = world.cluster(1).stream_hello();
+    // A bye of host 1, under another boot.
+    let me = |world: &mut World, host: u32| {
+        let first = node(world, host);
+        let members = world.cluster(host).members();
+        let member = members.iter().find(|member| member.node == first);
+        member.map(|member| (member.id, member.boot)).unwrap()
+    };
+    let (id, boot) = me(&mut world, 1);
+    let mut bye = vec![9, 26];
+    bye.extend(id.to_le_bytes());
+    bye.push(1);
+    bye.extend(boot.to_le_bytes());
+    bye.push(0);
     let mut lie = head(&world, 2);
-    lie.extend(&hello);
+    lie.extend(&bye);
     assert_eq!(
         world.cluster(2).handle_payload(4711, 2, &lie, now),
         Err(Refused::Liar)
     );
     // On a stream it names host 1, which is a member.
     let first = node(&mut world, 1);
-    assert_eq!(world.cluster(2).handle_stream_hello(&hello, now), Ok(first));
+    let two = world.cluster(2);
+    assert_eq!(two.greeted(id, boot), Ok(first));
+    assert_eq!(two.greeted(id, boot ^ 1), Err(Refused::Liar));
+    assert_eq!(two.greeted(id ^ 1, boot), Err(Refused::Stranger));
     let now = world.clock(1);
     world.start(9, &[]);
-    let stranger = world.cluster(9).stream_hello();
-    assert_eq!(
-        world.cluster(1).handle_stream_hello(&stranger, now),
-        Err(Refused::Stranger)
-    );
+    let (id, boot) = me(&mut world, 9);
+    let one = world.cluster(1);
+    assert_eq!(one.greeted(id, boot), Err(Refused::Stranger));
     assert_eq!(
         world
             .cluster(1)
@@ -306,7 +318,6 @@ proptest! {
             let _ = world.cluster(2).handle_payload(boot, (1 << 50) + at as u64, body, now);
             let from = world.cluster(1).me().0;
             let _ = world.cluster(2).handle_message(from, &payload[10..], now);
-            let _ = world.cluster(2).handle_stream_hello(body, now);
         }
         world.run_seconds(30);
         prop_assert!(world.agrees());

@@ -128,7 +128,7 @@ impl Cluster {
     }
 
     /// The number of a boot, if it is a member that others see.
-    fn visible(&self, boot: u64) -> Result<NodeId, Refused> {
+    pub(super) fn visible(&self, boot: u64) -> Result<NodeId, Refused> {
         let link = self.links.get(&boot).filter(|link| link.is_visible);
         link.map(|link| link.node).ok_or(Refused::Stranger)
     }
@@ -186,20 +186,6 @@ impl Cluster {
         let known = known.cloned().ok_or(Refused::Stranger)?;
         self.swim.drop_peer(known, self.clock.mono());
         Ok(())
-    }
-
-    pub(super) fn named(&self, message: &[u8]) -> Result<NodeId, Refused> {
-        let hello = Frames::new(message).next().ok_or(Refused::Malformed)?;
-        let (number, body) = hello?;
-        if Kind::of(number) != Some(Kind::Hello) {
-            return Err(Refused::Malformed);
-        }
-        let peer = Peer::read(&mut Reader::new(body)).ok_or(Refused::Malformed)?;
-        let known = self.swim.active_of(peer.id).ok_or(Refused::Stranger)?;
-        if known.boot != peer.boot {
-            return Err(Refused::Liar);
-        }
-        self.visible(peer.boot)
     }
 
     pub(super) fn take_message(&mut self, from: NodeId, message: &[u8]) -> Result<(), Refused> {

@@ -159,16 +159,14 @@ impl Cluster {
         self.tally.refusals.count(refused);
     }
 
-    /// What to say first on a stream to a peer.
-    pub fn stream_hello(&self) -> Vec<u8> {
-        self.introduction(Kind::Hello)
-    }
-
-    /// Who opened a stream, by what it said first. Only a member may.
-    pub fn handle_stream_hello(&mut self, message: &[u8], now: Instant) -> Result<NodeId, Refused> {
-        self.clock.set(now);
-        let named = self.named(message);
-        named.inspect_err(|refused| self.refuse(*refused))
+    /// Who is at the other end of a stream, by the id and the boot it says it has: only a member may, under the boot that
+    /// everybody knows. Nothing is counted, as news of a member may be slower than its stream: [`Self::refuse`] says so.
+    pub fn greeted(&self, id: u128, boot: u64) -> Result<NodeId, Refused> {
+        let known = self.swim.active_of(id).ok_or(Refused::Stranger)?;
+        if known.boot != boot {
+            return Err(Refused::Liar);
+        }
+        self.visible(boot)
     }
 
     /// Takes a message from the stream of a peer.

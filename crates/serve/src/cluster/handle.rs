@@ -20,7 +20,7 @@ use super::error::Fatal;
 use super::outlet::Outlet;
 use super::rates::Rates;
 use super::stream::StreamCounts;
-use super::wire::Outcome;
+use super::wire::{Hello, Outcome};
 
 /// Who is in the cluster, as far as this node knows.
 #[derive(Default)]
@@ -37,9 +37,10 @@ pub struct Company {
 }
 
 impl Company {
-    /// The member with this id.
-    pub(super) fn by_id(&self, id: u128) -> Option<&Member> {
-        self.members.iter().find(|member| member.id == id)
+    /// The member that said this of itself.
+    pub(super) fn of(&self, hello: Hello) -> Option<&Member> {
+        let mut members = self.members.iter();
+        members.find(|member| member.id == hello.id && member.boot == hello.boot)
     }
 }
 

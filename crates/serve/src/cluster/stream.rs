@@ -20,6 +20,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tollgate_cluster::Refused;
 use tollgate_gossip::NodeId;
 
 use super::handle::{Hub, Question, Reply};
@@ -155,9 +156,32 @@ async fn connect(ends: &Ends, to: SocketAddr, id: u128) -> io::Result<Halves> {
     writer.flush().await?;
     let mut reader = Reader::new(Box::new(reader) as Box<dyn AsyncRead + Send + Unpin>);
     match reader.next().await? {
-        Some(Frame::Hello(hello)) if hello.id == id => Ok((reader, Box::new(writer))),
+        Some(Frame::Hello(hello)) if hello.id == id => {
+            introduced(ends, hello).await?;
+            Ok((reader, Box::new(writer)))
+        }
         _ => Err(io::Error::other("another node is there")),
     }
+}
+
+/// Waits until the other end is known as a member under the boot it says it has: a stream may be faster than the news of it.
+/// Whoever never is, is no member, or says that it is somebody else.
+async fn introduced(ends: &Ends, peer: Hello) -> io::Result<()> {
+    let mut changes = ends.hub.changes();
+    let known = async {
+        while ends.hub.company().of(peer).is_none() {
+            changes.changed().await.map_err(io::Error::other)?;
+        }
+        Ok(())
+    };
+    if let Ok(known) = timeout(INTRODUCTION, known).await {
+        return known;
+    }
+    let mut cluster = ends.hub.cluster.lock();
+    let refused = cluster.greeted(peer.id, peer.boot).err();
+    let refused = refused.unwrap_or(Refused::Stranger);
+    cluster.refuse(refused);
+    Err(io::Error::other(refused.name()))
 }
 
 async fn read_answers(
@@ -237,11 +261,7 @@ async fn welcome(
     let Some(Frame::Hello(peer)) = reader.next().await? else {
         return Err(io::Error::other("no greeting"));
     };
-    // A stream may be faster than the news of who opens it.
-    let mut changes = ends.hub.changes();
-    while ends.hub.company().by_id(peer.id).is_none() {
-        changes.changed().await.map_err(io::Error::other)?;
-    }
+    introduced(ends, peer).await?;
     writer.write_all(&wire::hello(ends.me)).await?;
     writer.flush().await?;
     Ok((reader, writer, peer))
@@ -254,9 +274,9 @@ async fn read_questions(
 ) -> io::Result<()> {
     let working = Arc::new(AtomicUsize::new(0));
     while let Some(frame) = reader.next().await? {
-        // By its id: numbers may change while a stream is open.
+        // By its id: numbers may change while a stream is open. And by its boot: a later one opens its own.
         let company = ends.hub.company();
-        let from = company.by_id(peer.id).map(|member| member.node);
+        let from = company.of(peer).map(|member| member.node);
         match (frame, from) {
             (Frame::Message(bytes), Some(from)) => {
                 let arrived = Arrived::Message { from, bytes };
@@ -326,6 +346,8 @@ impl Drop for Open<'_> {
 
 /// How long opening a stream may take, either way.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How much of it may be spent on waiting for news of the other end.
+const INTRODUCTION: Duration = Duration::from_millis(2_500);
 /// How long to wait after a stream that ended or could not be opened; doubled every time.
 const REST_MIN: Duration = Duration::from_millis(50);
 const REST_MAX: Duration = Duration::from_secs(5);
