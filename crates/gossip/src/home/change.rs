@@ -21,6 +21,9 @@ const KEPT_SECONDS_MAX: u64 = 86_400;
 /// A newcomer waits that long at least for what the others know.
 const JOINING: Span = Span::from_nanos(300_000_000);
 
+/// And no longer than that.
+const JOINING_MAX: Span = Span::from_nanos(4_000_000_000);
+
 /// What is to be handed to whom.
 pub(super) type Parcels = BTreeMap<NodeId, Vec<Hand>>;
 
@@ -59,11 +62,23 @@ impl Home {
     pub(super) fn join_anew(&mut self) {
         let until = self.cx.after(self.cx.rules.gather());
         self.cx.gathered_at = self.cx.gathered_at.max(until);
-        self.joining_until = Some(self.cx.after(JOINING).max(until));
+        self.joined_at = self.cx.now;
+        self.cx.learns_until = self.cx.after(JOINING).max(until);
+        self.joining_until = Some(self.cx.learns_until);
         self.ask = self
             .was
             .map(|was| (was, self.cx.after(self.cx.rules.patience())));
         self.join(self.was.unwrap_or(self.cx.post.writer));
+    }
+
+    /// More comes: a newcomer waits for the rest of it, but not for ever.
+    pub(super) fn learn_on(&mut self) {
+        if self.joining_until.is_some() {
+            let latest = self.joined_at.saturating_add(JOINING_MAX);
+            let until = self.cx.after(JOINING).min(latest);
+            self.cx.learns_until = self.cx.learns_until.max(until);
+            self.joining_until = Some(self.cx.learns_until);
+        }
     }
 
     /// Reports what was kept back, and hands what is collected here to those who will collect it.
@@ -198,7 +213,7 @@ impl Entry {
         if !is_hot {
             return;
         }
-        let at = cx.after(cx.rules.gather());
+        let at = cx.after(cx.rules.gather()).max(cx.learns_until);
         let desk = self.desk(cx);
         desk.told = Mark(0);
         desk.announced = Mark(0);
@@ -288,7 +303,8 @@ impl Entry {
             self.become_home_with(cx);
         }
         self.hear(cx, hand.end);
-        if hand.is_told && role == Role::Standby {
+        // To a newcomer the home before it says what it told everybody; else that may have been one side of a cut.
+        if hand.is_told && (role == Role::Standby || cx.now < cx.learns_until) {
             let desk = self.desk(cx);
             desk.told = desk.told.max(hand.end);
         }

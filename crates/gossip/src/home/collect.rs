@@ -326,8 +326,10 @@ impl Entry {
         }
         let Some(desk) = &mut self.desk else { return };
         if desk.gathered_at.is_some_and(|at| at <= cx.now) {
-            desk.gathered_at = None;
-            if self.role(cx) == Role::Home && self.collected(cx) > cx.mark() {
+            // A newcomer may be told of a key by many, one after the other.
+            desk.gathered_at = Some(cx.learns_until).filter(|&until| until > cx.now);
+            let is_home = self.role(cx) == Role::Home && self.collected(cx) > cx.mark();
+            if is_home && self.take_over(cx) {
                 self.announce(cx);
                 return;
             }
@@ -345,6 +347,21 @@ impl Entry {
         } else {
             self.review(cx, Cause::Other);
         }
+    }
+
+    /// Whether a new home that has gathered what there is must speak: not where the home before it told everybody as much.
+    fn take_over(&mut self, cx: &Desktop) -> bool {
+        let (end, half, now) = (self.collected(cx), cx.rules.half(), cx.now);
+        let desk = self.desk(cx);
+        if desk.gathered_at.is_some() {
+            return false;
+        }
+        let is_told = desk.told.plus(half) >= end;
+        if is_told {
+            desk.announced = desk.told;
+            desk.announced_at = now;
+        }
+        !is_told
     }
 
     /// When something may have to be said.

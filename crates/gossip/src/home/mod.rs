@@ -96,8 +96,9 @@ struct Home {
     /// The boot before, until the neighbours were asked for their copies, and when that is.
     ask: Option<(Writer, Instant)>,
     was: Option<Writer>,
-    /// Until when a newcomer waits for what the others know.
+    /// Until when a newcomer waits for what the others know, and when it asked.
     joining_until: Option<Instant>,
+    joined_at: Instant,
     bytes: Footprint,
 }
 
@@ -118,6 +119,7 @@ impl Home {
             now: start,
             epochs: 0,
             gathered_at: start.saturating_add(wait),
+            learns_until: start,
             rules,
         };
         let mut home = Self {
@@ -132,6 +134,7 @@ impl Home {
             ask: setup.was.map(|was| (was, ask_at)),
             was: setup.was,
             joining_until: None,
+            joined_at: start,
             bytes: Footprint::default(),
         };
         if let Some(was) = setup.was {
@@ -175,7 +178,10 @@ impl Home {
                 self.copies.keep(from, name, kept, self.cx.now);
             }
             Frame::Join(was) => self.take_join(from, was),
-            Frame::Hand(hands) => hands.into_iter().for_each(|hand| self.take_hand(hand)),
+            Frame::Hand(hands) => {
+                self.learn_on();
+                hands.into_iter().for_each(|hand| self.take_hand(hand));
+            }
             Frame::Ask(was) => self.take_ask(from, was),
         }
     }

@@ -58,6 +58,8 @@ pub(super) struct Desktop {
     pub(super) epochs: u64,
     /// Until when a restarted node waits for what the others know.
     pub(super) gathered_at: Instant,
+    /// Until when a newcomer is told what the others know.
+    pub(super) learns_until: Instant,
 }
 
 impl Rules {

@@ -313,6 +313,15 @@ impl Node {
         company.outbox.wake();
     }
 
+    /// Hears how long messages take, as measured: what timers that wait for answers go by. Nodes may measure differently,
+    /// for nothing that is counted depends on it.
+    pub fn set_delay(&self, delay: Span) {
+        if let Some(company) = self.company() {
+            company.membership.lock().knobs.delay = delay;
+            self.each_seat(|held| held.machine().set_delay(delay));
+        }
+    }
+
     /// Takes a frame that `from` sent about the policy with that tag.
     pub fn handle_gossip(
         &self,
