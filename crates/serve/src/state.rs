@@ -14,6 +14,8 @@ pub struct State {
     is_joining: AtomicBool,
     /// Whether the server must stop, and only waits to be stopped.
     is_doomed: AtomicBool,
+    /// Whether the thread of the cluster ended by a mistake of its own, so that this node counts alone.
+    is_cut_off: AtomicBool,
     /// Requests that are worked on.
     working: AtomicUsize,
     working_max: usize,
@@ -34,6 +36,7 @@ impl State {
             is_ready: AtomicBool::new(false),
             is_joining: AtomicBool::new(false),
             is_doomed: AtomicBool::new(false),
+            is_cut_off: AtomicBool::new(false),
             working: AtomicUsize::new(0),
             working_max,
             reloads: AtomicU64::new(0),
@@ -48,7 +51,17 @@ impl State {
     /// as the others.
     pub fn is_ready(&self) -> bool {
         let read = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        read(&self.is_ready) && !read(&self.is_joining) && !read(&self.is_doomed)
+        let is_hindered = read(&self.is_joining) || read(&self.is_doomed) || read(&self.is_cut_off);
+        read(&self.is_ready) && !is_hindered
+    }
+
+    /// Whether this node counts alone though it should not: the thread of the cluster is gone.
+    pub fn is_cut_off(&self) -> bool {
+        self.is_cut_off.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_cut_off(&self) {
+        self.is_cut_off.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn set_doomed(&self) {

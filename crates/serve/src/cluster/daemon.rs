@@ -53,11 +53,12 @@ fn spawn(
         Arc<Ends>,
         impl Future<Output = ()> + Send + 'static,
     ),
-    driving: impl Future<Output = ()> + Send + 'static,
+    (driving, shared): (impl Future<Output = ()> + Send + 'static, Arc<Shared>),
 ) -> io::Result<JoinHandle<()>> {
     let thread = thread::Builder::new().name("cluster".into());
     thread.spawn(move || {
         yield_to_decisions();
+        let _mourner = Mourner(shared);
         runtime.block_on(async move {
             tokio::spawn(stream::accept(listener, ends));
             tokio::spawn(looking);
@@ -72,6 +73,20 @@ fn yield_to_decisions() {
     // Elsewhere threads have no priority of their own.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+}
+
+/// Says so when the thread ends by a mistake of its own: the server goes on with what it counts itself, and is not ready.
+struct Mourner(Arc<Shared>);
+
+impl Drop for Mourner {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.state.set_cut_off();
+            tracing::error!(
+                "the thread of the cluster is gone: this node counts alone, and is not ready"
+            );
+        }
+    }
 }
 
 /// The keys that settings name.
@@ -207,7 +222,8 @@ impl Daemon {
             seeds,
         };
         let looking = seeds::look(joins, is_alone, found);
-        let thread = spawn(runtime, (listener, ends, looking), drive.run(inbox));
+        let driving = (drive.run(inbox), Arc::clone(shared));
+        let thread = spawn(runtime, (listener, ends, looking), driving);
         // Nobody else sets it.
         let _ = shared.cluster.set(Handle::new(Arc::clone(&hub)));
         Ok(Self {
@@ -244,6 +260,12 @@ impl Daemon {
             return Ok(());
         }
         Err(wrong("the thread of the cluster does not listen".into()))
+    }
+
+    /// Breaks the thread, as a mistake in it would.
+    #[cfg(test)]
+    pub(crate) fn break_down(&self) {
+        assert!(self.tell(Control::Break));
     }
 
     /// Hands over and leaves.

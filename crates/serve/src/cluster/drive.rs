@@ -20,7 +20,7 @@ use super::join::Joining;
 use super::keys::KeyRing;
 use super::learn::{Learn, Step};
 use super::place;
-use super::replicas::Replicas;
+use super::replicas::{self, Replicas};
 use super::seal::Sealer;
 use super::stream::{Arrived, Ends, Line, Tls};
 use crate::settings::ClusterSettings;
@@ -32,6 +32,9 @@ pub(super) enum Control {
     Keys(Box<KeyRing>),
     /// Hands over, leaves, and ends; tells when that is done.
     Leave(oneshot::Sender<()>),
+    /// Panics.
+    #[cfg(test)]
+    Break,
 }
 
 /// What comes to the thread from elsewhere.
@@ -117,6 +120,8 @@ impl Drive {
                         let _ = done.send(());
                         return;
                     }
+                    #[cfg(test)]
+                    Some(Control::Break) => panic!("as it was told"),
                     None => return,
                 },
                 () = tokio::time::sleep(rest) => {}
@@ -135,14 +140,18 @@ impl Drive {
             cluster.handle_timeout(now);
         }
         let mut rates = self.hub.rates.lock();
+        let mut delay = None;
         if rates.is_due(now) {
-            rates.look(&cluster.status(now), now);
+            let status = cluster.status(now);
+            rates.look(&status, now);
+            delay = replicas::slowest(&status);
         }
         if let Some(told) = self.whereabouts.moved(now) {
             tracing::info!(address = %told, "this node is reached elsewhere from here on");
             cluster.set_advertise(told, now);
         }
         drop((rates, cluster));
+        self.replicas.hear_delay(delay);
         if !self.learn.asked.is_empty() {
             self.receive();
         }

@@ -21,6 +21,8 @@ pub mod seal;
 mod seeds;
 mod show;
 mod stream;
+#[cfg(test)]
+mod tests;
 pub mod tls;
 pub mod view;
 mod wire;

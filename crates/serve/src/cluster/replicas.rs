@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use tollgate_gossip::{Knobs, NodeId, Writer};
-use tollgate_limit::Instant;
+use tollgate_cluster::{MemberState, PeerStatus, Status};
+use tollgate_gossip::{NodeId, Writer};
+use tollgate_limit::{Instant, Span};
 use tollgate_node::{Membership, Outgoing, Waker};
 
 use super::view::PolicyView;
@@ -15,11 +16,26 @@ use crate::shared::Shared;
 pub(super) struct Replicas {
     shared: Arc<Shared>,
     planned: Option<u64>,
+    /// How long messages take, as it was told last.
+    delay: Span,
 }
 
 impl Replicas {
     pub(super) const fn new(shared: Arc<Shared>, planned: Option<u64>) -> Self {
-        Self { shared, planned }
+        Self {
+            shared,
+            planned,
+            delay: Span::ZERO,
+        }
+    }
+
+    /// Hears how long messages take, and passes it on where that is another time than before.
+    pub(super) fn hear_delay(&mut self, delay: Option<Span>) {
+        let (is, was) = (delay.unwrap_or(self.delay), self.delay);
+        if is.as_nanos().abs_diff(was.as_nanos()) > was.as_nanos() / DELAY_PART {
+            self.delay = is;
+            self.shared.engine.node().set_delay(is);
+        }
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -82,10 +98,24 @@ pub(super) fn membership(
     Membership {
         was,
         planned,
-        knobs: Knobs::default(),
         ..Membership::alone(me, writer, start)
     }
 }
+
+/// How long messages to the slowest of the peers that are heard of take, within bounds.
+pub(super) fn slowest(status: &Status) -> Option<Span> {
+    let is_heard = |peer: &&PeerStatus| peer.member.state == MemberState::Alive;
+    let peers = status.peers.iter().filter(is_heard);
+    let slowest = peers.filter_map(|peer| peer.delay).max()?;
+    Some(slowest.clamp(DELAY_MIN, DELAY_MAX))
+}
+
+/// Delays that differ by less than that part of what was told are not told: a quarter.
+const DELAY_PART: u128 = 4;
+/// What one machine takes for two processes.
+const DELAY_MIN: Span = Span::from_nanos(200_000);
+/// A peer that is slower is left behind rather than waited for.
+const DELAY_MAX: Span = Span::from_nanos(250_000_000);
 
 /// How policies that are counted together stand.
 pub(super) fn policies(shared: &Shared) -> Vec<PolicyView> {

@@ -26,6 +26,7 @@ pub fn view(shared: &Shared) -> ClusterView {
     ClusterView {
         on: true,
         at_ms,
+        running: !shared.state.is_cut_off(),
         joining: shared.state.is_joining(),
         policies,
         gossip_dropped: company.dropped,

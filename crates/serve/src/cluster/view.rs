@@ -13,6 +13,9 @@ pub struct ClusterView {
     pub at_ms: u64,
     /// This node.
     pub me: Option<MeView>,
+    /// Whether it takes part; where not, its thread broke, it counts alone and is not ready.
+    #[serde(default)]
+    pub running: bool,
     /// Whether it still learns from the others, and so is not ready.
     pub joining: bool,
     /// Everybody else, by number.

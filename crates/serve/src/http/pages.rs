@@ -21,7 +21,9 @@ pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         return reply.text(TEXT, text.as_bytes());
     }
     reply.set_status(StatusCode::SERVICE_UNAVAILABLE);
-    let text: &[u8] = if asked.shared.state.is_joining() {
+    let text: &[u8] = if asked.shared.state.is_cut_off() {
+        b"not ready: the thread of the cluster is gone, this node counts alone\n"
+    } else if asked.shared.state.is_joining() {
         b"not ready: learning from other nodes\n"
     } else {
         b"not ready\n"

@@ -20,6 +20,12 @@ pub(crate) fn cluster(view: &ClusterView) -> String {
         view.peers.len() + 1,
     );
     text.one(
+        "tollgate_cluster_running",
+        Kind::Gauge,
+        "0 where the thread of the cluster broke: this node counts alone and is not ready.",
+        u8::from(view.running),
+    );
+    text.one(
         "tollgate_cluster_joining",
         Kind::Gauge,
         "1 while this node learns from the others and is not ready.",

@@ -37,6 +37,8 @@ pub struct Counts {
     pub unreachable: Count,
     /// Requests that `on_failure` decided, in the order of [`OnFailure::ALL`].
     pub fell_back: [Count; 3],
+    /// Charges, refunds, resets and settlements that were answered with an error, as the owner was not there.
+    pub writes_failed: Count,
     /// Questions answered for other nodes.
     pub answered: Count,
     /// Batches and answers that made no sense.
@@ -75,7 +77,7 @@ impl Counts {
     }
 
     /// Every plain counter with its name and what it is.
-    const fn each(&self) -> [(&'static str, &'static str, &Count); 11] {
+    const fn each(&self) -> [(&'static str, &'static str, &Count); 12] {
         [
             ("forwarded", "Questions sent to owners.", &self.forwarded),
             ("batches", "Batches of such questions.", &self.batches),
@@ -87,6 +89,11 @@ impl Counts {
             ),
             ("late", "Questions without an answer in time.", &self.late),
             ("unreachable", "Owners not reached.", &self.unreachable),
+            (
+                "writes_failed",
+                "Charges, refunds, resets and settlements without an owner.",
+                &self.writes_failed,
+            ),
             ("answered", "Questions of others answered.", &self.answered),
             ("malformed", "What made no sense.", &self.malformed),
             ("moved_out", "Keys handed to new owners.", &self.moved_out),

@@ -354,6 +354,9 @@ impl At<'_> {
         let Some(step) = work.step(at) else {
             return;
         };
+        if step.question.verb.is_write() {
+            owner.counts.writes_failed.add(1);
+        }
         let (said, instead) = here::instead(node, map, &step.question, now);
         if let Some(instead) = instead {
             owner.counts.fell_back(instead);

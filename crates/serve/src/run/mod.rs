@@ -288,6 +288,14 @@ impl Running {
         self.end()
     }
 
+    /// Breaks the thread of the cluster.
+    #[cfg(test)]
+    pub(crate) fn break_cluster(&self) {
+        if let Some(cluster) = &self.cluster {
+            cluster.break_down();
+        }
+    }
+
     /// What [`Self::stop`] waits for, cut short.
     pub fn halt(&self) {
         let _ = self.halt.send(true);

@@ -52,11 +52,21 @@ async fn an_owner_that_does_not_answer_is_not_waited_for_and_policies_say_what_t
 async fn writes_that_reach_nobody_say_so() {
     let cluster = hasty("allow").await;
     let (owner, other) = cluster.sides("anna");
+    let (_, _, body) = other.post("/v1/check", r#"{"key":"anna","cost":4}"#).await;
+    let receipt = body.split("\"receipt\":\"").nth(1).unwrap();
+    let receipt = receipt.split('"').next().unwrap();
+    let settle = format!("{{\"receipt\":\"{receipt}\",\"cost\":1}}");
     cluster.net.mute.lock().insert(owner.id);
-    for path in ["/v1/charge", "/v1/refund"] {
-        let (status, _, body) = other.post(path, r#"{"key":"anna","cost":1}"#).await;
+    let write = r#"{"key":"anna","cost":1}"#;
+    for (path, body) in [
+        ("/v1/charge", write),
+        ("/v1/refund", write),
+        ("/v1/settle", &settle),
+    ] {
+        let (status, _, body) = other.post(path, body).await;
         assert_eq!(status, 503, "{body}");
     }
+    assert_eq!(other.counts().writes_failed.get(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -105,6 +105,7 @@ fn headline(view: &ClusterView, look: Look) -> String {
             .count()
     };
     let worst = match (all - alive(view), not("silent"), not("stale")) {
+        _ if !view.running => "this one counts alone: its thread of the cluster is gone",
         (1.., ..) => "some are suspected to be gone",
         (0, 1.., _) => "some are silent",
         (0, 0, 1..) => "what is known of some is old",

@@ -56,6 +56,16 @@ pub enum Verb {
     Foresee,
 }
 
+impl Verb {
+    /// Whether nobody can do it in the owner's place.
+    pub const fn is_write(&self) -> bool {
+        match self {
+            Self::Charge | Self::Refund | Self::Reset | Self::Settle(_) => true,
+            Self::Check | Self::Status | Self::Foresee => false,
+        }
+    }
+}
+
 /// What a question was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
