@@ -86,6 +86,7 @@ fn seen(handle: &Handle, now: Instant) -> ClusterView {
         traffic,
         refused: refused.collect(),
         unsent: hub.unsent.load(Relaxed),
+        unknown_frames: status.unknown_frames + hub.streams.unknown.load(Relaxed),
         streams: streams(handle),
         troubles,
         ..ClusterView::default()

@@ -73,6 +73,8 @@ pub(super) struct StreamCounts {
     pub(super) opened: AtomicU64,
     /// Streams that are open, either way.
     pub(super) open: AtomicUsize,
+    /// Frames of types that are not known here: of a later version.
+    pub(super) unknown: AtomicU64,
 }
 
 /// The stream to one node; it ends when this is dropped.
@@ -115,7 +117,7 @@ async fn keep(ends: Arc<Ends>, outlet: Arc<Outlet>, to: SocketAddr, id: u128) {
                 rest = REST_MIN;
                 tokio::select! {
                     _ = outlet.write_to(&mut writer) => {}
-                    _ = read_answers(&mut reader, &outlet) => {}
+                    _ = read_answers(&mut reader, &outlet, &ends.hub.streams) => {}
                 }
                 outlet.fail();
             }
@@ -187,6 +189,7 @@ async fn introduced(ends: &Ends, peer: Hello) -> io::Result<()> {
 async fn read_answers(
     reader: &mut Reader<impl AsyncRead + Unpin>,
     outlet: &Outlet,
+    counts: &StreamCounts,
 ) -> io::Result<()> {
     while let Some(frame) = reader.next().await? {
         match frame {
@@ -196,7 +199,9 @@ async fn read_answers(
                 body,
             } => outlet.answered(number, outcome, body),
             // Whoever opened the stream asks; the rest is of another version.
-            Frame::Hello(_) | Frame::Message(_) | Frame::Request { .. } | Frame::Unknown => {}
+            Frame::Hello(_) | Frame::Message(_) | Frame::Request { .. } | Frame::Unknown => {
+                counts.unknown.fetch_add(1, Relaxed);
+            }
         }
     }
     Ok(())
@@ -312,8 +317,10 @@ async fn read_questions(
                 }
             }
             (Frame::Request { number, .. }, None) => outlet.answer(number, Outcome::Refused, &[]),
-            (Frame::Hello(_) | Frame::Answer { .. } | Frame::Unknown, _)
-            | (Frame::Message(_), None) => {}
+            (Frame::Hello(_) | Frame::Answer { .. } | Frame::Unknown, _) => {
+                ends.hub.streams.unknown.fetch_add(1, Relaxed);
+            }
+            (Frame::Message(_), None) => {}
         }
     }
     Ok(())

@@ -34,6 +34,9 @@ pub struct ClusterView {
     pub gossip_dropped: u64,
     /// Frames that came for policies that are not here: contracts differ.
     pub gossip_unknown: u64,
+    /// Frames of kinds that this version does not know, by datagram and by stream: skipped.
+    #[serde(default)]
+    pub unknown_frames: u64,
     /// What somebody should look at, one sentence each.
     pub troubles: Vec<String>,
 }

@@ -156,7 +156,7 @@ fn parse(mut bytes: Bytes) -> io::Result<Frame> {
     Ok(match kind {
         HELLO => {
             let version = bytes.try_get_u8().map_err(|_| short())?;
-            if version != VERSION {
+            if !(OLDEST_VERSION..=VERSION).contains(&version) {
                 return Err(broken("a greeting of an unknown version"));
             }
             Frame::Hello(Hello {
@@ -188,6 +188,8 @@ fn broken(what: &'static str) -> io::Error {
 }
 
 const VERSION: u8 = 1;
+/// The oldest version of a greeting that is understood: always the one before, where there was one.
+const OLDEST_VERSION: u8 = 1;
 const HELLO: u8 = 0;
 const MESSAGE: u8 = 1;
 const REQUEST: u8 = 2;

@@ -43,6 +43,12 @@ pub(crate) fn cluster(view: &ClusterView) -> String {
         "Frames that came for policies that are not here: contracts differ.",
         view.gossip_unknown,
     );
+    text.one(
+        "tollgate_cluster_unknown_frames_total",
+        Kind::Counter,
+        "Frames of kinds that this version does not know, skipped.",
+        view.unknown_frames,
+    );
     refusals(&mut text, view);
     streams(&mut text, view);
     for (name, kind, help, value) in PEERS {

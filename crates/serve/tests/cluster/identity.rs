@@ -87,6 +87,46 @@ fn a_list_of_nodes_that_leads_back_to_oneself_is_harmless() {
 }
 
 #[test]
+fn a_node_that_comes_back_elsewhere_is_the_same_node() {
+    let ground = Ground::new();
+    let mut first = ground.node("first", &[]);
+    let seed = first.at();
+    let settings = || {
+        let mut settings = ground.settings("mover", &[seed]);
+        settings.data_dir = Some(ground.folder.path().join("mover"));
+        settings
+    };
+    let mut before = None;
+    for is_killed in [true, false, false] {
+        let mut mover = Node::start(settings());
+        until("ready", || mover.is_ready());
+        until("it is known where it is now", || {
+            let peers = first.view().peers;
+            peers.len() == 1 && peers[0].address == mover.at().to_string()
+        });
+        let me = mover.view().me.unwrap();
+        if let Some((id, generation, at)) = before {
+            assert_eq!(me.id, id);
+            assert!(me.generation > generation);
+            assert_ne!(mover.at(), at, "the test needs another port");
+        }
+        // What one admits the other knows, both ways.
+        let user = format!("u{}", me.generation);
+        for _ in 0..50 {
+            assert!(mover.passes(&user));
+        }
+        until("the other knows", || !first.passes(&user));
+        before = Some((me.id, me.generation, mover.at()));
+        if is_killed {
+            mover.kill();
+        } else {
+            mover.stop();
+        }
+    }
+    until("it is gone", || first.members() == 1);
+}
+
+#[test]
 fn nodes_that_are_not_there_yet_are_found_later() {
     let ground = Ground::new();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -12,4 +12,6 @@ mod kit;
 mod measure;
 mod numbers;
 mod relay;
+mod strangers;
 mod streams;
+mod versions;

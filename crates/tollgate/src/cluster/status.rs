@@ -247,6 +247,14 @@ fn sums(view: &ClusterView) -> String {
             units::exact(view.gossip_unknown)
         );
     }
+    if view.unknown_frames > 0 {
+        // Writing to a text never fails.
+        let _ = writeln!(
+            text,
+            "{} frames of a later version skipped",
+            units::exact(view.unknown_frames)
+        );
+    }
     let refused = view.refused.iter().filter(|(_, count)| **count > 0);
     let refused: Vec<String> = refused
         .map(|(why, count)| format!("{} {why}", units::exact(*count)))

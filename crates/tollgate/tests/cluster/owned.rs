@@ -7,7 +7,7 @@
 //! | always | one for each answer that took as long as the deadline | the node that asked decided by itself; in a cut this is the side without the owner, and in a pause everybody |
 //! | killed | c | nobody else had the count; who follows starts afresh, once |
 //! | returned | c | it owns the key again, and knows nothing until the state comes |
-//! | cut | 3 a T, at most 3 (c + r T) | the side without the owner: each of its nodes decides by itself until it has noticed |
+//! | cut | k a T, at most k (c + r T) | each of the k nodes on the side without the owner decides by itself until it has noticed |
 //! | healed | 3 a t | the same for the time t that both sides need to find each other |
 //! | paused | 5 a T, at most 4 (c + r T) | the owner is there and silent: each of the others decides by itself |
 //! | resumed | r times the pause, at most c | the owner knows nothing of the pause, in which its bucket refilled |
@@ -65,7 +65,9 @@ pub(crate) fn bound_of_owner(hurt: Hurt, spans: Spans) -> Bound {
     let over = match hurt {
         Hurt::Nobody => slow,
         Hurt::Killed | Hurt::Returned | Hurt::Rolled => burst + slow,
-        Hurt::Cut => (cut_off(3.0) + slow_two).max(cut_off(2.0) + slow_three),
+        // The side without the owner waits for it in vain until it has noticed, the other never.
+        Hurt::Cut if slow_two * 3.0 < slow_three * 2.0 => cut_off(3.0) + slow_two,
+        Hurt::Cut => cut_off(2.0) + slow_three,
         Hurt::Healed => asked(3.0, spans.healing) + slow,
         Hurt::Paused => asked(5.0, spans.now).min(alone(4.0, spans.now)),
         Hurt::Resumed => (per_second * spans.before).min(burst) + slow,

@@ -59,3 +59,27 @@ fn a_data_directory_that_cannot_be_one_is_refused_before_a_port_opens() {
     let output = command.arg(&path).output().unwrap();
     refused(&output, 74, &[path.to_str().unwrap()]);
 }
+
+#[test]
+fn an_identity_that_finds_no_room_is_told_before_a_port_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("cluster.key");
+    let mut made = tollgate(&["cluster", "key", "new"]);
+    assert!(made.arg(&key).status().unwrap().success());
+    let text = "contracts: [{ id: c, key: [user], policies: [{ limit: 9, per: 1h, coordination: gossip }] }]";
+    let contracts = file(folder.path(), "contracts.yaml", text);
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let serve = tollgate(&["serve"]);
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 0; exec '{}' serve --http 127.0.0.1:0 --cluster 127.0.0.1:0 --cluster-key '{}' \
+         --data-dir '{}' --contracts '{}'",
+        serve.get_program().to_string_lossy(),
+        key.display(),
+        data.display(),
+        contracts.display()
+    );
+    let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
+    refused(&output, 74, &["node.id"]);
+    assert!(!data.join("node.id").exists(), "no half of it is left");
+}
