@@ -8,6 +8,7 @@
 mod catalogue;
 mod check;
 mod dice;
+mod membership;
 mod report;
 mod run;
 mod sets;

@@ -20,6 +20,7 @@ mod words;
 pub use figures::View;
 pub use plan::{Arrivals, Cell, Plan, Variant};
 
+use crate::membership;
 use crate::report::Report;
 use crate::world::{BadWorld, Contender};
 
@@ -48,6 +49,8 @@ enum Work {
     Gossip(fn() -> Plan),
     /// Designs that pass supply, over so many seeds.
     Supply(fn(u64, &Ask<'_>) -> Report),
+    /// Something that is no design, over so many seeds.
+    Other(fn(u64, &Ask<'_>) -> Report),
 }
 
 /// How an experiment is run.
@@ -71,7 +74,7 @@ impl Experiment {
     pub fn cells(&self) -> Vec<Cell> {
         match self.work {
             Work::Gossip(plan) => plan().cells,
-            Work::Supply(_) => Vec::new(),
+            Work::Supply(_) | Work::Other(_) => Vec::new(),
         }
     }
 
@@ -85,7 +88,7 @@ impl Experiment {
         let seeds = ask.seeds.unwrap_or(self.seeds);
         let mut report = match self.work {
             Work::Gossip(plan) => plan().run(seeds, ask)?,
-            Work::Supply(run) => run(seeds, ask),
+            Work::Supply(run) | Work::Other(run) => run(seeds, ask),
         };
         self.name.clone_into(&mut report.experiment);
         if self.name == bars::NAME {
@@ -360,6 +363,15 @@ const EXPERIMENTS: &[Experiment] = &[
         "20 s",
         faults::all,
     ),
+    Experiment {
+        name: membership::NAME,
+        group: FAULTS,
+        about: "how fast nodes find, miss and find each other again, and what it costs",
+        seeds: 5,
+        takes: "2 min",
+        in_all: false,
+        work: Work::Other(membership::run),
+    },
     usual(
         (
             SHAPES,
