@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
+mod capture;
+mod clocks;
 mod dev;
 mod foretell;
 mod judge;
