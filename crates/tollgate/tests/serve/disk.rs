@@ -1,6 +1,6 @@
 //! A disk that is full, and a data directory that cannot be used.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::kit::{CONTRACTS, Server, file, refused, tollgate, until};
 
@@ -61,25 +61,40 @@ fn a_data_directory_that_cannot_be_one_is_refused_before_a_port_opens() {
 }
 
 #[test]
-fn an_identity_that_finds_no_room_is_told_before_a_port_opens() {
+fn a_node_that_finds_no_room_does_not_start_and_keeps_its_identity() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("cluster.key");
     let mut made = tollgate(&["cluster", "key", "new"]);
     assert!(made.arg(&key).status().unwrap().success());
-    let text = "contracts: [{ id: c, key: [user], policies: [{ limit: 9, per: 1h, coordination: gossip }] }]";
+    let text = "contracts: [{ id: c, key: [user], policies: [{ name: p, limit: 9, per: 1h, coordination: gossip }] }]";
     let contracts = file(folder.path(), "contracts.yaml", text);
     let data = folder.path().join("data");
-    std::fs::create_dir(&data).unwrap();
     let serve = tollgate(&["serve"]);
-    let script = format!(
-        "trap '' XFSZ; ulimit -f 0; exec '{}' serve --http 127.0.0.1:0 --cluster 127.0.0.1:0 --cluster-key '{}' \
-         --data-dir '{}' --contracts '{}'",
-        serve.get_program().to_string_lossy(),
-        key.display(),
-        data.display(),
-        contracts.display()
-    );
-    let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
-    refused(&output, 74, &["node.id"]);
-    assert!(!data.join("node.id").exists(), "no half of it is left");
+    let run = |room: &str| {
+        let script = format!(
+            "{room} exec '{}' serve --http 127.0.0.1:0 --cluster 127.0.0.1:0 --cluster-key '{}' \
+             --data-dir '{}' --contracts '{}'",
+            serve.get_program().to_string_lossy(),
+            key.display(),
+            data.display(),
+            contracts.display()
+        );
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(script).stdout(Stdio::null());
+        command
+    };
+    // What finds no room at all, and leaves nothing behind.
+    let output = run("trap '' XFSZ; ulimit -f 0;").output().unwrap();
+    refused(&output, 74, &[data.to_str().unwrap()]);
+    let identity = data.join("node.id");
+    assert!(!identity.exists(), "no half of it is left");
+    // One that has an identity, and cannot raise its generation.
+    let mut server = run("").spawn().unwrap();
+    until("it has an identity", || identity.exists());
+    let before = std::fs::read(&identity).unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let output = run("trap '' XFSZ; ulimit -f 0;").output().unwrap();
+    assert_eq!(output.status.code(), Some(74), "{output:?}");
+    assert_eq!(std::fs::read(&identity).unwrap(), before);
 }
