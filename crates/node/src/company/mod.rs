@@ -318,7 +318,11 @@ impl Node {
     pub fn set_delay(&self, delay: Span) {
         if let Some(company) = self.company() {
             company.membership.lock().knobs.delay = delay;
-            self.each_seat(|held| held.machine().set_delay(delay));
+            self.each_seat(|held| {
+                if let Some(machine) = held.machine().gossip() {
+                    machine.set_delay(delay);
+                }
+            });
         }
     }
 
