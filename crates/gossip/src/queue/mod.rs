@@ -16,6 +16,7 @@
 //! one never heard of count like any other, for a neighbour may know of a newcomer first; [`line::ELEMENTS_MAX`] bounds
 //! them all. [`wire`] has the encoding. Not here: rounds of gossip.
 
+mod join;
 mod line;
 mod wire;
 
@@ -26,13 +27,13 @@ use std::sync::Arc;
 use tollgate_limit::{Instant, Span};
 
 use self::line::{Change, Counts, Heard, Id, Line};
-use self::wire::{Parsed, Reading};
+use self::wire::Parsed;
 use crate::bucket::Bucket;
 use crate::codec::{Decoder, Malformed};
 use crate::ids::{Key, NodeId};
 use crate::planted;
 use crate::replica::{Design, Footprint, Send};
-use crate::rounds::{Asks, END, JOIN, Outbox, PART_BYTES, Rounds, STATE};
+use crate::rounds::{Asks, END, JOIN, Outbox, Rounds, STATE};
 use crate::setup::Setup;
 
 /// The most keys a node keeps.
@@ -296,58 +297,6 @@ impl Queue {
         let unused = (self.rules.unit - rest % self.rules.unit) % self.rules.unit;
         line.paid = line.paid.saturating_sub(cost) + unused;
         elements
-    }
-}
-
-/// A newcomer's question, and what is kept for the next boot.
-impl Queue {
-    /// Reads elements that the neighbour in a slot knows, and merges them if all of them make sense.
-    fn take(&mut self, decoder: Decoder<'_>, sender: usize, now: Instant) -> Result<(), Malformed> {
-        let reading = Reading {
-            bucket: self.rules.bucket,
-            step: self.rules.step,
-            margin: self.rules.margin,
-            now,
-        };
-        let mut parsed = std::mem::take(&mut self.parsed);
-        let read = parsed.read(decoder, reading);
-        if read.is_ok() {
-            for (key, heard) in parsed.iter() {
-                self.absorb(key, heard, sender, now);
-            }
-        }
-        parsed.clear();
-        self.parsed = parsed;
-        read
-    }
-
-    /// Tells a newcomer all that lives.
-    fn tell_all(&mut self, slot: usize, now: Instant) {
-        let Some(to) = self.rounds.node(slot) else {
-            return;
-        };
-        let now = self.rules.bucket.mark(now);
-        let mut batch = self.outbox.batch_of(STATE, PART_BYTES, to);
-        for (key, line) in &mut self.lines {
-            if line.waiting.remove(slot) {
-                line.settle(slot, &mut self.counts);
-                self.listed -= 1;
-            }
-            let living = line.living(now);
-            if !living.is_empty() {
-                wire::encode(batch.next(), self.rules.bucket, *key, &living);
-            }
-        }
-        batch.flush();
-        self.outbox.signal(END, to);
-    }
-
-    fn ask(&mut self) {
-        for slot in self.asks.due(&self.rounds) {
-            if let Some(to) = self.rounds.node(slot) {
-                self.outbox.signal(JOIN, to);
-            }
-        }
     }
 }
 
