@@ -5,8 +5,11 @@
 
 #![allow(
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    clippy::cast_precision_loss
+    clippy::unwrap_used,
+    reason = "numbers of a small world, in a test"
 )]
 
 #[allow(unreachable_pub, dead_code, reason = "a part of this program")]
@@ -15,7 +18,7 @@ mod world;
 use tollgate_gossip::NodeId;
 use tollgate_limit::Span;
 use tollgate_supply::{Limits, Shares, SupplyConfig};
-use world::{Dice, MS, Plan, SECOND, World};
+use world::{Dice, Links, MS, Plan, SECOND, World};
 
 const NODES: u16 = 5;
 const RATE: u64 = 400;
@@ -95,8 +98,8 @@ fn shake(world: &mut World, dice: &mut Dice, with_limits: bool) {
             }
         }
         2 => world.nodes.iter_mut().for_each(|node| node.side = 0),
-        3 => (world.loss, world.double) = (dice.below(21), dice.below(21)),
-        4 => world.delay = (0, [MS, 20 * MS, 80 * MS][dice.below(3) as usize]),
+        3 => (world.links.loss, world.links.double) = (dice.below(21), dice.below(21)),
+        4 => world.links.delay = (0, [MS, 20 * MS, 80 * MS][dice.below(3) as usize]),
         5 => change(world, dice, with_limits),
         _ => tell(world, node),
     }
@@ -111,13 +114,13 @@ fn run(seed: u64, with_limits: bool) -> World {
         world.run_until(world.now + pause);
         shake(&mut world, &mut dice, with_limits);
     }
-    (world.loss, world.double, world.delay) = (0, 0, (MS / 4, MS / 2));
+    world.links = Links::default();
     for node in 0..NODES {
         world.nodes[usize::from(node)].side = 0;
         tell(&mut world, node);
     }
     world.run_until(world.now + 6 * SECOND);
-    (world.best, world.worst) = (0, u64::MAX);
+    world.seen.best = 0;
     world.limits_max = (world.limits.rate(), world.limits.burst());
     world.run_until(world.now + SECOND);
     world
@@ -126,10 +129,10 @@ fn run(seed: u64, with_limits: bool) -> World {
 fn campaign(usual: u64, with_limits: bool) {
     for seed in seeds(usual) {
         let world = run(seed, with_limits);
-        assert_eq!(world.broken, None, "SEED={seed}");
+        assert_eq!(world.seen.broken, None, "SEED={seed}");
         let most = world.plan.limits;
         assert_eq!(world.over(most.rate(), most.burst()), (0, 0), "SEED={seed}");
-        assert_eq!(world.best, world.limits.rate(), "SEED={seed}");
+        assert_eq!(world.seen.best, world.limits.rate(), "SEED={seed}");
     }
 }
 

@@ -4,8 +4,11 @@
 
 #![allow(
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    clippy::cast_precision_loss
+    clippy::unwrap_used,
+    reason = "numbers of a small world, in a test"
 )]
 
 #[allow(unreachable_pub, dead_code, reason = "a part of this program")]
@@ -13,7 +16,7 @@ mod world;
 
 use tollgate_limit::Span;
 use tollgate_supply::{Limits, SupplyConfig};
-use world::{Dice, MS, Plan, SECOND, World};
+use world::{Dice, Links, MS, Plan, SECOND, World};
 
 const NODES: u16 = 5;
 const RATE: u64 = 400;
@@ -78,9 +81,9 @@ fn shake(world: &mut World, dice: &mut Dice) {
         }
         4 => world.nodes.iter_mut().for_each(|node| node.side = 0),
         5 => {
-            (world.loss, world.double) = (dice.below(21), dice.below(21));
+            (world.links.loss, world.links.double) = (dice.below(21), dice.below(21));
         }
-        6 => world.delay = (0, [MS, 20 * MS, 80 * MS][dice.below(3) as usize]),
+        6 => world.links.delay = (0, [MS, 20 * MS, 80 * MS][dice.below(3) as usize]),
         _ => demand(world, dice),
     }
 }
@@ -103,7 +106,7 @@ fn run(plan: Plan) -> World {
         world.run_until(world.now + pause);
         shake(&mut world, &mut dice);
     }
-    (world.loss, world.double, world.delay) = (0, 0, (MS / 4, MS / 2));
+    world.links = Links::default();
     for node in 0..NODES {
         world.nodes[usize::from(node)].side = 0;
         if !world.is_up(node) {
@@ -111,7 +114,7 @@ fn run(plan: Plan) -> World {
         }
     }
     world.run_until(world.now + 15 * SECOND / 2);
-    (world.best, world.worst) = (0, u64::MAX);
+    world.seen.best = 0;
     world.run_until(world.now + SECOND / 2);
     world
 }
@@ -119,11 +122,11 @@ fn run(plan: Plan) -> World {
 #[track_caller]
 fn judge(name: &str, seed: u64, world: &World) {
     let limits = world.plan.limits;
-    assert_eq!(world.broken, None, "{name}: SEED={seed}");
+    assert_eq!(world.seen.broken, None, "{name}: SEED={seed}");
     let over = world.over(limits.rate(), limits.burst());
     assert_eq!(over, (0, 0), "{name}: SEED={seed}");
     assert_eq!(
-        world.best,
+        world.seen.best,
         limits.rate(),
         "{name}: SEED={seed} has not recovered"
     );
@@ -135,9 +138,9 @@ fn campaign(name: &str, usual: u64, lease: Option<Span>, waits_ms: [u64; 2]) {
         let wait_max = u128::from(waits_ms[seed as usize % 2] * MS);
         let world = run(plan(seed, lease, Span::from_nanos(wait_max)));
         judge(name, seed, &world);
-        checks += world.checks;
-        passed += world.passes.len();
-        offered += world.offered;
+        checks += world.seen.checks;
+        passed += world.seen.passes.len();
+        offered += world.seen.asked.len();
     }
     println!("{name}: {checks} checks, {passed} of {offered} passed");
 }

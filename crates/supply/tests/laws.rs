@@ -1,5 +1,7 @@
 //! Laws of the arithmetic, and frames that make no sense.
 
+#![allow(clippy::unwrap_used, reason = "what is built here is valid")]
+
 use proptest::prelude::*;
 use tollgate_gossip::{Key, NodeId};
 use tollgate_limit::{Instant, Span};

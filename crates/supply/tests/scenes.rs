@@ -2,8 +2,11 @@
 
 #![allow(
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    clippy::cast_precision_loss
+    clippy::unwrap_used,
+    reason = "numbers of a small world, in a test"
 )]
 
 #[allow(unreachable_pub, dead_code, reason = "a part of this program")]
@@ -54,7 +57,7 @@ fn insists(world: &mut World, node: u16, cost: u64, seconds: u64) -> bool {
 
 fn sound(world: &World) {
     let limits = world.plan.limits;
-    assert_eq!(world.broken, None);
+    assert_eq!(world.seen.broken, None);
     assert_eq!(world.over(limits.rate(), limits.burst()), (0, 0));
 }
 

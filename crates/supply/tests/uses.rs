@@ -4,8 +4,11 @@
 
 #![allow(
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    clippy::cast_precision_loss
+    clippy::unwrap_used,
+    reason = "numbers of a small world, in a test"
 )]
 
 #[allow(unreachable_pub, dead_code, reason = "a part of this program")]
@@ -55,20 +58,20 @@ fn central(asked: &[Pass], rate: u64, burst: u64) -> u64 {
 
 fn measure(name: &str, nodes: u16, phases: &[(u64, Vec<u64>)]) {
     let mut world = World::new(plan(nodes));
-    world.is_blind = true;
+    world.seen.is_blind = true;
     for (seconds, demands) in phases {
         world.set_demands(demands);
         world.run_until(world.now + seconds * SECOND);
     }
     let limits = world.plan.limits;
-    let central = central(&world.asked, limits.rate(), limits.burst());
-    let lost = 100.0 * (1.0 - world.passes.len() as f64 / central as f64);
+    let central = central(&world.seen.asked, limits.rate(), limits.burst());
+    let lost = 100.0 * (1.0 - world.seen.passes.len() as f64 / central as f64);
     let seconds = world.now as f64 / SECOND as f64;
-    let messages = world.frames as f64 / f64::from(nodes) / seconds;
+    let messages = world.seen.frames as f64 / f64::from(nodes) / seconds;
     let over = world.over(limits.rate(), limits.burst());
     println!(
         "N={nodes:3} {name:10} lost {lost:6.3} %  frames/node/s {messages:6.1}  over {over:?} broken {:?}",
-        world.broken
+        world.seen.broken
     );
     for node in [0, 1] {
         let figures = world.nodes[node]

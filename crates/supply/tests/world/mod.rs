@@ -119,23 +119,44 @@ pub struct World {
     pub limits: Limits,
     /// The largest limits that may be in force, for the audit.
     pub limits_max: (u64, u64),
+    pub links: Links,
+    pub seen: Seen,
     queue: BinaryHeap<Reverse<(u64, u64, What)>>,
     count: u64,
     streams: u64,
+}
+
+/// What happens to frames.
+pub struct Links {
+    /// In a hundred.
     pub loss: u64,
     pub double: u64,
+    /// At least and at most.
     pub delay: (u64, u64),
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Self {
+            loss: 0,
+            double: 0,
+            delay: (MS / 4, MS / 2),
+        }
+    }
+}
+
+/// What was seen.
+#[derive(Default)]
+pub struct Seen {
     pub passes: Vec<Pass>,
     /// Everything that was asked for.
     pub asked: Vec<Pass>,
-    pub offered: u64,
-    pub refused: u64,
     pub frames: u64,
     pub checks: u64,
     /// Whether nothing is checked, for measurements.
     pub is_blind: bool,
+    /// The most that all could use, since that was last set to zero.
     pub best: u64,
-    pub worst: u64,
     pub broken: Option<(u64, Broken)>,
 }
 
@@ -176,22 +197,11 @@ impl World {
             shares,
             limits,
             limits_max: (limits.rate(), limits.burst()),
+            links: Links::default(),
+            seen: Seen::default(),
             queue: BinaryHeap::new(),
             count: 0,
             streams: 0,
-            loss: 0,
-            double: 0,
-            delay: (MS / 4, MS / 2),
-            passes: Vec::new(),
-            asked: Vec::new(),
-            offered: 0,
-            refused: 0,
-            frames: 0,
-            checks: 0,
-            is_blind: false,
-            best: 0,
-            worst: u64::MAX,
-            broken: None,
             plan,
         };
         for node in 0..world.plan.nodes {
@@ -260,8 +270,8 @@ impl World {
 
     fn next_request(&mut self, node: u16, stream: u64) {
         let demand = self.nodes[usize::from(node)].demand;
-        if demand > 0 {
-            let gap = self.dice.gap(SECOND / demand);
+        if let Some(mean) = SECOND.checked_div(demand) {
+            let gap = self.dice.gap(mean);
             self.push(self.now + gap, What::Request { node, stream });
         }
     }
@@ -293,7 +303,7 @@ impl World {
             self.push(wake, What::Wake { node });
         }
         for send in sends {
-            self.post(node, send);
+            self.post(node, &send);
         }
     }
 
@@ -303,12 +313,12 @@ impl World {
             .map_or(0, |node| node.side)
     }
 
-    fn post(&mut self, from: u16, send: Send) {
-        self.frames += 1;
-        let copies = 1 + u64::from(self.dice.chance(self.double));
+    fn post(&mut self, from: u16, send: &Send) {
+        self.seen.frames += 1;
+        let copies = 1 + u64::from(self.dice.chance(self.links.double));
         for _ in 0..copies {
-            let delay = self.dice.between(self.delay.0, self.delay.1);
-            if self.dice.chance(self.loss) {
+            let delay = self.dice.between(self.links.delay.0, self.links.delay.1);
+            if self.dice.chance(self.links.loss) {
                 continue;
             }
             let frame = send.frame.to_vec();
@@ -329,7 +339,7 @@ impl World {
             self.now = at;
             let is_protocol = !matches!(what, What::Request { .. });
             self.happen(what);
-            if is_protocol && !self.is_blind {
+            if is_protocol && !self.seen.is_blind {
                 self.check();
             }
         }
@@ -368,8 +378,7 @@ impl World {
     }
 
     pub fn request(&mut self, node: u16, cost: u64) -> Option<Verdict> {
-        self.offered += 1;
-        self.asked.push(Pass { at: self.now, cost });
+        self.seen.asked.push(Pass { at: self.now, cost });
         let its = self.nodes[usize::from(node)].clock;
         let verdict = self.with(node, |machine, now| {
             (machine.handle_request(KEY, cost, now), now)
@@ -378,9 +387,9 @@ impl World {
         match verdict {
             Verdict::Allow { wait, .. } => {
                 let at = its.when(local.saturating_add(wait)).max(self.now);
-                self.passes.push(Pass { at, cost });
+                self.seen.passes.push(Pass { at, cost });
             }
-            Verdict::Deny { .. } | Verdict::Never => self.refused += 1,
+            Verdict::Deny { .. } | Verdict::Never => {}
         }
         Some(verdict)
     }
@@ -396,19 +405,18 @@ impl World {
             sends.push(send);
         }
         for send in sends {
-            self.post(AUTHORITY.0, send);
+            self.post(AUTHORITY.0, &send);
         }
     }
 
     /// The invariants, now.
     fn check(&mut self) {
-        self.checks += 1;
+        self.seen.checks += 1;
         match self.audit() {
             Ok(audit) => {
-                self.best = self.best.max(audit.usable);
-                self.worst = self.worst.min(audit.usable);
+                self.seen.best = self.seen.best.max(audit.usable);
             }
-            Err(broken) => self.broken = self.broken.or(Some((self.now, broken))),
+            Err(broken) => self.seen.broken = self.seen.broken.or(Some((self.now, broken))),
         }
     }
 
@@ -436,7 +444,7 @@ impl World {
 
     /// What one bucket that saw everything would have refused: how many, and by how many tokens at worst.
     pub fn over(&self, rate: u64, burst: u64) -> (u64, u128) {
-        let mut passes = self.passes.clone();
+        let mut passes = self.seen.passes.clone();
         passes.sort_by_key(|pass| pass.at);
         let full = u128::from(burst) * 1_000_000_000_000_000_000;
         let (mut level, mut last, mut over, mut worst) = (full, 0, 0, 0);
