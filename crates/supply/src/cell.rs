@@ -105,6 +105,10 @@ impl Cell {
                 self.bucket.clamp(room);
             }
         }
+        debug_assert!(
+            self.bucket.tokens <= self.room(ground),
+            "more tokens than there is room for"
+        );
         ended
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct Lent {
     pub(crate) tokens_back: u128,
     /// Until when the borrower may count on it.
     pub(crate) until: Instant,
+    /// Since when the borrower was told to keep less than it does.
+    pub(crate) overdrawn: Option<Instant>,
 }
 
 /// A loan in the book of its borrower.

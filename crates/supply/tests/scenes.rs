@@ -182,6 +182,40 @@ fn promised_waits_hold_when_the_lender_is_gone() {
     sound(&world);
 }
 
+#[test]
+fn a_restart_brings_no_tokens_along() {
+    let mut world = World::new(plan(2, 10, 100));
+    for node in 0..2 {
+        assert!((0..50).all(|_| passes(&mut world, node, 1)));
+    }
+    world.crash(1);
+    world.restart(1, true);
+    world.run_until(1_200 * MS);
+    assert!(seen(&world, 1).usable > 0);
+    while passes(&mut world, 1, 1) {}
+    while passes(&mut world, 0, 1) {}
+    sound(&world);
+}
+
+#[test]
+fn what_is_promised_is_not_given_back_but_not_renewed_for_ever() {
+    let mut world = World::new(Plan {
+        wait_max: span(SECOND),
+        ..plan(2, 100, 20)
+    });
+    world.set_demands(&[95, 0]);
+    world.run_until(SECOND);
+    world.set_demands(&[300, 0]);
+    world.run_until(2 * SECOND);
+    assert!(seen(&world, 0).tokens < 0, "some wait");
+    assert!(seen(&world, 0).borrowed > 30 * Limits::PER_SECOND);
+    // The lender wants it back.
+    world.set_demands(&[300, 300]);
+    world.run_until(6 * SECOND);
+    assert!(seen(&world, 1).usable > 40 * Limits::PER_SECOND);
+    sound(&world);
+}
+
 fn setup(me: u16, boot: u64) -> Setup {
     Setup {
         limits: Limits::new(100 * Limits::PER_SECOND, 20).unwrap(),

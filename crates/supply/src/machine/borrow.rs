@@ -359,6 +359,10 @@ impl Machine {
         let tokens = given.tokens.saturating_sub(loan.tokens);
         loan.taken += more;
         loan.tokens = loan.tokens.max(given.tokens);
+        debug_assert!(
+            loan.returned <= loan.taken,
+            "more was given back than taken"
+        );
         if given.is_renewed {
             loan.until = loan.until.max(until);
         }

@@ -4,7 +4,7 @@
 //! surely ended, and never lends what it has borrowed. Not here: the borrower's side.
 
 use tollgate_gossip::Key;
-use tollgate_limit::Instant;
+use tollgate_limit::{Instant, Span};
 
 use super::{Machine, Sender};
 use crate::fill::{Party, equalise};
@@ -95,6 +95,7 @@ impl Machine {
         let less = loan.returned.saturating_sub(lent.returned);
         let tokens = loan.tokens.saturating_sub(lent.tokens_back);
         lent.returned = lent.returned.max(loan.returned);
+        debug_assert!(lent.returned <= lent.given, "more came back than was lent");
         lent.tokens_back = lent.tokens_back.max(loan.tokens);
         let room = cell.room(&ground);
         let tokens = tokens.min(ground.depth(narrow(less)));
@@ -123,6 +124,8 @@ impl Machine {
             return None;
         }
         let allow = self.allow(ask, &lent, now);
+        let overdrawn = (allow < lent.amount()).then(|| lent.overdrawn.unwrap_or(now));
+        self.lent_mut(ask.key, place)?.overdrawn = overdrawn;
         if planted!("freed-before-reported", false, true) {
             let back = u128::from(lent.amount() - allow);
             self.lent_mut(ask.key, place)?.returned += back;
@@ -134,7 +137,9 @@ impl Machine {
     fn extend(&mut self, from: Sender, place: usize, ask: &Ask, now: Instant) -> bool {
         let ground = self.home.ground;
         let is_off = self.peers.peer(from.node).clock.is_off(now);
-        let until = now.saturating_add(self.own.config.longer(self.own.config.term, 2));
+        let term = self.own.config.term;
+        let until = now.saturating_add(self.own.config.longer(term, 2));
+        let patience = Span::from_nanos(term.as_nanos() / 2);
         let Some(cell) = self.cells.get_mut(&ask.key) else {
             return false;
         };
@@ -146,7 +151,11 @@ impl Machine {
         if is_off || !ground.is_valid(now) {
             return false;
         }
-        if has_it {
+        // Who does not give back, as it promised what it has or will not, keeps it to the end of the term and no longer.
+        let is_overdrawn = lent
+            .overdrawn
+            .is_some_and(|since| since.saturating_add(patience) <= now);
+        if has_it && !is_overdrawn {
             lent.until = planted!("lender-ends-first", lent.until.max(until), lent.until);
             lent.extended = ask.ticket;
         }
@@ -183,6 +192,7 @@ impl Machine {
             tokens: 0,
             tokens_back: 0,
             until: now.saturating_add(self.own.config.longer(term, 2)),
+            overdrawn: None,
         };
         let cell = self.cells.get_mut(&key)?;
         let place = cell.lent.len();
@@ -234,6 +244,7 @@ impl Machine {
         }
         let room = cell.room(&ground);
         cell.bucket.clamp(room);
+        debug_assert!(cell.lent() <= ground.home, "more is lent than there is");
         self.figures.loans.given += 1;
     }
 

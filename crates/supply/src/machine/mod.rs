@@ -98,7 +98,8 @@ impl Machine {
         let mut home = Home::new(setup.me, at, &setup.begin, (from, config.drift_ppm));
         let tenure = Tenure::new(&config, start);
         let mut blank = Bucket::empty(start);
-        if planted!("restart-begins-full", is_fresh, true) {
+        // Under a lease nothing is there before the authority says so.
+        if planted!("restart-begins-full", is_fresh, true) && config.lease.is_none() {
             blank.tokens = signed(home.ground.depth(home.ground.home));
         }
         if config.lease.is_some() {
