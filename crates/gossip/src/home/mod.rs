@@ -180,7 +180,9 @@ impl Home {
             Frame::Join(was) => self.take_join(from, was),
             Frame::Hand(hands) => {
                 self.learn_on();
-                hands.into_iter().for_each(|hand| self.take_hand(hand));
+                for hand in hands {
+                    self.take_hand(hand);
+                }
             }
             Frame::Ask(was) => self.take_ask(from, was),
         }

@@ -42,7 +42,8 @@ pub(super) struct Restored {
 impl Restored {
     /// Whether anybody is to be told of anything.
     pub(super) fn waits(&self) -> bool {
-        !self.keys.is_empty() && !(self.to.is_empty() && self.next.is_empty())
+        let has_audience = !self.to.is_empty() || !self.next.is_empty();
+        has_audience && !self.keys.is_empty()
     }
 
     /// Hears of nodes that are there.

@@ -73,9 +73,8 @@ pub(crate) fn key(print: Print) -> Key {
 }
 
 /// The print of a gossip key.
-pub(super) const fn print(key: Key) -> Print {
-    let [.., a, b, c, d, e, f, g, h] = key.0.to_le_bytes();
-    let upper = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+pub(super) fn print(key: Key) -> Print {
+    let upper = u64::try_from(key.0 >> 64).unwrap_or(u64::MAX);
     Print(unmix(upper).wrapping_sub(1))
 }
 
