@@ -107,37 +107,10 @@ fn nothing_that_was_counted_is_heard_between_nodes() {
         Ok(ear) => ear,
         Err(why) => return println!("skipped: {why}"),
     };
-    let ask = |fleet: &Fleet| {
-        for node in fleet.nodes() {
-            let mut asker = Asker::connect(node.resp, DEADLINE).unwrap();
-            for lane in LANES {
-                for _ in 0..40 {
-                    asker.ask(&[("lane", lane), ("user", USER)], 1).unwrap();
-                }
-            }
-        }
-    };
-    ask(&fleet);
-    // A node leaves and hands over, another dies, and both join again.
-    for (node, end) in [(1, Process::Stop(1)), (2, Process::Kill(2))] {
-        fleet.suffer(end).unwrap();
-        let process = Process::Start {
-            node,
-            is_empty: false,
-        };
-        fleet.suffer(process).unwrap();
-        fleet.gather().unwrap();
-        ask(&fleet);
-    }
+    live(&mut fleet);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.send_to(MARKER, ports[0]).unwrap();
-    let begun = Instant::now();
-    let mut capture = Vec::new();
-    while !holds(&capture, MARKER) {
-        assert!(begun.elapsed() < DEADLINE, "tcpdump hears nothing");
-        std::thread::sleep(Duration::from_millis(50));
-        capture = std::fs::read(&file).unwrap();
-    }
+    let capture = heard(&file);
     drop(ear);
     let sent: u64 = (0..3)
         .map(|node| fleet.status(node).unwrap().traffic.bytes_out)
@@ -158,4 +131,43 @@ fn nothing_that_was_counted_is_heard_between_nodes() {
         fleet.status(0).unwrap().streams.opened > 0,
         "streams were heard as well"
     );
+}
+
+/// Everybody is asked about the user; a node leaves and hands over, another dies, and both join again.
+fn live(fleet: &mut Fleet) {
+    ask(fleet);
+    for (node, end) in [(1, Process::Stop(1)), (2, Process::Kill(2))] {
+        fleet.suffer(end).unwrap();
+        let process = Process::Start {
+            node,
+            is_empty: false,
+        };
+        fleet.suffer(process).unwrap();
+        fleet.gather().unwrap();
+        ask(fleet);
+    }
+}
+
+fn ask(fleet: &Fleet) {
+    for node in fleet.nodes() {
+        let mut asker = Asker::connect(node.resp, DEADLINE).unwrap();
+        for lane in LANES {
+            for _ in 0..40 {
+                asker.ask(&[("lane", lane), ("user", USER)], 1).unwrap();
+            }
+        }
+    }
+}
+
+/// Everything up to the marker.
+fn heard(file: &Path) -> Vec<u8> {
+    let begun = Instant::now();
+    loop {
+        let capture = std::fs::read(file).unwrap();
+        if holds(&capture, MARKER) {
+            return capture;
+        }
+        assert!(begun.elapsed() < DEADLINE, "tcpdump hears nothing");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
