@@ -176,14 +176,14 @@ impl Machine {
         for cell in self.cells.values_mut() {
             note_ended(&mut self.figures, cell.settle(&ground, now));
         }
-        if change(&mut self.home) {
+        let has_moved = change(&mut self.home);
+        if has_moved {
             self.tenure.is_clear = false;
             self.tenure.clear_at = now.saturating_add(self.own.wait_max);
             self.tenure.asked = 0;
             if self.own.config.lease.is_none() {
                 self.tenure.ask_at = Some(now);
             }
-            self.stand_on(now);
         }
         let ground = self.home.ground;
         let mut blank = Cell::new(self.blank, now);
@@ -193,6 +193,10 @@ impl Machine {
         for cell in self.cells.values_mut() {
             let room = cell.room(&ground);
             cell.bucket.clamp(room);
+        }
+        // Only now: asking may shift the ground again.
+        if has_moved {
+            self.stand_on(now);
         }
     }
 
