@@ -1,5 +1,7 @@
 //! Small versions of every experiment, and designs that must fail seen to fail.
 
+#![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
+
 use super::design::Design;
 use super::loans::Tuning;
 use super::rounds::{Load, Rule};

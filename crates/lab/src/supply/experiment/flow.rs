@@ -23,7 +23,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
         for design in designs() {
             cells.push(Cell {
                 is_drawn: true,
-                ..cell_in(scenario, design, setting())
+                ..cell_in(scenario, design, &setting())
             });
         }
     }

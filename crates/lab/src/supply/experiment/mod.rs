@@ -26,18 +26,18 @@ use crate::catalogue::Ask;
 
 /// A design in a scenario in a rack.
 fn cell(scenario: Scenario, design: Design, nodes: u16) -> Cell {
-    cell_in(scenario, design, Setting::rack(nodes))
+    cell_in(scenario, design, &Setting::rack(nodes))
 }
 
 /// A design in a scenario in a setting.
-fn cell_in(scenario: Scenario, design: Design, setting: Setting) -> Cell {
+fn cell_in(scenario: Scenario, design: Design, setting: &Setting) -> Cell {
     let nodes = setting.nodes;
     // A look takes as long as there are nodes, and comparing books as long as there are loans; of many it is done less often.
     let setting = Setting {
         sample_us: 100 * MILLI,
         look_every: (u64::from(nodes) / 10).pow(2).max(1),
         audit_every: u64::from(nodes),
-        ..setting
+        ..setting.clone()
     };
     Cell {
         scenario: scenario.name().to_owned(),

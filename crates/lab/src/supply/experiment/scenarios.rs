@@ -137,7 +137,7 @@ fn deep() -> Vec<Cell> {
         scenario: format!("{}, bucket 1 s", scenario.name()),
         reference: told::deep(scenario),
         seeds_max: 1,
-        ..cell_in(scenario, Design::Loans(LEASED), setting.clone())
+        ..cell_in(scenario, Design::Loans(LEASED), &setting)
     };
     Scenario::ALL.map(one).into()
 }

@@ -38,18 +38,18 @@ fn cells() -> Vec<Cell> {
             gap_us: gap * MILLI,
             ..usual
         };
-        cells.extend(pair(&format!("gap {gap} ms"), rack(), tuning, told));
+        cells.extend(pair(&format!("gap {gap} ms"), &rack(), tuning, told));
     }
     for (probes_min, told) in [1, 2, 3, 5, 8].into_iter().zip(told::PROBES) {
         let tuning = Tuning {
             probes_min,
             ..usual
         };
-        cells.extend(pair(&format!("{probes_min} peers"), rack(), tuning, told));
+        cells.extend(pair(&format!("{probes_min} peers"), &rack(), tuning, told));
     }
     for ((label, weather), told) in weathers().into_iter().zip(told::WEATHERS) {
         let setting = Setting { weather, ..rack() };
-        cells.extend(pair(&label, setting, usual, told));
+        cells.extend(pair(&label, &setting, usual, told));
     }
     for (round, told) in [20, 50, 100, 200, 500, 1_000].into_iter().zip(told::ROUNDS) {
         let setting = Setting {
@@ -61,7 +61,7 @@ fn cells() -> Vec<Cell> {
             term_us: usual.term_us.max(4 * round * MILLI),
             ..usual
         };
-        cells.extend(pair(&format!("round {round} ms"), setting, tuning, told));
+        cells.extend(pair(&format!("round {round} ms"), &setting, tuning, told));
     }
     for (term, told) in [200, 500, 1_000, 2_000, 5_000].into_iter().zip(told::TERMS) {
         let tuning = Tuning {
@@ -73,14 +73,14 @@ fn cells() -> Vec<Cell> {
             round_us: (100 * MILLI).min(term * MILLI / 4),
             ..rack()
         };
-        cells.extend(pair(&format!("term {term} ms"), setting, tuning, told));
+        cells.extend(pair(&format!("term {term} ms"), &setting, tuning, told));
     }
     for (depth, told) in [10, 20, 50, 100, 200, 1_000].into_iter().zip(told::DEPTHS) {
         let setting = Setting {
             depth_us: depth * MILLI,
             ..rack()
         };
-        cells.extend(pair(&format!("bucket {depth} ms"), setting, usual, told));
+        cells.extend(pair(&format!("bucket {depth} ms"), &setting, usual, told));
     }
     cells
 }
@@ -117,12 +117,12 @@ fn weathers() -> Vec<(String, Weather)> {
 }
 
 /// A setting in flash crowds and in steps.
-fn pair(label: &str, setting: Setting, tuning: Tuning, told: (f64, f64)) -> Vec<Cell> {
+fn pair(label: &str, setting: &Setting, tuning: Tuning, told: (f64, f64)) -> Vec<Cell> {
     [(Scenario::Flash, told.0), (Scenario::Step, told.1)]
         .map(|(scenario, told)| Cell {
             scenario: format!("{label}, {}", scenario.name()),
             reference: Some(told),
-            ..cell_in(scenario, Design::Loans(tuning), setting.clone())
+            ..cell_in(scenario, Design::Loans(tuning), setting)
         })
         .into()
 }

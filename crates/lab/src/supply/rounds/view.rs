@@ -17,7 +17,7 @@ pub(super) fn push_sum(mut state: State, rounds_max: u64, dice: &mut Dice) -> Ta
         if state.is_even() {
             return Tally::after(round, messages as f64 / nodes as f64);
         }
-        messages += spread(&mut sums, dice_peers(nodes, dice), &mut weights);
+        messages += spread(&mut sums, &dice_peers(nodes, dice), &mut weights);
         let levels: Vec<f64> = sums.iter().zip(&weights).map(|(s, w)| s / w).collect();
         let above = |state: &State, node: usize| {
             let (supply, weight) = state.at(node);
@@ -52,11 +52,11 @@ fn dice_peers(nodes: usize, dice: &mut Dice) -> Vec<usize> {
         .collect()
 }
 
-fn spread(sums: &mut [f64], peers: Vec<usize>, weights: &mut [f64]) -> u64 {
+fn spread(sums: &mut [f64], peers: &[usize], weights: &mut [f64]) -> u64 {
     for values in [sums, weights] {
         let halves: Vec<f64> = values.iter().map(|value| value / 2.0).collect();
         values.copy_from_slice(&halves);
-        for (half, &peer) in halves.iter().zip(&peers) {
+        for (half, &peer) in halves.iter().zip(peers) {
             if let Some(value) = values.get_mut(peer) {
                 *value += half;
             }

@@ -140,6 +140,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::cast_precision_loss, reason = "moments of a sample")]
     fn waiting_times_have_the_moments_of_an_exponential() {
         let mut dice = Dice::new(1, Purpose::Arrivals);
         let draws: Vec<f64> = (0..200_000)

@@ -343,9 +343,13 @@ impl<'a, F: Fleet> World<'a, F> {
     fn look(&mut self) {
         self.events += 1;
         let setting = &self.plot.setting;
-        if !self.events.is_multiple_of(setting.look_every.max(1)) {
-            return;
+        if self.events.is_multiple_of(setting.look_every.max(1)) {
+            self.look_now();
         }
+    }
+
+    fn look_now(&mut self) {
+        let setting = &self.plot.setting;
         let now = self.now;
         let looks = self.out.sums.checks;
         let wrong = if looks.is_multiple_of(setting.audit_every.max(1)) {
@@ -390,7 +394,9 @@ impl<'a, F: Fleet> World<'a, F> {
     }
 
     fn finish(mut self) -> Outcome {
-        self.advance(self.plot.setting.until);
+        // Where nothing is asked nothing happens, and nobody may have looked.
+        self.advance(self.plot.setting.until.saturating_sub(1).max(self.now));
+        self.look_now();
         Outcome {
             hash: self.hash.value(),
             excess: self.envelope.found(),

@@ -2,12 +2,13 @@
 //!
 //! Not here: what the figures mean.
 
+mod colour;
 mod plot;
 mod tables;
 
 use tollgate_lab::Report;
 
-pub(super) use plot::colour;
+pub(super) use colour::colour;
 
 use super::supply;
 use crate::report::html::document;

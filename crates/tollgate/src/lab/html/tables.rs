@@ -5,7 +5,7 @@
 use tollgate_lab::{Bar, Column, Report, Reported, Row, Source, Spread};
 
 use super::super::human::{bytes, count, digits, ratio, word};
-use super::plot::colour;
+use super::colour::colour;
 use crate::report::text::{html as safe, put};
 
 /// What each design did.

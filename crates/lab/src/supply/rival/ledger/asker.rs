@@ -78,11 +78,11 @@ impl Asker {
 
     /// Takes an answer.
     pub(crate) fn answer(&mut self, number: u64, offer: Offer) {
-        if let Some(open) = self.open.as_mut().filter(|_| number == self.number) {
-            if open.offers.iter().all(|own| own.id != offer.id) {
-                open.offers.push(offer);
-                open.missing = open.missing.saturating_sub(1);
-            }
+        if let Some(open) = self.open.as_mut().filter(|_| number == self.number)
+            && open.offers.iter().all(|own| own.id != offer.id)
+        {
+            open.offers.push(offer);
+            open.missing = open.missing.saturating_sub(1);
         }
     }
 

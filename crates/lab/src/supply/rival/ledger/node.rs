@@ -252,27 +252,24 @@ impl LedgerNode {
         }
         self.settle(now);
         let before = self.book.got.get(&source).copied().unwrap_or_default();
-        match self.book.credit(source, flow) {
-            Some(fresh) => {
-                self.purse.take(fresh.tokens, self.book.held.cast_signed());
-                let version = self.book.version;
-                self.credits.push((version, sender, source, flow.supply));
-                self.journal(now);
-                if self.rules.plant == Some(Plant::AckFirst) {
-                    self.acknowledge(sender, source, flow.supply);
-                }
+        if let Some(fresh) = self.book.credit(source, flow) {
+            self.purse.take(fresh.tokens, self.book.held.cast_signed());
+            let version = self.book.version;
+            self.credits.push((version, sender, source, flow.supply));
+            self.journal(now);
+            if self.rules.plant == Some(Plant::AckFirst) {
+                self.acknowledge(sender, source, flow.supply);
             }
-            None => {
-                if self.rules.plant == Some(Plant::CreditTwice) && before == flow {
-                    let again = (flow.supply / 2).min(self.rules.setting.rate);
-                    self.book.held = self.book.held.saturating_add(again);
-                    self.book.version += 1;
-                }
-                let waits = self.credits.iter().any(|(_, _, own, _)| *own == source);
-                if !waits {
-                    self.acknowledge(sender, source, before.supply);
-                }
-            }
+            return;
+        }
+        if self.rules.plant == Some(Plant::CreditTwice) && before == flow {
+            let again = (flow.supply / 2).min(self.rules.setting.rate);
+            self.book.held = self.book.held.saturating_add(again);
+            self.book.version += 1;
+        }
+        let waits = self.credits.iter().any(|(_, _, own, _)| *own == source);
+        if !waits {
+            self.acknowledge(sender, source, before.supply);
         }
     }
 

@@ -128,14 +128,11 @@ impl Service {
     fn register(&mut self, node: u16, nonce: u64, at: u64, now: u64) {
         let known = self.issued.get(&node).filter(|(own, _)| *own == nonce);
         let known = known.map(|(_, id)| *id);
-        let id = match known {
-            Some(id) => id,
-            None => {
-                let boots = self.accounts.keys().filter(|id| id.node == node).count();
-                let boot = u32::try_from(boots).unwrap_or(u32::MAX);
-                Id { node, boot }
-            }
-        };
+        let id = known.unwrap_or_else(|| {
+            let boots = self.accounts.keys().filter(|id| id.node == node).count();
+            let boot = u32::try_from(boots).unwrap_or(u32::MAX);
+            Id { node, boot }
+        });
         let account = self
             .accounts
             .entry(id)
