@@ -253,9 +253,9 @@ impl Held<'_> {
         let mut wakes = false;
         if let Some(first) = machine.poll_send() {
             let rest = std::iter::from_fn(|| machine.poll_send());
-            let addresses = self.seat.kind.is_none().then(|| self.company.places());
+            let others = self.seat.kind.is_none().then(|| self.company.places());
             let addressed = |send: Send| {
-                let to = match &addresses {
+                let to = match &others {
                     None => send.to,
                     // Whoever is not there is told nothing.
                     Some(places) => places.as_ref()?.there(send.to)?,
