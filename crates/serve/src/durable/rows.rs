@@ -18,7 +18,7 @@ pub(super) struct Written {
     /// The print of the key.
     pub(super) print: u64,
     /// What is kept; nothing where the row should go.
-    pub(super) state: Option<(Vec<u8>, u64)>,
+    pub(super) state: Saved,
 }
 
 /// A cell that was read.
@@ -285,11 +285,14 @@ pub(super) async fn saved_after(
         .collect())
 }
 
-/// Writes what is kept of keys of such a policy, and until when, all or none; nothing where the row should go.
+/// What is kept of a key and until when; nothing where the row should go.
+type Saved = Option<(Vec<u8>, u64)>;
+
+/// Writes what is kept of keys of such a policy, all or none.
 pub(super) async fn write_saved(
     connection: &mut SqliteConnection,
     tag: u64,
-    keys: &[(u64, Option<(Vec<u8>, u64)>)],
+    keys: &[(u64, Saved)],
 ) -> Result<(), StoreError> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     for (print, state) in keys {
