@@ -1,6 +1,8 @@
 //! Nodes that divide a rate, in one process: frames take a millisecond, time passes when told, and everything that is admitted
 //! is replayed through one bucket by arithmetic of its own.
 
+#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 

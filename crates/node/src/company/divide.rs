@@ -145,10 +145,12 @@ impl Node {
         for (contract, parts) in node.parts() {
             for part in parts.each().iter().filter(|part| part.seat.kind.is_none()) {
                 let named = contract.policies.get(part.place);
-                let begun = named
-                    .filter(|_| heard.is_moved)
-                    .and_then(|named| union.machine(named, part.seat.tag, now));
                 let mut held = part.seat.hold(company);
+                // Whoever made others believe that this machine is over is gone.
+                let is_over = heard.is_alone && held.machine().supply().is_some_and(is_superseded);
+                let begun = named
+                    .filter(|_| heard.is_moved || is_over)
+                    .and_then(|named| union.machine(named, part.seat.tag, now));
                 if let Some(machine) = begun {
                     held.begin_again(machine);
                 }
@@ -249,6 +251,11 @@ impl Node {
     fn union(&self) -> Option<&Union> {
         self.company()?.union.as_ref()
     }
+}
+
+/// Whether others have heard a later boot under this name.
+fn is_superseded(machine: &mut tollgate_supply::Machine) -> bool {
+    machine.figures().ignored.duplicate_identities > 0
 }
 
 /// How a key stands, or the known ones together, or one that was never seen.

@@ -119,6 +119,8 @@ pub(super) struct Heard {
     pub(super) places: Arc<Places>,
     /// Whether this node has another number, so that its machines begin anew.
     pub(super) is_moved: bool,
+    /// Whether it bears its name and nobody else does.
+    pub(super) is_alone: bool,
 }
 
 impl Union {
@@ -196,8 +198,8 @@ impl Union {
         let config = named.policy.config();
         let mut state = self.state.lock();
         let (me, is_itself) = state.places.me.unwrap_or((NOBODY, false));
-        // Every beginning is another boot to the others.
-        state.boot = state.boot.saturating_add(1);
+        // Every beginning is another boot to the others, later than that of whoever bore this name meanwhile.
+        state.boot = state.boot.saturating_add(1).max(now.as_nanos());
         let kept = state.kept.get(&tag).cloned().filter(|_| is_itself);
         let setup = Setup {
             limits: supply_limits(config).ok()?,
@@ -222,12 +224,19 @@ impl State {
             return Heard {
                 places: Arc::clone(&self.places),
                 is_moved: false,
+                is_alone: false,
             };
         };
         let places = Arc::new(Places::of(&self.roster, *me, peers));
         let is_moved = places.me != self.places.me;
         self.places = Arc::clone(&places);
-        Heard { places, is_moved }
+        let own = peers.iter().find(|peer| peer.node == *me);
+        let is_doubled = own.is_none_or(|own| places.doubled.contains(&own.name));
+        Heard {
+            is_alone: !is_doubled && places.me.is_some_and(|(_, is_itself)| is_itself),
+            places,
+            is_moved,
+        }
     }
 }
 
