@@ -24,5 +24,6 @@ pub mod settings;
 pub mod shared;
 pub mod source;
 mod state;
+pub mod supply;
 pub mod throttle;
 pub mod traces;

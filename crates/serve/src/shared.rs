@@ -10,6 +10,7 @@ use crate::cluster::Handle;
 use crate::engine::Engine;
 use crate::owner::Owner;
 use crate::settings::Settings;
+use crate::supply::Supply;
 
 pub use crate::state::{State, Ticket};
 
@@ -25,6 +26,8 @@ pub struct Shared {
     pub cluster: OnceLock<Handle>,
     /// Decides about keys that have owners, where there is a cluster; set once as well.
     pub owner: OnceLock<Arc<Owner>>,
+    /// What is known of divided rates, besides what the node knows.
+    pub supply: Supply,
 }
 
 impl Shared {
@@ -38,6 +41,7 @@ impl Shared {
             state,
             cluster: OnceLock::new(),
             owner: OnceLock::new(),
+            supply: Supply::default(),
         }
     }
 

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tollgate_cluster::{Cluster, ClusterConfig};
 use tollgate_gossip::Writer;
 use tollgate_limit::Instant;
-use tollgate_node::Membership;
+use tollgate_node::{Membership, Share};
 
 use super::drive::{Control, Drive, Inbox, Whereabouts};
 use super::error::{ClusterError, Fatal};
@@ -31,6 +31,7 @@ use super::stream::{self, Ends, Tls};
 use super::wire::Hello;
 use crate::settings::ClusterSettings;
 use crate::shared::Shared;
+use crate::supply::{self, Keep};
 
 /// Everything a node needs to take part, found and opened before anybody hears of it.
 pub(crate) struct Prepared {
@@ -138,9 +139,21 @@ impl Prepared {
     }
 
     /// Who this node is among replicas.
-    pub(crate) fn membership(&self, now: Instant) -> Membership {
+    pub(crate) fn membership(&self, share: Option<Share>, now: Instant) -> Membership {
         let size = self.settings.size;
-        replicas::membership(self.cluster.me(), self.was, size, now)
+        Membership {
+            share,
+            ..replicas::membership(self.cluster.me(), self.was, size, now)
+        }
+    }
+
+    /// Its part in dividing rates, and what keeps what it must not forget of them.
+    pub(crate) fn share(&self) -> Result<Option<(Share, Option<Keep>)>, ClusterError> {
+        let me = self.cluster.me().0;
+        let members = self.cluster.members();
+        let name = members.iter().find(|member| member.node == me);
+        let name = name.map(|member| &*member.about.name).unwrap_or_default();
+        supply::share(&self.settings, name, self.identity_in.as_deref())
     }
 }
 

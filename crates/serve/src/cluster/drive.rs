@@ -132,7 +132,8 @@ impl Drive {
     /// Runs what is due, carries out what is wanted, and says how long there is nothing to do.
     fn turn(&mut self) -> Duration {
         let now = self.replicas.now();
-        if self.replicas.poll_timeout().is_some_and(|due| due <= now) {
+        let is_due = self.replicas.poll_timeout().is_some_and(|due| due <= now);
+        if is_due || self.replicas.rest() == Some(Duration::ZERO) {
             self.replicas.handle_timeout(now);
         }
         let mut cluster = self.hub.cluster.lock();
@@ -173,6 +174,7 @@ impl Drive {
             .flatten()
             .min();
         let rest = due.map_or(REST_MAX, |due| Duration::from_nanos(due.nanos_since(now)));
+        let rest = rest.min(self.replicas.rest().unwrap_or(REST_MAX));
         let soon = !self.learn.asked.is_empty();
         let most = if soon { FLUSH_EVERY } else { REST_MAX };
         rest.min(self.joining.rest()).min(most)
@@ -394,6 +396,11 @@ impl Drive {
         alive.sort_unstable();
         let nodes: Vec<NodeId> = alive.iter().map(|(node, _)| *node).collect();
         let before_count = self.hub.company().alive.len();
+        // Not before the others know this node: what it asks for goes by these.
+        if self.learn.is_known() {
+            self.replicas
+                .handle_peers(me, &members, self.replicas.now());
+        }
         self.hub.publish(Company {
             me: Some(me),
             alive,
@@ -401,7 +408,6 @@ impl Drive {
             version: self.hub.company().version + 1,
             members,
         });
-        // Not before the others know this node: what it asks for goes by these.
         if self.learn.is_known() {
             self.replicas.handle_members(&nodes, self.replicas.now());
         }

@@ -3,14 +3,16 @@
 //! Contracts may be loaded at any time, so the node is asked for anew every time. Not here: how counts agree.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use tollgate_cluster::{MemberState, PeerStatus, Status};
+use tollgate_cluster::{Member, MemberState, PeerStatus, Status};
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Instant, Span};
-use tollgate_node::{Membership, Outgoing, Waker};
+use tollgate_node::{Membership, Outgoing, Peer, Waker};
 
 use super::view::PolicyView;
 use crate::shared::Shared;
+use crate::supply::steady_now;
 
 /// The node's part in the cluster.
 pub(super) struct Replicas {
@@ -63,6 +65,31 @@ impl Replicas {
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.shared.engine.node().poll_timeout()
+    }
+
+    /// How long nothing is due where rates are divided, which have a clock of their own.
+    pub(super) fn rest(&self) -> Option<Duration> {
+        let due = self.shared.engine.node().poll_steady()?;
+        Some(Duration::from_nanos(due.nanos_since(steady_now())))
+    }
+
+    /// Who lives, by name, where rates are divided.
+    pub(super) fn handle_peers(&self, me: NodeId, members: &[Member], now: Instant) {
+        let peers = members.iter().map(|member| Peer {
+            node: member.node,
+            name: member.about.name.clone(),
+            age: (member.started, member.boot),
+        });
+        let node = self.shared.engine.node();
+        let (before, _) = node.doubled_names();
+        for name in node.handle_peers(me, peers.collect(), now) {
+            if !before.contains(&name) {
+                tracing::error!(
+                    name,
+                    "two live nodes have one name: only the one that started first has its home"
+                );
+            }
+        }
     }
 
     pub(super) fn poll_send(&self) -> Option<Outgoing> {

@@ -23,6 +23,8 @@ pub fn view(shared: &Shared) -> ClusterView {
             ..ClusterView::default()
         };
     };
+    let mut seen = seen(handle, now);
+    seen.troubles.extend(crate::supply::troubles(shared));
     ClusterView {
         on: true,
         at_ms,
@@ -31,7 +33,7 @@ pub fn view(shared: &Shared) -> ClusterView {
         policies,
         gossip_dropped: company.dropped,
         gossip_unknown: company.unknown,
-        ..seen(handle, now)
+        ..seen
     }
 }
 

@@ -21,6 +21,7 @@ mod reply;
 mod rewind;
 mod route;
 mod sent;
+mod supply;
 mod timed;
 mod writes;
 

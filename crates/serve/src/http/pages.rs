@@ -37,6 +37,7 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     let mut body = engine.meter().render(engine);
     if asked.shared.cluster.get().is_some() {
         body.push_str(&crate::meter::cluster(&crate::cluster::view(asked.shared)));
+        body.push_str(&crate::meter::supply(asked.shared));
     }
     if let Some(owner) = asked.shared.owner.get() {
         owner.counts().render(&mut body);

@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 
-use super::{Asked, Reply, auth, body, check, compat, explain, json, pages, writes};
+use super::{Asked, Reply, auth, body, check, compat, explain, json, pages, supply, writes};
 use crate::access;
 use crate::engine::Turn;
 use crate::meter::{Door, Event};
@@ -204,6 +204,7 @@ static ROUTES: &[Route] = &[
     post("/v1/explain", explain::explain),
     get("/v1/top", pages::top),
     get("/v1/cluster", pages::cluster),
+    get("/v1/cluster/supply", supply::supply),
     open("/healthcheck", json::healthcheck),
     open("/health", json::healthcheck),
     open("/v1/HealthCheck", compat::health_check),

@@ -14,6 +14,7 @@ mod render;
 mod shard;
 mod sketch;
 mod slot;
+mod supply;
 mod text;
 mod top;
 mod view;
@@ -36,6 +37,7 @@ use slot::{COMMON, SLOTS};
 pub(crate) use cluster::cluster;
 pub use durable::DurableMeter;
 pub use event::{Decided, Door, Event, Judgement};
+pub(crate) use supply::supply;
 pub use top::{Percentiles, Rates, Top, TopKey};
 
 /// Counts what happens.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::reload::{Loader, Stamp, Watch};
 use crate::durable::{Flusher, StoreError};
 use crate::shared::Shared;
+use crate::supply::Keep;
 
 /// The thread, until it is told to end.
 pub(super) struct Keeper {
@@ -22,7 +23,7 @@ impl Keeper {
     pub(super) fn start(
         shared: Arc<Shared>,
         loader: Arc<Loader>,
-        flusher: Option<Flusher>,
+        (flusher, mut keep): (Option<Flusher>, Option<Keep>),
         stamp: Option<Stamp>,
     ) -> io::Result<Self> {
         let (end, ended) = channel();
@@ -30,7 +31,7 @@ impl Keeper {
             look_after(
                 &shared,
                 &loader,
-                flusher.as_ref(),
+                (flusher.as_ref(), keep.as_mut()),
                 (Watch::new(stamp), &ended),
             );
             flusher.map_or(Ok(()), Flusher::stop)
@@ -50,13 +51,16 @@ impl Keeper {
 fn look_after(
     shared: &Shared,
     loader: &Loader,
-    flusher: Option<&Flusher>,
+    (flusher, mut keep): (Option<&Flusher>, Option<&mut Keep>),
     (mut watch, ended): (Watch, &Receiver<()>),
 ) {
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK_EVERY) {
         shared
             .state
             .set_store_error(flusher.and_then(Flusher::trouble));
+        if let Some(keep) = &mut keep {
+            keep.flush(shared);
+        }
         let file = shared.settings.contracts.file();
         if file.is_some_and(|file| watch.is_due(Stamp::of(file))) {
             // The outcome is logged, counted and remembered.

@@ -5,6 +5,7 @@
 
 mod error;
 mod keeper;
+mod load;
 mod reload;
 mod worker;
 
@@ -63,7 +64,7 @@ pub struct Open {
 /// Starts a server. All ports are open when this returns.
 pub fn start(settings: Settings) -> Result<Running, StartError> {
     let stamp = settings.contracts.file().and_then(Stamp::of);
-    let contracts = settings.contracts.read()?;
+    let (contracts, fallen) = load::contracts(&settings)?;
     let listeners = certified(&settings)?;
     let ring = settings.cluster.as_ref().map(read_keys).transpose()?;
     if ring.is_none() {
@@ -72,9 +73,11 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let (store, secrets) = remembered(&settings, ring.as_ref())?;
     let owner_key = ring.as_ref().map(KeyRing::owner_key);
     let cluster = prepared(&settings, ring)?;
+    let share = cluster.as_ref().map(Prepared::share).transpose()?.flatten();
+    let (share, keep) = share.map_or((None, None), |(share, keep)| (Some(share), keep));
     let engine = match &cluster {
         Some(prepared) => {
-            let membership = prepared.membership(wall());
+            let membership = prepared.membership(share, wall());
             Engine::with_company(contracts, settings.node, &secrets, membership)
         }
         None => Engine::new(contracts, settings.node, &secrets),
@@ -84,6 +87,7 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     }
     let bound = open(listeners, &settings)?;
     let shared = Arc::new(Shared::new(engine, settings));
+    shared.supply.set_fallen(fallen);
     let flusher = store.map(|store| Flusher::start(store, Arc::clone(&shared)));
     let flusher = flusher.transpose().map_err(StartError::Store)?;
     let traces = traces::start(&shared).map_err(|error| StartError::System(error.to_string()))?;
@@ -93,7 +97,7 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let mut running = work(&shared, bound, cluster)?;
     running.mover = mover;
     let loader = Arc::clone(&running.loader);
-    let keeper = Keeper::start(Arc::clone(&shared), loader, flusher, stamp);
+    let keeper = Keeper::start(Arc::clone(&shared), loader, (flusher, keep), stamp);
     running.keeper = Some(keeper.map_err(StartError::Thread)?);
     running.traces = traces;
     shared.state.set_ready(true);
@@ -107,7 +111,7 @@ fn warn_of_company(contracts: &Contracts) {
         let is_meant = policies.any(|policy| {
             matches!(
                 policy.coordination,
-                Coordination::Gossip | Coordination::Owner
+                Coordination::Gossip | Coordination::Owner | Coordination::Supply
             )
         });
         if is_meant {

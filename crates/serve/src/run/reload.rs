@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
+use tollgate_node::Roster;
 
+use super::load;
 use crate::cluster::Daemon;
 use crate::listen::Certificates;
 use crate::meter::Event;
@@ -59,11 +61,41 @@ impl Loader {
         self.remember(outcome.err().as_slice())
     }
 
+    /// Contracts depend on the roster: how many nodes there are decides which of them are divided.
     fn contracts(&self) -> Result<(), String> {
+        let roster = self.roster()?;
+        let before = self.shared.engine.node().roster();
+        let counted = roster.as_ref().or(before.as_deref());
         let source = &self.shared.settings.contracts;
         let contracts = source.read().map_err(|error| error.to_string())?;
+        let is_alone = self.cluster.is_none();
+        let (contracts, fallen) = load::divided(contracts, counted, is_alone)?;
+        if let Some(roster) = roster {
+            tracing::info!(nodes = roster.len(), "the roster is another");
+            let now = self.shared.engine.now();
+            self.shared.engine.node().set_roster(roster, now);
+        }
+        self.shared.supply.set_fallen(fallen);
         self.shared.engine.load(contracts);
         Ok(())
+    }
+
+    /// Another roster than the one in force, where the file has one and nothing outside beats it.
+    fn roster(&self) -> Result<Option<Roster>, String> {
+        let in_force = self.shared.engine.node().roster();
+        let (Some(in_force), Some(started)) = (in_force, &self.as_started) else {
+            return Ok(None);
+        };
+        let of = |settings: &Settings| settings.cluster.as_ref().and_then(|c| c.roster.clone());
+        let is_beaten = of(&self.shared.settings) != of(started);
+        let Some(path) = started.file.as_deref().filter(|_| !is_beaten) else {
+            return Ok(None);
+        };
+        let file = Settings::read(path).map_err(|error| error.to_string())?;
+        match of(&file) {
+            None => Err("a roster can be changed while the server runs, but not taken away".into()),
+            Some(roster) => Ok((roster != *in_force).then_some(roster)),
+        }
     }
 
     fn certificates(&self) -> Result<(), String> {

@@ -12,8 +12,10 @@ use serde::Deserialize;
 use tollgate_cluster::{ClusterConfig, Pace};
 use tollgate_contract::ErrorKind;
 use tollgate_contract::file::{Few, Problem, Text, choice, given};
+use tollgate_node::Roster;
 
 use super::file::Check;
+use super::roster::{Form, RawRoster, roster};
 use super::{Address, size};
 use crate::owner::OwnerSettings;
 
@@ -44,6 +46,10 @@ pub struct ClusterSettings {
     pub size: Option<u64>,
     /// How the owners of keys are asked.
     pub owner: OwnerSettings,
+    /// Who has a home where rates are divided, the same on all nodes.
+    pub roster: Option<Roster>,
+    /// The folder in which everything that a divided rate admits is written down, for whoever checks it.
+    pub admission_log: Option<PathBuf>,
 }
 
 impl Default for ClusterSettings {
@@ -61,6 +67,8 @@ impl Default for ClusterSettings {
             pace: Pace::LAN,
             size: None,
             owner: OwnerSettings::default(),
+            roster: None,
+            admission_log: None,
         }
     }
 }
@@ -148,6 +156,10 @@ pub struct ClusterOverrides {
     pub bandwidth: Option<u64>,
     /// How many nodes the cluster is meant to have.
     pub size: Option<u64>,
+    /// Who has a home where rates are divided.
+    pub roster: Option<Roster>,
+    /// The folder in which is written down what divided rates admit.
+    pub admission_log: Option<PathBuf>,
 }
 
 impl ClusterOverrides {
@@ -174,6 +186,8 @@ impl ClusterOverrides {
             size: read(variable, "TOLLGATE_CLUSTER_SIZE", |text| {
                 number(text, (1, SIZE_MAX)).map(u64::from)
             })?,
+            roster: read(variable, "TOLLGATE_CLUSTER_ROSTER", roster)?,
+            admission_log: None,
         })
     }
 
@@ -190,6 +204,8 @@ impl ClusterOverrides {
             mtu: self.mtu.or(below.mtu),
             bandwidth: self.bandwidth.or(below.bandwidth),
             size: self.size.or(below.size),
+            roster: self.roster.or(below.roster),
+            admission_log: self.admission_log.or(below.admission_log),
         }
     }
 
@@ -216,6 +232,8 @@ impl ClusterOverrides {
         settings.mtu = self.mtu.unwrap_or(settings.mtu);
         settings.bandwidth = self.bandwidth.or(settings.bandwidth);
         settings.size = self.size.or(settings.size);
+        settings.roster = self.roster.or(settings.roster.take());
+        settings.admission_log = self.admission_log.or(settings.admission_log.take());
     }
 }
 
@@ -272,6 +290,10 @@ pub(crate) struct RawCluster {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     owner_deadline: Option<Text>,
+    /// Who has a home where rates are divided, the same on all nodes: names, or names with weights.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "Form")]
+    roster: Option<RawRoster>,
 }
 
 impl Check<'_> {
@@ -306,6 +328,10 @@ impl Check<'_> {
             };
         }
         self.duration(raw.owner_deadline, &mut settings.owner.deadline);
+        settings.roster = raw.roster.and_then(|raw| {
+            let wrong = |(place, what)| Problem::new(ErrorKind::BadValue, place, what);
+            self.problems.keep(raw.check().map_err(wrong))
+        });
         match listen {
             Some(None) => return None,
             Some(Some(listen)) => settings.listen = listen,
@@ -377,7 +403,7 @@ fn joins(text: &str) -> Result<Vec<Join>, String> {
     Ok(list)
 }
 
-fn name(text: &str) -> Result<String, String> {
+pub(super) fn name(text: &str) -> Result<String, String> {
     let is_name = (1..=NAME_BYTES_MAX).contains(&text.len())
         && text
             .chars()
@@ -387,7 +413,7 @@ fn name(text: &str) -> Result<String, String> {
     })
 }
 
-fn number(text: &str, (least, most): (u32, u32)) -> Result<u32, String> {
+pub(super) fn number(text: &str, (least, most): (u32, u32)) -> Result<u32, String> {
     let number = text.parse::<u32>().ok();
     number
         .filter(|number| (least..=most).contains(number))
@@ -408,7 +434,7 @@ fn narrow(number: u64) -> usize {
 }
 
 /// Every variable of the cluster.
-pub(super) const VARIABLES: [&str; 10] = [
+pub(super) const VARIABLES: [&str; 11] = [
     "TOLLGATE_CLUSTER_LISTEN",
     "TOLLGATE_CLUSTER_ADVERTISE",
     "TOLLGATE_CLUSTER_JOIN",
@@ -419,6 +445,7 @@ pub(super) const VARIABLES: [&str; 10] = [
     "TOLLGATE_CLUSTER_MTU",
     "TOLLGATE_CLUSTER_BANDWIDTH",
     "TOLLGATE_CLUSTER_SIZE",
+    "TOLLGATE_CLUSTER_ROSTER",
 ];
 /// The customary port.
 const PORT: u16 = 7380;

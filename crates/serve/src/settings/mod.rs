@@ -8,6 +8,7 @@ mod file;
 mod forms;
 mod overrides;
 mod raw;
+mod roster;
 mod size;
 mod token;
 
@@ -26,6 +27,7 @@ pub use cluster::{CLUSTER_DEFAULT, ClusterOverrides, ClusterSettings, Join};
 pub use file::is_server_file;
 pub use overrides::{OverrideError, Overrides, misspelt};
 pub use raw::json_schema;
+pub use roster::roster;
 pub use token::Token;
 
 /// How a server is set up.
@@ -241,10 +243,20 @@ impl Settings {
             ("memory", self.node == other.node),
             ("runtime", self.runtime == other.runtime),
             ("telemetry", self.telemetry == other.telemetry),
-            ("cluster", self.cluster == other.cluster),
+            ("cluster", self.lasting_cluster() == other.lasting_cluster()),
         ];
         let changed = is_same.into_iter().filter(|(_, is_same)| !is_same);
         changed.map(|(name, _)| name).collect()
+    }
+
+    /// What of the cluster cannot change while the server runs.
+    fn lasting_cluster(&self) -> Option<ClusterSettings> {
+        let cluster = self.cluster.clone();
+        cluster.map(|cluster| ClusterSettings {
+            // A roster changes, but one that was never there does not come.
+            roster: None,
+            ..cluster
+        })
     }
 
     /// Listeners that others than this machine can reach and that ask nobody for a credential.

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use tollgate_fault::{Mesh, Process};
 use tollgate_load::Address;
 use tollgate_serve::cluster::view::ClusterView;
+use tollgate_serve::supply::view::SupplyView;
 
 use super::child::Child;
 use super::key;
@@ -187,6 +188,17 @@ impl Fleet {
         })
     }
 
+    /// How divided rates stand on a node.
+    pub fn supply(&self, node: u16) -> Result<SupplyView, Failure> {
+        let (status, body) = self.get(node, "/v1/cluster/supply")?;
+        let value = serde_json::from_slice(&body).ok();
+        value.filter(|_| status == 200).ok_or_else(|| {
+            Failure::protocol(format!(
+                "error: node {node} does not tell of its supply (status {status})"
+            ))
+        })
+    }
+
     /// Waits until every node that runs is ready and sees as many members as run.
     pub fn gather(&self) -> Result<(), Failure> {
         let running: Vec<u16> = (0..self.plan.nodes)
@@ -289,6 +301,8 @@ impl Fleet {
         for other in self.nodes.iter().filter(|other| other.told != node.told) {
             flags.extend(["--join".to_owned(), other.told.to_string()]);
         }
+        let names: Vec<&str> = self.nodes.iter().map(|node| &*node.name).collect();
+        flags.extend(["--roster".to_owned(), names.join(",")]);
         flags.extend(self.plan.flags.iter().cloned());
         Ok(flags)
     }

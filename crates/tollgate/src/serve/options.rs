@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tollgate_node::Roster;
 use tollgate_serve::settings::{
     Address, ClusterOverrides, Join, LogFormat, Overrides, RuntimeKind,
 };
@@ -103,6 +104,14 @@ pub struct ClusterFlags {
     #[arg(long = "cluster-size", value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     pub size: Option<u16>,
 
+    /// Who has a home where rates are divided, the same on all nodes: `a,b,c`, or with weights `a,b=2,c`
+    #[arg(long, value_name = "NAMES", value_parser = tollgate_serve::settings::roster)]
+    pub roster: Option<Roster>,
+
+    /// A folder in which to write down everything that divided rates admit
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    pub admission_log: Option<PathBuf>,
+
     /// Where it stands, such as a data centre
     #[arg(long, value_name = "ZONE")]
     pub zone: Option<String>,
@@ -118,6 +127,8 @@ impl ClusterFlags {
             name: self.name.clone(),
             zone: self.zone.clone(),
             size: self.size.map(u64::from),
+            roster: self.roster.clone(),
+            admission_log: self.admission_log.clone(),
             ..ClusterOverrides::default()
         }
     }

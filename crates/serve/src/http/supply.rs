@@ -1,0 +1,76 @@
+//! `GET /v1/cluster/supply`: how divided rates stand on this node.
+//!
+//! `contract=ID` asks about one contract, and each `key=ENTRY=VALUE` names an entry of the key, where it has one; without, known
+//! keys are summed. Values are percent-encoded.
+
+use http::StatusCode;
+
+use super::{Asked, Reply};
+use crate::engine::Turn;
+use crate::supply;
+
+/// `GET /v1/cluster/supply`.
+pub(super) fn supply(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    reply.line("cache-control", b"no-store");
+    match answer(asked) {
+        Ok(view) => reply.json(&view),
+        Err(what) => reply.refuse(StatusCode::BAD_REQUEST, &what),
+    }
+}
+
+fn answer(asked: &Asked<'_>) -> Result<supply::view::SupplyView, String> {
+    let mut contract = None;
+    let mut entries = Vec::new();
+    for part in asked.query.split('&').filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let value = decoded(value).ok_or("A parameter is not percent-encoded UTF-8.")?;
+        match name {
+            "contract" => contract = Some(value),
+            "key" if entries.len() < ENTRIES_MAX => {
+                let pair = value.split_once('=');
+                let (entry, value) = pair.ok_or("`key` is written `key=entry=value`.")?;
+                entries.push((entry.to_owned(), value.to_owned()));
+            }
+            "key" => return Err(format!("A key has at most {ENTRIES_MAX} entries.")),
+            _ => return Err("There are only the parameters `contract` and `key`.".into()),
+        }
+    }
+    let Some(contract) = contract else {
+        return Ok(supply::view(asked.shared));
+    };
+    let entries: Vec<(&str, &str)> = entries.iter().map(|(e, v)| (&**e, &**v)).collect();
+    supply::asked(asked.shared, &contract, &entries)
+}
+
+/// A text without its percent signs; nothing where they mean nothing.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next()?, rest.next()?];
+                let digits = std::str::from_utf8(&digits).ok()?;
+                u8::from_str_radix(digits, 16).ok()?
+            }
+            b'+' => b' ',
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+const ENTRIES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::decoded;
+
+    #[test]
+    fn percent_signs_are_read_or_refused() {
+        assert_eq!(decoded("user%3D4+2").as_deref(), Some("user=4 2"));
+        for text in ["%", "%4", "%zz", "%ff"] {
+            assert_eq!(decoded(text), None, "{text}");
+        }
+    }
+}

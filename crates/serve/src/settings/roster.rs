@@ -1,0 +1,165 @@
+//! Who has a home where a rate is divided: names, or names with weights.
+//!
+//! Not here: how a rate is divided by them (`tollgate-supply`).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use tollgate_contract::file::{Place, Text};
+use tollgate_node::Roster;
+
+/// A roster as the file has it: a list of names, or names with weights.
+#[derive(Debug)]
+pub(super) struct RawRoster {
+    nodes: Vec<(Text, Option<Text>)>,
+}
+
+/// What may be written.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Roster")]
+pub(super) enum Form {
+    /// Names, each of weight 1.
+    #[expect(dead_code, reason = "only the schema looks at it")]
+    Names(Vec<String>),
+    /// Names with weights.
+    #[expect(dead_code, reason = "only the schema looks at it")]
+    Weights(BTreeMap<String, u32>),
+}
+
+impl RawRoster {
+    /// Where it begins.
+    pub(super) fn place(&self) -> Place {
+        let first = self.nodes.first();
+        first.map_or_else(Place::default, |(name, _)| name.place)
+    }
+
+    /// The roster, or the place of what is wrong with it, and what.
+    pub(super) fn check(&self) -> Result<Roster, (Place, String)> {
+        let nodes = self.nodes.iter().map(|(name, weight)| {
+            let named = super::cluster::name(&name.value).map_err(|what| (name.place, what))?;
+            let weight = weight.as_ref().map_or(Ok(1), |text| {
+                self::weight(&text.value).map_err(|what| (text.place, what))
+            })?;
+            Ok((named, weight))
+        });
+        let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
+        Roster::new(nodes).map_err(|error| (self.place(), error.to_string()))
+    }
+}
+
+/// Names between commas, each with a weight behind `=` or none.
+pub fn roster(text: &str) -> Result<Roster, String> {
+    let parts = text.split(',').map(str::trim);
+    let nodes = parts.filter(|part| !part.is_empty()).map(|part| {
+        let (name, weight) = match part.rsplit_once('=') {
+            Some((name, weight)) => (name, self::weight(weight)?),
+            None => (part, 1),
+        };
+        Ok((super::cluster::name(name)?, weight))
+    });
+    let nodes = nodes.collect::<Result<Vec<_>, String>>()?;
+    Roster::new(nodes).map_err(|error| error.to_string())
+}
+
+fn weight(text: &str) -> Result<u32, String> {
+    super::cluster::number(text, (0, WEIGHT_MAX))
+}
+
+impl<'de> Deserialize<'de> for RawRoster {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Names)
+    }
+}
+
+struct Names;
+
+impl<'de> Visitor<'de> for Names {
+    type Value = RawRoster;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of names, or names with weights")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<RawRoster, A::Error> {
+        let mut nodes = Vec::new();
+        while let Some(name) = items.next_element()? {
+            has_room(&nodes)?;
+            nodes.push((name, None));
+        }
+        Ok(RawRoster { nodes })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawRoster, A::Error> {
+        let mut nodes = Vec::new();
+        while let Some((name, weight)) = map.next_entry()? {
+            has_room(&nodes)?;
+            nodes.push((name, Some(weight)));
+        }
+        Ok(RawRoster { nodes })
+    }
+}
+
+fn has_room<T, E: Error>(nodes: &[T]) -> Result<(), E> {
+    if nodes.len() < NODES_MAX {
+        return Ok(());
+    }
+    Err(E::custom(format_args!(
+        "a roster has at most {NODES_MAX} nodes"
+    )))
+}
+
+/// As many as rates can be divided among.
+const NODES_MAX: usize = 4096;
+const WEIGHT_MAX: u32 = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::settings::Settings;
+
+    fn parse(text: &str) -> Result<Settings, String> {
+        Settings::parse(text, Path::new("/etc/t.yaml"))
+    }
+
+    fn nodes(roster: Option<Roster>) -> Vec<(String, u32)> {
+        roster.unwrap().nodes().to_vec()
+    }
+
+    #[test]
+    fn a_roster_is_a_list_or_a_map_or_a_line() {
+        let expected = [("a".to_owned(), 1), ("b".to_owned(), 2)];
+        for text in [
+            "cluster: { roster: { b: 2, a: 1 } }",
+            "cluster: { roster: { a: 1, b: 2 } }",
+        ] {
+            let settings = parse(text).unwrap().cluster.unwrap();
+            assert_eq!(nodes(settings.roster), expected, "{text}");
+        }
+        let list = parse("cluster: { roster: [b, a] }").unwrap();
+        assert_eq!(nodes(list.cluster.unwrap().roster).len(), 2);
+        assert_eq!(nodes(roster("b=2, a").ok()), expected);
+    }
+
+    #[test]
+    fn mistakes_are_said_with_their_places() {
+        for (text, said) in [
+            ("cluster: { roster: [] }", "at least one"),
+            ("cluster: { roster: [a, a] }", "twice"),
+            ("cluster: { roster: { a: 0 } }", "weight above zero"),
+            ("cluster: { roster: { a: -1 } }", "t.yaml:1:25"),
+            ("cluster: { roster: ['a b'] }", "t.yaml:1:21"),
+            ("cluster: { roster: a }", "list of names"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+        assert!(roster("a=x").is_err());
+        assert!(roster("").is_err());
+    }
+}

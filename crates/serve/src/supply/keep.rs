@@ -1,0 +1,215 @@
+//! The file of what a node must not forget of divided rates: `supply.json` in the data directory, replaced as a whole.
+//!
+//! What cannot be read is as a disk that was lost, which is safe: the node has no home until every other vouches for it. What
+//! cannot be written is tried again; until then others count on what is written. Not here: what it means.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, rename};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tollgate_gossip::NodeId;
+use tollgate_node::{Kept, Limits};
+
+use super::clock;
+use crate::shared::Shared;
+
+/// What is kept, and where.
+#[derive(Debug)]
+pub(crate) struct Keep {
+    folder: PathBuf,
+    stored: Stored,
+    /// What the node handed out and is not written yet.
+    unwritten: BTreeMap<u64, Kept>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    /// The number of the last start.
+    boot: u64,
+    /// By the tags of policies, in hexadecimal.
+    policies: BTreeMap<String, Policy>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Policy {
+    number: u64,
+    home: u64,
+    rate: u64,
+    burst: u64,
+    nodes: Vec<u16>,
+}
+
+impl Keep {
+    /// What former starts kept there.
+    pub(crate) fn open(folder: &Path) -> Self {
+        let stored = read(&folder.join(FILE)).unwrap_or_else(|error| {
+            tracing::error!(%error, "what was kept of divided rates cannot be read: as if never kept");
+            Stored::default()
+        });
+        Self {
+            folder: folder.to_owned(),
+            stored,
+            unwritten: BTreeMap::new(),
+        }
+    }
+
+    /// The number of this start, which is written before anybody hears of it.
+    pub(crate) fn begin(&mut self) -> u64 {
+        let boot = clock::boot().max(self.stored.boot.saturating_add(BOOTS_APART));
+        self.stored.boot = boot;
+        if let Err(error) = self.write() {
+            tracing::error!(%error, "the number of this start cannot be kept");
+        }
+        boot
+    }
+
+    /// What is kept, by the tags of policies.
+    pub(crate) fn kept(&self) -> BTreeMap<u64, Kept> {
+        let each = self.stored.policies.iter();
+        each.filter_map(|(tag, policy)| {
+            let tag = u64::from_str_radix(tag, 16).ok()?;
+            Some((tag, policy.kept()?))
+        })
+        .collect()
+    }
+
+    /// Writes what the node hands out, and tells it once that is on disk.
+    pub(crate) fn flush(&mut self, shared: &Shared) {
+        let node = shared.engine.node();
+        self.unwritten.extend(node.take_kept());
+        if self.unwritten.is_empty() {
+            return;
+        }
+        for (tag, kept) in &self.unwritten {
+            let (tag, policy) = (format!("{tag:016x}"), Policy::of(kept));
+            self.stored.policies.insert(tag, policy);
+        }
+        while self.stored.policies.len() > POLICIES_MAX {
+            // Whoever is forgotten waits until others vouch for this node.
+            self.stored.policies.pop_first();
+        }
+        match self.write() {
+            Ok(()) => {
+                let now = shared.engine.now();
+                for (tag, kept) in std::mem::take(&mut self.unwritten) {
+                    node.handle_kept(tag, &kept, now);
+                }
+            }
+            Err(error) => {
+                shared.supply.count_unkept();
+                tracing::error!(%error, "what must be kept of divided rates cannot be written");
+            }
+        }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.stored.version = VERSION;
+        let text = serde_json::to_vec(&self.stored)?;
+        let beside = self.folder.join(BESIDE);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(&beside)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        rename(&beside, self.folder.join(FILE))?;
+        // The name is on disk only when its folder is.
+        File::open(&self.folder)?.sync_all()
+    }
+}
+
+impl Policy {
+    fn of(kept: &Kept) -> Self {
+        Self {
+            number: kept.number,
+            home: kept.home,
+            rate: kept.limits.rate(),
+            burst: kept.limits.burst(),
+            nodes: kept.nodes.iter().map(|node| node.0).collect(),
+        }
+    }
+
+    fn kept(&self) -> Option<Kept> {
+        Some(Kept {
+            number: self.number,
+            home: self.home,
+            limits: Limits::new(self.rate, self.burst).ok()?,
+            nodes: self.nodes.iter().copied().map(NodeId).collect(),
+        })
+    }
+}
+
+fn read(path: &Path) -> io::Result<Stored> {
+    let bytes = match std::fs::metadata(path) {
+        Ok(metadata) if metadata.len() > BYTES_MAX => {
+            return Err(io::Error::other("the file is too long"));
+        }
+        Ok(_) => std::fs::read(path)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Stored::default()),
+        Err(error) => return Err(error),
+    };
+    let stored: Stored = serde_json::from_slice(&bytes)?;
+    if stored.version != VERSION {
+        return Err(io::Error::other(format!(
+            "version {} is not known",
+            stored.version
+        )));
+    }
+    Ok(stored)
+}
+
+const FILE: &str = "supply.json";
+const BESIDE: &str = "supply.json.new";
+const VERSION: u32 = 1;
+/// A start has numbers of its own for machines that begin anew.
+const BOOTS_APART: u64 = 1 << 20;
+/// Policies that are remembered, whether contracts have them or not.
+const POLICIES_MAX: usize = 4096;
+const BYTES_MAX: u64 = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept() -> Kept {
+        Kept {
+            number: u64::MAX,
+            home: 7,
+            limits: Limits::new(9, 3).unwrap(),
+            nodes: vec![NodeId(1), NodeId(5)],
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_and_boots_grow() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut keep = Keep::open(folder.path());
+        let first = keep.begin();
+        keep.stored
+            .policies
+            .insert(format!("{:016x}", 11), Policy::of(&kept()));
+        keep.write().unwrap();
+        let mut again = Keep::open(folder.path());
+        assert_eq!(again.kept(), BTreeMap::from([(11, kept())]));
+        assert!(again.begin() > first);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_as_never_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        for text in ["", "{", "{\"version\":9,\"boot\":1,\"policies\":{}}"] {
+            std::fs::write(folder.path().join(FILE), text).unwrap();
+            assert!(Keep::open(folder.path()).kept().is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_does_not_keep_a_start() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(BESIDE)).unwrap();
+        assert!(Keep::open(folder.path()).begin() > 0);
+    }
+}

@@ -1,0 +1,179 @@
+//! Rates that are divided among nodes: which policies those are, what their clock is, what is kept of them and shown.
+//!
+//! Not here: the protocol (`tollgate-supply`), who lives (`cluster`), and deciding.
+
+mod clock;
+mod keep;
+mod show;
+pub mod view;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use tollgate_contract::{Contracts, Coordination};
+use tollgate_node::{Roster, Share, SupplyConfig, supply_limits};
+
+use crate::cluster::ClusterError;
+use crate::settings::ClusterSettings;
+
+pub use clock::steady_now;
+pub(crate) use keep::Keep;
+pub(crate) use show::{asked, troubles, view};
+
+/// What the server knows of divided rates, besides what the node does.
+#[derive(Debug, Default)]
+pub struct Supply {
+    /// Policies that are too small to be divided, by contract and name.
+    fallen: Mutex<Vec<(String, String)>>,
+    /// Times that what must be kept could not be written.
+    unkept: AtomicU64,
+}
+
+impl Supply {
+    pub(crate) fn set_fallen(&self, fallen: Vec<(String, String)>) {
+        for (contract, policy) in &fallen {
+            tracing::info!(
+                contract,
+                policy,
+                "the limit is below one token for each node of the roster: its owner decides"
+            );
+        }
+        *self.fallen.lock() = fallen;
+    }
+
+    /// Policies that are too small to be divided, by contract and name.
+    pub fn fallen(&self) -> Vec<(String, String)> {
+        self.fallen.lock().clone()
+    }
+
+    fn count_unkept(&self) {
+        self.unkept.fetch_add(1, Relaxed);
+    }
+
+    /// How often what must be kept could not be written.
+    pub fn unkept(&self) -> u64 {
+        self.unkept.load(Relaxed)
+    }
+}
+
+/// Contracts as a node of a cluster counts them, and the policies that are too small to be divided, whose owners decide.
+pub(crate) fn divided(
+    mut contracts: Contracts,
+    roster: Option<&Roster>,
+) -> Result<(Contracts, Vec<(String, String)>), String> {
+    let mut fallen = Vec::new();
+    let mut places = Vec::new();
+    for (at, contract) in contracts.as_slice().iter().enumerate() {
+        for (place, named) in contract.policies.iter().enumerate() {
+            if named.coordination != Coordination::Supply {
+                continue;
+            }
+            let who = format!("contract `{}`, policy `{}`", contract.id, named.name);
+            let roster = roster.ok_or_else(|| no_roster(&who))?;
+            let config = named.policy.config();
+            supply_limits(config).map_err(|error| format!("{who}: {error}"))?;
+            let least = config.limit.min(config.burst.unwrap_or(config.limit));
+            if least < nodes(roster) {
+                places.push((at, place));
+                fallen.push((contract.id.clone(), named.name.clone()));
+            }
+        }
+    }
+    for (at, place) in places {
+        contracts.set_coordination(at, place, Coordination::Owner);
+    }
+    Ok((contracts, fallen))
+}
+
+fn no_roster(who: &str) -> String {
+    format!(
+        "{who}: `coordination: supply` divides the limit among nodes that are known by name. \
+        Write who they are, the same on every node: `cluster: {{ roster: [a, b, c] }}` in the server's file, \
+        `--roster a,b,c`, or TOLLGATE_CLUSTER_ROSTER; a node's name is `cluster.name` or `--name`."
+    )
+}
+
+/// Nodes that have a part.
+fn nodes(roster: &Roster) -> u64 {
+    let with_weight = roster.nodes().iter().filter(|(_, weight)| *weight > 0);
+    with_weight.count() as u64
+}
+
+/// A node's part in dividing rates, and what keeps what it must not forget; nothing without a roster.
+pub(crate) fn share(
+    settings: &ClusterSettings,
+    name: &str,
+    data_dir: Option<&Path>,
+) -> Result<Option<(Share, Option<Keep>)>, ClusterError> {
+    let Some(roster) = &settings.roster else {
+        return Ok(None);
+    };
+    if !roster.has(name) {
+        tracing::warn!(name, "not in the roster: this node has no home and borrows");
+    }
+    let mut keep = data_dir.map(Keep::open);
+    let boot = keep.as_mut().map_or_else(clock::boot, Keep::begin);
+    let journal = settings.admission_log.as_deref();
+    let journal = journal.map(|folder| clock::journal(folder, name, boot));
+    let share = Share {
+        kept: keep.as_ref().map(Keep::kept).unwrap_or_default(),
+        config: SupplyConfig {
+            keeps: keep.is_some(),
+            ..SupplyConfig::default()
+        },
+        steady: Some(Arc::new(steady_now)),
+        journal: journal.transpose().map_err(ClusterError::Thread)?,
+        ..Share::new(roster.clone(), boot)
+    };
+    Ok(Some((share, keep)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roster(names: &[(&str, u32)]) -> Roster {
+        Roster::new(names.iter().map(|(name, weight)| ((*name).into(), *weight))).unwrap()
+    }
+
+    fn contracts(policy: &str) -> Contracts {
+        let text = format!("contracts: [{{ id: a, policies: [{policy}] }}]");
+        Contracts::parse(&text).unwrap()
+    }
+
+    #[test]
+    fn limits_below_one_token_for_each_node_are_decided_by_owners() {
+        let three = roster(&[("x", 1), ("y", 1), ("z", 5), ("idle", 0)]);
+        for (policy, falls) in [
+            ("{ name: p, limit: 2, per: 1s, coordination: supply }", true),
+            (
+                "{ name: p, limit: 3, per: 1s, coordination: supply }",
+                false,
+            ),
+            (
+                "{ name: p, limit: 3, per: 1h, burst: 2, coordination: supply }",
+                true,
+            ),
+            (
+                "{ name: p, limit: 2, per: 1s, coordination: gossip }",
+                false,
+            ),
+        ] {
+            let (made, fallen) = divided(contracts(policy), Some(&three)).unwrap();
+            assert_eq!(!fallen.is_empty(), falls, "{policy}");
+            let is_owned = made.as_slice()[0].policies[0].coordination == Coordination::Owner;
+            assert_eq!(is_owned, falls, "{policy}");
+        }
+    }
+
+    #[test]
+    fn a_supply_contract_without_a_roster_is_refused_with_what_to_write() {
+        let supply = contracts("{ name: p, limit: 9, per: 1s, coordination: supply }");
+        let error = divided(supply, None).unwrap_err();
+        assert!(error.contains("--roster a,b,c"), "{error}");
+        let local = contracts("{ name: p, limit: 9, per: 1s }");
+        assert!(divided(local, None).is_ok());
+    }
+}

@@ -1,0 +1,192 @@
+//! Puts together how divided rates stand on this node.
+
+#![allow(clippy::cast_precision_loss)] // Shown, not decided by.
+
+use tollgate_limit::Span;
+use tollgate_node::{Key, PolicySupply, Scope, SupplyFigures};
+
+use super::view::{
+    ByOwnerView, IgnoredCounts, LoanCounts, RequestCounts, RosterView, StandsView, SupplyCounts,
+    SupplyPolicyView, SupplyView,
+};
+use crate::shared::Shared;
+
+/// How all divided rates stand.
+pub(crate) fn view(shared: &Shared) -> SupplyView {
+    let now = shared.engine.now();
+    let node = shared.engine.node();
+    let policies = node.supply_status(None, now);
+    SupplyView {
+        policies: policies.iter().map(policy).collect(),
+        ..common(shared)
+    }
+}
+
+/// How a contract's divided rates stand, for a key or all; what is wrong with the question otherwise.
+pub(crate) fn asked(
+    shared: &Shared,
+    contract: &str,
+    entries: &[(&str, &str)],
+) -> Result<SupplyView, String> {
+    let node = shared.engine.node();
+    let node = node.newest();
+    let place = node.contracts().position(contract);
+    let place = place.ok_or_else(|| format!("no contract has the id `{contract}`"))?;
+    let keyed = node
+        .contracts()
+        .get(place)
+        .is_some_and(|c| !c.key.is_empty());
+    let of = if entries.is_empty() && keyed {
+        None
+    } else {
+        let within = node.within(Scope::Contract(contract));
+        let spots = within.map_err(|error| error.to_string())?;
+        let spots = spots.spots(Key::Entries(entries));
+        let spot = spots.iter().find(|spot| spot.contract == place);
+        let spot = spot.ok_or("the contract does not bind a request with these entries")?;
+        Some((place, spot.print))
+    };
+    let now = shared.engine.now();
+    let policies = node.supply_status(of, now);
+    let policies = policies.iter().filter(|policy| policy.contract == contract);
+    let mut view = SupplyView {
+        policies: policies.map(policy).collect(),
+        ..common(shared)
+    };
+    view.by_owner.retain(|fallen| fallen.contract == contract);
+    Ok(view)
+}
+
+/// What somebody should look at, one sentence each.
+pub(crate) fn troubles(shared: &Shared) -> Vec<String> {
+    let (doubled, _) = shared.engine.node().doubled_names();
+    let mut said: Vec<String> = doubled
+        .iter()
+        .map(|name| {
+            format!("more than one live node is called `{name}`: only the one that started first has the home; give every node a name of its own")
+        })
+        .collect();
+    if shared.supply.unkept() > 0 {
+        said.push(
+            "what must be kept of divided rates could not be written to the data directory".into(),
+        );
+    }
+    said
+}
+
+fn common(shared: &Shared) -> SupplyView {
+    let node = shared.engine.node();
+    let roster = node.roster();
+    let cluster = shared.cluster.get();
+    let company = cluster.map(crate::cluster::Handle::members);
+    let me = company.as_ref().and_then(|company| {
+        let me = company.me?;
+        company.members.iter().find(|member| member.node == me)
+    });
+    let nodes = roster.iter().flat_map(|roster| roster.nodes());
+    let fallen = shared.supply.fallen().into_iter();
+    SupplyView {
+        on: roster.is_some(),
+        name: me.map(|me| me.about.name.clone()).unwrap_or_default(),
+        roster: nodes
+            .map(|(name, weight)| RosterView {
+                name: name.clone(),
+                weight: *weight,
+            })
+            .collect(),
+        doubled: node.doubled_names().0,
+        by_owner: fallen
+            .map(|(contract, policy)| ByOwnerView { contract, policy })
+            .collect(),
+        policies: Vec::new(),
+    }
+}
+
+fn policy(of: &PolicySupply) -> SupplyPolicyView {
+    let stands = &of.key.stands;
+    let until = stands.quarantine_until;
+    SupplyPolicyView {
+        contract: of.contract.clone(),
+        policy: of.policy.clone(),
+        rate: rate(of.limit.0),
+        burst: of.limit.1,
+        stands: StandsView {
+            home: rate(stands.home),
+            lent: rate(stands.lent),
+            borrowed: rate(stands.borrowed),
+            usable: rate(stands.usable),
+            asked: rate(stands.asked),
+            demand: rate(stands.demand),
+            fill_ratio: ratio(stands.fill_milli),
+            tokens: stands.tokens as f64 / TOKEN,
+            depth: stands.depth as f64 / TOKEN,
+            loans: stands.loans,
+            quarantine_ms: until.map_or(0, |until| until.nanos_since(of.now) / 1_000_000),
+            settled: stands.is_settled,
+        },
+        keys: of.keys,
+        of_keys: of.key.count,
+        counts: SupplyCounts {
+            boot: stands.boot.0,
+            ..counts(&of.figures)
+        },
+    }
+}
+
+fn counts(figures: &SupplyFigures) -> SupplyCounts {
+    let (requests, loans, ignored) = (&figures.requests, &figures.loans, &figures.ignored);
+    SupplyCounts {
+        requests: RequestCounts {
+            offered: requests.offered,
+            admitted: requests.admitted,
+            refused: requests.refused,
+            refused_while_rich: requests.refused_while_rich,
+        },
+        loans: LoanCounts {
+            asks: loans.asks,
+            taken: loans.taken,
+            given: loans.given,
+            renewals: loans.renewals,
+            recalls: loans.recalls,
+            expired: loans.expired,
+            lapsed: loans.lapsed,
+            answer_seconds: seconds(loans.answer_time),
+            answers: loans.answers,
+            loan_seconds: seconds(loans.ended_age),
+            ended: loans.ended,
+        },
+        ignored: IgnoredCounts {
+            late: ignored.late,
+            duplicates: ignored.duplicates,
+            lies: ignored.lies,
+            old_boots: ignored.old_boots,
+            drift: ignored.drift,
+            elsewhere: ignored.elsewhere,
+            duplicate_identities: ignored.duplicate_identities,
+            full: ignored.full,
+            strangers: ignored.strangers,
+            malformed: ignored.malformed,
+        },
+        frames: figures.frames_sent,
+        bytes: figures.bytes_sent,
+        boot: 0,
+        peers_fill_min: ratio(figures.peers_fill_min_milli),
+        peers_fill_max: ratio(figures.peers_fill_max_milli),
+    }
+}
+
+fn rate(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+fn ratio(milli: u64) -> f64 {
+    milli.min(RATIO_MAX_MILLI) as f64 / 1000.0
+}
+
+fn seconds(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e9
+}
+
+const TOKEN: f64 = 1e18;
+/// A node that nobody asks anything of is filled without end.
+const RATIO_MAX_MILLI: u64 = 1_000_000;
