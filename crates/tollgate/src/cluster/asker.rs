@@ -31,16 +31,23 @@ impl Asker {
 
     /// Whether a key may pass at that cost. After an error the connection is of no more use.
     pub fn ask(&mut self, entries: &[(&str, &str)], cost: u64) -> io::Result<bool> {
-        let cost = cost.to_string();
-        let mut words = vec!["TOLLGATE.CHECK", "COST", &cost, "KEY"];
-        words.extend(entries.iter().flat_map(|(name, value)| [*name, *value]));
-        let mut request = Vec::new();
-        write!(request, "*{}\r\n", words.len())?;
-        for word in words {
-            write!(request, "${}\r\n{word}\r\n", word.len())?;
-        }
+        self.ask_many(entries, cost, 1).map(|passed| passed == 1)
+    }
+
+    /// How many of so many requests may pass, asked together.
+    pub fn ask_many(
+        &mut self,
+        entries: &[(&str, &str)],
+        cost: u64,
+        count: usize,
+    ) -> io::Result<usize> {
+        let request = request(entries, cost)?.repeat(count);
         self.stream.get_mut().write_all(&request)?;
-        self.allowed()
+        let mut passed = 0;
+        for _ in 0..count {
+            passed += usize::from(self.allowed()?);
+        }
+        Ok(passed)
     }
 
     /// Reads an answer; the value after `allowed` is the verdict.
@@ -94,6 +101,19 @@ impl Asker {
             None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
+}
+
+/// The bytes of one question.
+fn request(entries: &[(&str, &str)], cost: u64) -> io::Result<Vec<u8>> {
+    let cost = cost.to_string();
+    let mut words = vec!["TOLLGATE.CHECK", "COST", &cost, "KEY"];
+    words.extend(entries.iter().flat_map(|(name, value)| [*name, *value]));
+    let mut request = Vec::new();
+    write!(request, "*{}\r\n", words.len())?;
+    for word in words {
+        write!(request, "${}\r\n{word}\r\n", word.len())?;
+    }
+    Ok(request)
 }
 
 fn broken(what: &'static str) -> io::Error {

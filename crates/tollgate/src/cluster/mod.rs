@@ -12,6 +12,7 @@ pub mod options;
 mod ports;
 pub mod script;
 mod status;
+mod supply;
 
 use crate::failure::Failure;
 pub(crate) use dev::{binary, read_script, threads};
@@ -22,6 +23,7 @@ pub fn run(command: &ClusterCommand) -> Result<(), Failure> {
     match command {
         ClusterCommand::Dev(options) => dev::run(options),
         ClusterCommand::Status(options) => status::run(options),
+        ClusterCommand::Supply(options) => supply::run(options),
         ClusterCommand::Key(command) => key::run(command),
     }
 }

@@ -16,6 +16,9 @@ pub enum ClusterCommand {
     /// Show the cluster as one node sees it: members, freshness, traffic, what agreeing costs
     #[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_EXAMPLES)]
     Status(StatusOptions),
+    /// Show how a contract's rate is divided among nodes: what each has by right, lends, borrows and may use
+    #[command(after_help = SUPPLY_EXAMPLES, after_long_help = SUPPLY_EXAMPLES)]
+    Supply(SupplyOptions),
     /// Write the file of keys that all nodes of a cluster share
     #[command(subcommand, after_help = KEY_EXAMPLES, after_long_help = KEY_EXAMPLES)]
     Key(KeyCommand),
@@ -88,6 +91,40 @@ pub struct StatusOptions {
     pub format: ClusterFormat,
 }
 
+/// Options of `cluster supply`.
+#[derive(Args, Debug)]
+pub struct SupplyOptions {
+    /// The contract
+    #[arg(value_name = "CONTRACT")]
+    pub contract: String,
+
+    /// An entry of the key, as `user=42`, where the contract counts by one; may be given again. All keys together unless given
+    #[arg(long, value_name = "ENTRY=VALUE")]
+    pub key: Vec<String>,
+
+    /// A node to ask: `http://host:port`, `unix:/path`; give it again for every node
+    #[arg(
+        long = "server",
+        value_name = "URL",
+        env = "TOLLGATE_SERVER",
+        default_value = "http://127.0.0.1:8080"
+    )]
+    pub at: Vec<Address>,
+
+    /// A secret to show to the servers
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "TOLLGATE_TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ClusterFormat,
+}
+
 /// What commands about clusters print.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ClusterFormat {
@@ -127,6 +164,16 @@ Examples:
   tollgate cluster status --format json
 
 Exit codes: 0 shown, 64 bad usage or the server is in no cluster, 69 no server, 76 not a Tollgate, 77 not let in.";
+
+const SUPPLY_EXAMPLES: &str = "\
+Examples:
+  tollgate cluster supply whole-api --server http://10.0.0.7:8080 --server http://10.0.0.8:8080
+  tollgate cluster supply per-tenant --key tenant=acme
+  tollgate cluster supply whole-api --format json
+
+With --format json: {\"nodes\": [what each server says at /v1/cluster/supply]} on one line; a server that does not answer is
+{\"error\"}. Rates are requests per second.
+Exit codes: 0 shown, 64 bad usage, no such contract or no roster, 69 no server answers, 76 not a Tollgate, 77 not let in.";
 
 const KEY_EXAMPLES: &str = "\
 Examples:

@@ -12,4 +12,5 @@ mod load;
 mod namespaces;
 mod owned;
 mod phases;
+mod supply;
 mod whole;
