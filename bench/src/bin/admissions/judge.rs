@@ -7,43 +7,43 @@ use std::collections::BTreeMap;
 
 /// A bucket.
 #[derive(Clone, Copy, Debug)]
-pub struct Bucket {
+pub(crate) struct Bucket {
     /// Tokens per period.
-    pub limit: u64,
+    pub(crate) limit: u64,
     /// The period.
-    pub per_ns: u64,
+    pub(crate) per_ns: u64,
     /// Tokens it holds.
-    pub burst: u64,
+    pub(crate) burst: u64,
 }
 
 /// Everything that was admitted.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
+pub(crate) struct Log {
     /// By key: when a request passes, and its cost.
-    pub keys: BTreeMap<String, Vec<(u64, u64)>>,
+    pub(crate) keys: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
 /// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub(crate) struct Found {
     /// Requests.
-    pub admissions: u64,
+    pub(crate) admissions: u64,
     /// Their costs.
-    pub tokens: u64,
+    pub(crate) tokens: u64,
     /// Keys.
-    pub keys: u64,
+    pub(crate) keys: u64,
     /// Requests beyond the bucket.
-    pub violations: u64,
+    pub(crate) violations: u64,
     /// The most tokens that one of them was beyond it, rounded up.
-    pub worst: u64,
+    pub(crate) worst: u64,
     /// The first and the last.
-    pub span: (u64, u64),
+    pub(crate) span: (u64, u64),
 }
 
 impl Log {
     /// Adds the lines of one process: `steady-ns key cost wait-ns`. A last line without an end was not written whole, by a process
     /// that was killed before it answered.
-    pub fn read(&mut self, name: &str, text: &str) -> Result<(), String> {
+    pub(crate) fn read(&mut self, name: &str, text: &str) -> Result<(), String> {
         for (number, line) in text.split_inclusive('\n').enumerate() {
             let Some(line) = line.strip_suffix('\n') else {
                 break;
@@ -63,7 +63,7 @@ impl Log {
 
     /// Tokens that passed from `begin` on and before `end`.
     #[allow(dead_code, reason = "only some who judge ask")]
-    pub fn tokens(&self, (begin, end): (u64, u64)) -> u64 {
+    pub(crate) fn tokens(&self, (begin, end): (u64, u64)) -> u64 {
         let all = self.keys.values().flatten();
         let within = all.filter(|(at, _)| (begin..end).contains(at));
         within.map(|(_, cost)| cost).sum()
@@ -71,7 +71,7 @@ impl Log {
 }
 
 /// Replays everything, each key through a bucket of its own.
-pub fn judge(bucket: Bucket, log: &Log) -> Found {
+pub(crate) fn judge(bucket: Bucket, log: &Log) -> Found {
     let mut found = Found {
         span: (u64::MAX, 0),
         keys: log.keys.len() as u64,
@@ -109,13 +109,13 @@ fn replay(bucket: Bucket, admitted: &[(u64, u64)], found: &mut Found) {
 #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
 impl Found {
     /// Seconds from the first to the last.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.span.1.saturating_sub(self.span.0) as f64 / 1e9
     }
 
     /// What was used of the limit of one key in that time.
     #[allow(dead_code, reason = "only some who judge ask")]
-    pub fn used(&self, bucket: Bucket) -> f64 {
+    pub(crate) fn used(&self, bucket: Bucket) -> f64 {
         let per_second = bucket.limit as f64 * 1e9 / bucket.per_ns as f64;
         self.tokens as f64 / (per_second * self.seconds()).max(1.0)
     }
