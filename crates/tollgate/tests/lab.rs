@@ -414,3 +414,49 @@ fn pages_are_whole_and_ask_for_nothing() {
     let left = std::fs::read_dir(&folder).expect("it is there");
     assert_eq!(left.count(), 2, "nothing is left beside the pages");
 }
+
+#[test]
+fn faults_of_supply_end_with_what_was_never_seen_and_rows_have_every_column() {
+    let output = lab(&["run", "supply-faults", "--seeds", "1"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    let last = text.lines().last().unwrap_or_default();
+    assert!(
+        last.starts_with("0 over-admitted, 0 invariant violations, ") && last.ends_with(" checks"),
+        "{last}"
+    );
+    let rows = rows(&lab(&[
+        "run",
+        "supply-faults",
+        "--seeds",
+        "1",
+        "--format",
+        "json",
+    ]));
+    for row in &rows {
+        for column in [
+            "scenario",
+            "design",
+            "nodes",
+            "seeds",
+            "checks",
+            "violations",
+            "over",
+            "lost_percent",
+            "rounds",
+            "messages_per_node_s",
+            "recovered",
+        ] {
+            assert!(row.get(column).is_some(), "{column} in {row}");
+        }
+        assert!(row["rounds"].is_null(), "nothing was counted in rounds");
+    }
+    let ours = |name: &str| rows.iter().any(|row| row["design"] == name);
+    assert!(ours("loans") && ours("document as printed"));
+}
+
+#[test]
+fn designs_of_gossip_are_not_asked_of_supply() {
+    let output = lab(&["run", "supply-flow", "--designs", "home"]);
+    refused(&output, 64, &["supply-flow has its own"]);
+}

@@ -14,14 +14,26 @@ pub(super) fn supply(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     match answer(asked) {
         Ok(view) => reply.json(&view),
-        Err(what) => reply.refuse(StatusCode::BAD_REQUEST, &what),
+        Err((status, what)) => reply.refuse(status, &what),
     }
 }
 
-fn answer(asked: &Asked<'_>) -> Result<supply::view::SupplyView, String> {
+fn answer(asked: &Asked<'_>) -> Result<supply::view::SupplyView, (StatusCode, String)> {
+    let question = question(asked.query);
+    let (contract, entries) = question.map_err(|what| (StatusCode::BAD_REQUEST, what))?;
+    let Some(contract) = contract else {
+        return Ok(supply::view(asked.shared));
+    };
+    let entries: Vec<(&str, &str)> = entries.iter().map(|(e, v)| (&**e, &**v)).collect();
+    let found = supply::asked(asked.shared, &contract, &entries);
+    found.map_err(|what| (StatusCode::NOT_FOUND, what))
+}
+
+/// The contract and the entries of the key that a query names.
+fn question(query: &str) -> Result<Question, String> {
     let mut contract = None;
     let mut entries = Vec::new();
-    for part in asked.query.split('&').filter(|part| !part.is_empty()) {
+    for part in query.split('&').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let value = decoded(value).ok_or("A parameter is not percent-encoded UTF-8.")?;
         match name {
@@ -35,12 +47,10 @@ fn answer(asked: &Asked<'_>) -> Result<supply::view::SupplyView, String> {
             _ => return Err("There are only the parameters `contract` and `key`.".into()),
         }
     }
-    let Some(contract) = contract else {
-        return Ok(supply::view(asked.shared));
-    };
-    let entries: Vec<(&str, &str)> = entries.iter().map(|(e, v)| (&**e, &**v)).collect();
-    supply::asked(asked.shared, &contract, &entries)
+    Ok((contract, entries))
 }
+
+type Question = (Option<String>, Vec<(String, String)>);
 
 /// A text without its percent signs; nothing where they mean nothing.
 fn decoded(text: &str) -> Option<String> {

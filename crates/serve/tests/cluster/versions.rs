@@ -26,16 +26,25 @@ pub(crate) fn open(ground: &Ground, at: SocketAddr) -> Stream {
     StreamOwned::new(connection, stream)
 }
 
-/// A greeting of that version, by a node of that id.
-pub(crate) fn greeting(version: u8, id: u128) -> Vec<u8> {
+/// A greeting of that version, by a node of that id and start.
+pub(crate) fn greeting(version: u8, (id, boot): (u128, u64)) -> Vec<u8> {
     let mut bytes = vec![0, 0, 0, 26, 0, version];
     bytes.extend(id.to_be_bytes());
-    bytes.extend(7_u64.to_be_bytes());
+    bytes.extend(boot.to_be_bytes());
     bytes
 }
 
 fn id_of(node: &Node) -> u128 {
     u128::from_str_radix(&node.view().me.unwrap().id, 16).unwrap()
+}
+
+/// Two nodes, and how the first greets the second: a datagram begins with the version, the key's number and the boot.
+fn acquainted(ground: &Ground) -> (Vec<Node>, Relay, (u128, u64)) {
+    let (nodes, relay) = overheard(ground);
+    let boot = relay.heard.lock().unwrap().datagrams[0][2..10].try_into();
+    let boot = boot.unwrap();
+    let first = (id_of(&nodes[0]), u64::from_le_bytes(boot));
+    (nodes, relay, first)
 }
 
 /// Two nodes, all datagrams to the second of which are heard.
@@ -81,38 +90,37 @@ fn datagrams_of_other_versions_are_counted_and_nothing_else() {
 #[test]
 fn greetings_of_other_versions_end_the_stream_and_are_counted() {
     let ground = Ground::new();
-    let nodes = ground.nodes(2);
-    let member = id_of(&nodes[1]);
+    let (nodes, _relay, member) = acquainted(&ground);
     for version in [0_u8, 2, 255] {
-        let before = nodes[0].view().streams.refused;
-        let mut stream = open(&ground, nodes[0].at());
+        let before = nodes[1].view().streams.refused;
+        let mut stream = open(&ground, nodes[1].at());
         stream.write_all(&greeting(version, member)).unwrap();
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
         assert!(rest.is_empty(), "{rest:?}");
         until("it is counted", || {
-            nodes[0].view().streams.refused == before + 1
+            nodes[1].view().streams.refused == before + 1
         });
     }
-    let before = nodes[0].view().streams.refused;
-    let mut stream = open(&ground, nodes[0].at());
+    let before = nodes[1].view().streams.refused;
+    let mut stream = open(&ground, nodes[1].at());
     stream.write_all(&greeting(1, member)).unwrap();
     let mut answer = [0; 30];
     stream.read_exact(&mut answer).unwrap();
     assert_eq!(answer[..6], [0, 0, 0, 26, 0, 1]);
-    assert_eq!(answer[6..22], id_of(&nodes[0]).to_be_bytes());
-    assert_eq!(nodes[0].view().streams.refused, before);
+    assert_eq!(answer[6..22], id_of(&nodes[1]).to_be_bytes());
+    assert_eq!(nodes[1].view().streams.refused, before);
 }
 
 #[test]
 fn what_a_later_version_adds_to_a_stream_is_skipped_and_counted() {
     let ground = Ground::new();
-    let nodes = ground.nodes(2);
-    let mut stream = open(&ground, nodes[0].at());
-    stream.write_all(&greeting(1, id_of(&nodes[1]))).unwrap();
+    let (nodes, _relay, member) = acquainted(&ground);
+    let mut stream = open(&ground, nodes[1].at());
+    stream.write_all(&greeting(1, member)).unwrap();
     let mut answer = [0; 30];
     stream.read_exact(&mut answer).unwrap();
-    let before = nodes[0].view().unknown_frames;
+    let before = nodes[1].view().unknown_frames;
     // A type of frame that nobody knows, a message with a kind that nobody knows, and a question that is answered.
     stream.write_all(&[0, 0, 0, 3, 77, 1, 2]).unwrap();
     stream.write_all(&[0, 0, 0, 5, 1, 200, 2, 9, 9]).unwrap();
@@ -125,7 +133,7 @@ fn what_a_later_version_adds_to_a_stream_is_skipped_and_counted() {
     assert_eq!(answer[..5], [0, 0, 0, 10, 3]);
     assert_eq!(answer[5..13], 5_u64.to_be_bytes());
     until("both are counted", || {
-        nodes[0].view().unknown_frames == before + 2
+        nodes[1].view().unknown_frames == before + 2
     });
     all_know(&nodes, 2);
 }

@@ -287,6 +287,7 @@ mod tests {
         };
         ClusterView {
             on: true,
+            running: true,
             me: Some(MeView {
                 name: "n0".to_owned(),
                 ..MeView::default()
