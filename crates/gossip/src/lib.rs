@@ -18,7 +18,8 @@ mod kind;
 mod list;
 mod machine;
 #[cfg(feature = "planted")]
-mod plant;
+#[doc(hidden)]
+pub mod plant;
 mod queue;
 mod replica;
 mod rounds;
@@ -41,9 +42,11 @@ pub use windows::{BadWindow, Bounds, Calendar, Shape, Window, WindowReplica};
 
 /// Chooses the wrong expression when the bug of that name is planted, and otherwise the right one.
 #[cfg(feature = "planted")]
+#[doc(hidden)]
+#[macro_export]
 macro_rules! planted {
     ($name:literal, $right:expr, $wrong:expr) => {
-        if crate::plant::is($name) {
+        if $crate::plant::is($name) {
             $wrong
         } else {
             $right
@@ -53,10 +56,10 @@ macro_rules! planted {
 
 /// The right expression: no bug is ever planted in this build.
 #[cfg(not(feature = "planted"))]
+#[doc(hidden)]
+#[macro_export]
 macro_rules! planted {
     ($name:literal, $right:expr, $wrong:expr) => {
         $right
     };
 }
-
-pub(crate) use planted;

@@ -12,7 +12,7 @@ const VARIABLE: &str = "TOLLGATE_PLANTED";
 static PLANTED: OnceLock<String> = OnceLock::new();
 
 /// Whether the bug of that name is planted.
-pub(crate) fn is(name: &str) -> bool {
+pub fn is(name: &str) -> bool {
     PLANTED.get_or_init(named) == name
 }
 

@@ -25,8 +25,6 @@ mod limits;
 mod loans;
 mod machine;
 mod peers;
-#[cfg(feature = "planted")]
-mod plant;
 mod post;
 mod promises;
 mod setup;
@@ -43,24 +41,4 @@ pub use machine::Machine;
 pub use setup::{Begin, Boot, Kept, Setup};
 pub use shares::{BadShares, Shares};
 
-/// Chooses the wrong expression when the bug of that name is planted, and otherwise the right one.
-#[cfg(feature = "planted")]
-macro_rules! planted {
-    ($name:literal, $right:expr, $wrong:expr) => {
-        if crate::plant::is($name) {
-            $wrong
-        } else {
-            $right
-        }
-    };
-}
-
-/// The right expression: no bug is ever planted in this build.
-#[cfg(not(feature = "planted"))]
-macro_rules! planted {
-    ($name:literal, $right:expr, $wrong:expr) => {
-        $right
-    };
-}
-
-pub(crate) use planted;
+use tollgate_gossip::planted;
