@@ -17,6 +17,7 @@ const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
 const GOSSIP: &str = "tollgate-gossip";
 const SUPPLY: &str = "tollgate-supply";
+const STORE: &str = "tollgate-store";
 const CLUSTER: &str = "tollgate-cluster";
 const FAULT: &str = "tollgate-fault";
 const LAB: &str = "tollgate-lab";
@@ -55,6 +56,12 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: true,
         uses: &[LIMIT, GOSSIP],
     },
+    // What engines are asked; the engines themselves meet the world.
+    Room {
+        package: STORE,
+        pure: true,
+        uses: &[LIMIT, CONTRACT],
+    },
     // Who is in the cluster and what they say to each other, up to the bytes before they are sealed.
     Room {
         package: CLUSTER,
@@ -86,7 +93,9 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: SERVE,
         pure: false,
-        uses: &[LIMIT, CONTRACT, TABLE, NODE, WIRE, CLIENT, GOSSIP, CLUSTER],
+        uses: &[
+            LIMIT, CONTRACT, TABLE, NODE, WIRE, CLIENT, GOSSIP, CLUSTER, STORE,
+        ],
     },
     // Asks as any client would, so that it can drive other servers too.
     Room {

@@ -72,6 +72,20 @@ impl Bucket {
         (self.token_grains, self.refill_grains)
     }
 
+    /// The most grains that may be spent for a request to pass; `None` where any number of requests may wait.
+    pub(crate) fn top(&self) -> Option<u128> {
+        match self.shape {
+            Shape::Deny | Shape::Leak => Some(self.depth),
+            Shape::Delay { max_wait_ns: None } => None,
+            Shape::Delay {
+                max_wait_ns: Some(max),
+            } => {
+                let waiting = u128::from(max).saturating_mul(u128::from(self.refill_grains));
+                Some(self.depth.saturating_add(waiting))
+            }
+        }
+    }
+
     /// What is still spent after `elapsed_ns` of refill.
     #[inline]
     pub(crate) fn refilled(&self, spent: u128, elapsed_ns: u64) -> u128 {

@@ -1,4 +1,4 @@
-//! Cells survive being bytes, and bytes that are no cell are refused.
+//! Cells survive being bytes or plain numbers, and bytes that are no cell are refused.
 
 #![allow(clippy::expect_used, reason = "a broken set-up must stop the test")]
 
@@ -97,6 +97,21 @@ proptest! {
         let stored = set.store(&cell, ALL);
         let mut back: Cell<2> = set.restore(&stored.bytes).expect("our own bytes");
         prop_assert_eq!(set.store(&back, ALL), stored);
+        let mut again = now;
+        let expected = run(&set, &mut cell, &mut now, &after);
+        prop_assert_eq!(run(&set, &mut back, &mut again, &after), expected);
+    }
+
+    #[test]
+    fn a_recalled_cell_answers_like_the_one_that_was_kept(
+        set in set(), before in steps(60), after in steps(20),
+    ) {
+        let mut now = START;
+        let mut cell = Cell::<2>::fresh(&set);
+        run(&set, &mut cell, &mut now, &before);
+        let (at, kept) = set.keep(&cell);
+        let mut back: Cell<2> = set.recall(at, &kept).expect("our own numbers");
+        prop_assert_eq!(set.keep(&back), (at, kept));
         let mut again = now;
         let expected = run(&set, &mut cell, &mut now, &after);
         prop_assert_eq!(run(&set, &mut back, &mut again, &after), expected);

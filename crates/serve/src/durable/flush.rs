@@ -14,10 +14,10 @@ use std::time::{Duration, Instant as Moment};
 use parking_lot::Mutex;
 use tollgate_limit::Instant;
 use tollgate_node::Node;
+use tollgate_store::Shape;
 use tollgate_table::Print;
 
 use super::rows::{self, Kept, Written};
-use super::shape::Shape;
 use super::{Loaded, Store, StoreError};
 use together::Together;
 
@@ -257,7 +257,10 @@ impl Work {
             return Ok(0);
         }
         let policies = node.policies_in_cells(place);
-        let key = (id.clone(), Shape::of(contract, &policies).text());
+        let key = (
+            id.clone(),
+            Shape::of(contract, &policies, super::is_durable).text(),
+        );
         let numbers = if let Some(numbers) = self.numbers.get(&key) {
             *numbers
         } else {

@@ -11,7 +11,6 @@ mod folder;
 mod rows;
 mod schema;
 mod settle;
-mod shape;
 mod thread;
 
 use std::collections::BTreeMap;
@@ -21,6 +20,7 @@ use parking_lot::Mutex;
 use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_limit::Instant;
 use tollgate_node::{Node, RestoreError, WrittenBy};
+use tollgate_store::{Old, Shape};
 use tollgate_table::{Print, Seed};
 
 use crate::engine::Secrets;
@@ -28,7 +28,7 @@ use crate::meter::process::wall;
 use folder::Folder;
 use rows::{Found, Kept};
 use settle::Settler;
-use shape::{Old, Shape};
+
 use thread::Thread;
 
 pub use error::StoreError;
@@ -175,7 +175,7 @@ impl Store {
         (contract, policies): (&Contract, &[&NamedPolicy]),
         now: Instant,
     ) -> Result<(i64, i64), StoreError> {
-        let shape = Shape::of(contract, policies).text();
+        let shape = Shape::of(contract, policies, is_durable).text();
         let id = contract.id.clone();
         let now_ms = millis(now);
         self.thread
@@ -192,7 +192,7 @@ impl Store {
             .thread
             .run(async move |connection| rows::shapes(connection, number).await)?;
         let useful = shapes.iter().filter_map(|(number, text)| {
-            let old = Shape::parse(text)?.for_contract(contract, policies)?;
+            let old = Shape::parse(text)?.for_contract(contract, policies, is_durable)?;
             Some((*number, old))
         });
         Ok(useful.collect())
@@ -222,6 +222,11 @@ impl Store {
         self.thread
             .run(async move |connection| rows::drop_fresh(connection, from, after, now).await)
     }
+}
+
+/// Whether a policy's counts are kept here.
+const fn is_durable(named: &NamedPolicy) -> bool {
+    named.durable
 }
 
 /// Puts one cell into a node.

@@ -11,7 +11,7 @@ use tollgate_limit::{
 
 /// What a contract was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Shape {
+pub struct Shape {
     /// Entries whose values identify a key: others make other prints.
     key: Vec<String>,
     policies: Vec<Kept>,
@@ -40,19 +40,23 @@ struct Kept {
 
 /// A shape that cells can be read by.
 #[derive(Clone, Debug)]
-pub(super) struct Old {
+pub struct Old {
     /// The policies that wrote the cells.
-    pub(super) set: PolicySet,
+    pub set: PolicySet,
     /// For each policy of the contract as it is now, its place among the old ones.
-    pub(super) origins: Vec<Option<usize>>,
+    pub origins: Vec<Option<usize>>,
 }
 
 impl Shape {
-    /// What a contract is now, of which these policies are in the cells.
-    pub(super) fn of(contract: &Contract, policies: &[&NamedPolicy]) -> Self {
+    /// What a contract is now, of which these policies are in the cells, and kept where `is_kept` says so.
+    pub fn of(
+        contract: &Contract,
+        policies: &[&NamedPolicy],
+        is_kept: impl Fn(&NamedPolicy) -> bool,
+    ) -> Self {
         let policies = policies.iter().map(|named| {
             let config = named.policy.config();
-            Kept::of(&named.name, config, named.durable)
+            Kept::of(&named.name, config, is_kept(named))
         });
         Self {
             key: contract.key.clone(),
@@ -61,21 +65,22 @@ impl Shape {
     }
 
     /// As text: equal shapes have equal texts.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         // Strings and numbers always have a text.
         serde_json::to_string(self).unwrap_or_default()
     }
 
     /// The shape of a text, where it is one.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
     /// How cells of this shape become cells of a contract; `None` where nothing of them is of use there.
-    pub(super) fn for_contract(
+    pub fn for_contract(
         &self,
         contract: &Contract,
         policies_now: &[&NamedPolicy],
+        is_kept: impl Fn(&NamedPolicy) -> bool,
     ) -> Option<Old> {
         if self.key != contract.key {
             return None;
@@ -92,7 +97,7 @@ impl Shape {
         };
         let origins: Vec<_> = policies_now
             .iter()
-            .map(|named| origin(&named.name).filter(|_| named.durable))
+            .map(|named| origin(&named.name).filter(|_| is_kept(named)))
             .collect();
         let any = origins.iter().any(Option::is_some);
         any.then_some(Old { set, origins })
@@ -181,7 +186,7 @@ contracts:
     }
 
     fn of(contract: &Contract) -> Shape {
-        Shape::of(contract, &all(contract))
+        Shape::of(contract, &all(contract), |named| named.durable)
     }
 
     #[test]
@@ -190,7 +195,9 @@ contracts:
         let contract = contracts.get(0).unwrap();
         let shape = of(contract);
         assert_eq!(Shape::parse(&shape.text()).as_ref(), Some(&shape));
-        let old = shape.for_contract(contract, &all(contract)).unwrap();
+        let old = shape
+            .for_contract(contract, &all(contract), |named| named.durable)
+            .unwrap();
         assert_eq!(old.origins, [Some(0), Some(1), Some(2), None]);
         let named = contract.policies.iter().map(|named| named.policy.config());
         for (policy, config) in old.set.policies().iter().zip(named) {
@@ -204,10 +211,18 @@ contracts:
         let shape = of(contracts.get(0).unwrap());
         let other = Contracts::parse(&FILE.replace("[user]", "[ip]")).unwrap();
         let contract = other.get(0).unwrap();
-        assert!(shape.for_contract(contract, &all(contract)).is_none());
+        assert!(
+            shape
+                .for_contract(contract, &all(contract), |named| named.durable)
+                .is_none()
+        );
         let other = Contracts::parse(&FILE.replace("limit: 10", "limit: 20")).unwrap();
         let contract = other.get(0).unwrap();
-        assert!(shape.for_contract(contract, &all(contract)).is_some());
+        assert!(
+            shape
+                .for_contract(contract, &all(contract), |named| named.durable)
+                .is_some()
+        );
         assert_ne!(shape.text(), of(contract).text());
         assert!(Shape::parse("{}").is_none() && Shape::parse("x").is_none());
     }

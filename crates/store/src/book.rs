@@ -1,0 +1,158 @@
+//! The policies of a contract as an engine is asked by them, and what is made of the states it finds.
+//!
+//! Everything but the atomic change itself happens here, by the code that decides in memory: so an engine cannot round, and
+//! what it does is checked against what this code would have done. Not here: how an engine keeps anything.
+
+use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_limit::{Cell, CellError, Instant, Kept, PolicyError, PolicySet};
+
+use crate::ask::{Said, Verb};
+use crate::shape::Shape;
+
+/// The policies of one contract.
+#[derive(Clone, Debug)]
+pub struct Book {
+    tag: u64,
+    set: PolicySet,
+    contract: Contract,
+    shape: String,
+    shape_id: u64,
+}
+
+/// What an engine found for a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// When the key was last charged.
+    pub at: Instant,
+    /// What each policy remembers.
+    pub kept: Vec<Kept>,
+}
+
+/// What becomes of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// The answer.
+    pub said: Said,
+    /// What is to be kept from now on; `None` where nothing changes.
+    pub write: Option<Write>,
+}
+
+/// A change of what an engine keeps for a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// Forget the key.
+    Forget,
+    /// Keep this.
+    Keep {
+        /// The state.
+        found: Found,
+        /// From when on it says no more than a key never seen.
+        fresh_at: Instant,
+    },
+}
+
+impl Book {
+    /// The policies of a contract, all of them.
+    pub fn of(contract: &Contract) -> Result<Self, PolicyError> {
+        let policies = contract.policies.iter();
+        let set = PolicySet::new(policies.map(|named| named.policy.clone()).collect())?;
+        let shape = Shape::of(contract, &all(contract), |_| true).text();
+        Ok(Self {
+            tag: digest(contract.id.as_bytes()),
+            set,
+            contract: contract.clone(),
+            shape_id: digest(shape.as_bytes()) >> 16,
+            shape,
+        })
+    }
+
+    /// By what an engine knows the contract.
+    pub const fn tag(&self) -> u64 {
+        self.tag
+    }
+
+    /// The policies.
+    pub const fn set(&self) -> &PolicySet {
+        &self.set
+    }
+
+    /// What states depend on, as text; an engine keeps it once, beside the states that name it.
+    pub fn shape(&self) -> &str {
+        &self.shape
+    }
+
+    /// The number of the shape, below 2^48.
+    pub const fn shape_id(&self) -> u64 {
+        self.shape_id
+    }
+
+    /// What states of another shape say to the policies of this one; `None` where they say nothing.
+    pub fn inherit(&self, shape: &str, found: &Found, now: Instant) -> Option<Found> {
+        let old = Shape::parse(shape)?;
+        let old = old.for_contract(&self.contract, &all(&self.contract), |_| true)?;
+        let cell: Cell<0> = old.set.recall(found.at, &found.kept).ok()?;
+        let cell: Cell<0> = self.set.inherit(&old.set, &old.origins, &cell, now);
+        let (at, kept) = self.set.keep(&cell);
+        Some(Found { at, kept })
+    }
+
+    /// What a question does to a key, by the same code that decides in memory.
+    pub fn apply(
+        &self,
+        found: Option<&Found>,
+        verb: Verb,
+        now: Instant,
+    ) -> Result<Next, CellError> {
+        let mut cell: Cell<0> = match found {
+            Some(found) => self.set.recall(found.at, &found.kept)?,
+            None => Cell::fresh(&self.set),
+        };
+        let said = match verb {
+            Verb::Check { cost, lot } => {
+                let outcome = self.set.check(&mut cell, cost, now, lot);
+                let said = Said::Outcome(outcome);
+                if outcome.receipt.charged == 0 {
+                    return Ok(Next { said, write: None });
+                }
+                said
+            }
+            Verb::Show => {
+                let kept = found.map(|found| (found.at, found.kept.clone()));
+                let said = Said::Kept(kept);
+                return Ok(Next { said, write: None });
+            }
+            Verb::Reset => {
+                let write = found.map(|_| Write::Forget);
+                let said = Said::Done;
+                return Ok(Next { said, write });
+            }
+            Verb::Charge(cost) => {
+                self.set.charge(&mut cell, cost, now);
+                Said::Done
+            }
+            Verb::Refund(cost) => {
+                self.set.refund(&mut cell, cost, now);
+                Said::Done
+            }
+            Verb::Settle { charge, actual } => {
+                self.set.settle(&mut cell, &charge, actual, now);
+                Said::Done
+            }
+        };
+        let (at, kept) = self.set.keep(&cell);
+        let fresh_at = self.set.fresh_at(&cell);
+        let found = Found { at, kept };
+        let write = Some(Write::Keep { found, fresh_at });
+        Ok(Next { said, write })
+    }
+}
+
+fn all(contract: &Contract) -> Vec<&NamedPolicy> {
+    contract.policies.iter().collect()
+}
+
+/// FNV-1a of 64 bits: names that operators choose, so nobody has a use for two that are alike.
+fn digest(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, step)
+}
