@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tollgate_limit::{Cost, Instant, Kept, Lot, Outcome, Receipt};
+use tollgate_limit::{Cost, Instant, Lot, Outcome, Receipt};
 
-use crate::book::Book;
+use crate::book::{Book, Found};
 
 /// By what an engine knows a key of a contract: the same on all nodes, and not to be guessed from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,9 +54,14 @@ pub enum Verb {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// To a check.
-    Outcome(Outcome),
+    Outcome {
+        /// The decision and what was charged.
+        outcome: Outcome,
+        /// What is remembered of the key from now on, as far as the engine told: for whoever must decide without it.
+        after: Found,
+    },
     /// To a charge, a refund, a settlement, a reset: it is done.
     Done,
-    /// To a show: when the key was last charged, and what each policy remembers; `None` for a key never seen.
-    Kept(Option<(Instant, Vec<Kept>)>),
+    /// To a show; `None` for a key never seen.
+    Found(Option<Found>),
 }

@@ -107,42 +107,32 @@ impl Book {
             Some(found) => self.set.recall(found.at, &found.kept)?,
             None => Cell::fresh(&self.set),
         };
-        let said = match verb {
+        let mut outcome = None;
+        match verb {
             Verb::Check { cost, lot } => {
-                let outcome = self.set.check(&mut cell, cost, now, lot);
-                let said = Said::Outcome(outcome);
-                if outcome.receipt.charged == 0 {
-                    return Ok(Next { said, write: None });
-                }
-                said
+                outcome = Some(self.set.check(&mut cell, cost, now, lot));
             }
             Verb::Show => {
-                let kept = found.map(|found| (found.at, found.kept.clone()));
-                let said = Said::Kept(kept);
+                let said = Said::Found(found.cloned());
                 return Ok(Next { said, write: None });
             }
             Verb::Reset => {
-                let write = found.map(|_| Write::Forget);
-                let said = Said::Done;
+                let (said, write) = (Said::Done, found.map(|_| Write::Forget));
                 return Ok(Next { said, write });
             }
-            Verb::Charge(cost) => {
-                self.set.charge(&mut cell, cost, now);
-                Said::Done
-            }
-            Verb::Refund(cost) => {
-                self.set.refund(&mut cell, cost, now);
-                Said::Done
-            }
-            Verb::Settle { charge, actual } => {
-                self.set.settle(&mut cell, &charge, actual, now);
-                Said::Done
-            }
-        };
+            Verb::Charge(cost) => self.set.charge(&mut cell, cost, now),
+            Verb::Refund(cost) => self.set.refund(&mut cell, cost, now),
+            Verb::Settle { charge, actual } => self.set.settle(&mut cell, &charge, actual, now),
+        }
         let (at, kept) = self.set.keep(&cell);
+        let after = Found { at, kept };
         let fresh_at = self.set.fresh_at(&cell);
-        let found = Found { at, kept };
-        let write = Some(Write::Keep { found, fresh_at });
+        let is_written = outcome.is_none_or(|outcome| outcome.receipt.charged != 0);
+        let write = is_written.then(|| Write::Keep {
+            found: after.clone(),
+            fresh_at,
+        });
+        let said = outcome.map_or(Said::Done, |outcome| Said::Outcome { outcome, after });
         Ok(Next { said, write })
     }
 }
