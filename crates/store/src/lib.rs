@@ -11,10 +11,12 @@ mod ask;
 mod book;
 mod breaker;
 mod engine;
+mod memory;
 mod shape;
 
 pub use ask::{Ask, Name, Said, Verb};
 pub use book::{Book, Found, Next, Write};
 pub use breaker::{Breaker, BreakerConfig, Go};
 pub use engine::{Engine, Failure};
+pub use memory::Memory;
 pub use shape::{Old, Shape};
