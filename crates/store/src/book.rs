@@ -120,6 +120,10 @@ impl Book {
                 let (said, write) = (Said::Done, found.map(|_| Write::Forget));
                 return Ok(Next { said, write });
             }
+            verb if changes_nothing(verb) => {
+                let (said, write) = (Said::Done, None);
+                return Ok(Next { said, write });
+            }
             Verb::Charge(cost) => self.set.charge(&mut cell, cost, now),
             Verb::Refund(cost) => self.set.refund(&mut cell, cost, now),
             Verb::Settle { charge, actual } => self.set.settle(&mut cell, &charge, actual, now),
@@ -134,6 +138,15 @@ impl Book {
         });
         let said = outcome.map_or(Said::Done, |outcome| Said::Outcome { outcome, after });
         Ok(Next { said, write })
+    }
+}
+
+/// Whether a verb that is only done has nothing to do, whatever is kept: not even its time is written then.
+const fn changes_nothing(verb: Verb) -> bool {
+    match verb {
+        Verb::Charge(cost) | Verb::Refund(cost) => cost.tokens() == 0,
+        Verb::Settle { charge, actual } => charge.charged == 0 || actual.tokens() == charge.cost,
+        Verb::Check { .. } | Verb::Reset | Verb::Show => false,
     }
 }
 
