@@ -26,6 +26,7 @@ const CLIENT: &str = "tollgate-client";
 const WIRE: &str = "tollgate-wire";
 const SERVE: &str = "tollgate-serve";
 const LOAD: &str = "tollgate-load";
+const CONFORMANCE: &str = "tollgate-conformance";
 const ORACLE: &str = "tollgate-oracle";
 const TOLLGATE: &str = "tollgate";
 
@@ -121,6 +122,12 @@ pub(crate) const ROOMS: &[Room] = &[
         package: ORACLE,
         pure: false,
         uses: &[],
+    },
+    // What every engine must pass; only tests use it.
+    Room {
+        package: CONFORMANCE,
+        pure: false,
+        uses: &[LIMIT, CONTRACT, STORE, ORACLE],
     },
     Room {
         package: "tollgate-bench",

@@ -1,0 +1,99 @@
+//! Batches: every ask by itself, asks of one key in their order, several batches in flight.
+
+use std::sync::Arc;
+
+use tollgate_limit::Algorithm;
+use tollgate_oracle::{self as oracle, Model, Period};
+use tollgate_store::{Ask, Engine, Said};
+
+use crate::compare;
+use crate::fault::Fault;
+use crate::kit::{Case, SECOND_NS, SUNDAY, ask, book_of, check};
+use crate::plan::{Plan, mix};
+
+/// Batches of many keys, of one key many times, of several contracts, empty ones, and many at once.
+pub async fn batches(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault> {
+    let case = Case::new(&**engine, plan, "batches", plan.seed);
+    case.ask_all(Vec::new()).await?;
+    refuses_between(&case).await?;
+    let mut flights = Vec::new();
+    for flight in 0..FLIGHTS {
+        let (batch, expected) = drawn(plan, plan.seed_of(13, flight));
+        let (engine, time) = (Arc::clone(engine), plan.time);
+        let said = tokio::spawn(async move { engine.ask(batch, time).await });
+        flights.push((said, expected));
+    }
+    for (flight, expected) in flights {
+        let said = flight
+            .await
+            .map_err(|error| case.fault(error.to_string()))?;
+        case.same("the number of answers", said.len(), expected.len())?;
+        for (place, (said, expected)) in said.into_iter().zip(expected).enumerate() {
+            case.same(&format!("answer {place} of a batch"), said, Ok(expected))?;
+        }
+    }
+    Ok(())
+}
+
+/// Batches in flight at the same time, and asks in each.
+const FLIGHTS: u64 = 16;
+const ASKS: u64 = 100;
+
+/// A batch over keys of its own, and what the model says to it.
+fn drawn(plan: &Plan, seed: u64) -> (Vec<Ask>, Vec<Said>) {
+    let kinds = [
+        oracle::Algorithm::TokenBucket,
+        oracle::Algorithm::LeakyBucket,
+        oracle::Algorithm::FixedWindow,
+        oracle::Algorithm::SlidingLog,
+        oracle::Algorithm::SlidingCounters { slices: 60 },
+        oracle::Algorithm::SlidingWeighted,
+    ];
+    let contract = |kind| vec![oracle::Policy::new(kind, 20, Period::Nanos(60 * SECOND_NS))];
+    let mut keys: Vec<_> = kinds
+        .into_iter()
+        .map(|kind| {
+            (
+                plan.name(),
+                book_of(&contract(kind)),
+                Model::new(contract(kind)),
+            )
+        })
+        .collect();
+    let mut batch = Vec::new();
+    let mut expected = Vec::new();
+    for number in 0..ASKS {
+        let dice = mix(seed ^ number);
+        let key = usize::try_from(dice % 6).unwrap_or(0);
+        let (name, book, model) = &mut keys[key];
+        let tokens = (dice >> 8) % 4;
+        let now = SUNDAY + (dice >> 16) % 30 * SECOND_NS;
+        batch.push(ask(book, *name, check(tokens), now));
+        let peek = model.check("", 0, now);
+        let (outcome, _) = compare::expected(model, &peek, ("", tokens, now));
+        expected.push(Said::Outcome(outcome));
+    }
+    (batch, expected)
+}
+
+/// One that is refused in the middle takes nothing from those around it.
+async fn refuses_between<E: Engine>(case: &Case<'_, E>) -> Result<(), Fault> {
+    for algorithm in Algorithm::ALL {
+        let book = crate::kit::book([crate::kit::config(algorithm, 10, 60 * SECOND_NS)]);
+        let name = case.plan.name();
+        let costs = [6, 5, 4, 1, 0];
+        let batch = costs.map(|tokens| ask(&book, name, check(tokens), SUNDAY));
+        let said = case.ask_all(batch.into()).await?;
+        let passed: Result<Vec<_>, Fault> = said
+            .into_iter()
+            .map(|said| Ok(case.outcome(said)?.decision.verdict.is_allowed()))
+            .collect();
+        let what = format!("who passes of {costs:?} in a batch of {}", algorithm.name());
+        case.same(
+            &what,
+            passed?.as_slice(),
+            &[true, false, true, false, false],
+        )?;
+    }
+    Ok(())
+}

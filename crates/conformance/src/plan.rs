@@ -1,0 +1,86 @@
+//! How long the suite runs, and from which seed.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use tollgate_store::Name;
+
+/// How long the suite runs, and from which seed.
+#[derive(Debug)]
+pub struct Plan {
+    /// Where everything random comes from.
+    pub seed: u64,
+    /// Random cases of each kind.
+    pub cases: u64,
+    /// Operations in a case, at most.
+    pub steps: usize,
+    /// How long an engine may take for one batch; so long that only an engine that hangs takes it.
+    pub time: Duration,
+    /// Callers that crowd one key.
+    pub callers: u32,
+    run: u64,
+    names: AtomicU64,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            cases: 12,
+            steps: 40,
+            time: Duration::from_secs(30),
+            callers: 64,
+            // Names must be new even where an engine remembers an earlier run.
+            run: RandomState::new().hash_one(0),
+            names: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Plan {
+    /// So many cases of each kind, from a seed.
+    pub fn of(seed: u64, cases: u64) -> Self {
+        let plan = Self::default();
+        Self {
+            seed,
+            cases,
+            ..plan
+        }
+    }
+
+    /// The name of a key that was never used.
+    pub fn name(&self) -> Name {
+        let number = self.names.fetch_add(1, Ordering::Relaxed);
+        Name(u128::from(mix(self.run)) << 64 | u128::from(mix(self.run ^ mix(number))))
+    }
+
+    /// The seed of one case.
+    pub(crate) fn seed_of(&self, kind: u64, case: u64) -> u64 {
+        mix(self.seed ^ mix(kind << 32 | case))
+    }
+
+    /// What a strategy draws by a seed.
+    pub(crate) fn draw<S: Strategy>(seed: u64, strategy: &S) -> S::Value {
+        let mut bytes = [0; 32];
+        let words = (0..).map(|word| mix(seed ^ word).to_le_bytes());
+        for (to, from) in bytes.iter_mut().zip(words.flatten()) {
+            *to = from;
+        }
+        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+        let tree = strategy.new_tree(&mut runner);
+        tree.expect("no strategy here refuses what it draws")
+            .current()
+    }
+}
+
+/// Mixes the bits of a number, by the finalizer of `splitmix64`.
+pub(crate) const fn mix(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
+}
