@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tollgate_limit::Algorithm;
+use tollgate_limit::{Algorithm, Outcome};
 use tollgate_oracle::{self as oracle, Model, Period};
-use tollgate_store::{Ask, Engine, Said};
+use tollgate_store::{Ask, Engine};
 
 use crate::compare;
 use crate::fault::Fault;
@@ -29,7 +29,9 @@ pub async fn batches(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault
             .map_err(|error| case.fault(error.to_string()))?;
         case.same("the number of answers", said.len(), expected.len())?;
         for (place, (said, expected)) in said.into_iter().zip(expected).enumerate() {
-            case.same(&format!("answer {place} of a batch"), said, Ok(expected))?;
+            let said = said.map_err(|failure| case.fault(failure.to_string()))?;
+            let what = format!("answer {place} of a batch");
+            case.same(&what, case.outcome(said)?, expected)?;
         }
     }
     Ok(())
@@ -40,7 +42,7 @@ const FLIGHTS: u64 = 16;
 const ASKS: u64 = 100;
 
 /// A batch over keys of its own, and what the model says to it.
-fn drawn(plan: &Plan, seed: u64) -> (Vec<Ask>, Vec<Said>) {
+fn drawn(plan: &Plan, seed: u64) -> (Vec<Ask>, Vec<Outcome>) {
     let kinds = [
         oracle::Algorithm::TokenBucket,
         oracle::Algorithm::LeakyBucket,
@@ -71,7 +73,7 @@ fn drawn(plan: &Plan, seed: u64) -> (Vec<Ask>, Vec<Said>) {
         batch.push(ask(book, *name, check(tokens), now));
         let peek = model.check("", 0, now);
         let (outcome, _) = compare::expected(model, &peek, ("", tokens, now));
-        expected.push(Said::Outcome(outcome));
+        expected.push(outcome);
     }
     (batch, expected)
 }

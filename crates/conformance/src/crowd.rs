@@ -96,7 +96,7 @@ impl<E: Engine> Caller<E> {
             let tokens = if round * 2 < ROUNDS { tokens } else { 1 };
             let batch = vec![ask(&self.book, self.name, check(tokens), SUNDAY)];
             for said in self.engine.ask(batch, self.time).await {
-                if let tollgate_store::Said::Outcome(outcome) = said?
+                if let tollgate_store::Said::Outcome { outcome, .. } = said?
                     && outcome.decision.verdict.is_allowed()
                 {
                     taken += tokens;

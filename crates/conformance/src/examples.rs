@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_limit::{Algorithm, OnLimit, Outcome, PolicyConfig, Receipt, Span, Verdict};
-use tollgate_store::{Book, Engine, Name, Said, Verb};
+use tollgate_store::{Book, Engine, Found, Name, Said, Verb};
 
 use crate::fault::Fault;
 use crate::kit::{Case, SECOND_NS, SUNDAY, book, config, cost};
@@ -129,7 +129,7 @@ async fn verbs<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), Fault> {
         .ask(&key.book, key.name, Verb::Show, SUNDAY)
         .await?;
     key.case
-        .same("what is kept after a reset", shown, Said::Kept(None))?;
+        .same("what is kept after a reset", shown, Said::Found(None))?;
     // Everything comes back in time: two periods later nothing counts any more.
     key.passes(10, 1, true).await?;
     key.passes(10, 121, true).await.map(drop)
@@ -214,7 +214,7 @@ async fn all_or_nothing<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> 
             case.same("what is charged", refused.0.charged, 0)?;
         }
         let said = case.ask(&key.book, key.name, Verb::Show, SUNDAY).await?;
-        let Said::Kept(Some((at, kept))) = said else {
+        let Said::Found(Some(Found { at, kept })) = said else {
             return Err(case.fault(format!("a charged key is shown as {said:?}")));
         };
         let cell = key.book.set().recall::<0>(at, &kept);

@@ -99,7 +99,7 @@ impl<'e, E: Engine> Case<'e, E> {
 
     pub(crate) fn outcome(&self, said: Said) -> Result<Outcome, Fault> {
         match said {
-            Said::Outcome(outcome) => Ok(outcome),
+            Said::Outcome { outcome, .. } => Ok(outcome),
             said => Err(self.fault(format!("a check is answered by {said:?}"))),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_limit::{Cell, Instant, Receipt};
+use tollgate_limit::{Cell, Instant, Receipt, Span};
 use tollgate_oracle::strategy::{self, Grain};
 use tollgate_oracle::{Algorithm, Model, Operation, Policy};
 use tollgate_store::{Book, Engine, Found, Name, Said, Verb};
@@ -149,13 +149,21 @@ impl<E: Engine> Player<'_, E> {
         let name = self.name(key);
         let tokens = cost(tokens).tokens();
         let peek = self.model.check(key, 0, now_ns);
-        let came = self.case.check(&self.book, name, tokens, now_ns).await?;
-        let (expected, receipt) = compare::expected(&mut self.model, &peek, (key, tokens, now_ns));
-        self.case.same("the outcome", came, expected)?;
+        let said = self
+            .case
+            .ask(&self.book, name, check(tokens), now_ns)
+            .await?;
+        let Said::Outcome { outcome, after } = said else {
+            return Err(self.case.fault(format!("a check is answered by {said:?}")));
+        };
+        let asked = (key, tokens, now_ns);
+        let (expected, receipt) = compare::expected(&mut self.model, &peek, asked);
+        self.case.same("the outcome", outcome, expected)?;
         if let Some(receipt) = receipt {
-            self.receipts.push((came.receipt, receipt));
+            self.receipts.push((outcome.receipt, receipt));
         }
-        self.remember(key, check(tokens), now_ns)
+        self.remember(key, check(tokens), now_ns)?;
+        self.alike("what is left behind", Some(&after), key, now_ns)
     }
 
     async fn tell(&mut self, key: &str, verb: Verb, now_ns: u64) -> Result<(), Fault> {
@@ -164,16 +172,23 @@ impl<E: Engine> Player<'_, E> {
         self.remember(key, verb, now_ns)
     }
 
-    /// What is shown is what decides: equal in every status that can be derived from it.
+    /// An unknown key is not shown; an engine may drop what is fresh, and then shows nothing either.
     async fn show(&mut self, key: &str, now_ns: u64) -> Result<(), Fault> {
         let name = self.name(key);
-        let shown = match self.case.ask(&self.book, name, Verb::Show, now_ns).await? {
-            Said::Kept(kept) => kept.map(|(at, kept)| Found { at, kept }),
-            said => return Err(self.case.fault(format!("a show is answered by {said:?}"))),
-        };
+        let said = self.case.ask(&self.book, name, Verb::Show, now_ns).await?;
+        match said {
+            Said::Found(Some(found)) if !self.kept.contains_key(key) => Err(self
+                .case
+                .fault(format!("an unknown key is shown: {found:?}"))),
+            Said::Found(found) => self.alike("what is shown", found.as_ref(), key, now_ns),
+            said => Err(self.case.fault(format!("a show is answered by {said:?}"))),
+        }
+    }
+
+    /// Wants a state to be the one that the engine should have: equal in time, and in all that can be derived from it.
+    fn alike(&self, of: &str, came: Option<&Found>, key: &str, now_ns: u64) -> Result<(), Fault> {
         let expected = self.kept.get(key);
         let at = expected.map_or(0, |found| found.at.as_nanos()).max(now_ns);
-        // An engine may drop what is fresh, and then shows nothing.
         let status = |found: Option<&Found>| {
             let cell = found.map(|found| self.book.set().recall(found.at, &found.kept));
             let cell: Cell<0> = match cell {
@@ -182,16 +197,16 @@ impl<E: Engine> Player<'_, E> {
             };
             Ok(self.book.set().status(&cell, Instant::from_nanos(at)))
         };
-        self.case
-            .same("what is shown", status(shown.as_ref())?, status(expected)?)?;
-        match (shown, expected) {
-            (Some(shown), Some(expected)) => {
-                self.case.same("the time shown", shown.at, expected.at)
+        let wanted = status(expected)?;
+        let is_fresh = wanted.iter().all(|status| status.reset_after == Span::ZERO);
+        self.case.same(of, status(came)?, wanted)?;
+        match (came, expected) {
+            (Some(came), Some(expected)) if !is_fresh => {
+                let of = format!("the time of {of}");
+                self.case.same(&of, came.at, expected.at)
             }
-            (Some(shown), None) => Err(self
-                .case
-                .fault(format!("an unknown key is shown: {shown:?}"))),
-            (None, _) => Ok(()),
+            // What is fresh has no time.
+            _ => Ok(()),
         }
     }
 

@@ -167,8 +167,7 @@ impl Memory {
 
     /// What is written, with the mistake in it.
     fn tamper(&self, ask: &Ask, before: Option<&Found>, next: &mut Next) {
-        let refused =
-            matches!(next.said, Said::Outcome(outcome) if !outcome.decision.verdict.is_allowed());
+        let refused = matches!(next.said, Said::Outcome { outcome, .. } if !outcome.decision.verdict.is_allowed());
         if refused && next.write.is_none() {
             next.write = self.written_by_refusal(ask, before);
         }
@@ -187,14 +186,18 @@ impl Memory {
             }
         }
         match &mut next.said {
-            Said::Outcome(outcome)
+            Said::Outcome { outcome, .. }
                 if self.is(Mistake::NoWait) && outcome.decision.verdict.is_allowed() =>
             {
                 outcome.decision.verdict = Verdict::Allow;
             }
-            Said::Kept(kept) if self.is(Mistake::ShowsNothing) => *kept = None,
-            said @ Said::Outcome(_) if matches!(ask.verb, Verb::Charge(_)) => *said = Said::Done,
-            Said::Outcome(_) | Said::Done | Said::Kept(_) => {}
+            Said::Found(found) if self.is(Mistake::ShowsNothing) => {
+                *found = None;
+            }
+            said @ Said::Outcome { .. } if matches!(ask.verb, Verb::Charge(_)) => {
+                *said = Said::Done
+            }
+            Said::Outcome { .. } | Said::Done | Said::Found(_) => {}
         }
     }
 
@@ -337,7 +340,7 @@ async fn run(mistake: Mistake) -> Result<(), Fault> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_engine_without_a_mistake_passes_from_any_seed() {
     for seed in 0..4 {
-        let plan = Plan::of(seed, 60);
+        let plan = Plan::of(seed, 30);
         let engine = Memory::new(Mistake::None);
         all(&engine, &plan)
             .await
