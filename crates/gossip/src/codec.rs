@@ -1,13 +1,14 @@
-//! Bytes of frames: fixed integers, varints, and the eight bytes every frame begins with.
+//! Frames of this crate: the eight bytes every one begins with, instants and lists.
 //!
 //! Whatever a stranger sends, reading it ends in a value or in [`Malformed`], never in a panic, and allocates no more than the
-//! frame is long. Not here: what frames contain, which each design says.
+//! frame is long. Not here: plain numbers (`bytes`), and what frames contain, which each design says.
 
 use std::fmt;
 
 use tollgate_limit::{Instant, Span};
 
-use crate::ids::{Key, Writer};
+pub(crate) use crate::bytes::{Decoder, Encoder};
+use crate::ids::Writer;
 
 /// The version of every encoding in this crate; the upper half of a frame's first byte.
 pub(crate) const VERSION: u8 = 1;
@@ -64,12 +65,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Appends numbers to a frame.
-#[derive(Debug)]
-pub(crate) struct Encoder {
-    bytes: Vec<u8>,
-}
-
+/// What the frames of this crate have besides numbers.
 impl Encoder {
     pub(crate) fn new(header: Header) -> Self {
         let mut encoder = Self {
@@ -81,73 +77,20 @@ impl Encoder {
         encoder
     }
 
-    /// Bytes so far.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    pub(crate) fn u8(&mut self, value: u8) {
-        self.bytes.push(value);
-    }
-
-    pub(crate) fn u16(&mut self, value: u16) {
-        self.bytes.extend_from_slice(&value.to_le_bytes());
-    }
-
-    pub(crate) fn u32(&mut self, value: u32) {
-        self.bytes.extend_from_slice(&value.to_le_bytes());
-    }
-
-    pub(crate) fn u64(&mut self, value: u64) {
-        self.bytes.extend_from_slice(&value.to_le_bytes());
-    }
-
     /// The low 40 bits, in five bytes.
     pub(crate) fn sequence(&mut self, value: u64) {
-        self.bytes.extend_from_slice(&value.to_le_bytes()[..5]);
-    }
-
-    /// Seven bits a byte, the lowest first.
-    pub(crate) fn varint(&mut self, mut value: u128) {
-        while value >= 0x80 {
-            self.bytes.push(low_byte(value) | 0x80);
-            value >>= 7;
-        }
-        self.bytes.push(low_byte(value));
-    }
-
-    pub(crate) fn key(&mut self, key: Key) {
-        self.bytes.extend_from_slice(&key.0.to_le_bytes());
-    }
-
-    /// What was appended when the frame already had `from` bytes.
-    pub(crate) fn since(&self, from: usize) -> &[u8] {
-        self.bytes.get(from..).unwrap_or_default()
-    }
-
-    /// Bytes that were encoded before.
-    pub(crate) fn raw(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    pub(crate) fn finish(self) -> std::sync::Arc<[u8]> {
-        self.bytes.into()
+        self.raw(&value.to_le_bytes()[..5]);
     }
 }
 
-/// Takes numbers off a frame.
-#[derive(Debug)]
-pub(crate) struct Decoder<'a> {
-    rest: &'a [u8],
-}
-
+/// The same, taken off.
 impl<'a> Decoder<'a> {
     /// Begins a frame: its header, and the decoder of what follows.
     pub(crate) fn new(frame: &'a [u8]) -> Result<(Header, Self), Malformed> {
         if frame.len() > FRAME_BYTES_MAX {
             return Err(Malformed::TooLong);
         }
-        let mut decoder = Self { rest: frame };
+        let mut decoder = Self::from_first(frame);
         let first = decoder.u8()?;
         if first >> 4 != VERSION {
             return Err(Malformed::Version(first >> 4));
@@ -160,23 +103,6 @@ impl<'a> Decoder<'a> {
         Ok((header, decoder))
     }
 
-    /// Whether everything was taken.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    /// Bytes not taken yet; no list in a frame can have more members than that.
-    pub(crate) fn left(&self) -> usize {
-        self.rest.len()
-    }
-
-    /// Takes exactly these bytes if they come next.
-    pub(crate) fn skip(&mut self, bytes: &[u8]) -> bool {
-        let rest = self.rest.strip_prefix(bytes);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
-    }
-
     /// Ends a frame.
     pub(crate) fn finish(self) -> Result<(), Malformed> {
         if self.is_empty() {
@@ -184,22 +110,6 @@ impl<'a> Decoder<'a> {
         } else {
             Err(Malformed::Trailing)
         }
-    }
-
-    pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
-        self.array::<1>().map(|[byte]| byte)
-    }
-
-    pub(crate) fn u16(&mut self) -> Result<u16, Malformed> {
-        self.array().map(u16::from_le_bytes)
-    }
-
-    pub(crate) fn u32(&mut self) -> Result<u32, Malformed> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
-        self.array().map(u64::from_le_bytes)
     }
 
     /// Nanoseconds since the epoch, no later than `latest`.
@@ -217,23 +127,6 @@ impl<'a> Decoder<'a> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    pub(crate) fn varint(&mut self) -> Result<u128, Malformed> {
-        let mut value = 0_u128;
-        for shift in (0..126).step_by(7) {
-            let byte = self.u8()?;
-            value |= u128::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(Malformed::Value)
-    }
-
-    /// A varint of at most 64 bits.
-    pub(crate) fn count(&mut self) -> Result<u64, Malformed> {
-        u64::try_from(self.varint()?).map_err(|_| Malformed::Value)
-    }
-
     /// The length of a list whose members take at least `each` bytes; refused if the frame cannot hold them.
     pub(crate) fn length(&mut self, each: usize) -> Result<usize, Malformed> {
         let length = usize::try_from(self.varint()?).map_err(|_| Malformed::Value)?;
@@ -242,25 +135,12 @@ impl<'a> Decoder<'a> {
         }
         Ok(length)
     }
-
-    pub(crate) fn key(&mut self) -> Result<Key, Malformed> {
-        self.array().map(|bytes| Key(u128::from_le_bytes(bytes)))
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let (array, rest) = self.rest.split_first_chunk().ok_or(Malformed::Truncated)?;
-        self.rest = rest;
-        Ok(*array)
-    }
-}
-
-fn low_byte(value: u128) -> u8 {
-    value.to_le_bytes()[0]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Key;
 
     const HEADER: Header = Header {
         kind: 3,

@@ -9,6 +9,7 @@
 
 mod alone;
 mod bucket;
+mod bytes;
 mod codec;
 mod counter;
 mod dice;
@@ -30,6 +31,7 @@ mod talk;
 mod windows;
 
 pub use bucket::{BadBucket, Bucket, Mark};
+pub use bytes::{Decoder, Encoder};
 pub use codec::Malformed;
 pub use home::collectors;
 pub use ids::{Key, NodeId, Writer};

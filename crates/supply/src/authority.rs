@@ -6,10 +6,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tollgate_gossip::{Malformed, NodeId, Send};
+use tollgate_gossip::{Encoder, Malformed, NodeId, Send};
 use tollgate_limit::{Instant, Span};
 
-use crate::codec::Encoder;
 use crate::config::SupplyConfig;
 use crate::limits::Limits;
 use crate::machine::limits_number;
@@ -341,7 +340,7 @@ impl Authority {
         let mut encoder = Encoder::default();
         head.encode(&mut encoder);
         message.encode(&mut encoder);
-        let frame = encoder.finish().into();
+        let frame = encoder.finish();
         self.frames.push_back(Send { to, frame });
         if self.frames.len() > FRAMES_MAX {
             self.frames.pop_front();

@@ -14,7 +14,6 @@ mod authority;
 mod bucket;
 mod cell;
 mod clock;
-mod codec;
 mod config;
 mod demand;
 mod figures;

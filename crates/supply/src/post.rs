@@ -4,10 +4,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tollgate_gossip::{NodeId, Send};
+use tollgate_gossip::{Encoder, NodeId, Send};
 use tollgate_limit::Instant;
 
-use crate::codec::Encoder;
 use crate::peers::Peers;
 use crate::setup::Boot;
 use crate::wire::{FRAME_BYTES_FULL, Head, Message};
@@ -72,7 +71,7 @@ impl Post {
         let Some(frame) = frame else {
             return;
         };
-        let frame = frame.finish().into();
+        let frame = frame.finish();
         self.frames.push_back(Send { to, frame });
         if self.frames.len() > FRAMES_MAX {
             self.frames.pop_front();

@@ -4,10 +4,9 @@
 //! the receiver was heard to send, both on their own clocks. Those are only echoed and compared, never believed.
 //! Messages follow, for one or for many keys. Not here: what they cause.
 
-use tollgate_gossip::{Key, Malformed};
+use tollgate_gossip::{Decoder, Encoder, Key, Malformed};
 use tollgate_limit::Instant;
 
-use crate::codec::{Decoder, Encoder};
 use crate::fill::Party;
 use crate::limits::Limits;
 use crate::setup::Boot;
@@ -150,8 +149,8 @@ impl Head {
         to.u8(VERSION);
         to.count(self.boot.0);
         to.count(self.yours.0);
-        to.instant(self.sent);
-        to.instant(self.echo);
+        to.count(self.sent.as_nanos());
+        to.count(self.echo.as_nanos());
     }
 
     fn decode(from: &mut Decoder<'_>) -> Result<Self, Malformed> {
@@ -162,8 +161,8 @@ impl Head {
         Ok(Self {
             boot: Boot(from.count()?),
             yours: Boot(from.count()?),
-            sent: from.instant()?,
-            echo: from.instant()?,
+            sent: Instant::from_nanos(from.count()?),
+            echo: Instant::from_nanos(from.count()?),
         })
     }
 }
@@ -173,7 +172,7 @@ pub(crate) fn decode(frame: &[u8]) -> Result<(Head, Vec<Message>), Malformed> {
     if frame.len() > FRAME_BYTES_MAX {
         return Err(Malformed::TooLong);
     }
-    let mut from = Decoder::new(frame);
+    let mut from = Decoder::from_first(frame);
     let head = Head::decode(&mut from)?;
     if head.boot == Boot(0) {
         return Err(Malformed::Value);
@@ -270,7 +269,7 @@ impl Message {
                 key: from.key()?,
                 ticket: from.count()?,
                 party: decode_party(from)?,
-                free: from.at_most(Limits::RATE_MAX)?,
+                free: at_most(from, Limits::RATE_MAX)?,
             },
             ASK => Self::Ask(Ask::decode(from)?),
             GRANT => Self::Grant(Grant::decode(from)?),
@@ -295,13 +294,13 @@ impl Message {
                 ticket: from.count()?,
                 number: from.count()?,
                 seen: from.count()?,
-                is_clear: from.flag()?,
+                is_clear: flag(from)?,
             },
             HOME => Self::Home {
                 ticket: from.count()?,
                 number: from.count()?,
-                home: from.at_most(Limits::RATE_MAX)?,
-                is_settled: from.flag()?,
+                home: at_most(from, Limits::RATE_MAX)?,
+                is_settled: flag(from)?,
             },
             GOODBYE => Self::Goodbye,
             kind => return Err(Malformed::Kind(kind)),
@@ -350,7 +349,7 @@ impl Ask {
             key,
             ticket: from.count()?,
             party: decode_party(from)?,
-            want: from.at_most(Limits::RATE_MAX)?,
+            want: at_most(from, Limits::RATE_MAX)?,
             is_deep: has & IS_DEEP != 0,
             number: from.count()?,
             loan: if has & HAS_LOAN == 0 {
@@ -400,11 +399,23 @@ impl Grant {
                     is_renewed: has & IS_RENEWED != 0,
                     total: total(from)?,
                     tokens: total(from)?,
-                    allow: from.at_most(Limits::RATE_MAX)?,
+                    allow: at_most(from, Limits::RATE_MAX)?,
                 })
             },
         })
     }
+}
+
+/// A number of at most `max`.
+fn at_most(from: &mut Decoder<'_>, max: u64) -> Result<u64, Malformed> {
+    match from.count()? {
+        value if value <= max => Ok(value),
+        _ => Err(Malformed::Value),
+    }
+}
+
+fn flag(from: &mut Decoder<'_>) -> Result<bool, Malformed> {
+    Ok(bits(from, 1)? == 1)
 }
 
 /// A byte of which only those bits may be set.
@@ -428,8 +439,8 @@ fn encode_party(party: Party, to: &mut Encoder) {
 }
 
 fn decode_party(from: &mut Decoder<'_>) -> Result<Party, Malformed> {
-    let supply = from.at_most(Limits::RATE_MAX)?;
-    let weight = from.at_most(Party::WEIGHT_MAX)?;
+    let supply = at_most(from, Limits::RATE_MAX)?;
+    let weight = at_most(from, Party::WEIGHT_MAX)?;
     if weight == 0 {
         return Err(Malformed::Value);
     }
