@@ -153,8 +153,6 @@ pub struct Seen {
     pub asked: Vec<Pass>,
     pub frames: u64,
     pub checks: u64,
-    /// Whether nothing is checked, for measurements.
-    pub is_blind: bool,
     /// The most that all could use, since that was last set to zero.
     pub best: u64,
     pub broken: Option<(u64, Broken)>,
@@ -339,7 +337,7 @@ impl World {
             self.now = at;
             let is_protocol = !matches!(what, What::Request { .. });
             self.happen(what);
-            if is_protocol && !self.seen.is_blind {
+            if is_protocol {
                 self.check();
             }
         }

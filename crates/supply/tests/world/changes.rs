@@ -1,44 +1,16 @@
 //! Limits and shares change while nodes crash, are cut off and hear of it one after the other: never more than the largest
 //! limit in force, and all of the last one in the end.
-//!
-//! `SEED=n` replays one schedule; `SCHEDULES=n` runs so many.
-
-#![allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    clippy::unwrap_used,
-    reason = "numbers of a small world, in a test"
-)]
-
-#[allow(unreachable_pub, dead_code, reason = "a part of this program")]
-mod world;
 
 use tollgate_gossip::NodeId;
 use tollgate_limit::Span;
 use tollgate_supply::{Limits, Shares, SupplyConfig};
-use world::{Dice, Links, MS, Plan, SECOND, World};
+
+use crate::seeds;
+use crate::world::{Dice, Links, MS, Plan, SECOND, World};
 
 const NODES: u16 = 5;
 const RATE: u64 = 400;
 const CHANGES_END: u64 = 10 * SECOND;
-
-fn seeds(usual: u64) -> std::ops::Range<u64> {
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "a replay is asked for from outside"
-    )]
-    let setting = |name| {
-        std::env::var(name)
-            .ok()
-            .and_then(|value| value.parse().ok())
-    };
-    match setting("SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..setting("SCHEDULES").unwrap_or(usual),
-    }
-}
 
 fn plan(seed: u64) -> Plan {
     Plan {

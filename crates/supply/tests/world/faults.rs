@@ -1,41 +1,14 @@
 //! Whatever breaks, never one token over: random schedules of faults, judged by the audit and by a ghost.
-//!
-//! `SEED=n` replays one schedule; `SCHEDULES=n` runs so many.
-
-#![allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    clippy::unwrap_used,
-    reason = "numbers of a small world, in a test"
-)]
-
-#[allow(unreachable_pub, dead_code, reason = "a part of this program")]
-mod world;
 
 use tollgate_limit::Span;
 use tollgate_supply::{Limits, SupplyConfig};
-use world::{Dice, Links, MS, Plan, SECOND, World};
+
+use crate::seeds;
+use crate::world::{Dice, Links, MS, Plan, SECOND, World};
 
 const NODES: u16 = 5;
 const RATE: u64 = 400;
 const FAULTS_END: u64 = 12 * SECOND;
-
-fn setting(name: &str) -> Option<u64> {
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "a replay is asked for from outside"
-    )]
-    std::env::var(name).ok()?.parse().ok()
-}
-
-fn seeds(usual: u64) -> std::ops::Range<u64> {
-    match setting("SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..setting("SCHEDULES").unwrap_or(usual),
-    }
-}
 
 fn plan(seed: u64, lease: Option<Span>, wait_max: Span) -> Plan {
     let burst = [RATE / 10, 3 * RATE, 5][seed as usize % 3];

@@ -1,21 +1,10 @@
 //! Named scenes: what one node, two or three do in cases that were thought of.
 
-#![allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    clippy::unwrap_used,
-    reason = "numbers of a small world, in a test"
-)]
-
-#[allow(unreachable_pub, dead_code, reason = "a part of this program")]
-mod world;
-
 use tollgate_gossip::{Key, NodeId, Verdict};
 use tollgate_limit::{Instant, Span};
 use tollgate_supply::{Begin, Boot, Inspection, Limits, Machine, Setup, Shares, SupplyConfig};
-use world::{KEY, MS, Plan, SECOND, World};
+
+use crate::world::{KEY, MS, Plan, SECOND, World};
 
 fn span(nanos: u64) -> Span {
     Span::from_nanos(u128::from(nanos))
