@@ -11,6 +11,7 @@ use tollgate_limit::{Instant, Span};
 
 use crate::config::SupplyConfig;
 use crate::limits::Limits;
+use crate::loans::narrow;
 use crate::machine::limits_number;
 use crate::planted;
 use crate::setup::Boot;
@@ -67,19 +68,26 @@ impl Authority {
         start: Instant,
     ) -> Self {
         let homes = shares.homes(limits.rate());
-        Self::resume(limits, &homes, (config, wait_max), start)
+        Self {
+            has_changed: false,
+            ..Self::resume(limits, &homes, (config, wait_max), start)
+        }
     }
 
-    /// An authority that goes on with what [`Self::homes`] told last. It reassigns nothing before every lease of its past has ended.
+    /// An authority that goes on with what [`Self::homes`] told last. It reassigns nothing before every lease of its past has ended,
+    /// and gives nobody more before all have said where they stand. What nobody had goes to whoever asks first; where they had
+    /// more than there is now, all are cut alike.
     pub fn resume(
         limits: Limits,
         homes: &[(NodeId, u64)],
         (config, wait_max): (SupplyConfig, Span),
         start: Instant,
     ) -> Self {
+        let given: u128 = homes.iter().map(|(_, home)| u128::from(*home)).sum();
+        let rate = u128::from(limits.rate());
         let account = |home: u64| Account {
             granted: home,
-            target: home,
+            target: narrow(u128::from(home) * rate / given.max(rate)),
             boot: Boot(0),
             sent: Instant::default(),
             heard: start,
@@ -89,13 +97,15 @@ impl Authority {
             number: None,
         };
         let accounts = homes.iter().map(|(node, home)| (*node, account(*home)));
+        let accounts: BTreeMap<_, _> = accounts.collect();
+        let targets = accounts.values().map(|account| account.target).sum();
         Self {
             limits,
             after: config.term.max(wait_max),
             config,
-            accounts: accounts.collect(),
-            pool: 0,
-            has_changed: false,
+            pool: limits.rate().saturating_sub(targets),
+            has_changed: true,
+            accounts,
             frames: VecDeque::new(),
         }
     }
@@ -146,6 +156,7 @@ impl Authority {
                 | Message::Where { .. }
                 | Message::Here { .. }
                 | Message::Superseded { .. }
+                | Message::Nudge
                 | Message::Home { .. } => {}
             }
         }
@@ -184,7 +195,7 @@ impl Authority {
         (seen, is_clear): (u64, bool),
         now: Instant,
     ) {
-        let pool = self.pool;
+        let (pool, had_changed) = (self.pool, self.has_changed);
         let Some(account) = self.accounts.get_mut(&from) else {
             return;
         };
@@ -195,15 +206,17 @@ impl Authority {
         account.heard = now;
         account.number = Some(number);
         account.target += pool;
-        if let Some((_, most)) = account
-            .lowered
-            .filter(|(since, _)| seen >= *since && is_clear)
-        {
+        let lowered = account.lowered;
+        let lowered = lowered.filter(|(since, _)| seen >= *since && is_clear);
+        if let Some((_, most)) = lowered {
             account.granted = account.granted.min(most);
             account.lowered = None;
         }
         self.pool = 0;
         self.raise(from);
+        if lowered.is_some() || had_changed != self.has_changed {
+            self.nudge(now);
+        }
         let Some(account) = self.accounts.get_mut(&from) else {
             return;
         };
@@ -226,11 +239,27 @@ impl Authority {
         if self.has_changed {
             return;
         }
-        let granted: u64 = self.accounts.values().map(|account| account.granted).sum();
+        let granted = self.accounts.values().map(|account| account.granted);
+        let granted = granted.fold(0, u64::saturating_add);
         let free = self.limits.rate().saturating_sub(granted);
         if let Some(account) = self.accounts.get_mut(&node) {
             let more = account.target.saturating_sub(account.granted).min(free);
             account.granted += more;
+        }
+    }
+
+    /// Tells those who should have more to ask for it; whoever does not hear that hears it with its next renewal.
+    fn nudge(&mut self, now: Instant) {
+        let waits = |account: &Account| {
+            account.target > account.granted && account.left.is_none() && account.boot > Boot(0)
+        };
+        let accounts = self.accounts.iter();
+        let waiting: Vec<_> = accounts
+            .filter(|(_, account)| waits(account) && !self.has_changed)
+            .map(|(node, _)| *node)
+            .collect();
+        for node in waiting {
+            self.send(node, Message::Nudge, now);
         }
     }
 
@@ -251,6 +280,9 @@ impl Authority {
             })
             .map(|(node, _)| *node)
             .collect();
+        if due.is_empty() {
+            return;
+        }
         for node in due {
             let buddy = self.buddy(node, now);
             let Some(account) = self.accounts.get_mut(&node) else {
@@ -263,6 +295,7 @@ impl Authority {
                 None => self.pool += left,
             }
         }
+        self.nudge(now);
     }
 
     /// When nothing of what a node had can be in use any more.
@@ -313,10 +346,7 @@ impl Authority {
             return;
         }
         let old = u128::from(self.limits.rate());
-        let scale = |part: u64| {
-            let part = u128::from(part) * u128::from(limits.rate()) / old;
-            u64::try_from(part).unwrap_or(u64::MAX)
-        };
+        let scale = |part: u64| narrow(u128::from(part) * u128::from(limits.rate()) / old);
         let mut given = 0;
         for account in self.accounts.values_mut() {
             account.target = scale(account.target);

@@ -44,7 +44,9 @@ impl fmt::Display for BadLimits {
 impl std::error::Error for BadLimits {}
 
 impl Limits {
-    /// The largest rate, so that two of them can be added: 2^63 - 1, nine billion requests per second.
+    /// The largest rate, so that two of them can be added in 64 bits: 2^63 - 1, which is 9,223,372,036 requests per second or a
+    /// little more than 2^33. A rate times any time in nanoseconds is below 2^127 then. 2^40 requests per second would
+    /// be 2^70 of these units; whoever needs that much has no use for single tokens.
     pub const RATE_MAX: u64 = i64::MAX as u64;
     /// The largest burst, so that a level fits into 127 bits with room to spare.
     pub const BURST_MAX: u64 = 1 << 60;

@@ -72,6 +72,8 @@ pub(crate) enum Message {
         home: u64,
         is_settled: bool,
     },
+    /// From the authority: ask for your home now, there is more for you.
+    Nudge,
     /// I go.
     Goodbye,
 }
@@ -143,6 +145,7 @@ const SUPERSEDED: u8 = 7;
 const RENEW: u8 = 8;
 const HOME: u8 = 9;
 const GOODBYE: u8 = 10;
+const NUDGE: u8 = 11;
 
 impl Head {
     pub(crate) fn encode(self, to: &mut Encoder) {
@@ -217,6 +220,7 @@ impl Message {
             | Self::Superseded { .. }
             | Self::Renew { .. }
             | Self::Home { .. }
+            | Self::Nudge
             | Self::Goodbye => self.encode_plain(to),
         }
     }
@@ -243,6 +247,7 @@ impl Message {
                 home,
                 is_settled,
             } => (HOME, vec![ticket, number, home], Some(u8::from(is_settled))),
+            Self::Nudge => (NUDGE, vec![], None),
             Self::Goodbye
             | Self::Look { .. }
             | Self::Offer { .. }
@@ -303,6 +308,7 @@ impl Message {
                 is_settled: flag(from)?,
             },
             GOODBYE => Self::Goodbye,
+            NUDGE => Self::Nudge,
             kind => return Err(Malformed::Kind(kind)),
         })
     }

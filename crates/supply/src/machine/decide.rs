@@ -15,6 +15,13 @@ impl Machine {
     /// Sets how long a request may be made to wait for its tokens.
     pub fn set_wait_max(&mut self, wait_max: Span) {
         self.own.wait_max = wait_max;
+        self.own.waited = self.own.waited.max(wait_max);
+    }
+
+    /// The longest that a request of this boot may have been made to wait. Store it beside what [`Self::poll_kept`] says, and tell
+    /// the next boot by [`Self::handle_waited`].
+    pub fn waited(&self) -> Span {
+        self.own.waited
     }
 
     /// Decides one request and counts it if it passes. A cost of zero is a peek: as cost one, and nothing is counted.

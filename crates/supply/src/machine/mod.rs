@@ -66,6 +66,8 @@ struct Own {
     boot: Boot,
     config: SupplyConfig,
     wait_max: Span,
+    /// The longest that was.
+    waited: Span,
     leaks: bool,
 }
 
@@ -76,6 +78,8 @@ struct Sender {
     boot: Boot,
     /// Whether the frame is for this boot, so that answers in it are answers to this boot.
     is_for_me: bool,
+    /// When this node sent the last frame that the sender had heard.
+    echo: Instant,
 }
 
 impl Machine {
@@ -123,6 +127,7 @@ impl Machine {
                 me: setup.me,
                 boot: setup.boot,
                 wait_max: setup.wait_max,
+                waited: setup.wait_max,
                 leaks: setup.leaks,
                 config,
             },
@@ -160,6 +165,7 @@ impl Machine {
             node: from,
             boot: head.boot,
             is_for_me: head.yours == self.own.boot,
+            echo: head.echo,
         };
         for message in messages {
             self.hear(sender, message, now);
@@ -173,6 +179,7 @@ impl Machine {
             | Message::Grant(_)
             | Message::Recall { .. }
             | Message::Here { .. }
+            | Message::Nudge
             | Message::Home { .. } => true,
             Message::Look { .. }
             | Message::Ask(_)
@@ -211,9 +218,12 @@ impl Machine {
             } if from.node == AUTHORITY => {
                 self.hear_home((ticket, number), home, is_settled, now);
             }
+            Message::Nudge if from.node == AUTHORITY => self.hear_nudge(now),
             Message::Goodbye => self.peers.leave(from.node),
             // Only an authority is asked that, and nobody else answers.
-            Message::Renew { .. } | Message::Home { .. } => self.figures.ignored.strangers += 1,
+            Message::Renew { .. } | Message::Home { .. } | Message::Nudge => {
+                self.figures.ignored.strangers += 1;
+            }
         }
     }
 

@@ -113,11 +113,26 @@ impl Machine {
     /// ended. Being wrong about it can let more pass than the limit.
     pub fn handle_gone(&mut self, node: NodeId, now: Instant) {
         let now = self.at(now);
-        let wait = quarantine(&self.own.config, self.own.wait_max);
+        let wait = quarantine(&self.own.config, self.own.waited);
         self.home.lose(node, now.saturating_add(wait));
         if self.own.config.lease.is_none() && self.home.is_awaited(node) {
             self.tenure.ask_at = Some(now);
         }
+    }
+
+    /// Hears how long requests of the boot before this may have been made to wait, where they may wait less now: nothing of the home is
+    /// used before they have passed. To be told at the start, before anything else.
+    pub fn handle_waited(&mut self, waited: Span, now: Instant) {
+        let now = self.at(now);
+        let ended = now.saturating_add(quarantine(&self.own.config, waited));
+        if self.home.ground.from > now {
+            self.shift(now, |home| {
+                home.ground.from = home.ground.from.max(ended);
+                false
+            });
+        }
+        // Who restarts again must wait for them too.
+        self.own.waited = self.own.waited.max(waited);
     }
 
     /// What is to be stored before this node says where it stands, if that has changed.
@@ -179,7 +194,7 @@ impl Machine {
         let has_moved = change(&mut self.home);
         if has_moved {
             self.tenure.is_clear = false;
-            self.tenure.clear_at = now.saturating_add(self.own.wait_max);
+            self.tenure.clear_at = now.saturating_add(self.own.waited);
             self.tenure.asked = 0;
             if self.own.config.lease.is_none() {
                 self.tenure.ask_at = Some(now);
@@ -332,6 +347,17 @@ impl Machine {
         self.post.push(AUTHORITY, renew);
         let retry = (lease.as_nanos() / RETRIES_PER_LEASE).max(self.own.config.round.as_nanos());
         self.tenure.renew_at = Some(now.saturating_add(Span::from_nanos(retry)));
+    }
+
+    /// The authority has more for this node than it knows: asks at once, but no more than once a round.
+    pub(super) fn hear_nudge(&mut self, now: Instant) {
+        let tenure = &mut self.tenure;
+        let asked = tenure.asks.back().map(|(_, at)| *at).max(tenure.renewed);
+        let round = self.own.config.round;
+        let soon = asked.map_or(now, |at| at.saturating_add(round).max(now));
+        // Who has no lease, or has left, has nothing to ask for.
+        tenure.renew_at = tenure.renew_at.map(|at| at.min(soon));
+        self.stand_on(now);
     }
 
     /// The authority says what this node's home is.
