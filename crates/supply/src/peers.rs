@@ -158,6 +158,11 @@ impl Peers {
         });
     }
 
+    /// How long answers take, in nanoseconds.
+    pub(crate) fn answer_time(&self) -> u128 {
+        u128::from(self.answer.unwrap_or(0))
+    }
+
     /// How long to wait for an answer before going on without.
     pub(crate) fn patience(&self, round: Span, term: Span) -> Span {
         let usual = round.as_nanos() / 2;

@@ -34,19 +34,27 @@ impl Machine {
         }
     }
 
-    /// Asks some peers how they stand; others than a moment ago if it `goes_on`.
-    pub(super) fn look(&mut self, key: Key, goes_on: bool, now: Instant) {
+    /// Asks some peers how they stand: a few in a round, and others than a moment ago, more each time, as requests are `refused`.
+    pub(super) fn look(&mut self, key: Key, refused: bool, now: Instant) {
         let patience = self.patience();
         if self.has_left() {
             return;
         }
         let ticket = self.ticket();
-        let least = self.own.config.probes_min;
+        let config = &self.own.config;
         let Some(cell) = self.cells.get_mut(&key) else {
             return;
         };
-        let count = cell.asking.probes.max(least);
-        let peers = self.peers.some(count, goes_on);
+        let count = if refused {
+            // Where answers take long, a look asks as many as several would have.
+            let times = self.peers.answer_time() / config.ask_gap_min.as_nanos();
+            let times = u32::try_from(times).unwrap_or(u32::MAX).max(1);
+            cell.asking.probes.saturating_mul(times)
+        } else {
+            config.probes_min
+        };
+        let count = count.clamp(config.probes_min, config.probes_max);
+        let peers = self.peers.some(count, refused);
         if peers.is_empty() || cell.asking.look.is_some() {
             return;
         }
@@ -70,6 +78,11 @@ impl Machine {
         self.peers.patience(config.round, config.term)
     }
 
+    /// How long a lender that was asked is not asked again.
+    fn ask_patience(&self) -> Span {
+        Span::from_nanos(self.patience().as_nanos() * 2)
+    }
+
     /// A peer says how it stands.
     pub(super) fn hear_offer(
         &mut self,
@@ -79,11 +92,15 @@ impl Machine {
         now: Instant,
     ) {
         let cell = self.cells.get_mut(&key);
-        let Some(look) = cell.and_then(|cell| cell.asking.look.as_mut()) else {
+        let look = cell.and_then(|cell| cell.asking.look.as_mut());
+        let Some(look) = look.filter(|look| look.ticket == ticket) else {
+            // Too late for its look: how late counts, or no look would ever wait long enough.
+            if from.echo > Instant::default() {
+                self.peers.note_answer(now.nanos_since(from.echo));
+            }
             return;
         };
-        let is_new = look.offers.iter().all(|offer| offer.from != from.node);
-        if look.ticket != ticket || !is_new {
+        if look.offers.iter().any(|offer| offer.from == from.node) {
             return;
         }
         self.peers.note_answer(now.nanos_since(look.begin));
@@ -115,14 +132,27 @@ impl Machine {
         };
         let me = self.party(cell, now);
         let deep = self.deep_wants(key, me, &look.offers);
-        let pour = water_fill(me, &look.offers);
+        // Who has nothing free to lend may have borrowed what it can give back.
+        let mut offers = look.offers.clone();
+        for offer in &mut offers {
+            offer.free = offer.party.supply;
+        }
+        let pour = water_fill(me, &offers);
         let wants = pour.asks.into_iter().filter(|(from, amount)| {
             let party = look.offers.iter().find(|offer| offer.from == *from);
             party.is_some_and(|offer| !self.is_trifle(*amount, me, offer.party))
         });
         let wants: Vec<_> = wants.collect();
-        let gain = u128::from(pour.supply - me.supply);
-        let has_helped = gain * GAIN_PART >= u128::from(me.supply) && gain > 0;
+        // Taking from those who are short themselves helps nobody.
+        let spare = |(from, amount): &(NodeId, u64)| {
+            let offer = look.offers.iter().find(|offer| offer.from == *from);
+            let party = offer.map(|offer| offer.party);
+            let spare = party.map_or(0, |party| party.supply.saturating_sub(party.weight));
+            u128::from(spare.min(*amount))
+        };
+        let gain: u128 = wants.iter().map(spare).sum();
+        let short = u128::from(me.weight.saturating_sub(me.supply));
+        let has_helped = gain * GAIN_PART >= short && gain > 0;
         let fills = look.offers.iter().map(|offer| offer.party.fill_milli());
         self.figures.peers_fill_min_milli = fills.clone().min().unwrap_or(0);
         self.figures.peers_fill_max_milli = fills.max().unwrap_or(0);
@@ -154,7 +184,10 @@ impl Machine {
     }
 
     fn ask_all(&mut self, key: Key, wants: Vec<(NodeId, u64)>, is_deep: bool, now: Instant) {
-        let patience = self.patience();
+        if self.has_left() {
+            return;
+        }
+        let patience = self.ask_patience();
         for (to, want) in wants {
             let cell = self.cells.get(&key);
             let awaits = cell.is_some_and(|cell| cell.asking.awaits(to, patience, now));
@@ -179,9 +212,18 @@ impl Machine {
         };
         let party = self.party(cell, now);
         let is_deep = is_deep || cell.asking.need.is_some();
+        // Nobody has more than the limit, whatever is offered.
+        let rate = self.home.ground.limits.rate();
+        let room = rate.saturating_sub(party.supply);
+        let want = want.min(room.saturating_sub(cell.asking.wanted()));
+        if want == 0 && place.is_none() {
+            return;
+        }
         let number = self.home.number();
         let term = self.own.config.term;
-        let renew = self.renew_after();
+        // Until it is answered; then a loan has time.
+        let retry = self.ask_patience().max(self.own.config.round);
+        let renew = self.renew_after().min(retry);
         let Some(cell) = self.cells.get_mut(&key) else {
             return;
         };
@@ -249,12 +291,15 @@ impl Machine {
             .as_nanos()
             .saturating_add(u128::from(taken));
         loans.answer_time = Span::from_nanos(time);
+        self.put_off(&asked, grant.key);
         let Some(given) = grant.given else {
             return;
         };
         let begin = planted!("term-from-receipt", asked.at, now);
         let until = begin.saturating_add(self.own.config.shorter(self.own.config.term, 2));
         let known = self.known(from, grant.key, given.seq);
+        // Nothing begins after a goodbye; what is added to a loan is given back at once.
+        let begins = given.is_first && !planted!("takes-after-goodbye", self.has_left(), false);
         if until <= now {
             self.figures.ignored.late += 1;
             if known.is_none() {
@@ -264,17 +309,28 @@ impl Machine {
         }
         match known {
             Some(place) => self.add_to(grant.key, place, &given, until),
-            None if given.is_first && given.total <= u128::from(asked.want) => {
+            None if begins && given.total <= u128::from(asked.want) => {
                 self.begin_loan(from, grant.key, (&asked, &given), until);
             }
             None => {
-                if given.is_first {
+                if begins {
                     self.figures.ignored.lies += 1;
                 }
                 self.let_go(from, grant, now);
             }
         }
         self.obey(from, grant.key, &given, now);
+    }
+
+    /// Loans whose lender has answered are not renewed before it is time.
+    fn put_off(&mut self, asked: &Asked, key: Key) {
+        let renew_at = asked.at.saturating_add(self.renew_after());
+        let loans = self.cells.get_mut(&key).map(|cell| &mut cell.borrowed);
+        for loan in loans.into_iter().flatten() {
+            if loan.from == asked.to {
+                loan.renew_at = loan.renew_at.max(renew_at);
+            }
+        }
     }
 
     /// The ask that a grant answers; it is answered then.
@@ -344,10 +400,12 @@ impl Machine {
         let Some(cell) = self.cells.get_mut(&key) else {
             return;
         };
+        let room = ground.limits.rate().saturating_sub(cell.usable(&ground));
         let Some(loan) = cell.borrowed.get_mut(place) else {
             return;
         };
-        if given.total > loan.asked {
+        let adds = given.total.saturating_sub(loan.taken);
+        if given.total > loan.asked || adds > u128::from(room) {
             self.figures.ignored.lies += 1;
             return;
         }
@@ -381,7 +439,8 @@ impl Machine {
         let Some(place) = self.known(from, key, given.seq) else {
             return;
         };
-        self.return_down_to(key, place, given.allow, now);
+        let keep = if self.has_left() { 0 } else { given.allow };
+        self.return_down_to(key, place, keep, now);
     }
 
     /// A lender is short.
@@ -454,7 +513,7 @@ impl Machine {
     }
 }
 
-/// A look that could gain less than one part in so many of what there is has not helped.
+/// A look that finds less than one part in so many of what is missing has not helped.
 const GAIN_PART: u128 = 20;
 /// Asks of one key without an answer.
 const ASKS_MAX: usize = 256;

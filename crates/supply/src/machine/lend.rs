@@ -58,9 +58,11 @@ impl Machine {
             None
         } else if let Some(place) = self.find(from, ask) {
             self.report(place, ask);
-            self.renew(from, place, ask, now)
+            let ask = self.unwind(from, ask, now);
+            self.renew(from, place, &ask, now)
         } else {
-            self.open(from, ask, now)
+            let ask = self.unwind(from, ask, now);
+            self.open(from, &ask, now)
         };
         self.post.push(from.node, answer(given));
         self.activate(ask.key, now);
@@ -200,6 +202,31 @@ impl Machine {
         self.give(key, place, amount);
         let lent = *self.lent_mut(key, place)?;
         Some(told(&lent, ask, lent.amount()))
+    }
+
+    /// Gives back what was borrowed where an asker should have it: what is the asker's own first, which is an answer too, then so much
+    /// of others' as is not there to lend, for what is borrowed cannot be lent on. Says what is left to ask for.
+    fn unwind(&mut self, from: Sender, ask: &Ask, now: Instant) -> Ask {
+        let mut ask = *ask;
+        let Some(cell) = self.cells.get(&ask.key).filter(|_| ask.want > 0) else {
+            return ask;
+        };
+        let me = self.party(cell, now);
+        let fair = u64::try_from(equalise(me, ask.party)).unwrap_or(0);
+        let wish = fair.min(ask.want);
+        if cell.borrowed.is_empty() || self.is_trifle(wish, me, ask.party) {
+            return ask;
+        }
+        let before = cell.borrowed();
+        self.return_some(ask.key, wish, |loan| loan.from == from.node, now);
+        let Some(cell) = self.cells.get(&ask.key) else {
+            return ask;
+        };
+        let back = before - cell.borrowed();
+        ask.want -= back;
+        let stuck = (wish - back).saturating_sub(cell.free(&self.home.ground));
+        self.return_some(ask.key, stuck, |_| true, now);
+        ask
     }
 
     /// How much an asker gets: what makes both alike, no more than it wants and than there is.

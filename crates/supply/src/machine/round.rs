@@ -55,7 +55,7 @@ impl Machine {
         cell.asking.adapt(&self.own.config);
         cell.asking.forget(term, now);
         let is_idle = cell.demand.is_idle(term, now);
-        if is_idle {
+        if is_idle || self.has_left() {
             self.return_all(key, now);
         }
         self.renew_due(key, now);
@@ -75,6 +75,25 @@ impl Machine {
         let count = self.cells.get(&key).map_or(0, |cell| cell.borrowed.len());
         for place in 0..count {
             self.return_down_to(key, place, 0, now);
+        }
+    }
+
+    /// Gives back so much of some loans, the first of them first.
+    pub(super) fn return_some(
+        &mut self,
+        key: Key,
+        mut amount: u64,
+        of: impl Fn(&Borrowed) -> bool,
+        now: Instant,
+    ) {
+        let cell = self.cells.get(&key);
+        let loans: Vec<_> = cell.map_or_else(Vec::new, |cell| cell.borrowed.clone());
+        for (place, loan) in loans.iter().enumerate().filter(|(_, loan)| of(loan)) {
+            let back = loan.amount().min(amount);
+            if back > 0 {
+                self.return_down_to(key, place, loan.amount() - back, now);
+                amount -= back;
+            }
         }
     }
 
