@@ -89,7 +89,26 @@ fn run(plan: Plan) -> World {
     world.run_until(world.now + 15 * SECOND / 2);
     world.seen.best = 0;
     world.run_until(world.now + SECOND / 2);
+    let best = world.seen.best;
+    nothing_is_left_behind(&mut world);
+    world.seen.best = best;
     world
+}
+
+/// Once nobody asks for anything, nothing is lent, nobody waits, and every home is where it belongs.
+fn nothing_is_left_behind(world: &mut World) {
+    let seed = world.plan.seed;
+    world.set_demands(&[0; NODES as usize]);
+    world.run_until(world.now + 8 * SECOND);
+    let (mut homes, now) = (0, world.now);
+    for node in &world.nodes {
+        let machine = node.machine.as_ref().unwrap();
+        assert!(machine.is_quiet(), "SEED={seed}");
+        assert_eq!(machine.keys_count(), 0, "SEED={seed}");
+        let local = node.clock.local(now);
+        homes += machine.inspect(crate::world::KEY, local).home;
+    }
+    assert_eq!(homes, world.plan.limits.rate(), "SEED={seed}");
 }
 
 #[track_caller]

@@ -12,9 +12,15 @@
 )]
 
 mod changes;
+mod ends;
 mod faults;
+mod lies;
 mod scenes;
-#[allow(unreachable_pub, dead_code, reason = "a world has more than one program needs")]
+#[allow(
+    unreachable_pub,
+    dead_code,
+    reason = "a world has more than one program needs"
+)]
 mod world;
 
 /// The schedules of a campaign: the usual number of them, unless asked otherwise.

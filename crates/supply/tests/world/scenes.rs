@@ -6,11 +6,11 @@ use tollgate_supply::{Begin, Boot, Inspection, Limits, Machine, Setup, Shares, S
 
 use crate::world::{KEY, MS, Plan, SECOND, World};
 
-fn span(nanos: u64) -> Span {
+pub(crate) fn span(nanos: u64) -> Span {
     Span::from_nanos(u128::from(nanos))
 }
 
-fn plan(nodes: u16, rate: u64, burst: u64) -> Plan {
+pub(crate) fn plan(nodes: u16, rate: u64, burst: u64) -> Plan {
     Plan {
         seed: 3,
         nodes,
@@ -22,13 +22,13 @@ fn plan(nodes: u16, rate: u64, burst: u64) -> Plan {
     }
 }
 
-fn seen(world: &World, node: u16) -> Inspection {
+pub(crate) fn seen(world: &World, node: u16) -> Inspection {
     let node = &world.nodes[usize::from(node)];
     let now = node.clock.local(world.now);
     node.machine.as_ref().unwrap().inspect(KEY, now)
 }
 
-fn passes(world: &mut World, node: u16, cost: u64) -> bool {
+pub(crate) fn passes(world: &mut World, node: u16, cost: u64) -> bool {
     world.request(node, cost).is_some_and(Verdict::is_allowed)
 }
 
@@ -44,7 +44,7 @@ fn insists(world: &mut World, node: u16, cost: u64, seconds: u64) -> bool {
     false
 }
 
-fn sound(world: &World) {
+pub(crate) fn sound(world: &World) {
     let limits = world.plan.limits;
     assert_eq!(world.seen.broken, None);
     assert_eq!(world.over(limits.rate(), limits.burst()), (0, 0));
@@ -205,7 +205,7 @@ fn what_is_promised_is_not_given_back_but_not_renewed_for_ever() {
     sound(&world);
 }
 
-fn setup(me: u16, boot: u64) -> Setup {
+pub(crate) fn setup(me: u16, boot: u64) -> Setup {
     Setup {
         limits: Limits::new(100 * Limits::PER_SECOND, 20).unwrap(),
         shares: Shares::equal(1, [NodeId(0), NodeId(1), NodeId(2)]).unwrap(),
@@ -224,16 +224,16 @@ fn setup(me: u16, boot: u64) -> Setup {
     }
 }
 
-fn at(millis: u64) -> Instant {
+pub(crate) fn at(millis: u64) -> Instant {
     Instant::from_nanos(1_000 * SECOND + millis * MS)
 }
 
-fn machine(me: u16, boot: u64) -> Machine {
+pub(crate) fn machine(me: u16, boot: u64) -> Machine {
     Machine::new(setup(me, boot)).unwrap()
 }
 
 /// All frames that wait for a node.
-fn frames(machine: &mut Machine, to: u16) -> Vec<Vec<u8>> {
+pub(crate) fn frames(machine: &mut Machine, to: u16) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while let Some(send) = machine.poll_send() {
         if send.to == NodeId(to) {
@@ -243,7 +243,7 @@ fn frames(machine: &mut Machine, to: u16) -> Vec<Vec<u8>> {
     frames
 }
 
-fn hand(machine: &mut Machine, from: u16, frames: &[Vec<u8>], millis: u64) {
+pub(crate) fn hand(machine: &mut Machine, from: u16, frames: &[Vec<u8>], millis: u64) {
     for frame in frames {
         machine
             .handle_frame(NodeId(from), frame, at(millis))
@@ -252,7 +252,11 @@ fn hand(machine: &mut Machine, from: u16, frames: &[Vec<u8>], millis: u64) {
 }
 
 /// Makes a node ask one lender: what its look and its ask are. Only peers that answer are asked.
-fn until_it_asks(asker: &mut Machine, lender: &mut Machine, millis: u64) -> Vec<Vec<u8>> {
+pub(crate) fn until_it_asks(
+    asker: &mut Machine,
+    lender: &mut Machine,
+    millis: u64,
+) -> Vec<Vec<u8>> {
     let lender_id = lender.me().0;
     for _ in 0..30 {
         let _ = asker.handle_request(Key(1), 1, at(millis));

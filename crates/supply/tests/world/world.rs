@@ -115,6 +115,8 @@ pub struct World {
     pub dice: Dice,
     pub nodes: Vec<Node>,
     pub authority: Option<Authority>,
+    /// When it wants to be woken.
+    authority_at: u64,
     pub shares: Shares,
     pub limits: Limits,
     /// The largest limits that may be in force, for the audit.
@@ -192,6 +194,7 @@ impl World {
             dice,
             nodes,
             authority,
+            authority_at: u64::MAX,
             shares,
             limits,
             limits_max: (limits.rate(), limits.burst()),
@@ -352,11 +355,19 @@ impl World {
                     return;
                 }
                 if to == AUTHORITY.0 {
-                    self.happen_at_authority(from, &frame);
+                    self.with_authority(|authority, now| {
+                        authority.handle_frame(NodeId(from), &frame, now).unwrap();
+                    });
                 } else {
                     self.with(to, |machine, now| {
                         machine.handle_frame(NodeId(from), &frame, now).unwrap();
                     });
+                }
+            }
+            What::Wake { node } if node == AUTHORITY.0 => {
+                if self.authority_at == self.now {
+                    self.authority_at = u64::MAX;
+                    self.with_authority(Authority::handle_timeout);
                 }
             }
             What::Wake { node } => {
@@ -392,12 +403,22 @@ impl World {
         Some(verdict)
     }
 
-    fn happen_at_authority(&mut self, from: u16, frame: &[u8]) {
+    /// Does something to the authority. Its clock is right.
+    pub fn with_authority(&mut self, act: impl FnOnce(&mut Authority, Instant)) {
         let now = Instant::from_nanos(self.now + 1);
         let Some(authority) = self.authority.as_mut() else {
             return;
         };
-        authority.handle_frame(NodeId(from), frame, now).unwrap();
+        act(authority, now);
+        let due = authority.poll_timeout().map(Instant::as_nanos);
+        if let Some(due) = due.filter(|due| *due != self.authority_at) {
+            self.authority_at = due.max(self.now + 1);
+            let node = AUTHORITY.0;
+            self.push(self.authority_at, What::Wake { node });
+        }
+        let Some(authority) = self.authority.as_mut() else {
+            return;
+        };
         let mut sends = Vec::new();
         while let Some(send) = authority.poll_send() {
             sends.push(send);
