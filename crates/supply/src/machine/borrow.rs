@@ -299,7 +299,8 @@ impl Machine {
         let until = begin.saturating_add(self.own.config.shorter(self.own.config.term, 2));
         let known = self.known(from, grant.key, given.seq);
         // Nothing begins after a goodbye; what is added to a loan is given back at once.
-        let begins = given.is_first && !planted!("takes-after-goodbye", self.has_left(), false);
+        let has_left = planted!("takes-after-goodbye", self.has_left(), false);
+        let begins = given.is_first && !has_left;
         if until <= now {
             self.figures.ignored.late += 1;
             if known.is_none() {
@@ -319,7 +320,11 @@ impl Machine {
                 self.let_go(from, grant, now);
             }
         }
-        self.obey(from, grant.key, &given, now);
+        let keep = if has_left { 0 } else { given.allow };
+        // Gives back what the lender needs more, and says so.
+        if let Some(place) = self.known(from, grant.key, given.seq) {
+            self.return_down_to(grant.key, place, keep, now);
+        }
     }
 
     /// Loans whose lender has answered are not renewed before it is time.
@@ -432,15 +437,6 @@ impl Machine {
         } else {
             self.figures.loans.renewals += 1;
         }
-    }
-
-    /// Gives back what the lender needs more, and says so.
-    fn obey(&mut self, from: Sender, key: Key, given: &Given, now: Instant) {
-        let Some(place) = self.known(from, key, given.seq) else {
-            return;
-        };
-        let keep = if self.has_left() { 0 } else { given.allow };
-        self.return_down_to(key, place, keep, now);
     }
 
     /// A lender is short.
