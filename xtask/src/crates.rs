@@ -18,6 +18,7 @@ const TABLE: &str = "tollgate-table";
 const GOSSIP: &str = "tollgate-gossip";
 const SUPPLY: &str = "tollgate-supply";
 const STORE: &str = "tollgate-store";
+const STORE_SQL: &str = "tollgate-store-sql";
 const CLUSTER: &str = "tollgate-cluster";
 const FAULT: &str = "tollgate-fault";
 const LAB: &str = "tollgate-lab";
@@ -122,6 +123,12 @@ pub(crate) const ROOMS: &[Room] = &[
         package: ORACLE,
         pure: false,
         uses: &[],
+    },
+    // Meets the world, so that what decides does not.
+    Room {
+        package: STORE_SQL,
+        pure: false,
+        uses: &[LIMIT, STORE],
     },
     // What every engine must pass; only tests use it.
     Room {

@@ -195,7 +195,7 @@ impl Memory {
                 *found = None;
             }
             said @ Said::Outcome { .. } if matches!(ask.verb, Verb::Charge(_)) => {
-                *said = Said::Done
+                *said = Said::Done;
             }
             Said::Outcome { .. } | Said::Done | Said::Found(_) => {}
         }

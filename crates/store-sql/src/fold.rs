@@ -1,0 +1,89 @@
+//! All asks of one key, one after the other over what its row holds: the answers, and what becomes of the row.
+
+use std::sync::Arc;
+
+use tollgate_limit::Instant;
+use tollgate_store::{Ask, Book, Failure, Found, Said, Verb, Write};
+
+/// What a row holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    /// The number of the shape that wrote it, and its text where that is known.
+    pub(crate) shape: u64,
+    pub(crate) text: Option<String>,
+    pub(crate) found: Found,
+}
+
+/// What becomes of a row.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    Nothing,
+    Forget,
+    Keep {
+        book: Arc<Book>,
+        found: Found,
+        fresh_at: Instant,
+    },
+}
+
+/// The answers to asks of one key, in order, and what becomes of its row.
+pub(crate) fn fold<'a>(
+    asks: impl IntoIterator<Item = &'a Ask>,
+    mut stored: Option<Stored>,
+) -> (Vec<Result<Said, Failure>>, Change) {
+    let mut change = Change::Nothing;
+    let mut answers = Vec::new();
+    for ask in asks {
+        let said = one(ask, &mut stored);
+        answers.push(said.map(|(said, changed)| {
+            change = changed.unwrap_or_else(|| core::mem::replace(&mut change, Change::Nothing));
+            said
+        }));
+    }
+    (answers, change)
+}
+
+fn one(ask: &Ask, stored: &mut Option<Stored>) -> Result<(Said, Option<Change>), Failure> {
+    // Whatever the row holds, and whether we understand it or not.
+    if ask.verb == Verb::Reset {
+        let change = stored.take().map(|_| Change::Forget);
+        return Ok((Said::Done, change));
+    }
+    let found = understood(ask, stored.as_ref())?;
+    let next = ask.book.apply(found.as_ref(), ask.verb, ask.now);
+    let next = next.map_err(|error| Failure::Broken(error.to_string()))?;
+    let change = match next.write {
+        None => None,
+        Some(Write::Forget) => {
+            *stored = None;
+            Some(Change::Forget)
+        }
+        Some(Write::Keep { found, fresh_at }) => {
+            *stored = Some(Stored {
+                shape: ask.book.shape_id(),
+                text: Some(ask.book.shape().to_owned()),
+                found: found.clone(),
+            });
+            let book = Arc::clone(&ask.book);
+            Some(Change::Keep {
+                book,
+                found,
+                fresh_at,
+            })
+        }
+    };
+    Ok((next.said, change))
+}
+
+/// What a row says to the policies of an ask.
+fn understood(ask: &Ask, stored: Option<&Stored>) -> Result<Option<Found>, Failure> {
+    let Some(stored) = stored else {
+        return Ok(None);
+    };
+    if stored.shape == ask.book.shape_id() {
+        return Ok(Some(stored.found.clone()));
+    }
+    let unknown = || Failure::Broken(format!("nothing says what shape {:x} was", stored.shape));
+    let text = stored.text.as_deref().ok_or_else(unknown)?;
+    Ok(ask.book.inherit(text, &stored.found, ask.now))
+}

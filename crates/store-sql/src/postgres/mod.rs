@@ -1,0 +1,150 @@
+//! `PostgreSQL`: one statement decides a batch, in the database.
+//!
+//! Checks go through `tollgate_decide`, key by key in one order, so that batches never lock each other out. Everything else
+//! is rare: rows are read, decided over here, and written if they are still the ones that were read. Whatever the database
+//! found is decided over again by [`Book::apply`](tollgate_store::Book::apply), and both must agree. Nothing is answered
+//! after the time given: what is under way then is finished, or given up, by a task of its own.
+//!
+//! Not here: when not to ask at all, and what is answered instead.
+
+mod decide;
+mod failure;
+mod group;
+mod pool;
+mod swap;
+mod sweep;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use tokio::time::Instant;
+use tollgate_store::{Ask, Engine, Failure, Said};
+
+use group::{Group, grouped};
+use pool::Pool;
+
+/// Where the database is, and how many connections to keep.
+#[derive(Clone, Debug)]
+pub struct PostgresConfig {
+    /// `postgres://user:password@host/database?sslmode=verify-full`; never logged.
+    pub url: String,
+    /// Connections at most.
+    pub connections: usize,
+    /// How often rows that say nothing any more are dropped; `None` leaves that to others.
+    pub sweep: Option<Duration>,
+}
+
+impl PostgresConfig {
+    /// Eight connections to a database, and a sweep each minute.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            connections: 8,
+            sweep: Some(Duration::from_mins(1)),
+        }
+    }
+}
+
+/// A `PostgreSQL` database that decides.
+#[derive(Clone, Debug)]
+pub struct Postgres {
+    pool: Arc<Pool>,
+}
+
+type Answers = Vec<Result<Said, Failure>>;
+
+/// How long the database may take for a statement that nobody waits for any more, before its connection is given up.
+const GIVE_UP: Duration = Duration::from_secs(5);
+
+impl Postgres {
+    /// An engine that connects when it is first asked, and whenever it must again.
+    pub fn new(config: &PostgresConfig) -> Result<Self, Failure> {
+        let options: PgConnectOptions = config
+            .url
+            .parse()
+            .map_err(|_| Failure::Forbidden("the address of the database is malformed".into()))?;
+        let pool = Arc::new(Pool::new(options, config.connections));
+        if let Some(every) = config.sweep {
+            sweep::start(&pool, every);
+        }
+        Ok(Self { pool })
+    }
+}
+
+impl Engine for Postgres {
+    async fn ask(&self, batch: Vec<Ask>, time: Duration) -> Answers {
+        let asked = batch.len();
+        if batch.is_empty() {
+            return Vec::new();
+        }
+        let until = Instant::now() + time;
+        let pool = Arc::clone(&self.pool);
+        // A task of its own, so that a statement is not cut off in the middle because nobody waits any more.
+        let work = tokio::spawn(async move { answer(&pool, batch, until).await });
+        match tokio::time::timeout_at(until, work).await {
+            Ok(Ok(answers)) => answers,
+            Ok(Err(_)) => vec![Err(Failure::Unreachable("the task is gone".into())); asked],
+            Err(_) => vec![Err(Failure::Late); asked],
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+}
+
+async fn answer(pool: &Pool, batch: Vec<Ask>, until: Instant) -> Answers {
+    let asked = batch.len();
+    let mut groups = grouped(batch);
+    let done = tokio::time::timeout_at(until + GIVE_UP, attempts(pool, &mut groups, until)).await;
+    let failure = match done {
+        Ok(Err(failure)) => failure,
+        Ok(Ok(())) | Err(_) => Failure::Late,
+    };
+    let mut answers = vec![Err(failure); asked];
+    for (place, said) in groups.into_iter().flat_map(Group::into_answers) {
+        answers[place] = said;
+    }
+    answers
+}
+
+/// Decides until every group is decided or the time is up.
+async fn attempts(pool: &Pool, groups: &mut [Group], until: Instant) -> Result<(), Failure> {
+    let mut connection = pool.take(until).await?;
+    let mut result = Ok(());
+    while Instant::now() < until && groups.iter().any(Group::is_open) {
+        result = once(pool, &mut connection, groups).await;
+        match &result {
+            Ok(()) => {}
+            Err(error) if failure::is_worth_retrying(error) => {}
+            Err(_) => break,
+        }
+    }
+    match result {
+        Ok(()) => {
+            pool.give_back(connection);
+            Ok(())
+        }
+        Err(error) => {
+            if failure::is_of_a_statement(&error) {
+                pool.give_back(connection);
+            }
+            if failure::is_of_the_schema(&error) {
+                pool.forget_schema();
+            }
+            Err(failure::of(&error))
+        }
+    }
+}
+
+/// One attempt: plain checks in one statement, and what is left by reading and writing.
+async fn once(
+    pool: &Pool,
+    connection: &mut pool::Taken,
+    groups: &mut [Group],
+) -> Result<(), sqlx::Error> {
+    pool.remember_shapes(connection, groups).await?;
+    decide::decide(connection, groups).await?;
+    swap::swap(connection, groups).await
+}

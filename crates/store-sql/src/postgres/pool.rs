@@ -1,0 +1,225 @@
+//! Connections: at most so many, made when they are needed, and left alone for a while when they cannot be.
+//!
+//! A connection that failed is dropped, never repaired. While none can be made, whoever asks is told so at once, and one
+//! from time to time tries again. Not here: statements.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use tollgate_store::Failure;
+
+use super::failure;
+use super::group::Group;
+
+/// Asks that wait for a connection.
+const WAITING_MAX: usize = 1024;
+/// How long nobody connects after a failure: first, and at most.
+const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// How long the database may take for a statement, and for a lock within it.
+const LIMITS: [(&str, &str); 2] = [("statement_timeout", "2s"), ("lock_timeout", "1s")];
+/// Numbers of shapes that are remembered to be written.
+const SHAPES_MAX: usize = 100_000;
+/// All nodes that bring the tables up to date at once take turns by this number.
+const MIGRATING: i64 = 0x746f_6c6c;
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../migrations/1-tables.sql"),
+    include_str!("../../migrations/2-postgres.sql"),
+];
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    options: PgConnectOptions,
+    idle: Mutex<Vec<PgConnection>>,
+    permits: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    down: Mutex<Option<Down>>,
+    is_migrated: AtomicBool,
+    shapes: Mutex<BTreeSet<u64>>,
+}
+
+/// Why no connection can be made, and until when nobody tries.
+#[derive(Clone, Debug)]
+struct Down {
+    failure: Failure,
+    until: Instant,
+    pause: Duration,
+}
+
+/// A connection and the right to have one.
+#[derive(Debug)]
+pub(super) struct Taken {
+    connection: PgConnection,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Deref for Taken {
+    type Target = PgConnection;
+    fn deref(&self) -> &PgConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Taken {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.connection
+    }
+}
+
+impl Pool {
+    pub(super) fn new(options: PgConnectOptions, connections: usize) -> Self {
+        Self {
+            options: options.options(LIMITS).disable_statement_logging(),
+            idle: Mutex::default(),
+            permits: Arc::new(Semaphore::new(connections.max(1))),
+            waiting: AtomicUsize::new(0),
+            down: Mutex::default(),
+            is_migrated: AtomicBool::new(false),
+            shapes: Mutex::default(),
+        }
+    }
+
+    /// A connection, unless there is none in time.
+    pub(super) async fn take(&self, until: Instant) -> Result<Taken, Failure> {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= WAITING_MAX {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            return Err(Failure::Late);
+        }
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        let permit = tokio::time::timeout_at(until, permit).await;
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        let Ok(Ok(permit)) = permit else {
+            return Err(Failure::Late);
+        };
+        let idle = lock(&self.idle).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        Ok(Taken {
+            connection,
+            _permit: permit,
+        })
+    }
+
+    /// Takes a connection back that is as good as before.
+    pub(super) fn give_back(&self, taken: Taken) {
+        lock(&self.idle).push(taken.connection);
+    }
+
+    /// The tables are not there: the next connection makes them.
+    pub(super) fn forget_schema(&self) {
+        self.is_migrated.store(false, Ordering::Relaxed);
+        lock(&self.shapes).clear();
+        lock(&self.idle).clear();
+    }
+
+    /// Sees to it that the database has the shapes that states will name.
+    pub(super) async fn remember_shapes(
+        &self,
+        connection: &mut PgConnection,
+        groups: &[Group],
+    ) -> Result<(), sqlx::Error> {
+        let mut missing = Vec::new();
+        for ask in groups.iter().flat_map(|group| &group.asks) {
+            if !lock(&self.shapes).contains(&ask.book.shape_id()) {
+                missing.push(&ask.book);
+            }
+        }
+        missing.sort_unstable_by_key(|book| book.shape_id());
+        missing.dedup_by_key(|book| book.shape_id());
+        for book in missing {
+            let keep =
+                "INSERT INTO tollgate_shape (id, text) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+            let keep = sqlx::query(keep).bind(book.shape_id().cast_signed());
+            keep.bind(book.shape()).execute(&mut *connection).await?;
+            let mut shapes = lock(&self.shapes);
+            if shapes.len() >= SHAPES_MAX {
+                shapes.clear();
+            }
+            shapes.insert(book.shape_id());
+        }
+        Ok(())
+    }
+
+    async fn connect(&self) -> Result<PgConnection, Failure> {
+        let down = lock(&self.down).clone();
+        if let Some(down) = &down
+            && Instant::now() < down.until
+        {
+            return Err(down.failure.clone());
+        }
+        match self.connect_now().await {
+            Ok(connection) => {
+                *lock(&self.down) = None;
+                Ok(connection)
+            }
+            Err(error) => {
+                let failure = failure::of(&error);
+                // What was there before is as gone.
+                lock(&self.idle).clear();
+                *lock(&self.down) = Some(Down::after(down.as_ref(), failure.clone()));
+                Err(failure)
+            }
+        }
+    }
+
+    async fn connect_now(&self) -> Result<PgConnection, sqlx::Error> {
+        let mut connection = self.options.connect().await?;
+        if !self.is_migrated.load(Ordering::Relaxed) {
+            migrate(&mut connection).await?;
+            self.is_migrated.store(true, Ordering::Relaxed);
+        }
+        Ok(connection)
+    }
+}
+
+impl Down {
+    /// The next pause is twice as long, and between half and the whole of that, so that nodes do not come together.
+    fn after(before: Option<&Self>, failure: Failure) -> Self {
+        let pause = before.map_or(PAUSE, |before| (before.pause * 2).min(PAUSE_MAX));
+        let chance = u32::try_from(RandomState::new().hash_one(0) % 512).unwrap_or(0);
+        Self {
+            failure,
+            until: Instant::now() + pause / 2 + pause * chance / 1024,
+            pause,
+        }
+    }
+}
+
+/// Brings the tables up to date. Where they are, nothing is written: a standby can be asked, and says that it is one.
+async fn migrate(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    // Asked of the catalogue itself: what a name stands for may be remembered from before our turn.
+    const KNOWN: &str = "
+        SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'tollgate_swap' AND pg_function_is_visible(oid))";
+    if sqlx::query_scalar(KNOWN)
+        .fetch_one(&mut *connection)
+        .await?
+    {
+        return Ok(());
+    }
+    let mut transaction = connection.begin().await?;
+    let turn = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(MIGRATING);
+    turn.execute(&mut *transaction).await?;
+    if !sqlx::query_scalar(KNOWN)
+        .fetch_one(&mut *transaction)
+        .await?
+    {
+        for migration in MIGRATIONS {
+            sqlx::raw_sql(migration).execute(&mut *transaction).await?;
+        }
+    }
+    transaction.commit().await
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

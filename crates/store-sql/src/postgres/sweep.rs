@@ -1,0 +1,61 @@
+//! Rows that say nothing any more are dropped, a page at a time, and nobody waits for it.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
+
+use sqlx::Row;
+use tokio::time::Instant;
+
+use super::pool::Pool;
+
+/// Rows that are looked at in one statement.
+const PAGE: i64 = 500;
+/// Rows that were written so recently stay, by the clock of the database: a trace may play in another century.
+const GRACE_S: i64 = 600;
+
+/// One page in the order of the keys: drops what is fresh and not in use, and says where the next page begins.
+const SWEEP: &str = "
+    WITH page AS (
+        SELECT tag, name, fresh_s, touched_s FROM tollgate_state
+            WHERE (tag, name) > ($1, $2) ORDER BY tag, name LIMIT $3
+    ), stale AS (
+        SELECT state.tag, state.name FROM tollgate_state AS state JOIN page USING (tag, name)
+            WHERE state.fresh_s <= $4 AND state.touched_s <= extract(epoch FROM now())::BIGINT - $5
+            FOR UPDATE OF state SKIP LOCKED
+    ), gone AS (
+        DELETE FROM tollgate_state AS state USING stale WHERE state.tag = stale.tag AND state.name = stale.name
+    )
+    SELECT tag, name FROM page ORDER BY tag DESC, name DESC LIMIT 1";
+
+/// Sweeps every so often, until the pool is gone.
+pub(super) fn start(pool: &Arc<Pool>, every: Duration) {
+    let pool = Arc::downgrade(pool);
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(every).await;
+            if pool.strong_count() == 0 {
+                return;
+            }
+            // What could not be swept now is swept next time.
+            let _ = sweep(&pool).await;
+        }
+    });
+}
+
+async fn sweep(pool: &Weak<Pool>) -> Option<()> {
+    let mut from = (i64::MIN, String::new());
+    loop {
+        let pool = pool.upgrade()?;
+        let until = Instant::now() + Duration::from_secs(1);
+        let mut connection = pool.take(until).await.ok()?;
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .ok()?;
+        let page = sqlx::query(SWEEP).bind(from.0).bind(&from.1).bind(PAGE);
+        let page = page.bind(i64::try_from(now.as_secs()).ok()?).bind(GRACE_S);
+        let last = page.fetch_optional(&mut *connection).await.ok()?;
+        pool.give_back(connection);
+        let last = last?;
+        from = (last.try_get(0).ok()?, last.try_get(1).ok()?);
+    }
+}

@@ -1,0 +1,261 @@
+//! `SQLite`: one connection, one writer; batches that wait together share a transaction.
+//!
+//! The task that has the connection reads a row, lets [`fold`](crate::fold) decide, and writes it, all within
+//! `BEGIN IMMEDIATE`, so that other processes on the same file wait their turn. Not here: what rows mean.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, Row};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tollgate_store::{Ask, Engine, Failure, Name, Said};
+
+use crate::fold::{Change, Stored, fold};
+use crate::form;
+
+/// Where the database is and how carefully it writes.
+#[derive(Clone, Debug)]
+pub struct SqliteConfig {
+    /// The file; it is made where there is none.
+    pub path: PathBuf,
+    /// Whether a decision is on the disk when it is answered; otherwise a loss of power may lose the last ones.
+    pub sync: bool,
+}
+
+/// A `SQLite` database that decides.
+#[derive(Debug)]
+pub struct Sqlite {
+    jobs: mpsc::Sender<Job>,
+}
+
+type Answers = Vec<Result<Said, Failure>>;
+
+struct Job {
+    batch: Vec<Ask>,
+    until: Instant,
+    answer: oneshot::Sender<Answers>,
+}
+
+/// Batches that wait for the connection.
+const JOBS_MAX: usize = 1024;
+/// Batches that share a transaction.
+const JOBS_TOGETHER_MAX: usize = 64;
+/// How long another process may keep the database locked.
+const BUSY: Duration = Duration::from_secs(5);
+
+impl Sqlite {
+    /// Opens the database; its task ends with the last ask after this is dropped.
+    pub async fn open(config: &SqliteConfig) -> Result<Self, Failure> {
+        let synchronous = if config.sync {
+            SqliteSynchronous::Full
+        } else {
+            SqliteSynchronous::Normal
+        };
+        let options = SqliteConnectOptions::new()
+            .filename(&config.path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(synchronous)
+            .busy_timeout(BUSY)
+            .disable_statement_logging();
+        let mut connection = options.connect().await.map_err(|error| failure(&error))?;
+        migrate(&mut connection)
+            .await
+            .map_err(|error| failure(&error))?;
+        let (jobs, queue) = mpsc::channel(JOBS_MAX);
+        tokio::spawn(work(connection, queue));
+        Ok(Self { jobs })
+    }
+}
+
+impl Engine for Sqlite {
+    async fn ask(&self, batch: Vec<Ask>, time: Duration) -> Answers {
+        let asked = batch.len();
+        let until = Instant::now() + time;
+        let (answer, answered) = oneshot::channel();
+        let job = Job {
+            batch,
+            until,
+            answer,
+        };
+        if self.jobs.try_send(job).is_err() {
+            return vec![Err(Failure::Late); asked];
+        }
+        match tokio::time::timeout_at(until, answered).await {
+            Ok(Ok(answers)) => answers,
+            Ok(Err(_)) => vec![Err(Failure::Unreachable("the task is gone".into())); asked],
+            Err(_) => vec![Err(Failure::Late); asked],
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+}
+
+async fn migrate(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let known = "SELECT count(*) FROM sqlite_schema WHERE name = 'tollgate_state'";
+    let tables: i64 = sqlx::query_scalar(known)
+        .fetch_one(&mut *transaction)
+        .await?;
+    if tables == 0 {
+        let tables = sqlx::raw_sql(include_str!("../migrations/1-tables.sql"));
+        tables.execute(&mut *transaction).await?;
+    }
+    transaction.commit().await
+}
+
+/// Does jobs until nobody can ask any more.
+async fn work(mut connection: SqliteConnection, mut queue: mpsc::Receiver<Job>) {
+    let mut jobs = Vec::new();
+    while queue.recv_many(&mut jobs, JOBS_TOGETHER_MAX).await > 0 {
+        // What nobody waits for any more is not done at all.
+        jobs.retain(|job| job.until > Instant::now() && !job.answer.is_closed());
+        let answers = together(&mut connection, &jobs).await;
+        for (job, answers) in jobs.drain(..).zip(answers) {
+            // Whoever asked may have left.
+            let _ = job.answer.send(answers);
+        }
+    }
+    // Closing only tidies up the log.
+    let _ = connection.close().await;
+}
+
+/// Does jobs in one transaction: all are done, or none.
+async fn together(connection: &mut SqliteConnection, jobs: &[Job]) -> Vec<Answers> {
+    let done = async {
+        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+        let mut answers = Vec::new();
+        for job in jobs {
+            answers.push(batch(&mut transaction, &job.batch).await?);
+        }
+        transaction.commit().await?;
+        Ok(answers)
+    };
+    done.await.unwrap_or_else(|error: sqlx::Error| {
+        let failure = failure(&error);
+        let failed = |job: &Job| vec![Err(failure.clone()); job.batch.len()];
+        jobs.iter().map(failed).collect()
+    })
+}
+
+/// Does a batch, key by key; asks of one key in their order.
+async fn batch(connection: &mut SqliteConnection, batch: &[Ask]) -> Result<Answers, sqlx::Error> {
+    let mut keys: BTreeMap<(u64, Name), Vec<usize>> = BTreeMap::new();
+    for (place, ask) in batch.iter().enumerate() {
+        keys.entry((ask.book.tag(), ask.name))
+            .or_default()
+            .push(place);
+    }
+    let mut answers = vec![Err(Failure::Late); batch.len()];
+    for ((tag, name), places) in keys {
+        let id = (tag.cast_signed(), format!("{:032x}", name.0));
+        let stored = read(connection, &id).await?;
+        let stored = match stored {
+            Ok(stored) => stored,
+            Err(broken) => {
+                for place in places {
+                    answers[place] = Err(broken.clone());
+                }
+                continue;
+            }
+        };
+        let (said, change) = fold(places.iter().map(|place| &batch[*place]), stored);
+        write(connection, &id, change).await?;
+        for (place, said) in places.into_iter().zip(said) {
+            answers[place] = said;
+        }
+    }
+    Ok(answers)
+}
+
+type Id = (i64, String);
+
+async fn read(
+    connection: &mut SqliteConnection,
+    (tag, name): &Id,
+) -> Result<Result<Option<Stored>, Failure>, sqlx::Error> {
+    let row = sqlx::query(
+        "SELECT state.shape, shape.text, state.charged, state.kept FROM tollgate_state AS state
+            LEFT JOIN tollgate_shape AS shape ON shape.id = state.shape
+            WHERE state.tag = ? AND state.name = ?",
+    );
+    let row = row.bind(tag).bind(name).fetch_optional(connection).await?;
+    let Some(row) = row else {
+        return Ok(Ok(None));
+    };
+    let (charged, kept): (String, String) = (row.try_get(2)?, row.try_get(3)?);
+    let Some(found) = form::found(&charged, &kept) else {
+        return Ok(Err(Failure::Broken(format!(
+            "the row of {name} makes no sense"
+        ))));
+    };
+    let shape: i64 = row.try_get(0)?;
+    Ok(Ok(Some(Stored {
+        shape: shape.cast_unsigned(),
+        text: row.try_get(1)?,
+        found,
+    })))
+}
+
+async fn write(
+    connection: &mut SqliteConnection,
+    (tag, name): &Id,
+    change: Change,
+) -> Result<(), sqlx::Error> {
+    match change {
+        Change::Nothing => {}
+        Change::Forget => {
+            let forget = sqlx::query("DELETE FROM tollgate_state WHERE tag = ? AND name = ?");
+            forget.bind(tag).bind(name).execute(connection).await?;
+        }
+        Change::Keep {
+            book,
+            found,
+            fresh_at,
+        } => {
+            let shape = book.shape_id().cast_signed();
+            let shapes =
+                sqlx::query("INSERT OR IGNORE INTO tollgate_shape (id, text) VALUES (?, ?)");
+            shapes
+                .bind(shape)
+                .bind(book.shape())
+                .execute(&mut *connection)
+                .await?;
+            let keep = sqlx::query(
+                "INSERT INTO tollgate_state (tag, name, shape, charged, kept, fresh_s, touched_s)
+                    VALUES (?, ?, ?, ?, ?, ?, unixepoch())
+                    ON CONFLICT (tag, name) DO UPDATE SET shape = excluded.shape, charged = excluded.charged,
+                        kept = excluded.kept, fresh_s = excluded.fresh_s, touched_s = excluded.touched_s",
+            );
+            let keep = keep.bind(tag).bind(name).bind(shape);
+            let keep = keep
+                .bind(found.at.as_nanos().to_string())
+                .bind(form::text(&found.kept));
+            keep.bind(form::second(fresh_at))
+                .execute(connection)
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+fn failure(error: &sqlx::Error) -> Failure {
+    let code = match error {
+        sqlx::Error::Database(error) => error.code().and_then(|code| code.parse::<u32>().ok()),
+        _ => None,
+    };
+    // The low byte is what happened, the rest where.
+    match code.map(|code| code & 0xff) {
+        Some(5 | 6) => Failure::Late,
+        Some(8) => Failure::ReadOnly,
+        Some(13) => Failure::Full,
+        Some(3 | 14 | 23) => Failure::Forbidden(error.to_string()),
+        Some(11 | 26) => Failure::Broken(error.to_string()),
+        _ => Failure::Unreachable(error.to_string()),
+    }
+}
