@@ -29,6 +29,8 @@ pub enum Failure {
     Late,
     /// It cannot be reached, or went away. The ask may have been done.
     Unreachable(String),
+    /// Too much is under way: the ask was not even sent.
+    Busy,
     /// It is starting, or choosing a new primary.
     Starting,
     /// It has no room for more.
@@ -47,6 +49,7 @@ impl Failure {
         match self {
             Self::Late => "late",
             Self::Unreachable(_) => "unreachable",
+            Self::Busy => "busy",
             Self::Starting => "starting",
             Self::Full => "full",
             Self::ReadOnly => "read-only",
@@ -66,6 +69,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Late => f.write_str("the engine did not answer in time"),
             Self::Unreachable(why) => write!(f, "the engine cannot be reached: {why}"),
+            Self::Busy => f.write_str("too much is asked of the engine at once"),
             Self::Starting => f.write_str("the engine is starting or fails over"),
             Self::Full => f.write_str("the engine has no room: raise its memory or its disk"),
             Self::ReadOnly => f.write_str("the engine takes no writes: is it a replica?"),
