@@ -27,6 +27,7 @@ const CLIENT: &str = "tollgate-client";
 const WIRE: &str = "tollgate-wire";
 const SERVE: &str = "tollgate-serve";
 const LOAD: &str = "tollgate-load";
+const STORE_REDIS: &str = "tollgate-store-redis";
 const CONFORMANCE: &str = "tollgate-conformance";
 const ORACLE: &str = "tollgate-oracle";
 const TOLLGATE: &str = "tollgate";
@@ -63,6 +64,11 @@ pub(crate) const ROOMS: &[Room] = &[
         package: STORE,
         pure: true,
         uses: &[LIMIT, CONTRACT],
+    },
+    Room {
+        package: STORE_REDIS,
+        pure: false,
+        uses: &[LIMIT, STORE],
     },
     // Who is in the cluster and what they say to each other, up to the bytes before they are sealed.
     Room {
@@ -140,7 +146,7 @@ pub(crate) const ROOMS: &[Room] = &[
         package: "tollgate-bench",
         pure: false,
         uses: &[
-            LIMIT, CONTRACT, TABLE, NODE, WIRE, CLIENT, LOAD, ORACLE, TOLLGATE,
+            LIMIT, CONTRACT, TABLE, NODE, WIRE, CLIENT, LOAD, ORACLE, TOLLGATE, STORE, STORE_REDIS,
         ],
     },
     Room {

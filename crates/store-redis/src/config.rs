@@ -1,0 +1,202 @@
+//! Where Redis is, who we are to it, and how much we ask of it at once.
+
+use core::fmt;
+use core::time::Duration;
+
+/// How to reach and use Redis.
+#[derive(Clone)]
+pub struct Config {
+    /// Which servers, and how they belong together.
+    pub servers: Servers,
+    /// The ACL user; the default one where absent.
+    pub user: Option<String>,
+    /// The password; none where absent.
+    pub password: Option<String>,
+    /// The database of a single server or of a primary behind Sentinels; a Cluster has only 0.
+    pub database: i64,
+    /// TLS to the servers; plain where absent.
+    pub tls: Option<Tls>,
+    /// Connections to a single server or primary. Requests of all callers share each.
+    pub connections: usize,
+    /// Keys that may be asked about at once; more are [`tollgate_store::Failure::Busy`].
+    pub in_flight_max: usize,
+    /// How long a key is kept after it is as good as fresh, so that nodes whose clocks differ by less agree about it.
+    pub linger: Duration,
+}
+
+/// Which servers, and how they belong together. Addresses are `host:port`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Servers {
+    /// One server.
+    Single(String),
+    /// Sentinels, and the name by which they know the primary.
+    Sentinel {
+        /// The Sentinels.
+        sentinels: Vec<String>,
+        /// The primary's name.
+        primary: String,
+    },
+    /// A Cluster, by some of its nodes.
+    Cluster(Vec<String>),
+}
+
+/// How to speak TLS. All are PEM.
+#[derive(Clone, Default)]
+pub struct Tls {
+    /// Who signs the servers' certificates; those the system trusts where absent.
+    pub authority: Option<Vec<u8>>,
+    /// Our certificate and its key, where servers ask for one.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// An address that is not one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadAddress(pub &'static str);
+
+impl Config {
+    /// Everything at its default.
+    pub const fn new(servers: Servers) -> Self {
+        Self {
+            servers,
+            user: None,
+            password: None,
+            database: 0,
+            tls: None,
+            connections: 1,
+            in_flight_max: 4096,
+            linger: Duration::from_secs(10),
+        }
+    }
+
+    /// What `redis://`, `redis-cluster://` and `redis-sentinel://` mean, or with `rediss` the same with TLS:
+    /// `redis[s][-cluster|-sentinel]://[user:password@]host:port[,host:port…][/database | /primary]`.
+    ///
+    /// User and password are taken as they are; a password with `@` or `/` in it is set by its field.
+    pub fn from_url(url: &str) -> Result<Self, BadAddress> {
+        let (scheme, rest) = url
+            .split_once("://")
+            .ok_or(BadAddress("it does not begin with redis://"))?;
+        let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (who, hosts) = match place.rsplit_once('@') {
+            Some((who, hosts)) => (Some(who), hosts),
+            None => (None, place),
+        };
+        let hosts: Vec<String> = hosts.split(',').map(with_port).collect();
+        if hosts.iter().any(|host| host.starts_with(':')) {
+            return Err(BadAddress("a host is missing"));
+        }
+        let (kind, is_tls) = match scheme.strip_prefix("rediss") {
+            Some(kind) => (kind, true),
+            None => (scheme.strip_prefix("redis").unwrap_or("?"), false),
+        };
+        let mut config = Self::new(servers(kind, hosts, path)?);
+        if matches!(config.servers, Servers::Single(_)) && !path.is_empty() {
+            config.database = path
+                .parse()
+                .map_err(|_| BadAddress("a database is a number"))?;
+        }
+        config.tls = is_tls.then(Tls::default);
+        if let Some(who) = who {
+            let (user, password) = who.split_once(':').unwrap_or(("", who));
+            config.user = Some(user.to_owned()).filter(|user| !user.is_empty());
+            config.password = Some(password.to_owned());
+        }
+        Ok(config)
+    }
+}
+
+fn servers(kind: &str, mut hosts: Vec<String>, path: &str) -> Result<Servers, BadAddress> {
+    match (kind, hosts.len()) {
+        ("", 1) => Ok(Servers::Single(hosts.remove(0))),
+        ("", _) => Err(BadAddress(
+            "several hosts are redis-cluster:// or redis-sentinel://",
+        )),
+        ("-cluster", _) => Ok(Servers::Cluster(hosts)),
+        ("-sentinel", _) if path.is_empty() => Err(BadAddress(
+            "the name of the primary is missing: redis-sentinel://host/name",
+        )),
+        ("-sentinel", _) => Ok(Servers::Sentinel {
+            sentinels: hosts,
+            primary: path.to_owned(),
+        }),
+        _ => Err(BadAddress(
+            "it is none of redis, redis-cluster, redis-sentinel, or these with rediss",
+        )),
+    }
+}
+
+fn with_port(host: &str) -> String {
+    const PORT: &str = "6379";
+    if host.contains(':') {
+        host.to_owned()
+    } else {
+        format!("{host}:{PORT}")
+    }
+}
+
+impl fmt::Display for BadAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not the address of a Redis: {}", self.0)
+    }
+}
+
+impl core::error::Error for BadAddress {}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("servers", &self.servers)
+            .field("user", &self.user)
+            .field("password", &self.password.as_ref().map(|_| "…"))
+            .field("database", &self.database)
+            .field("tls", &self.tls.is_some())
+            .field("connections", &self.connections)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_say_how_servers_belong_together() {
+        let single = Config::from_url("rediss://app:secret@cache/3").expect("an address");
+        assert_eq!(single.servers, Servers::Single("cache:6379".into()));
+        assert_eq!((single.database, single.tls.is_some()), (3, true));
+        assert_eq!(single.user.as_deref(), Some("app"));
+        assert!(!format!("{single:?}").contains("secret"));
+        let cluster = Config::from_url("redis-cluster://:pw@a:1,b:2").expect("an address");
+        assert_eq!(
+            cluster.servers,
+            Servers::Cluster(vec!["a:1".into(), "b:2".into()])
+        );
+        assert_eq!(
+            (cluster.user, cluster.password.as_deref()),
+            (None, Some("pw"))
+        );
+        let sentinel = Config::from_url("redis-sentinel://a,b/main").expect("an address");
+        assert!(matches!(sentinel.servers, Servers::Sentinel { primary, .. } if primary == "main"));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for url in [
+            "",
+            "redis",
+            "http://a",
+            "redis://a,b",
+            "redis://",
+            "redis://a/x",
+            "redis-sentinel://a",
+        ] {
+            assert!(Config::from_url(url).is_err(), "{url}");
+        }
+    }
+}

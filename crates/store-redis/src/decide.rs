@@ -1,0 +1,295 @@
+//! What is done for the asks of one key: by the script where it can, else read, decided here, and written if unchanged.
+
+use tollgate_limit::{CellError, Instant, Kept};
+use tollgate_store::{Ask, Book, Failure, Found, Said, Verb, Write};
+
+use crate::engine::Inner;
+use crate::exact::{Told, kind};
+use crate::head::{self, Head, LOG};
+use crate::lanes::Group;
+use crate::name::Key;
+use crate::pack::Packer;
+use crate::reply::{Reply, Status};
+
+/// How often other terms are asked for, before the key's time is taken to run away.
+const TERMS_MAX: usize = 8;
+
+type Answers = Vec<Result<Said, Failure>>;
+
+/// Answers a group.
+pub(crate) async fn decide(inner: &Inner, key: Key, group: Group) -> Result<Answers, Failure> {
+    let asks: Vec<&Ask> = group.waiting.iter().map(|waiting| &waiting.ask).collect();
+    let Some(first) = asks.first() else {
+        return Ok(Vec::new());
+    };
+    inner.know_shape(&first.book).await?;
+    match group.told {
+        Some(told) => by_script(inner, key, &asks, told).await,
+        None => by_hand(inner, key, &asks, None).await,
+    }
+}
+
+async fn by_script(
+    inner: &Inner,
+    key: Key,
+    asks: &[&Ask],
+    mut told: Told,
+) -> Result<Answers, Failure> {
+    let mut not_before = Instant::default();
+    let lists = lists_of(&asks[0].book);
+    for _ in 0..TERMS_MAX {
+        let requests = asks.iter().map(|ask| (ask.now.max(not_before), cost(ask)));
+        let argument = told.argument(requests);
+        let reply = inner.decide(key, &lists, &argument).await?;
+        match reply.status {
+            Status::Decided => return checked(inner, asks, &reply, not_before),
+            Status::Wide => return by_hand(inner, key, asks, Some(reply)).await,
+            Status::Late => {
+                // As if it had been asked at the time the key is at.
+                not_before = reply.head()?.map_or(not_before, |head| head.at);
+                let now = asks[0].now.max(not_before);
+                told = inner.told(asks[0], now);
+            }
+        }
+    }
+    Err(Failure::Late)
+}
+
+/// What the script's answer means, which must be what this code would have said.
+fn checked(
+    inner: &Inner,
+    asks: &[&Ask],
+    reply: &Reply,
+    not_before: Instant,
+) -> Result<Answers, Failure> {
+    let mut found = reply.head()?.map(|head| head.found(&reply.lists, false));
+    let mut answers = Vec::with_capacity(asks.len());
+    for (place, ask) in asks.iter().enumerate() {
+        let next = ask
+            .book
+            .apply(found.as_ref(), ask.verb, ask.now.max(not_before))
+            .map_err(broken)?;
+        let ours = match &next.said {
+            Said::Outcome { outcome, .. } => outcome.decision.verdict.is_allowed(),
+            Said::Done | Said::Found(_) => false,
+        };
+        if reply.admitted.get(place) != Some(&ours) {
+            inner.figures.disagreed();
+            return Err(Failure::Broken(
+                "the script decided otherwise than we".into(),
+            ));
+        }
+        if let Some(Write::Keep { found: next, .. }) = next.write {
+            found = Some(next);
+        }
+        answers.push(Ok(next.said));
+    }
+    Ok(answers)
+}
+
+/// Reads, decides here, and writes if nobody else did; else again. `reply` is what was read already.
+async fn by_hand(
+    inner: &Inner,
+    key: Key,
+    asks: &[&Ask],
+    mut reply: Option<Reply>,
+) -> Result<Answers, Failure> {
+    let book = &asks[0].book;
+    let asked = asks.iter().map(|ask| ask.now).min().unwrap_or_default();
+    loop {
+        let read = match reply.take() {
+            Some(reply) => reply,
+            None => inner.load(key, &lists_of(book)).await?,
+        };
+        let Some(state) = State::of(inner, key, book, read, asks[0].now).await? else {
+            continue;
+        };
+        let (answers, write) = applied(asks, &state)?;
+        let Some(write) = write else {
+            return Ok(answers);
+        };
+        inner.figures.by_hand();
+        if swap(inner, key, book, (&state, write), asked).await? {
+            return Ok(answers);
+        }
+        inner.figures.swap_lost();
+    }
+}
+
+/// What is kept for a key, whole, as the policies of a book understand it.
+struct State {
+    raw: Vec<u8>,
+    version: u64,
+    found: Option<Found>,
+    /// Where the same is stored in the same form.
+    stored: Option<Found>,
+    /// Lists that there may be, by their place.
+    lists: Vec<usize>,
+    is_readable: bool,
+}
+
+impl State {
+    /// What a reply holds; `None` where it changed while the rest was read.
+    async fn of(
+        inner: &Inner,
+        key: Key,
+        book: &Book,
+        reply: Reply,
+        now: Instant,
+    ) -> Result<Option<Self>, Failure> {
+        let lists = lists_of(book);
+        let mut state = Self {
+            raw: reply.raw.clone().unwrap_or_default(),
+            version: 0,
+            found: None,
+            stored: None,
+            lists,
+            is_readable: true,
+        };
+        let head = match reply.head() {
+            Ok(None) => return Ok(Some(state)),
+            Ok(Some(head)) => head,
+            Err(_) => {
+                state.is_readable = false;
+                return Ok(Some(state));
+            }
+        };
+        state.version = head.version;
+        if head.shape == book.shape_id() {
+            state.found = Some(head.found(&reply.lists, true));
+            state.stored.clone_from(&state.found);
+            return Ok(Some(state));
+        }
+        let Some(old) = other_lists(inner, key, &head, &state.raw).await? else {
+            return Ok(None);
+        };
+        let old = head.found(&old, true);
+        state.lists.extend(head.lists());
+        state.lists.sort_unstable();
+        state.lists.dedup();
+        let shape = inner.shape(head.shape).await?;
+        state.found = shape.and_then(|shape| book.inherit(&shape, &old, now));
+        Ok(Some(state))
+    }
+
+    /// The lists of what is next, as the script takes them: each anew, or zero where it stays.
+    fn lists_of(&self, next: &Found) -> Vec<u8> {
+        let mut to = Packer::default();
+        to.array(self.lists.len());
+        for place in &self.lists {
+            let entries = entries_at(next, *place);
+            let stored = self
+                .stored
+                .as_ref()
+                .map(|stored| entries_at(stored, *place));
+            if stored == Some(entries) {
+                to.number(0);
+                continue;
+            }
+            to.array(entries.len());
+            for entry in entries {
+                to.string(&head::write_entry(*entry));
+            }
+        }
+        to.into_bytes()
+    }
+}
+
+/// The lists of a head of another shape; `None` where it is no longer that head.
+async fn other_lists(
+    inner: &Inner,
+    key: Key,
+    head: &Head,
+    raw: &[u8],
+) -> Result<Option<Vec<Vec<(u64, u64)>>>, Failure> {
+    let lists: Vec<usize> = head.lists().collect();
+    if lists.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let reply = inner.load(key, &lists).await?;
+    let is_same = reply.raw.as_deref() == Some(raw);
+    Ok(is_same.then_some(reply.lists))
+}
+
+/// The answers to all asks in order, and what is to be written in the end.
+fn applied(asks: &[&Ask], state: &State) -> Result<(Answers, Option<Write>), Failure> {
+    let mut found = state.found.clone();
+    let mut is_readable = state.is_readable;
+    let (mut answers, mut write) = (Vec::with_capacity(asks.len()), None);
+    for ask in asks {
+        if ask.verb == Verb::Reset {
+            // Also what cannot be read can be forgotten.
+            (found, is_readable) = (None, true);
+            write = Some(Write::Forget);
+            answers.push(Ok(Said::Done));
+            continue;
+        }
+        if !is_readable {
+            answers.push(Err(Failure::Broken(
+                "what is kept for a key makes no sense".into(),
+            )));
+            continue;
+        }
+        let next = ask.book.apply(found.as_ref(), ask.verb, ask.now);
+        let next = next.map_err(broken)?;
+        match &next.write {
+            None => {}
+            Some(Write::Forget) => found = None,
+            Some(Write::Keep { found: next, .. }) => found = Some(next.clone()),
+        }
+        write = next.write.or(write);
+        answers.push(Ok(next.said));
+    }
+    let is_nothing = matches!(write, Some(Write::Forget)) && state.raw.is_empty();
+    Ok((answers, write.filter(|_| !is_nothing)))
+}
+
+/// Writes, if what was read is still there. `asked` is the earliest time of the asks.
+async fn swap(
+    inner: &Inner,
+    key: Key,
+    book: &Book,
+    (state, write): (&State, Write),
+    asked: Instant,
+) -> Result<bool, Failure> {
+    let (found, fresh_at) = match write {
+        Write::Forget => {
+            let forget = [&state.raw[..], b"", b"0", b""];
+            return inner.swap(key, &state.lists, &forget).await;
+        }
+        Write::Keep { found, fresh_at } => (found, fresh_at),
+    };
+    let kinds: Vec<u64> = book.set().policies().iter().map(kind).collect();
+    let next = head::write(state.version + 1, book.shape_id(), &found, &kinds);
+    let ms = fresh_at.nanos_since(asked).div_ceil(1_000_000) + 1 + inner.linger_ms;
+    let (ms, lists) = (ms.to_string(), state.lists_of(&found));
+    let arguments = [&state.raw[..], &next, ms.as_bytes(), &lists];
+    inner.swap(key, &state.lists, &arguments).await
+}
+
+/// The entries of the policy at `place`; none where it has no list.
+fn entries_at(found: &Found, place: usize) -> &[(u64, u64)] {
+    match found.kept.get(place) {
+        Some(Kept::Entries(entries)) => entries,
+        Some(Kept::Spent(_) | Kept::Count(_) | Kept::Pair { .. }) | None => &[],
+    }
+}
+
+/// Places of the policies that have a list.
+fn lists_of(book: &Book) -> Vec<usize> {
+    let policies = book.set().policies().iter().enumerate();
+    let listed = policies.filter(|(_, policy)| kind(policy) >= LOG);
+    listed.map(|(place, _)| place).collect()
+}
+
+const fn cost(ask: &Ask) -> u64 {
+    match ask.verb {
+        Verb::Check { cost, .. } => cost.tokens(),
+        // Not for the script.
+        Verb::Charge(_) | Verb::Refund(_) | Verb::Settle { .. } | Verb::Reset | Verb::Show => 0,
+    }
+}
+
+fn broken(error: CellError) -> Failure {
+    Failure::Broken(error.to_string())
+}

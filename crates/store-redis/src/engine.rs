@@ -1,0 +1,298 @@
+//! The engine: asks in, answers out, everything within the time given.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use redis::{Cmd, ErrorKind, RedisResult, ServerErrorKind, Value};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+use tollgate_limit::Lot;
+use tollgate_store::{Ask, Book, Engine, Failure, Said, Verb};
+
+use crate::clock::{self, Clock};
+use crate::config::Config;
+use crate::decide::decide;
+use crate::dial::Dialer;
+use crate::exact::Told;
+use crate::figures::Figures;
+use crate::lanes::{Entered, Lanes, Waiting};
+use crate::link::{Error, Link};
+use crate::name::{self, Key};
+use crate::reply::Reply;
+use crate::scripts::{Script, Scripts};
+use crate::shapes::Shapes;
+
+/// Redis, as an engine that decides.
+pub struct Redis {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    links: Vec<Arc<Link>>,
+    follows_primary: bool,
+    lanes: Lanes,
+    scripts: Scripts,
+    shapes: Shapes,
+    pub(crate) figures: Figures,
+    pub(crate) linger_ms: u64,
+    clock: Mutex<Option<Clock>>,
+}
+
+impl Redis {
+    /// Begins to connect; asks fail until that is done. Must be called within a runtime.
+    pub fn open(config: &Config) -> RedisResult<Self> {
+        let dialer = Arc::new(Dialer::new(config)?);
+        let count = if matches!(*dialer, Dialer::Cluster(_)) {
+            1
+        } else {
+            config.connections.max(1)
+        };
+        let linger_ms = u64::try_from(config.linger.as_millis()).unwrap_or(u64::from(u32::MAX));
+        let inner = Arc::new(Inner {
+            links: (0..count)
+                .map(|_| Link::open(Arc::clone(&dialer)))
+                .collect(),
+            follows_primary: dialer.follows_primary(),
+            lanes: Lanes::new(config.in_flight_max, linger_ms),
+            scripts: Scripts::new(),
+            shapes: Shapes::default(),
+            figures: Figures::default(),
+            linger_ms,
+            clock: Mutex::new(None),
+        });
+        tokio::spawn(clock::keep(Arc::downgrade(&inner)));
+        Ok(Self { inner })
+    }
+
+    /// Whether all connections are up.
+    pub fn is_up(&self) -> bool {
+        self.inner.links.iter().all(|link| link.is_up())
+    }
+
+    /// What was counted.
+    pub fn figures(&self) -> &Figures {
+        &self.inner.figures
+    }
+
+    /// Keys that are being asked about.
+    pub fn in_flight(&self) -> usize {
+        self.inner.lanes.flights()
+    }
+
+    /// How often a connection was tried or made.
+    pub fn dials(&self) -> u64 {
+        self.inner.links.iter().map(|link| link.dials()).sum()
+    }
+
+    /// Redis' clock against ours, as measured last; `None` before the first time.
+    pub fn clock(&self) -> Option<Clock> {
+        *self.inner.clock.lock()
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        for link in &self.inner.links {
+            link.close();
+        }
+    }
+}
+
+impl Engine for Redis {
+    async fn ask(&self, batch: Vec<Ask>, time: Duration) -> Vec<Result<Said, Failure>> {
+        let deadline = Instant::now() + time;
+        let mut firsts = Vec::new();
+        let mut answers = Vec::with_capacity(batch.len());
+        for ask in batch {
+            let key = Key::of(&ask);
+            let (answer, receiver) = oneshot::channel();
+            let waiting = Waiting {
+                ask,
+                deadline,
+                answer,
+            };
+            match self.inner.lanes.enter(key, waiting) {
+                Entered::First => firsts.push(key),
+                Entered::Queued => {}
+                Entered::Busy => {
+                    answers.push(None);
+                    continue;
+                }
+            }
+            answers.push(Some(receiver));
+        }
+        // Only now, so that asks of this batch for one key go together.
+        for key in firsts {
+            tokio::spawn(fly(Arc::clone(&self.inner), key));
+        }
+        let mut all = Vec::with_capacity(answers.len());
+        for receiver in answers {
+            all.push(match receiver {
+                None => Err(Failure::Busy),
+                Some(receiver) => match timeout_at(deadline, receiver).await {
+                    Ok(Ok(said)) => said,
+                    Ok(Err(_)) | Err(_) => Err(Failure::Late),
+                },
+            });
+        }
+        all
+    }
+
+    fn name(&self) -> &'static str {
+        "redis"
+    }
+}
+
+/// Asks for one key until nobody waits for it.
+async fn fly(inner: Arc<Inner>, key: Key) {
+    while let Some(mut group) = inner.lanes.next(key) {
+        inner.figures.called(group.waiting.len());
+        let answers: Vec<_> = group.waiting.iter_mut().map(answer_of).collect();
+        let deadline = group.waiting.iter().map(|waiting| waiting.deadline).max();
+        let deadline = deadline.unwrap_or_else(Instant::now);
+        let said = timeout_at(deadline, decide(&inner, key, group)).await;
+        let said = said.unwrap_or_else(|_| {
+            inner.link(key).timed_out();
+            Err(Failure::Late)
+        });
+        match said {
+            Ok(said) => {
+                for (to, said) in answers.into_iter().zip(said) {
+                    // Who has gone does not mind.
+                    let _ = to.send(said);
+                }
+            }
+            Err(failure) => {
+                for to in answers {
+                    let _ = to.send(Err(failure.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// Takes the answer's way out of a waiting ask, leaving one that leads nowhere.
+fn answer_of(waiting: &mut Waiting) -> oneshot::Sender<Result<Said, Failure>> {
+    core::mem::replace(&mut waiting.answer, oneshot::channel().0)
+}
+
+impl Inner {
+    pub(crate) fn link(&self, key: Key) -> &Link {
+        &self.links[key.spread() % self.links.len()]
+    }
+
+    pub(crate) fn told(&self, ask: &Ask, now: tollgate_limit::Instant) -> Told {
+        let lot = match ask.verb {
+            Verb::Check { lot, .. } => lot,
+            Verb::Charge(_) | Verb::Refund(_) | Verb::Settle { .. } | Verb::Reset | Verb::Show => {
+                Lot::ALWAYS
+            }
+        };
+        Told::of(&ask.book, lot, now, self.linger_ms)
+    }
+
+    pub(crate) async fn decide(
+        &self,
+        key: Key,
+        lists: &[usize],
+        argument: &[u8],
+    ) -> Result<Reply, Failure> {
+        let value = self
+            .run(key, &self.scripts.decide, lists, &[argument])
+            .await?;
+        Reply::read(value)
+    }
+
+    pub(crate) async fn load(&self, key: Key, lists: &[usize]) -> Result<Reply, Failure> {
+        Reply::read(self.run(key, &self.scripts.load, lists, &[]).await?)
+    }
+
+    pub(crate) async fn swap(
+        &self,
+        key: Key,
+        lists: &[usize],
+        arguments: &[&[u8]],
+    ) -> Result<bool, Failure> {
+        let value = self.run(key, &self.scripts.swap, lists, arguments).await?;
+        Ok(value == Value::Int(1))
+    }
+
+    /// Sees to it that the shape of a book can be read by others.
+    pub(crate) async fn know_shape(&self, book: &Book) -> Result<(), Failure> {
+        if !self.shapes.is_due(book.shape_id()) {
+            return Ok(());
+        }
+        let mut command = redis::cmd("SET");
+        command.arg(name::shape(book.shape_id())).arg(book.shape());
+        self.call(&self.links[0], &command).await?;
+        self.shapes.written(book.shape_id());
+        Ok(())
+    }
+
+    /// The text of a shape, where somebody wrote it.
+    pub(crate) async fn shape(&self, id: u64) -> Result<Option<String>, Failure> {
+        let mut command = redis::cmd("GET");
+        command.arg(name::shape(id));
+        match self.call(&self.links[0], &command).await? {
+            Value::BulkString(text) => Ok(String::from_utf8(text).ok()),
+            _ => Ok(None),
+        }
+    }
+
+    /// Asks for the time there.
+    pub(crate) async fn measure_clock(&self, time: Duration) {
+        let link = &self.links[0];
+        let measured = tokio::time::timeout(
+            time,
+            clock::measure(|command| async move { link.call(&command).await.ok() }),
+        );
+        if let Ok(Some(clock)) = measured.await {
+            *self.clock.lock() = Some(clock);
+        }
+    }
+
+    async fn run(
+        &self,
+        key: Key,
+        script: &Script,
+        lists: &[usize],
+        arguments: &[&[u8]],
+    ) -> Result<Value, Failure> {
+        let command = |name: &str, script: &str| {
+            let mut command = redis::cmd(name);
+            command.arg(script).arg(1 + lists.len()).arg(key.head());
+            for place in lists {
+                command.arg(key.list(*place));
+            }
+            for argument in arguments {
+                command.arg(*argument);
+            }
+            command
+        };
+        let link = self.link(key);
+        match link.call(&command("EVALSHA", &script.sha)).await {
+            Err(Error::Redis(error))
+                if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) =>
+            {
+                self.figures.script_lost();
+                self.call(link, &command("EVAL", script.text)).await
+            }
+            result => self.judged(link, result),
+        }
+    }
+
+    async fn call(&self, link: &Link, command: &Cmd) -> Result<Value, Failure> {
+        self.judged(link, link.call(command).await)
+    }
+
+    fn judged(&self, link: &Link, result: Result<Value, Error>) -> Result<Value, Failure> {
+        result.map_err(|error| {
+            let failure = error.failure();
+            if self.follows_primary && failure == Failure::ReadOnly {
+                link.renew(Failure::Starting);
+            }
+            failure
+        })
+    }
+}

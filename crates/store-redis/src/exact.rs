@@ -1,0 +1,196 @@
+//! What the script is told of the policies, and why none of its steps rounds.
+//!
+//! Lua counts in doubles. They hold every whole number up to 2^53 (9.007e15) exactly, and the nearest double of a larger
+//! result is never below 2^53. Call a number *narrow* below 9e15. The script works with these:
+//!
+//! - **Times** are pairs of seconds (below 2^35) and nanoseconds (below 10^9), compared and subtracted part by part.
+//! - **Buckets**: `spent`, `top`, the depth and the refill per nanosecond are narrow, or it is not asked. More than 9e6
+//!   seconds are more than 9e15 nanoseconds, which refill any narrow bucket, a nanosecond being a grain at least; fewer make a
+//!   difference in nanoseconds below 2^53. Times the refill that may round, but only where it is 2^53 or more, and
+//!   then more than `spent` either way. A cost above the burst never passes; up to it, `cost * grain` is at most the depth.
+//!   It is compared with `top - spent`, a difference of narrow numbers, and what is added when it fits stays within `top`.
+//!   Where there is no top, the sum is looked at first, and a wide one is not for the script.
+//! - **Windows and entries**: counts and limits are narrow; a cost is compared with `limit - count`, and added where it fits.
+//! - **Weighted windows** compare `previous * left` with `room * period`: up to 53 and 62 bits each. As doubles both are
+//!   right to within 4 parts of 2^53, so where they differ by more than one part of 10^12 that decides. Otherwise both
+//!   are worked out in digits of 10^7: a digit of a product is at most three times 10^14 and a carry, and `fmod` and the
+//!   division of a multiple are exact.
+//! - **Time to live** is the only number that rounds: it goes up, and a state kept too long says no more than a fresh one.
+//!
+//! Whatever is wide is a string in the head, and at a string the script hands the decision to `Book::apply`, as it does for
+//! states of other shapes. Not asked at all are contracts with a policy that is wide by its configuration, or counts
+//! refusals. Every verdict of the script is compared with that of `Book::apply`, in production too.
+
+use tollgate_limit::{Algorithm, Instant, Lot, Policy, Terms};
+use tollgate_store::Book;
+
+use crate::head::{BUCKET, LOG, SLICES, WEIGHTED, WINDOW};
+use crate::pack::Packer;
+
+/// Numbers below this and their differences are exact in Lua, with some room to add seconds.
+pub(crate) const NARROW: u64 = 9_000_000_000_000_000;
+
+const SECOND: u128 = 1_000_000_000;
+
+/// The policies of a book, as the script takes them at some instant.
+pub(crate) struct Told {
+    packed: Packer,
+    numbers: usize,
+    /// The first and the first later nanosecond for which they hold.
+    since: u64,
+    until: u128,
+    head: [u64; 4],
+}
+
+/// Seconds and nanoseconds of a number of nanoseconds.
+pub(crate) fn seconds(nanos: u128) -> (u64, u64) {
+    let whole = u64::try_from(nanos / SECOND).unwrap_or(NARROW);
+    let rest = u64::try_from(nanos % SECOND).unwrap_or(0);
+    (whole, rest)
+}
+
+/// The kind of a policy in heads.
+pub(crate) fn kind(policy: &Policy) -> u64 {
+    match policy.config().algorithm {
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => BUCKET,
+        Algorithm::FixedWindow => WINDOW,
+        Algorithm::SlidingWeighted => WEIGHTED,
+        Algorithm::SlidingLog => LOG,
+        Algorithm::SlidingCounters => SLICES,
+    }
+}
+
+/// Whether the script can decide by these policies.
+pub(crate) fn is_narrow(book: &Book) -> bool {
+    book.set().policies().iter().all(|policy| {
+        let config = policy.config();
+        if config.count_refused || config.limit >= NARROW {
+            return false;
+        }
+        if !config.algorithm.is_bucket() {
+            return true;
+        }
+        match policy.terms(policy.capacity(), Instant::default()) {
+            Terms::Bucket {
+                need, refill, top, ..
+            } => refill < NARROW && narrow(need) && top.is_none_or(narrow),
+            _ => false,
+        }
+    })
+}
+
+fn narrow(number: u128) -> bool {
+    number < u128::from(NARROW)
+}
+
+impl Told {
+    /// What to tell of the policies for a key's place in a roll-out at `now`.
+    pub(crate) fn of(book: &Book, lot: Lot, now: Instant, linger_ms: u64) -> Self {
+        let mut told = Self {
+            packed: Packer::default(),
+            numbers: 0,
+            since: 0,
+            until: u128::from(u64::MAX),
+            head: [book.shape_id(), 0, 0, linger_ms],
+        };
+        for policy in book.set().policies() {
+            let enforced = lot.is_within(policy.config().enforce_percent);
+            told.policy(policy, u64::from(enforced), now);
+        }
+        let (seconds, nanos) = seconds(told.until);
+        told.head = [book.shape_id(), seconds, nanos, linger_ms];
+        told
+    }
+
+    /// Whether they hold at `now`.
+    pub(crate) fn holds(&self, now: Instant) -> bool {
+        now.as_nanos() >= self.since && u128::from(now.as_nanos()) < self.until
+    }
+
+    /// The whole argument of the script, for requests of such times and costs.
+    pub(crate) fn argument(
+        self,
+        requests: impl ExactSizeIterator<Item = (Instant, u64)>,
+    ) -> Vec<u8> {
+        let mut whole = Packer::default();
+        whole.array(5 + self.numbers + 3 * requests.len());
+        for number in self.head {
+            whole.number(number);
+        }
+        whole.number(6 + self.numbers as u64);
+        whole.append(self.packed);
+        for (now, cost) in requests {
+            let (seconds, nanos) = seconds(u128::from(now.as_nanos()));
+            whole.number(seconds);
+            whole.number(nanos);
+            // Larger than every narrow policy can hold, either way.
+            whole.number(cost.min(NARROW));
+        }
+        whole.into_bytes()
+    }
+
+    fn policy(&mut self, policy: &Policy, enforced: u64, now: Instant) {
+        let limit = policy.config().limit;
+        match policy.terms(1, now) {
+            Terms::Bucket {
+                need, refill, top, ..
+            } => {
+                let grain = u64::try_from(need).unwrap_or(NARROW);
+                self.numbers(&[BUCKET, enforced, grain, refill]);
+                match top {
+                    None => self.packed.minus_one(),
+                    Some(top) => self.packed.number(u64::try_from(top).unwrap_or(NARROW)),
+                }
+                self.packed.number(policy.capacity());
+                self.numbers += 2;
+            }
+            Terms::Window { start, end, .. } => {
+                self.within(start, end);
+                self.numbers(&[WINDOW, enforced, limit]);
+                self.time(u128::from(start));
+                self.time(end);
+            }
+            Terms::Weighted {
+                start, period_ns, ..
+            } => {
+                self.within(start, u128::from(start) + u128::from(period_ns));
+                self.numbers(&[WEIGHTED, enforced, limit]);
+                self.time(u128::from(start));
+                self.time(u128::from(period_ns));
+            }
+            Terms::Log { period_ns, .. } => {
+                self.numbers(&[LOG, enforced, limit]);
+                self.time(u128::from(period_ns));
+                self.time(0);
+            }
+            Terms::Slices {
+                start,
+                width_ns,
+                slices,
+                ..
+            } => {
+                self.within(start, u128::from(start) + u128::from(width_ns));
+                self.numbers(&[SLICES, enforced, limit]);
+                self.time(u128::from(width_ns) * u128::from(slices));
+                self.time(u128::from(start));
+            }
+        }
+    }
+
+    fn within(&mut self, start: u64, end: u128) {
+        self.since = self.since.max(start);
+        self.until = self.until.min(end);
+    }
+
+    fn numbers(&mut self, numbers: &[u64]) {
+        for number in numbers {
+            self.packed.number(*number);
+        }
+        self.numbers += numbers.len();
+    }
+
+    fn time(&mut self, nanos: u128) {
+        let (seconds, nanos) = seconds(nanos);
+        self.numbers(&[seconds, nanos]);
+    }
+}

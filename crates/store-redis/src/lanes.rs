@@ -1,0 +1,148 @@
+//! Who waits for which key: one call at a time for each, and whoever comes meanwhile goes with the next.
+//!
+//! So a hot key costs as many calls as there are ways there and back, however many ask. Not here: the calls.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tollgate_store::{Ask, Failure, Said, Verb};
+
+use crate::exact::{Told, is_narrow};
+use crate::name::Key;
+
+/// The most asks that one call takes along.
+pub(crate) const GROUP_MAX: usize = 256;
+/// The most asks that wait for one key; more are busy.
+const WAITING_MAX: usize = 4096;
+const SHARDS: usize = 16;
+
+/// An ask that waits for its answer.
+pub(crate) struct Waiting {
+    pub(crate) ask: Ask,
+    pub(crate) deadline: Instant,
+    pub(crate) answer: oneshot::Sender<Result<Said, Failure>>,
+}
+
+/// Asks for one key that go together, in order, by one book.
+pub(crate) struct Group {
+    pub(crate) waiting: Vec<Waiting>,
+    /// What to tell the script; `None` where it is not for the script.
+    pub(crate) told: Option<Told>,
+}
+
+/// What becomes of an ask that came.
+pub(crate) enum Entered {
+    /// It is the first for its key: somebody has to fly.
+    First,
+    /// It goes with the next call.
+    Queued,
+    /// There are too many.
+    Busy,
+}
+
+/// The keys that are being asked about.
+pub(crate) struct Lanes {
+    shards: [Mutex<BTreeMap<Key, VecDeque<Waiting>>>; SHARDS],
+    flights: AtomicUsize,
+    flights_max: usize,
+    linger_ms: u64,
+}
+
+impl Lanes {
+    pub(crate) fn new(flights_max: usize, linger_ms: u64) -> Self {
+        Self {
+            shards: core::array::from_fn(|_| Mutex::default()),
+            flights: AtomicUsize::new(0),
+            flights_max,
+            linger_ms,
+        }
+    }
+
+    /// Takes an ask in.
+    pub(crate) fn enter(&self, key: Key, waiting: Waiting) -> Entered {
+        let mut lanes = self.shard(key).lock();
+        if let Some(lane) = lanes.get_mut(&key) {
+            if lane.len() >= WAITING_MAX {
+                return Entered::Busy;
+            }
+            lane.push_back(waiting);
+            return Entered::Queued;
+        }
+        if self.flights.fetch_add(1, Ordering::Relaxed) >= self.flights_max {
+            self.flights.fetch_sub(1, Ordering::Relaxed);
+            return Entered::Busy;
+        }
+        lanes.insert(key, VecDeque::from([waiting]));
+        Entered::First
+    }
+
+    /// The next to go for a key; `None` where nobody waits, and then the key's lane is closed.
+    pub(crate) fn next(&self, key: Key) -> Option<Group> {
+        let mut lanes = self.shard(key).lock();
+        let lane = lanes.get_mut(&key)?;
+        let now = Instant::now();
+        // Nobody wants their answers any more.
+        while lane
+            .pop_front_if(|first| first.deadline <= now || first.answer.is_closed())
+            .is_some()
+        {}
+        if lane.is_empty() {
+            lanes.remove(&key);
+            self.flights.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(group(lane, self.linger_ms))
+    }
+
+    /// How many keys are being asked about.
+    pub(crate) fn flights(&self) -> usize {
+        self.flights.load(Ordering::Relaxed)
+    }
+
+    fn shard(&self, key: Key) -> &Mutex<BTreeMap<Key, VecDeque<Waiting>>> {
+        &self.shards[key.spread() % SHARDS]
+    }
+}
+
+/// The first that can go together.
+fn group(lane: &mut VecDeque<Waiting>, linger_ms: u64) -> Group {
+    let first = lane.front().map(|first| first.ask.clone());
+    let told = first.as_ref().and_then(|ask| told(ask, linger_ms));
+    let fits = |waiting: &Waiting| {
+        let Some(first) = &first else { return false };
+        let ask = &waiting.ask;
+        let is_for_script = match (&told, ask.verb, first.verb) {
+            (None, _, _) => true,
+            (Some(told), Verb::Check { lot, .. }, Verb::Check { lot: first, .. }) => {
+                lot == first && told.holds(ask.now)
+            }
+            (Some(_), _, _) => false,
+        };
+        is_for_script && Arc::ptr_eq(&ask.book, &first.book)
+    };
+    let together = lane
+        .iter()
+        .take(GROUP_MAX)
+        .take_while(|waiting| fits(waiting));
+    let together = together.count().max(1);
+    let waiting = lane.drain(..together.min(lane.len())).collect();
+    Group { waiting, told }
+}
+
+fn told(ask: &Ask, linger_ms: u64) -> Option<Told> {
+    match ask.verb {
+        Verb::Check { lot, .. } if is_narrow(&ask.book) => {
+            Some(Told::of(&ask.book, lot, ask.now, linger_ms))
+        }
+        Verb::Check { .. }
+        | Verb::Charge(_)
+        | Verb::Refund(_)
+        | Verb::Settle { .. }
+        | Verb::Reset
+        | Verb::Show => None,
+    }
+}

@@ -1,0 +1,83 @@
+//! What the scripts answer.
+
+use redis::Value;
+use tollgate_store::Failure;
+
+use crate::head::{Head, read_entry};
+
+/// What became of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Decided.
+    Decided,
+    /// Not for the script; here is everything.
+    Wide,
+    /// The key's time is beyond what the terms hold for.
+    Late,
+}
+
+/// What a script found and did.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: Status,
+    /// The bytes of the head that was found; none for a key never seen.
+    pub(crate) raw: Option<Vec<u8>>,
+    /// For each request whether it was admitted.
+    pub(crate) admitted: Vec<bool>,
+    /// Entries of each list, oldest first: all of them, or those that matter.
+    pub(crate) lists: Vec<Vec<(u64, u64)>>,
+}
+
+impl Reply {
+    /// Reads an answer.
+    pub(crate) fn read(value: Value) -> Result<Self, Failure> {
+        Self::parse(value).ok_or_else(|| Failure::Broken("a script's answer makes no sense".into()))
+    }
+
+    fn parse(value: Value) -> Option<Self> {
+        let Value::Array(parts) = value else {
+            return None;
+        };
+        let mut parts = parts.into_iter();
+        let status = match parts.next()? {
+            Value::Int(0) => Status::Decided,
+            Value::Int(1) => Status::Wide,
+            Value::Int(2) => Status::Late,
+            _ => return None,
+        };
+        let raw = match parts.next()? {
+            Value::Nil => None,
+            Value::BulkString(bytes) => Some(bytes),
+            _ => return None,
+        };
+        let Value::BulkString(verdicts) = parts.next()? else {
+            return None;
+        };
+        Some(Self {
+            status,
+            raw,
+            admitted: verdicts.iter().map(|verdict| *verdict == b'1').collect(),
+            lists: parts.map(entries).collect::<Option<_>>()?,
+        })
+    }
+
+    /// The head, where there is one.
+    pub(crate) fn head(&self) -> Result<Option<Head>, Failure> {
+        let Some(raw) = &self.raw else {
+            return Ok(None);
+        };
+        let broken = || Failure::Broken("what is kept for a key makes no sense".into());
+        Head::read(raw).map(Some).ok_or_else(broken)
+    }
+}
+
+fn entries(value: Value) -> Option<Vec<(u64, u64)>> {
+    let Value::Array(entries) = value else {
+        return None;
+    };
+    let entries = entries.into_iter().map(|entry| match entry {
+        Value::BulkString(bytes) => read_entry(&bytes),
+        _ => None,
+    });
+    entries.collect()
+}

@@ -1,0 +1,35 @@
+//! The scripts that run in Redis, by the name it knows them by once it has seen them.
+
+/// A script.
+pub(crate) struct Script {
+    pub(crate) text: &'static str,
+    /// The digest that `EVALSHA` takes.
+    pub(crate) sha: String,
+}
+
+/// All of them.
+pub(crate) struct Scripts {
+    /// Decides and writes.
+    pub(crate) decide: Script,
+    /// Shows everything.
+    pub(crate) load: Script,
+    /// Writes if unchanged.
+    pub(crate) swap: Script,
+}
+
+impl Scripts {
+    pub(crate) fn new() -> Self {
+        Self {
+            decide: Script::of(include_str!("decide.lua")),
+            load: Script::of(include_str!("load.lua")),
+            swap: Script::of(include_str!("swap.lua")),
+        }
+    }
+}
+
+impl Script {
+    fn of(text: &'static str) -> Self {
+        let sha = redis::Script::new(text).get_hash().to_owned();
+        Self { text, sha }
+    }
+}

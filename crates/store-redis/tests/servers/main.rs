@@ -1,0 +1,14 @@
+//! The engine on real servers, each started for one test alone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a broken set-up must stop the test"
+)]
+
+mod cluster;
+mod failures;
+mod kit;
+mod sentinel;
+mod single;
+mod tls;
