@@ -9,7 +9,7 @@ use crate::report::{Figure, Line};
 
 /// Nodes drawn one by one; of more, every so many-th.
 const LINES_MAX: usize = 12;
-/// Ratios above that say nothing more.
+/// Ratios above that, or below -1, say nothing more.
 const RATIO_MAX: f64 = 4.0;
 
 /// The fill ratio of every node over time.
@@ -29,7 +29,7 @@ pub(super) fn ratios(name: &str, title: String, samples: &[Sample], setting: &Se
         name: name.to_owned(),
         title,
         x_label: "time, s".to_owned(),
-        y_label: "fill ratio (supply over demand)".to_owned(),
+        y_label: "fill ratio (supply over demand), cut off at −1 and 4".to_owned(),
         lines: (0..count).step_by(every).map(line).collect(),
         ..Figure::default()
     }
