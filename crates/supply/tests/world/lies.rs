@@ -249,6 +249,24 @@ fn a_recall_gets_back_what_was_lent_and_no_more() {
 }
 
 #[test]
+fn a_grant_that_comes_after_a_goodbye_is_let_go() {
+    let (mut asker, _, ask, now) = asking();
+    asker.goodbye(at(now));
+    let _ = frames(&mut asker, 1);
+    let lent = grant(ask.ticket, u128::from(ask.want), 0, ask.want);
+    hand(&mut asker, 1, &lent, now);
+    assert_eq!(asker.inspect(ASKED, at(now)).usable, 0);
+    let answers = frames(&mut asker, 1);
+    let answer = answers.iter().find_map(|frame| Ask::read(frame));
+    let returned = answer.and_then(|ask| ask.loan).map(|loan| loan.2);
+    assert_eq!(
+        returned,
+        Some(u128::from(ask.want)),
+        "and its lender is told"
+    );
+}
+
+#[test]
 fn only_the_authority_says_what_a_home_is() {
     let mut node = machine(0, 1);
     let home = node.inspect(ASKED, at(0)).home;
