@@ -11,5 +11,5 @@ mod form;
 mod postgres;
 mod sqlite;
 
-pub use postgres::{Postgres, PostgresConfig};
+pub use postgres::{Postgres, PostgresConfig, Sweep};
 pub use sqlite::{Sqlite, SqliteConfig};

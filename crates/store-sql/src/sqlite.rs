@@ -82,7 +82,7 @@ impl Engine for Sqlite {
             answer,
         };
         if self.jobs.try_send(job).is_err() {
-            return vec![Err(Failure::Late); asked];
+            return vec![Err(Failure::Busy); asked];
         }
         match tokio::time::timeout_at(until, answered).await {
             Ok(Ok(answers)) => answers,

@@ -11,7 +11,7 @@ use server::Server;
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant as Nanos, Lot};
 use tollgate_store::{Ask, Book, Engine, Failure, Name, Said, Verb};
-use tollgate_store_sql::{Postgres, PostgresConfig};
+use tollgate_store_sql::{Postgres, PostgresConfig, Sweep};
 
 const FILE: &str = "
 contracts:
@@ -166,4 +166,45 @@ async fn a_malformed_address_is_refused_and_not_told() {
     let config = PostgresConfig::new("postgres://user:open-sesame@[");
     let failure = Postgres::new(&config).unwrap_err();
     assert!(!failure.to_string().contains("open-sesame"), "{failure}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_drops_what_is_fresh_and_nothing_else() {
+    const YEAR_2500: u64 = 16_725_225_600_000_000_000;
+    let server = Server::start();
+    let mut key = Key::new(server.url());
+    let mut config = PostgresConfig::new(server.url());
+    config.sweep = Some(Sweep {
+        every: Duration::from_millis(20),
+        grace: Duration::ZERO,
+    });
+    // Charged in 2023 for an hour, and in 2500.
+    assert_eq!(key.ask(PATIENT).await, Ok(true));
+    let ask = |name, verb| Ask {
+        book: Arc::clone(&key.book),
+        name: Name(name),
+        verb,
+        now: Nanos::from_nanos(YEAR_2500),
+    };
+    let (charge, shows) = (
+        ask(8, Verb::Charge(Cost::ONE)),
+        [ask(7, Verb::Show), ask(8, Verb::Show)],
+    );
+    let charged = key.engine.ask(vec![charge], PATIENT).await;
+    assert_eq!(charged, [Ok(Said::Done)]);
+    key.engine = Postgres::new(&config).unwrap();
+    let begin = Instant::now();
+    loop {
+        let said = key.engine.ask(shows.to_vec(), PATIENT).await;
+        let is_there = |place: usize| matches!(said[place], Ok(Said::Found(Some(_))));
+        assert!(is_there(1), "{said:?}");
+        if said[0] == Ok(Said::Found(None)) {
+            return;
+        }
+        assert!(
+            is_there(0) && begin.elapsed() < Duration::from_mins(1),
+            "{said:?}"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

@@ -23,6 +23,7 @@ use tollgate_store::{Ask, Engine, Failure, Said};
 
 use group::{Group, grouped};
 use pool::Pool;
+pub use sweep::Sweep;
 
 /// Where the database is, and how many connections to keep.
 #[derive(Clone, Debug)]
@@ -31,8 +32,8 @@ pub struct PostgresConfig {
     pub url: String,
     /// Connections at most.
     pub connections: usize,
-    /// How often rows that say nothing any more are dropped; `None` leaves that to others.
-    pub sweep: Option<Duration>,
+    /// How rows that say nothing any more are dropped; `None` leaves that to others.
+    pub sweep: Option<Sweep>,
 }
 
 impl PostgresConfig {
@@ -41,7 +42,7 @@ impl PostgresConfig {
         Self {
             url: url.into(),
             connections: 8,
-            sweep: Some(Duration::from_mins(1)),
+            sweep: Some(Sweep::default()),
         }
     }
 }
@@ -65,8 +66,8 @@ impl Postgres {
             .parse()
             .map_err(|_| Failure::Forbidden("the address of the database is malformed".into()))?;
         let pool = Arc::new(Pool::new(options, config.connections));
-        if let Some(every) = config.sweep {
-            sweep::start(&pool, every);
+        if let Some(sweep) = config.sweep {
+            sweep::start(&pool, sweep);
         }
         Ok(Self { pool })
     }

@@ -91,7 +91,7 @@ impl Pool {
     pub(super) async fn take(&self, until: Instant) -> Result<Taken, Failure> {
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= WAITING_MAX {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
-            return Err(Failure::Late);
+            return Err(Failure::Busy);
         }
         let permit = Arc::clone(&self.permits).acquire_owned();
         let permit = tokio::time::timeout_at(until, permit).await;

@@ -10,8 +10,24 @@ use super::pool::Pool;
 
 /// Rows that are looked at in one statement.
 const PAGE: i64 = 500;
-/// Rows that were written so recently stay, by the clock of the database: a trace may play in another century.
-const GRACE_S: i64 = 600;
+
+/// How rows that say nothing any more are dropped.
+#[derive(Clone, Copy, Debug)]
+pub struct Sweep {
+    /// How often.
+    pub every: Duration,
+    /// Rows that were written so recently stay, by the clock of the database: a trace may play in another century.
+    pub grace: Duration,
+}
+
+impl Default for Sweep {
+    fn default() -> Self {
+        Self {
+            every: Duration::from_mins(1),
+            grace: Duration::from_mins(10),
+        }
+    }
+}
 
 /// One page in the order of the keys: drops what is fresh and not in use, and says where the next page begins.
 const SWEEP: &str = "
@@ -28,21 +44,22 @@ const SWEEP: &str = "
     SELECT tag, name FROM page ORDER BY tag DESC, name DESC LIMIT 1";
 
 /// Sweeps every so often, until the pool is gone.
-pub(super) fn start(pool: &Arc<Pool>, every: Duration) {
+pub(super) fn start(pool: &Arc<Pool>, config: Sweep) {
     let pool = Arc::downgrade(pool);
     tokio::spawn(async move {
         loop {
-            tokio::time::sleep(every).await;
+            tokio::time::sleep(config.every).await;
             if pool.strong_count() == 0 {
                 return;
             }
             // What could not be swept now is swept next time.
-            let _ = sweep(&pool).await;
+            let _ = sweep(&pool, config.grace).await;
         }
     });
 }
 
-async fn sweep(pool: &Weak<Pool>) -> Option<()> {
+async fn sweep(pool: &Weak<Pool>, grace: Duration) -> Option<()> {
+    let grace_s = i64::try_from(grace.as_secs()).ok()?;
     let mut from = (i64::MIN, String::new());
     loop {
         let pool = pool.upgrade()?;
@@ -52,7 +69,7 @@ async fn sweep(pool: &Weak<Pool>) -> Option<()> {
             .duration_since(SystemTime::UNIX_EPOCH)
             .ok()?;
         let page = sqlx::query(SWEEP).bind(from.0).bind(&from.1).bind(PAGE);
-        let page = page.bind(i64::try_from(now.as_secs()).ok()?).bind(GRACE_S);
+        let page = page.bind(i64::try_from(now.as_secs()).ok()?).bind(grace_s);
         let last = page.fetch_optional(&mut *connection).await.ok()?;
         pool.give_back(connection);
         let last = last?;
