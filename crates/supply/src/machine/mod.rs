@@ -6,6 +6,7 @@
 mod borrow;
 mod decide;
 mod lend;
+mod look;
 mod round;
 mod see;
 mod stand;
