@@ -10,6 +10,7 @@ mod key;
 pub mod nets;
 pub mod options;
 mod ports;
+mod prove;
 pub mod script;
 mod status;
 mod supply;
@@ -24,6 +25,7 @@ pub fn run(command: &ClusterCommand) -> Result<(), Failure> {
         ClusterCommand::Dev(options) => dev::run(options),
         ClusterCommand::Status(options) => status::run(options),
         ClusterCommand::Supply(options) => supply::run(options),
+        ClusterCommand::Prove(options) => prove::run(options),
         ClusterCommand::Key(command) => key::run(command),
     }
 }

@@ -68,8 +68,10 @@ impl Nets {
             "link set lo up".to_owned(),
             "link add cluster type bridge".to_owned(),
             "link add clients type bridge".to_owned(),
+            "link add island type bridge".to_owned(),
             "link set cluster up".to_owned(),
             "link set clients up".to_owned(),
+            "link set island up".to_owned(),
             format!("addr add {}/24 dev clients", address(CLIENTS, 254)),
         ];
         for node in 0..nodes {
@@ -105,6 +107,7 @@ impl Nets {
                 .to_vec(),
             cluster: Some(SocketAddr::new(place(CLUSTER, node), PORT)),
             clients: Some(place(CLIENTS, node)),
+            ..Spot::default()
         };
         (0..self.nodes).map(|node| (node, spot(node))).collect()
     }
@@ -113,6 +116,20 @@ impl Nets {
     pub fn set_link(&self, node: u16, is_up: bool) -> io::Result<()> {
         let way = if is_up { "up" } else { "down" };
         ip("-batch", &format!("link set cluster{node} {way}"))
+    }
+
+    /// Puts some nodes on an island: they reach each other and no other node. Whoever is not named is, or comes back, on the
+    /// mainland. Clients reach all of them.
+    pub fn set_island(&self, island: &[u16]) -> io::Result<()> {
+        let lines = (0..self.nodes).map(|node| {
+            let switch = if island.contains(&node) {
+                "island"
+            } else {
+                "cluster"
+            };
+            format!("link set cluster{node} master {switch}")
+        });
+        ip("-batch", &lines.collect::<Vec<_>>().join("\n"))
     }
 }
 

@@ -19,6 +19,9 @@ pub enum ClusterCommand {
     /// Show how a contract's rate is divided among nodes: what each has by right, lends, borrows and may use
     #[command(after_help = SUPPLY_EXAMPLES, after_long_help = SUPPLY_EXAMPLES)]
     Supply(SupplyOptions),
+    /// Hurt a cluster whose nodes divide a rate, and replay all that it admitted through one bucket
+    #[command(after_help = PROVE_EXAMPLES, after_long_help = PROVE_EXAMPLES)]
+    Prove(ProveOptions),
     /// Write the file of keys that all nodes of a cluster share
     #[command(subcommand, after_help = KEY_EXAMPLES, after_long_help = KEY_EXAMPLES)]
     Key(KeyCommand),
@@ -125,6 +128,34 @@ pub struct SupplyOptions {
     pub format: ClusterFormat,
 }
 
+/// Options of `cluster prove`.
+#[derive(Args, Debug)]
+pub struct ProveOptions {
+    /// Half a minute instead of two
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Let requests wait for up to 200 ms before they are refused (`on_limit: delay`)
+    #[arg(long)]
+    pub delay: bool,
+
+    /// Tokens that every request takes; with more there are fewer requests, for a slow machine
+    #[arg(long, value_name = "TOKENS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub cost: u64,
+
+    /// Cut nodes off by a proxy between them also where network namespaces can be had
+    #[arg(long)]
+    pub proxy: bool,
+
+    /// An empty folder in which to leave what all nodes wrote down that they admitted
+    #[arg(long, value_name = "FOLDER")]
+    pub keep: Option<PathBuf>,
+
+    /// What to print at the end
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ClusterFormat,
+}
+
 /// What commands about clusters print.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ClusterFormat {
@@ -174,6 +205,20 @@ Examples:
 With --format json: {\"nodes\": [what each server says at /v1/cluster/supply]} on one line; a server that does not answer is
 {\"error\"}. Rates are requests per second.
 Exit codes: 0 shown, 64 bad usage, no such contract or no roster, 69 no server answers, 76 not a Tollgate, 77 not let in.";
+
+const PROVE_EXAMPLES: &str = "\
+Examples:
+  sudo tollgate cluster prove
+  tollgate cluster prove --quick --format json
+  tollgate cluster prove --delay --keep admitted
+
+Five processes share 10,000 requests a second. Twice as much is asked, most of it of another node every second, while nodes are
+killed, cut off, stopped, restarted, and lose their disk. Root's processes are in network namespaces, and the kernel cuts their
+links; without root a proxy stands between them.
+With --format json: {\"network\", \"phases\": [{\"name\", \"seconds\", \"live_percent\", \"simulated_percent\"}], \"all\", \"admissions\",
+\"tokens\", \"offered\", \"violations\", \"worst\", \"recovered_s\"} on one line.
+Exit codes: 0 nothing was beyond the limit, 1 something was, or not all of it could be used a minute later, 64 bad usage,
+69 a node does not start, 71 the system refuses.";
 
 const KEY_EXAMPLES: &str = "\
 Examples:
