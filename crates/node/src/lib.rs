@@ -38,6 +38,8 @@ pub use ids::IdError;
 pub use key::Key;
 pub use node::{Node, NodeConfig};
 /// What divides rates, for whoever keeps and shows it.
-pub use tollgate_supply::{Figures as SupplyFigures, Inspection, Kept, Limits, SupplyConfig};
+pub use tollgate_supply::{
+    BadLimits, Figures as SupplyFigures, Inspection, Kept, Limits, SupplyConfig,
+};
 
 pub use scope::{Read, Scope, UnknownContract, Within};

@@ -395,7 +395,11 @@ fn the_dashboard_asks_for_nothing_that_is_not_there() {
         asked.extend(metrics.map(str::to_owned));
     });
     assert!(asked.len() > 15, "{asked:?}");
-    for metric in &asked {
+    // Those of divided rates are there in a cluster only, and looked for in one.
+    for metric in asked
+        .iter()
+        .filter(|name| !name.starts_with("tollgate_supply_"))
+    {
         assert!(known.contains(metric.as_str()), "{metric}");
     }
 }

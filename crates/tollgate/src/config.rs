@@ -1,12 +1,14 @@
 //! `tollgate config`: contract files and server files, checked and shown.
 
+use std::fmt::Write as _;
 use std::io::{Write, stdout};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX};
+use tollgate_contract::{Contract, Contracts, Coordination, NamedPolicy, TEXT_BYTES_MAX};
 use tollgate_limit::{OnLimit, Period};
-use tollgate_serve::settings::{Listener, Settings, is_server_file};
+use tollgate_serve::settings::{Listener, ROSTER_MAX, Settings, is_server_file};
+use tollgate_serve::supply::nodes_max;
 
 use crate::cli::{CheckFormat, CheckOptions};
 use crate::failure::Failure;
@@ -36,6 +38,7 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
         return check_server(options);
     }
     let contracts = read(file)?;
+    divisible(&contracts)?;
     let text = match options.format {
         CheckFormat::Human => human(&contracts, &options.file),
         CheckFormat::Json => json(&contracts),
@@ -46,8 +49,9 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
 /// The same for a server's file, with the contracts it names.
 fn check_server(options: &CheckOptions) -> Result<(), Failure> {
     let settings = Settings::read(&options.file).map_err(|error| Failure::settings(&error))?;
-    let contracts = settings.contracts.read();
-    let contracts = contracts.map_err(|error| Failure::settings(&error))?;
+    // As a server with this file would count them.
+    let contracts = tollgate_serve::run::contracts(&settings);
+    let (contracts, by_owner) = contracts.map_err(|error| Failure::start(&error))?;
     let at = |listeners: &[Listener]| -> Vec<String> {
         listeners
             .iter()
@@ -63,14 +67,19 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
             };
             let what = plural(contracts.len(), "contract");
             let name = options.file.display();
+            let mut notes = String::new();
+            for small in &by_owner {
+                // Writing to a text never fails.
+                let _ = writeln!(notes, "\nnote: {small}");
+            }
             format!(
-                "{name}: settings and {what}, all good\n\nhttp  {}\nresp  {}\n",
+                "{name}: settings and {what}, all good\n\nhttp  {}\nresp  {}\n{notes}",
                 shown(&http),
                 shown(&resp)
             )
         }
         CheckFormat::Json => {
-            let line = json!({ "http": http, "resp": resp, "contracts": contracts.len() });
+            let line = json!({ "http": http, "resp": resp, "contracts": contracts.len(), "by_owner": by_owner });
             format!("{line}\n")
         }
     };
@@ -144,7 +153,26 @@ fn sentence(policy: &NamedPolicy) -> String {
         percent => parts.push(format!("enforced for {percent} % of keys")),
     }
     parts.push(policy.coordination.name().to_owned());
+    let is_divided = policy.coordination == Coordination::Supply;
+    let among = nodes_max(policy).ok().filter(|_| is_divided);
+    // A roster is no larger than that.
+    let among = among.filter(|nodes| *nodes < ROSTER_MAX as u64);
+    parts.extend(among.map(|nodes| format!("by owners among more than {nodes} nodes")));
     parts.join(" · ")
+}
+
+/// Refuses limits that cannot be divided and are meant to be.
+fn divisible(contracts: &Contracts) -> Result<(), Failure> {
+    for contract in contracts.as_slice() {
+        let divided = contract.policies.iter();
+        for policy in divided.filter(|policy| policy.coordination == Coordination::Supply) {
+            nodes_max(policy).map_err(|error| {
+                let (id, name) = (&contract.id, &policy.name);
+                Failure::config(format!("error: contract `{id}`, policy `{name}`: {error}"))
+            })?;
+        }
+    }
+    Ok(())
 }
 
 fn period(period: &Period) -> String {

@@ -5,6 +5,7 @@
 use super::text::{Kind, Text};
 use crate::shared::Shared;
 use crate::supply::view::SupplyPolicyView;
+use crate::supply::{FIGURES, Metric};
 
 type OfPolicy = (
     &'static str,
@@ -51,69 +52,70 @@ pub(crate) fn supply(shared: &Shared) -> String {
             text.sample(&labels, value(policy));
         }
     }
-    requests(&mut text, &view.policies);
-    ignored(&mut text, &view.policies);
+    counted(&mut text, &view.policies);
     text.finish()
 }
 
-fn requests(text: &mut Text, policies: &[SupplyPolicyView]) {
-    text.family(
-        "tollgate_supply_requests_total",
-        Kind::Counter,
-        "Requests asked of a divided rate, by what they met; refused_while_rich is a part of refused.",
-    );
-    for policy in policies.iter().take(LABELS_MAX) {
-        let counts = &policy.counts.requests;
-        for (result, count) in [
-            ("offered", counts.offered),
-            ("admitted", counts.admitted),
-            ("refused", counts.refused),
-            ("refused_while_rich", counts.refused_while_rich),
-        ] {
+/// Figures with families of their own, and those that share one and differ by a label.
+fn counted(text: &mut Text, policies: &[SupplyPolicyView]) {
+    let mut label = "";
+    for figure in &FIGURES {
+        let (next, value) = match figure.metric {
+            Metric::Counter(name, help) => {
+                text.family(name, Kind::Counter, help);
+                ("", "")
+            }
+            Metric::Gauge(name, help) => {
+                text.family(name, Kind::Gauge, help);
+                ("", "")
+            }
+            Metric::Result(value) => ("result", value),
+            Metric::Reason(value) => ("reason", value),
+            Metric::Side(value) => ("side", value),
+        };
+        if next != label {
+            shared_family(text, next);
+            label = next;
+        }
+        for policy in policies.iter().take(LABELS_MAX) {
             let labels = [
                 ("contract", &*policy.contract),
                 ("policy", &*policy.policy),
-                ("result", result),
+                (label, value),
             ];
-            text.sample(&labels, count);
+            let shown = if label.is_empty() {
+                &labels[..2]
+            } else {
+                &labels
+            };
+            text.sample(shown, policy.count(figure.name));
         }
     }
 }
 
-fn ignored(text: &mut Text, policies: &[SupplyPolicyView]) {
-    text.family(
-        "tollgate_supply_ignored_total",
-        Kind::Counter,
-        "Messages about a divided rate that were not heeded, by reason.",
-    );
-    for policy in policies.iter().take(LABELS_MAX) {
-        let counts = &policy.counts.ignored;
-        for (reason, count) in [
-            ("late", counts.late),
-            ("duplicate", counts.duplicates),
-            ("lie", counts.lies),
-            ("old_boot", counts.old_boots),
-            ("drift", counts.drift),
-            ("elsewhere", counts.elsewhere),
-            ("duplicate_identity", counts.duplicate_identities),
-            ("full", counts.full),
-            ("stranger", counts.strangers),
-            ("malformed", counts.malformed),
-        ] {
-            let labels = [
-                ("contract", &*policy.contract),
-                ("policy", &*policy.policy),
-                ("reason", reason),
-            ];
-            text.sample(&labels, count);
-        }
-    }
+fn shared_family(text: &mut Text, label: &str) {
+    let (name, help) = match label {
+        "result" => (
+            "tollgate_supply_requests_total",
+            "Requests asked of a divided rate, by what they met; refused_while_rich is a part of refused.",
+        ),
+        "reason" => (
+            "tollgate_supply_ignored_total",
+            "Messages about a divided rate that were not heeded, by reason.",
+        ),
+        "side" => (
+            "tollgate_supply_expired_total",
+            "Loans, given or taken, that ended by their term.",
+        ),
+        _ => return,
+    };
+    text.family(name, Kind::Counter, help);
 }
 
 /// Policies that have series of their own.
 const LABELS_MAX: usize = 64;
 
-const POLICIES: [OfPolicy; 26] = [
+const POLICIES: [OfPolicy; 15] = [
     (
         "tollgate_supply_rate",
         Kind::Gauge,
@@ -163,18 +165,6 @@ const POLICIES: [OfPolicy; 26] = [
         |p| p.stands.fill_ratio,
     ),
     (
-        "tollgate_supply_peers_fill_min",
-        Kind::Gauge,
-        "The least fill ratio of the peers that were looked at last.",
-        |p| p.counts.peers_fill_min,
-    ),
-    (
-        "tollgate_supply_peers_fill_max",
-        Kind::Gauge,
-        "And the greatest.",
-        |p| p.counts.peers_fill_max,
-    ),
-    (
         "tollgate_supply_tokens",
         Kind::Gauge,
         "Tokens there are; below zero they are promised.",
@@ -214,60 +204,6 @@ const POLICIES: [OfPolicy; 26] = [
         "tollgate_supply_boot",
         Kind::Gauge,
         "The number of this start.",
-        |p| p.counts.boot as f64,
-    ),
-    (
-        "tollgate_supply_asks_total",
-        Kind::Counter,
-        "Asks sent.",
-        |p| p.counts.loans.asks as f64,
-    ),
-    (
-        "tollgate_supply_loans_taken_total",
-        Kind::Counter,
-        "Loans taken, or added to.",
-        |p| p.counts.loans.taken as f64,
-    ),
-    (
-        "tollgate_supply_loans_given_total",
-        Kind::Counter,
-        "Loans given, or added to.",
-        |p| p.counts.loans.given as f64,
-    ),
-    (
-        "tollgate_supply_renewals_total",
-        Kind::Counter,
-        "Loans renewed.",
-        |p| p.counts.loans.renewals as f64,
-    ),
-    (
-        "tollgate_supply_recalls_total",
-        Kind::Counter,
-        "Recalls sent.",
-        |p| p.counts.loans.recalls as f64,
-    ),
-    (
-        "tollgate_supply_expired_total",
-        Kind::Counter,
-        "Loans, given or taken, that ended by their term.",
-        |p| (p.counts.loans.expired + p.counts.loans.lapsed) as f64,
-    ),
-    (
-        "tollgate_supply_answer_seconds_total",
-        Kind::Counter,
-        "How long asks waited for their answers, together; over tollgate_supply_answers_total.",
-        |p| p.counts.loans.answer_seconds,
-    ),
-    (
-        "tollgate_supply_answers_total",
-        Kind::Counter,
-        "Answers to asks.",
-        |p| p.counts.loans.answers as f64,
-    ),
-    (
-        "tollgate_supply_loan_seconds_total",
-        Kind::Counter,
-        "How old loans were when they ended, together.",
-        |p| p.counts.loans.loan_seconds,
+        |p| p.stands.boot as f64,
     ),
 ];

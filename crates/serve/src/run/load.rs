@@ -6,13 +6,13 @@ use tollgate_node::Roster;
 use super::StartError;
 use crate::settings::Settings;
 use crate::source::SourceError;
-use crate::supply;
+use crate::supply::{self, view::ByOwnerView};
 
-/// Contracts, and the policies that are too small to be divided, by contract and name.
-pub(super) type Loaded = (Contracts, Vec<(String, String)>);
+/// Contracts, and the policies that are too small to be divided.
+pub type Loaded = (Contracts, Vec<ByOwnerView>);
 
-/// The contracts that settings name.
-pub(super) fn contracts(settings: &Settings) -> Result<Loaded, StartError> {
+/// The contracts that settings name, as a server with these settings counts them.
+pub fn contracts(settings: &Settings) -> Result<Loaded, StartError> {
     let contracts = settings.contracts.read()?;
     let cluster = settings.cluster.as_ref();
     let roster = cluster.and_then(|cluster| cluster.roster.as_ref());

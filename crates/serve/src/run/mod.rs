@@ -30,6 +30,7 @@ use crate::traces::{self, Traces};
 
 pub use error::StartError;
 use keeper::Keeper;
+pub use load::{Loaded, contracts};
 use reload::{Loader, Stamp};
 use worker::Worker;
 
@@ -64,7 +65,7 @@ pub struct Open {
 /// Starts a server. All ports are open when this returns.
 pub fn start(settings: Settings) -> Result<Running, StartError> {
     let stamp = settings.contracts.file().and_then(Stamp::of);
-    let (contracts, fallen) = load::contracts(&settings)?;
+    let (contracts, small) = load::contracts(&settings)?;
     let listeners = certified(&settings)?;
     let ring = settings.cluster.as_ref().map(read_keys).transpose()?;
     if ring.is_none() {
@@ -87,7 +88,7 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     }
     let bound = open(listeners, &settings)?;
     let shared = Arc::new(Shared::new(engine, settings));
-    shared.supply.set_fallen(fallen);
+    shared.supply.set_small(small);
     let flusher = store.map(|store| Flusher::start(store, Arc::clone(&shared)));
     let flusher = flusher.transpose().map_err(StartError::Store)?;
     let traces = traces::start(&shared).map_err(|error| StartError::System(error.to_string()))?;

@@ -69,13 +69,13 @@ impl Loader {
         let source = &self.shared.settings.contracts;
         let contracts = source.read().map_err(|error| error.to_string())?;
         let is_alone = self.cluster.is_none();
-        let (contracts, fallen) = load::divided(contracts, counted, is_alone)?;
+        let (contracts, small) = load::divided(contracts, counted, is_alone)?;
         if let Some(roster) = roster {
             tracing::info!(nodes = roster.len(), "the roster is another");
             let now = self.shared.engine.now();
             self.shared.engine.node().set_roster(roster, now);
         }
-        self.shared.supply.set_fallen(fallen);
+        self.shared.supply.set_small(small);
         self.shared.engine.load(contracts);
         Ok(())
     }

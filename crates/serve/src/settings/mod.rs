@@ -27,7 +27,7 @@ pub use cluster::{CLUSTER_DEFAULT, ClusterOverrides, ClusterSettings, Join};
 pub use file::is_server_file;
 pub use overrides::{OverrideError, Overrides, misspelt};
 pub use raw::json_schema;
-pub use roster::roster;
+pub use roster::{ROSTER_MAX, roster};
 pub use token::Token;
 
 /// How a server is set up.

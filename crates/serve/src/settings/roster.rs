@@ -104,16 +104,16 @@ impl<'de> Visitor<'de> for Names {
 }
 
 fn has_room<T, E: Error>(nodes: &[T]) -> Result<(), E> {
-    if nodes.len() < NODES_MAX {
+    if nodes.len() < ROSTER_MAX {
         return Ok(());
     }
     Err(E::custom(format_args!(
-        "a roster has at most {NODES_MAX} nodes"
+        "a roster has at most {ROSTER_MAX} nodes"
     )))
 }
 
-/// As many as rates can be divided among.
-const NODES_MAX: usize = 4096;
+/// Nodes of a roster: as many as rates can be divided among.
+pub const ROSTER_MAX: usize = 4096;
 const WEIGHT_MAX: u32 = 1_000_000;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The file of what a node must not forget of divided rates: `supply.json` in the data directory, replaced as a whole.
 //!
-//! What cannot be read is as a disk that was lost, which is safe: the node has no home until every other vouches for it. What
-//! cannot be written is tried again; until then others count on what is written. Not here: what it means.
+//! What cannot be read, or was kept under another name, is as a disk that was lost, which is safe: the node has no home until every
+//! other vouches for it. What cannot be written is tried again; until then others count on what is written. Not here: what it means.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, rename};
@@ -28,6 +28,9 @@ pub(crate) struct Keep {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Stored {
     version: u32,
+    /// Whose it is: a home belongs to a name, and a folder may be copied.
+    #[serde(default)]
+    name: String,
     /// The number of the last start.
     boot: u64,
     /// By the tags of policies, in hexadecimal.
@@ -44,12 +47,24 @@ struct Policy {
 }
 
 impl Keep {
-    /// What former starts kept there.
-    pub(crate) fn open(folder: &Path) -> Self {
-        let stored = read(&folder.join(FILE)).unwrap_or_else(|error| {
+    /// What former starts under that name kept there.
+    pub(crate) fn open(folder: &Path, name: &str) -> Self {
+        let mut stored = read(&folder.join(FILE)).unwrap_or_else(|error| {
             tracing::error!(%error, "what was kept of divided rates cannot be read: as if never kept");
             Stored::default()
         });
+        if stored.name != name {
+            if !stored.policies.is_empty() {
+                let kept_by = &stored.name;
+                tracing::warn!(
+                    name,
+                    kept_by,
+                    "what was kept of divided rates is another node's: as if never kept"
+                );
+            }
+            stored.policies.clear();
+            name.clone_into(&mut stored.name);
+        }
         Self {
             folder: folder.to_owned(),
             stored,
@@ -94,14 +109,19 @@ impl Keep {
         }
         match self.write() {
             Ok(()) => {
+                if shared.supply.note_kept(true) {
+                    tracing::info!("what must be kept of divided rates is written again");
+                }
                 let now = shared.engine.now();
                 for (tag, kept) in std::mem::take(&mut self.unwritten) {
                     node.handle_kept(tag, &kept, now);
                 }
             }
             Err(error) => {
-                shared.supply.count_unkept();
-                tracing::error!(%error, "what must be kept of divided rates cannot be written");
+                // It is tried again several times a second, and told of once.
+                if shared.supply.note_kept(false) {
+                    tracing::error!(%error, "what must be kept of divided rates cannot be written");
+                }
             }
         }
     }
@@ -186,15 +206,20 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again_and_boots_grow() {
         let folder = tempfile::tempdir().unwrap();
-        let mut keep = Keep::open(folder.path());
+        let mut keep = Keep::open(folder.path(), "a");
         let first = keep.begin();
         keep.stored
             .policies
             .insert(format!("{:016x}", 11), Policy::of(&kept()));
         keep.write().unwrap();
-        let mut again = Keep::open(folder.path());
+        let mut again = Keep::open(folder.path(), "a");
         assert_eq!(again.kept(), BTreeMap::from([(11, kept())]));
         assert!(again.begin() > first);
+        // A folder that was copied, or whose node was given another name.
+        let mut copy = Keep::open(folder.path(), "b");
+        assert!(copy.kept().is_empty());
+        copy.begin();
+        assert!(Keep::open(folder.path(), "a").kept().is_empty());
     }
 
     #[test]
@@ -202,7 +227,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for text in ["", "{", "{\"version\":9,\"boot\":1,\"policies\":{}}"] {
             std::fs::write(folder.path().join(FILE), text).unwrap();
-            assert!(Keep::open(folder.path()).kept().is_empty(), "{text}");
+            assert!(Keep::open(folder.path(), "a").kept().is_empty(), "{text}");
         }
     }
 
@@ -210,6 +235,6 @@ mod tests {
     fn a_folder_that_cannot_be_written_does_not_keep_a_start() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(BESIDE)).unwrap();
-        assert!(Keep::open(folder.path()).begin() > 0);
+        assert!(Keep::open(folder.path(), "a").begin() > 0);
     }
 }

@@ -3,53 +3,61 @@
 //! Not here: the protocol (`tollgate-supply`), who lives (`cluster`), and deciding.
 
 mod clock;
+mod figures;
 mod keep;
 mod show;
 pub mod view;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
-use tollgate_contract::{Contracts, Coordination};
-use tollgate_node::{Roster, Share, SupplyConfig, supply_limits};
+use tollgate_contract::{Contracts, Coordination, NamedPolicy};
+use tollgate_node::{BadLimits, Roster, Share, SupplyConfig, supply_limits};
 
 use crate::cluster::ClusterError;
 use crate::settings::ClusterSettings;
 
 pub use clock::steady_now;
+pub(crate) use figures::{FIGURES, Metric};
 pub(crate) use keep::Keep;
 pub(crate) use show::{asked, troubles, view};
+use view::ByOwnerView;
 
 /// What the server knows of divided rates, besides what the node does.
 #[derive(Debug, Default)]
 pub struct Supply {
-    /// Policies that are too small to be divided, by contract and name.
-    fallen: Mutex<Vec<(String, String)>>,
+    /// Policies that are too small to be divided.
+    small: Mutex<Vec<ByOwnerView>>,
     /// Times that what must be kept could not be written.
     unkept: AtomicU64,
+    /// Whether that is so.
+    is_unkept: AtomicBool,
 }
 
 impl Supply {
-    pub(crate) fn set_fallen(&self, fallen: Vec<(String, String)>) {
-        for (contract, policy) in &fallen {
-            tracing::info!(
-                contract,
-                policy,
-                "the limit is below one token for each node of the roster: its owner decides"
-            );
+    pub(crate) fn set_small(&self, small: Vec<ByOwnerView>) {
+        for policy in &small {
+            tracing::warn!("{policy}");
         }
-        *self.fallen.lock() = fallen;
+        *self.small.lock() = small;
     }
 
-    /// Policies that are too small to be divided, by contract and name.
-    pub fn fallen(&self) -> Vec<(String, String)> {
-        self.fallen.lock().clone()
+    /// Policies that are too small to be divided, so that owners decide.
+    pub fn small(&self) -> Vec<ByOwnerView> {
+        self.small.lock().clone()
     }
 
-    fn count_unkept(&self) {
-        self.unkept.fetch_add(1, Relaxed);
+    /// Hears whether what must be kept was written; whether that is another answer than the last.
+    fn note_kept(&self, is_kept: bool) -> bool {
+        self.unkept.fetch_add(u64::from(!is_kept), Relaxed);
+        self.is_unkept.swap(!is_kept, Relaxed) == is_kept
+    }
+
+    /// Whether something that must be kept waits to be written.
+    fn is_unkept(&self) -> bool {
+        self.is_unkept.load(Relaxed)
     }
 
     /// How often what must be kept could not be written.
@@ -62,8 +70,8 @@ impl Supply {
 pub(crate) fn divided(
     mut contracts: Contracts,
     roster: Option<&Roster>,
-) -> Result<(Contracts, Vec<(String, String)>), String> {
-    let mut fallen = Vec::new();
+) -> Result<(Contracts, Vec<ByOwnerView>), String> {
+    let mut small = Vec::new();
     let mut places = Vec::new();
     for (at, contract) in contracts.as_slice().iter().enumerate() {
         for (place, named) in contract.policies.iter().enumerate() {
@@ -72,19 +80,29 @@ pub(crate) fn divided(
             }
             let who = format!("contract `{}`, policy `{}`", contract.id, named.name);
             let roster = roster.ok_or_else(|| no_roster(&who))?;
-            let config = named.policy.config();
-            supply_limits(config).map_err(|error| format!("{who}: {error}"))?;
-            let least = config.limit.min(config.burst.unwrap_or(config.limit));
-            if least < nodes(roster) {
+            let tokens = nodes_max(named).map_err(|error| format!("{who}: {error}"))?;
+            if tokens < nodes(roster) {
                 places.push((at, place));
-                fallen.push((contract.id.clone(), named.name.clone()));
+                small.push(ByOwnerView {
+                    contract: contract.id.clone(),
+                    policy: named.name.clone(),
+                    tokens,
+                    nodes: nodes(roster),
+                });
             }
         }
     }
     for (at, place) in places {
         contracts.set_coordination(at, place, Coordination::Owner);
     }
-    Ok((contracts, fallen))
+    Ok((contracts, small))
+}
+
+/// Among how many nodes a limit can be divided: one token of the limit, and one of the burst, for each.
+pub fn nodes_max(named: &NamedPolicy) -> Result<u64, BadLimits> {
+    let config = named.policy.config();
+    supply_limits(config)?;
+    Ok(config.limit.min(config.burst.unwrap_or(config.limit)))
 }
 
 fn no_roster(who: &str) -> String {
@@ -113,7 +131,7 @@ pub(crate) fn share(
     if !roster.has(name) {
         tracing::warn!(name, "not in the roster: this node has no home and borrows");
     }
-    let mut keep = data_dir.map(Keep::open);
+    let mut keep = data_dir.map(|folder| Keep::open(folder, name));
     let boot = keep.as_mut().map_or_else(clock::boot, Keep::begin);
     let journal = settings.admission_log.as_deref();
     let journal = journal.map(|folder| clock::journal(folder, name, boot));
@@ -161,8 +179,14 @@ mod tests {
                 false,
             ),
         ] {
-            let (made, fallen) = divided(contracts(policy), Some(&three)).unwrap();
-            assert_eq!(!fallen.is_empty(), falls, "{policy}");
+            let (made, small) = divided(contracts(policy), Some(&three)).unwrap();
+            assert_eq!(!small.is_empty(), falls, "{policy}");
+            for said in small {
+                assert_eq!((said.tokens, said.nodes), (2, 3), "{policy}");
+                let said = said.to_string();
+                assert!(said.contains("contract `a`, policy `p`"), "{said}");
+                assert!(said.contains("raise both to at least 3"), "{said}");
+            }
             let is_owned = made.as_slice()[0].policies[0].coordination == Coordination::Owner;
             assert_eq!(is_owned, falls, "{policy}");
         }

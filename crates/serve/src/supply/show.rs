@@ -2,13 +2,10 @@
 
 #![allow(clippy::cast_precision_loss)] // Shown, not decided by.
 
-use tollgate_limit::Span;
-use tollgate_node::{Key, PolicySupply, Scope, SupplyFigures};
+use tollgate_node::{Key, PolicySupply, Scope};
 
-use super::view::{
-    ByOwnerView, IgnoredCounts, LoanCounts, RequestCounts, RosterView, StandsView, SupplyCounts,
-    SupplyPolicyView, SupplyView,
-};
+use super::figures::FIGURES;
+use super::view::{RosterView, StandsView, SupplyPolicyView, SupplyView};
 use crate::shared::Shared;
 
 /// How all divided rates stand.
@@ -53,7 +50,7 @@ pub(crate) fn asked(
         policies: policies.map(policy).collect(),
         ..common(shared)
     };
-    view.by_owner.retain(|fallen| fallen.contract == contract);
+    view.by_owner.retain(|small| small.contract == contract);
     Ok(view)
 }
 
@@ -66,10 +63,18 @@ pub(crate) fn troubles(shared: &Shared) -> Vec<String> {
             format!("more than one live node is called `{name}`: only the one that started first has the home; give every node a name of its own")
         })
         .collect();
-    if shared.supply.unkept() > 0 {
-        said.push(
-            "what must be kept of divided rates could not be written to the data directory".into(),
-        );
+    said.extend(shared.supply.small().iter().map(ToString::to_string));
+    if shared.supply.is_unkept() {
+        said.push("what must be kept of divided rates cannot be written to the data directory: make room there; until then nobody takes what this node gave up".into());
+    }
+    let node = shared.engine.node();
+    let policies = node.supply_status(None, shared.engine.now());
+    let drift: u64 = policies
+        .iter()
+        .map(|policy| policy.figures.ignored.drift)
+        .sum();
+    if drift > 0 {
+        said.push(format!("{drift} asks came from nodes whose clock ran wrong by more than a thousandth, who were not lent to: see to the clocks of the nodes"));
     }
     said
 }
@@ -84,7 +89,6 @@ fn common(shared: &Shared) -> SupplyView {
         company.members.iter().find(|member| member.node == me)
     });
     let nodes = roster.iter().flat_map(|roster| roster.nodes());
-    let fallen = shared.supply.fallen().into_iter();
     SupplyView {
         on: roster.is_some(),
         name: me.map(|me| me.about.name.clone()).unwrap_or_default(),
@@ -95,9 +99,7 @@ fn common(shared: &Shared) -> SupplyView {
             })
             .collect(),
         doubled: node.doubled_names().0,
-        by_owner: fallen
-            .map(|(contract, policy)| ByOwnerView { contract, policy })
-            .collect(),
+        by_owner: shared.supply.small(),
         policies: Vec::new(),
     }
 }
@@ -121,57 +123,16 @@ fn policy(of: &PolicySupply) -> SupplyPolicyView {
             tokens: stands.tokens as f64 / TOKEN,
             depth: stands.depth as f64 / TOKEN,
             loans: stands.loans,
+            boot: stands.boot.0,
             quarantine_ms: until.map_or(0, |until| until.nanos_since(of.now) / 1_000_000),
             settled: stands.is_settled,
         },
         keys: of.keys,
         of_keys: of.key.count,
-        counts: SupplyCounts {
-            boot: stands.boot.0,
-            ..counts(&of.figures)
-        },
-    }
-}
-
-fn counts(figures: &SupplyFigures) -> SupplyCounts {
-    let (requests, loans, ignored) = (&figures.requests, &figures.loans, &figures.ignored);
-    SupplyCounts {
-        requests: RequestCounts {
-            offered: requests.offered,
-            admitted: requests.admitted,
-            refused: requests.refused,
-            refused_while_rich: requests.refused_while_rich,
-        },
-        loans: LoanCounts {
-            asks: loans.asks,
-            taken: loans.taken,
-            given: loans.given,
-            renewals: loans.renewals,
-            recalls: loans.recalls,
-            expired: loans.expired,
-            lapsed: loans.lapsed,
-            answer_seconds: seconds(loans.answer_time),
-            answers: loans.answers,
-            loan_seconds: seconds(loans.ended_age),
-            ended: loans.ended,
-        },
-        ignored: IgnoredCounts {
-            late: ignored.late,
-            duplicates: ignored.duplicates,
-            lies: ignored.lies,
-            old_boots: ignored.old_boots,
-            drift: ignored.drift,
-            elsewhere: ignored.elsewhere,
-            duplicate_identities: ignored.duplicate_identities,
-            full: ignored.full,
-            strangers: ignored.strangers,
-            malformed: ignored.malformed,
-        },
-        frames: figures.frames_sent,
-        bytes: figures.bytes_sent,
-        boot: 0,
-        peers_fill_min: ratio(figures.peers_fill_min_milli),
-        peers_fill_max: ratio(figures.peers_fill_max_milli),
+        counts: FIGURES
+            .iter()
+            .map(|figure| (figure.name.to_owned(), (figure.of)(&of.figures)))
+            .collect(),
     }
 }
 
@@ -179,12 +140,8 @@ fn rate(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-fn ratio(milli: u64) -> f64 {
+pub(super) fn ratio(milli: u64) -> f64 {
     milli.min(RATIO_MAX_MILLI) as f64 / 1000.0
-}
-
-fn seconds(span: Span) -> f64 {
-    span.as_nanos() as f64 / 1e9
 }
 
 const TOKEN: f64 = 1e18;

@@ -1,6 +1,10 @@
 //! How divided rates stand on one node, as `/v1/cluster/supply` and `tollgate cluster supply` show it.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
 /// How divided rates stand on this node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,13 +32,33 @@ pub struct RosterView {
     pub weight: u32,
 }
 
-/// A policy that is too small to be divided.
+/// A policy that is too small to be divided. Shown as a sentence: which, by what rule, and what to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByOwnerView {
     /// The contract.
     pub contract: String,
     /// The policy.
     pub policy: String,
+    /// The smaller one of its limit and its burst.
+    pub tokens: u64,
+    /// Nodes of the roster that have a part.
+    pub nodes: u64,
+}
+
+impl fmt::Display for ByOwnerView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            contract,
+            policy,
+            tokens,
+            nodes,
+        } = self;
+        write!(
+            f,
+            "contract `{contract}`, policy `{policy}`: a limit or burst of {tokens} is below one token for each of the {nodes} nodes \
+             of the roster, so the owner of each key decides; raise both to at least {nodes}, or write `coordination: owner`"
+        )
+    }
 }
 
 /// A policy whose rate is divided. Rates are requests per second.
@@ -55,8 +79,16 @@ pub struct SupplyPolicyView {
     pub keys: u64,
     /// How many keys the figures are of.
     pub of_keys: u64,
-    /// What was counted since the start.
-    pub counts: SupplyCounts,
+    /// What was counted since the start, and ratios of others, by name.
+    pub counts: BTreeMap<String, Number>,
+}
+
+impl SupplyPolicyView {
+    /// What was counted under that name; nothing where there is no such figure.
+    pub fn count(&self, name: &str) -> f64 {
+        let number = self.counts.get(name).and_then(Number::as_f64);
+        number.unwrap_or(0.0)
+    }
 }
 
 /// How a node stands in a policy. Rates are requests per second; of several keys they are sums.
@@ -82,97 +114,10 @@ pub struct StandsView {
     pub depth: f64,
     /// Loans given and taken.
     pub loans: u32,
+    /// The number of this start.
+    pub boot: u64,
     /// How long nothing of the home is used after a restart.
     pub quarantine_ms: u64,
     /// Whether every node stands on the same limits and shares.
     pub settled: bool,
-}
-
-/// What was counted since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SupplyCounts {
-    /// What requests met.
-    #[serde(flatten)]
-    pub requests: RequestCounts,
-    /// What moved.
-    #[serde(flatten)]
-    pub loans: LoanCounts,
-    /// What was not heeded.
-    #[serde(flatten)]
-    pub ignored: IgnoredCounts,
-    /// Frames sent.
-    pub frames: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// The number of this start.
-    pub boot: u64,
-    /// Fill ratios of the peers that were looked at last: the least.
-    pub peers_fill_min: f64,
-    /// And the greatest.
-    pub peers_fill_max: f64,
-}
-
-/// What requests met.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RequestCounts {
-    /// Requests asked for.
-    pub offered: u64,
-    /// Requests that passed.
-    pub admitted: u64,
-    /// Requests that did not.
-    pub refused: u64,
-    /// Those refused while another node was seen to have more.
-    pub refused_while_rich: u64,
-}
-
-/// What moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LoanCounts {
-    /// Asks sent.
-    pub asks: u64,
-    /// Loans taken.
-    pub taken: u64,
-    /// Loans given.
-    pub given: u64,
-    /// Loans renewed.
-    pub renewals: u64,
-    /// Recalls sent.
-    pub recalls: u64,
-    /// Loans that ended without an answer.
-    pub expired: u64,
-    /// Loans given that ended without being reported.
-    pub lapsed: u64,
-    /// Seconds from asks to their answers, together.
-    pub answer_seconds: f64,
-    /// Answers.
-    pub answers: u64,
-    /// Seconds that loans lasted, together.
-    pub loan_seconds: f64,
-    /// Loans that ended in any way.
-    pub ended: u64,
-}
-
-/// What was not heeded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct IgnoredCounts {
-    /// Grants that came too late.
-    pub late: u64,
-    /// Grants that came twice.
-    pub duplicates: u64,
-    /// Reports and grants that could not be true.
-    pub lies: u64,
-    /// Messages of boots that are over.
-    pub old_boots: u64,
-    /// Asks from nodes whose clock runs wrong.
-    pub drift: u64,
-    /// Asks from nodes that stand on other limits or shares.
-    pub elsewhere: u64,
-    /// Signs that another process runs under this name.
-    pub duplicate_identities: u64,
-    /// Messages for which there was no room.
-    pub full: u64,
-    /// Messages from those who have no business here.
-    pub strangers: u64,
-    /// Frames that make no sense.
-    pub malformed: u64,
 }

@@ -95,6 +95,10 @@ impl Child {
         self.signal(Signal::CONT)
     }
 
+    pub(super) fn hang_up(&mut self) -> Result<(), Failure> {
+        self.signal(Signal::HUP)
+    }
+
     /// Asks it to end.
     pub(super) fn ask(&mut self) {
         // One that is gone has ended.

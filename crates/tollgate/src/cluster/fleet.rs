@@ -2,7 +2,7 @@
 //!
 //! Not here: what the processes do, and who sends them requests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -49,6 +49,10 @@ pub struct Spot {
     pub cluster: Option<SocketAddr>,
     /// Where it is for clients; loopback unless told otherwise.
     pub clients: Option<IpAddr>,
+    /// What it is called; `n` and its number unless told otherwise.
+    pub name: Option<String>,
+    /// A server's file of its own, which names contracts and the roster.
+    pub file: Option<PathBuf>,
 }
 
 /// The nodes of a cluster, each a process. They end when this is dropped, and when this process dies.
@@ -120,7 +124,7 @@ impl Fleet {
             let clients = spot.clients.unwrap_or(LOOPBACK);
             let told = mesh.as_ref().map_or(Ok(real), |mesh| mesh.add(number));
             nodes.push(Node {
-                name: format!("n{number}"),
+                name: spot.name.unwrap_or_else(|| format!("n{number}")),
                 http: at(clients, 1),
                 resp: at(clients, 2),
                 real,
@@ -171,6 +175,11 @@ impl Fleet {
         }
     }
 
+    /// Lets a node read its files again.
+    pub fn reload(&mut self, node: u16) -> Result<(), Failure> {
+        self.child(node)?.hang_up()
+    }
+
     /// Whether a node says that it is ready.
     pub fn is_ready(&self, node: u16) -> bool {
         self.get(node, "/readyz")
@@ -197,6 +206,12 @@ impl Fleet {
                 "error: node {node} does not tell of its supply (status {status})"
             ))
         })
+    }
+
+    /// A node's metrics, as Prometheus reads them.
+    pub fn metrics(&self, node: u16) -> Result<String, Failure> {
+        let (_, body) = self.get(node, "/metrics")?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
     /// Waits until every node that runs is ready and sees as many members as run.
@@ -287,7 +302,6 @@ impl Fleet {
         let mut flags: Vec<String> = [
             ("--http", node.http.to_string()),
             ("--resp", node.resp.to_string()),
-            ("--contracts", text(&self.plan.contracts)),
             ("--data-dir", text(&self.data_dir(number))),
             ("--cluster", node.real.to_string()),
             ("--advertise", node.told.to_string()),
@@ -301,8 +315,15 @@ impl Fleet {
         for other in self.nodes.iter().filter(|other| other.told != node.told) {
             flags.extend(["--join".to_owned(), other.told.to_string()]);
         }
-        let names: Vec<&str> = self.nodes.iter().map(|node| &*node.name).collect();
-        flags.extend(["--roster".to_owned(), names.join(",")]);
+        let spot = self.plan.spots.get(&number);
+        if let Some(file) = spot.and_then(|spot| spot.file.as_deref()) {
+            flags.extend(["--config".to_owned(), text(file)]);
+        } else {
+            flags.extend(["--contracts".to_owned(), text(&self.plan.contracts)]);
+            let names: BTreeSet<&str> = self.nodes.iter().map(|node| &*node.name).collect();
+            let names: Vec<&str> = names.into_iter().collect();
+            flags.extend(["--roster".to_owned(), names.join(",")]);
+        }
         flags.extend(self.plan.flags.iter().cloned());
         Ok(flags)
     }
@@ -322,7 +343,8 @@ impl Fleet {
         Failure::unavailable(format!("error: {what}\n  {last}"))
     }
 
-    fn data_dir(&self, number: u16) -> PathBuf {
+    /// The data directory of a node.
+    pub fn data_dir(&self, number: u16) -> PathBuf {
         self.folder().join(format!("n{number}"))
     }
 

@@ -88,7 +88,7 @@ fn human(view: &ClusterView, look: Look) -> String {
     text.push('\n');
     text.push_str(&sums(view));
     for trouble in &view.troubles {
-        let trouble = look.paint(Ink::Meaning(Meaning::Denied), &tame(trouble, TEXT_MAX));
+        let trouble = look.paint(Ink::Meaning(Meaning::Denied), &tame(trouble, SENTENCE_MAX));
         // Writing to a text never fails.
         let _ = writeln!(text, "\n{trouble}");
     }
@@ -268,6 +268,7 @@ fn sums(view: &ClusterView) -> String {
 
 const NAME_MAX: usize = 40;
 const TEXT_MAX: usize = 80;
+const SENTENCE_MAX: usize = 400;
 
 #[cfg(test)]
 mod tests {

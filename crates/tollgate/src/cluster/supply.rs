@@ -13,7 +13,7 @@ use super::options::{ClusterFormat, SupplyOptions};
 use crate::check::http::Request;
 use crate::failure::Failure;
 use crate::report::table::{Align, Cell, Table, cell, tame};
-use crate::report::{Ink, Look, Meaning};
+use crate::report::{Ink, Look, Meaning, units};
 
 /// What one node said.
 type Told = (String, Result<(SupplyView, Value), Failure>);
@@ -127,13 +127,8 @@ fn human(told: &[Told], look: Look) -> String {
     for policy in &first.policies {
         one_policy(policy, &views, look, &mut text);
     }
-    for fallen in &first.by_owner {
-        let _ = writeln!(
-            text,
-            "{} / {}: below one token for each node of the roster, so the key\u{2019}s owner decides",
-            tame(&fallen.contract, NAME_MAX),
-            tame(&fallen.policy, NAME_MAX)
-        );
+    for small in &first.by_owner {
+        let _ = writeln!(text, "{}", tame(&small.to_string(), SENTENCE_MAX));
     }
     for name in &first.doubled {
         let said = format!("more than one live node is called {}", tame(name, NAME_MAX));
@@ -193,7 +188,52 @@ fn one_policy(of: &SupplyPolicyView, views: &[&SupplyView], look: Look, text: &m
     };
     table.write(look, text);
     text.push('\n');
+    counts(&rows, look, text);
 }
+
+/// What was counted since each node started.
+fn counts(rows: &[(&SupplyView, &SupplyPolicyView)], look: Look, text: &mut String) {
+    let mut header = vec![("node", Align::Left)];
+    header.extend(COUNTS.map(|(_, title)| (title, Align::Right)));
+    let row = |(view, policy): &(&SupplyView, &SupplyPolicyView)| {
+        let mut cells = vec![cell(tame(&view.name, NAME_MAX)).ink(Ink::Bold)];
+        let counts = COUNTS.map(|(name, _)| cell(units::number(policy.count(name))));
+        cells.extend(counts);
+        cells
+    };
+    let table = Table {
+        header: &header,
+        rows: rows.iter().map(row).collect(),
+    };
+    table.write(look, text);
+    text.push('\n');
+    for (view, policy) in rows
+        .iter()
+        .filter(|(_, policy)| policy.count("drift") > 0.0)
+    {
+        let name = tame(&view.name, NAME_MAX);
+        let asks = units::number(policy.count("drift"));
+        let _ = writeln!(
+            text,
+            "{name} did not lend for {asks} asks of nodes whose clock runs wrong"
+        );
+    }
+}
+
+/// Counts that are shown, and how they are called there.
+const COUNTS: [(&str, &str); 11] = [
+    ("offered", "offered"),
+    ("admitted", "admitted"),
+    ("refused", "refused"),
+    ("refused_while_rich", "while rich"),
+    ("asks", "asks"),
+    ("taken", "taken"),
+    ("given", "given"),
+    ("renewals", "renewed"),
+    ("recalls", "recalled"),
+    ("expired", "expired"),
+    ("lapsed", "lapsed"),
+];
 
 fn row(view: &SupplyView, policy: &SupplyPolicyView) -> Vec<Cell> {
     let state = match (policy.stands.quarantine_ms, policy.stands.settled) {
@@ -220,6 +260,7 @@ fn rate(value: f64) -> String {
 }
 
 const NAME_MAX: usize = 40;
+const SENTENCE_MAX: usize = 400;
 
 #[cfg(test)]
 mod tests {
