@@ -23,7 +23,7 @@ const SLOW: &str = "  - { id: slow, match: { lane: slow }, key: [user], coordina
 const LANES: &[&str] = &["segments", "home"];
 
 /// The library that fakes clocks, as the loader knows it; a reason where there is none that works.
-fn library() -> Result<String, String> {
+pub(crate) fn library() -> Result<String, String> {
     let run = |command: &mut Command| {
         let output = command.output();
         let output = output.map_err(|error| format!("{command:?}: {error}"))?;

@@ -5,6 +5,7 @@
 mod capture;
 mod clocks;
 mod dev;
+mod divided;
 mod foretell;
 mod judge;
 mod live;
