@@ -146,7 +146,17 @@ pub(crate) const ROOMS: &[Room] = &[
         package: "tollgate-bench",
         pure: false,
         uses: &[
-            LIMIT, CONTRACT, TABLE, NODE, WIRE, CLIENT, LOAD, ORACLE, TOLLGATE, STORE, STORE_REDIS,
+            LIMIT,
+            CONTRACT,
+            TABLE,
+            NODE,
+            WIRE,
+            CLIENT,
+            LOAD,
+            ORACLE,
+            TOLLGATE,
+            STORE,
+            STORE_REDIS,
         ],
     },
     Room {
