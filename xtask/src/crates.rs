@@ -102,7 +102,17 @@ pub(crate) const ROOMS: &[Room] = &[
         package: SERVE,
         pure: false,
         uses: &[
-            LIMIT, CONTRACT, TABLE, NODE, WIRE, CLIENT, GOSSIP, CLUSTER, STORE,
+            LIMIT,
+            CONTRACT,
+            TABLE,
+            NODE,
+            WIRE,
+            CLIENT,
+            GOSSIP,
+            CLUSTER,
+            STORE,
+            STORE_REDIS,
+            STORE_SQL,
         ],
     },
     // Asks as any client would, so that it can drive other servers too.

@@ -5,11 +5,12 @@
 
 use smallvec::SmallVec;
 use tollgate_limit::{
-    Cell, Cost, Forecast, Instant, Lot, OperationId, PolicySet, Receipt as Charge, Span, Status,
+    Cell, Cost, Forecast, Instant, Lot, OperationId, Outcome, PolicySet, Receipt as Charge, Span,
+    Status,
 };
 use tollgate_table::{Full, Print};
 
-use crate::answer::{Answer, Booking, Receipt};
+use crate::answer::{Answer, Booking, Place, Receipt};
 use crate::cells::on_table;
 use crate::decide::{Ask, Bound, decide};
 use crate::durable::RestoreError;
@@ -118,6 +119,17 @@ impl Node {
             print: spot.print,
             receipt: charge,
         }
+    }
+
+    /// The answer of somebody who decided at one spot for this node.
+    pub fn answer_elsewhere(&self, spot: &Spot, outcome: &Outcome) -> Answer {
+        let booking = self.booking_elsewhere(spot, outcome.receipt);
+        let place = Place {
+            contract: spot.contract,
+            cells: booking.cells,
+            print: spot.print,
+        };
+        Answer::of(place, outcome).by(self.version())
     }
 
     /// The spot of a booking, wherever it was charged, and the charge as its contract sees it today; `None` where the contract

@@ -24,6 +24,7 @@ pub mod settings;
 pub mod shared;
 pub mod source;
 mod state;
+pub mod store;
 pub mod supply;
 pub mod throttle;
 pub mod traces;

@@ -19,7 +19,7 @@ use tollgate_limit::Cost;
 use tollgate_node::{Key, NodeConfig};
 use tollgate_serve::durable::{self, Flusher, Loaded, StoreError};
 use tollgate_serve::engine::Engine;
-use tollgate_serve::settings::Settings;
+use tollgate_serve::settings::{Keeping, Settings};
 use tollgate_serve::shared::Shared;
 
 const FILE: &str = "
@@ -54,7 +54,10 @@ impl Server {
         let engine = Engine::new(contracts, NodeConfig::default(), &secrets);
         let loaded = store.load_into(&engine.node())?;
         let settings = Settings {
-            flush_every: Duration::from_hours(1),
+            keeping: Keeping {
+                flush_every: Duration::from_hours(1),
+                store: None,
+            },
             ..Settings::default()
         };
         let shared = Arc::new(Shared::new(engine, settings));

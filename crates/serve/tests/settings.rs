@@ -68,7 +68,7 @@ fn listeners_and_files_can_be_said() {
 #[test]
 fn everything_else_can_be_said() {
     let settings = parse(EVERYTHING).unwrap();
-    assert_eq!(settings.flush_every, Duration::from_millis(250));
+    assert_eq!(settings.keeping.flush_every, Duration::from_millis(250));
     assert_eq!(settings.dialect, Dialect::Kong);
     assert!(matches!(&settings.client_address.trust, Trust::Networks(list) if list.len() == 2));
     assert_eq!(settings.client_address.header, ForwardingHeader::Forwarded);

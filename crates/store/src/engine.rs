@@ -44,7 +44,19 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// One word, for metrics.
+    /// The word of every kind.
+    pub const KINDS: [&'static str; 8] = [
+        "late",
+        "unreachable",
+        "busy",
+        "starting",
+        "full",
+        "read-only",
+        "forbidden",
+        "broken",
+    ];
+
+    /// One of [`Self::KINDS`], for metrics.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Late => "late",

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tollgate_serve::settings::StoreUrl;
 
 use crate::bench::options::BenchCommand;
 use crate::check::options::AskOptions;
@@ -75,6 +76,10 @@ pub struct ReplayOptions {
     /// Count bad lines and skip them
     #[arg(long)]
     pub lenient: bool,
+
+    /// Let this store decide, at the times of the trace, instead of a node in memory: `redis://127.0.0.1:6379`
+    #[arg(long, value_name = "URL")]
+    pub store: Option<StoreUrl>,
 
     /// What to print: a summary for people, a summary as JSON, or one JSON object per request
     #[arg(long, value_enum, default_value = "human")]

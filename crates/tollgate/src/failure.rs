@@ -115,7 +115,7 @@ impl Failure {
             }
             StartError::Contracts(SourceError::Unreadable { .. }) => (NO_INPUT, ""),
             StartError::Tls(error) if error.is_unreadable => (NO_INPUT, ""),
-            StartError::Tls(_) => (USAGE, ""),
+            StartError::Tls(_) | StartError::Engine(_) => (USAGE, ""),
             StartError::Store(_) => (IO, ""),
             StartError::Bind(error) => (UNAVAILABLE, advice(error)),
             StartError::Cluster(error) => (cluster(error), ""),

@@ -2,8 +2,10 @@
 
 #![allow(clippy::expect_used, reason = "helpers of tests may fail them")]
 
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
@@ -27,7 +29,7 @@ fn every_decision_equals_that_of_the_model_and_of_the_script() {
         // A trace with a larger cost is refused, which is not what is tested here.
         trace.retain(|request| request.cost <= COST_MAX);
         let files = Files::write(case, &policies, &trace);
-        let ours = files.tollgate();
+        let ours = files.tollgate(&[]);
         assert_eq!(ours.len(), trace.len(), "case {case}");
         let mut model = Model::new(policies.clone());
         let script = files.script();
@@ -46,6 +48,62 @@ fn every_decision_equals_that_of_the_model_and_of_the_script() {
                 "request {index} of case {case}: {policies:?}"
             );
         }
+    }
+}
+
+#[test]
+fn a_store_decides_every_request_as_the_model_does() {
+    let redis = Redis::start();
+    let mut runner = TestRunner::deterministic();
+    let strategy = contract_and_trace(Grain::Millis, 1..=80);
+    for case in 0..CASES {
+        let tree = strategy.new_tree(&mut runner).expect("nothing is rejected");
+        let (policies, mut trace) = tree.current();
+        trace.retain(|request| request.cost <= COST_MAX);
+        let files = Files::write(CASES + case, &policies, &trace);
+        let told = files.tollgate(&["--store", &redis.url]);
+        assert_eq!(told.len(), trace.len(), "case {case}");
+        let mut model = Model::new(policies.clone());
+        for (index, request) in trace.iter().enumerate() {
+            let answer = model.check(&request.key, request.cost, request.now_ns);
+            let expected = line_of(request, &answer);
+            let what = format!("request {index} of case {case}: {policies:?}");
+            assert_eq!(told[index], expected, "{what}");
+        }
+    }
+}
+
+/// A Redis of its own, ended with the test.
+struct Redis {
+    child: Child,
+    url: String,
+}
+
+impl Redis {
+    fn start() -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = free.local_addr().expect("an address").port();
+        drop(free);
+        let child = Command::new("redis-server")
+            .args(["--save", "", "--bind", "127.0.0.1", "--port"])
+            .arg(port.to_string())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("redis-server is installed");
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < deadline, "redis does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let url = format!("redis://127.0.0.1:{port}");
+        Self { child, url }
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -97,12 +155,12 @@ impl Files {
         }
     }
 
-    fn tollgate(&self) -> Vec<Value> {
+    fn tollgate(&self, more: &[&str]) -> Vec<Value> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
         command
             .args(["replay", "--format", "jsonl", "--contracts"])
             .arg(&self.contracts);
-        lines(command.arg("--trace").arg(&self.trace))
+        lines(command.arg("--trace").arg(&self.trace).args(more))
     }
 
     fn script(&self) -> Vec<Value> {

@@ -43,7 +43,7 @@ impl Flusher {
         let trouble = Arc::new(Mutex::new(None));
         // Twice in an interval, so that no charge is older than that when it is written, as long as writing takes no longer
         // than half of it.
-        let every = (shared.settings.flush_every / 2).max(EVERY_MIN);
+        let every = (shared.settings.keeping.flush_every / 2).max(EVERY_MIN);
         let now = shared.engine.now();
         let loaded = *store.loaded.lock();
         let meter = shared.engine.meter().durable();

@@ -40,7 +40,7 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         body.push_str(&crate::meter::supply(asked.shared));
     }
     if let Some(owner) = asked.shared.owner.get() {
-        owner.counts().render(&mut body);
+        owner.render(&mut body);
     }
     reply.text("text/plain; version=0.0.4; charset=utf-8", body.as_bytes());
 }

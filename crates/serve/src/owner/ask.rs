@@ -200,6 +200,7 @@ pub(super) mod tests {
         Map::of(
             0,
             &tollgate_contract::Contracts::parse(text).expect("contracts"),
+            false,
         )
     }
 

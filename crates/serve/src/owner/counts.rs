@@ -10,7 +10,7 @@ use tollgate_contract::OnFailure;
 pub struct Count(AtomicU64);
 
 impl Count {
-    pub(super) fn add(&self, more: u64) {
+    pub(crate) fn add(&self, more: u64) {
         self.0.fetch_add(more, Relaxed);
     }
 

@@ -74,22 +74,40 @@ pub(super) fn instead(
     question: &Question,
     now: Instant,
 ) -> (Option<Said>, Option<OnFailure>) {
+    match &question.verb {
+        Verb::Check if wish(map, question).0 == OnFailure::Local => {
+            let said = answer(node, question, now);
+            (Some(said), Some(OnFailure::Local))
+        }
+        // What is read here is better than nothing.
+        Verb::Status | Verb::Foresee => {
+            let said = answer(node, question, now);
+            (Some(said), Some(OnFailure::Local))
+        }
+        _ => by_wish(node, map, question, now),
+    }
+}
+
+/// The strictest wish of the contracts of a question, the place of its contract and of its policy, and the limit of that.
+fn wish(map: &Map, question: &Question) -> (OnFailure, usize, usize, u64) {
     let contracts = question.spots.iter().map(|spot| spot.contract);
     let strictest = contracts.max_by_key(|place| strictness(map.on_failure(*place).0));
     let place = strictest.unwrap_or_default();
     let (wish, policy, limit) = map.on_failure(place);
-    match &question.verb {
-        Verb::Check => {}
-        // What is read here is better than nothing.
-        Verb::Status | Verb::Foresee => {
-            let said = answer(node, question, now);
-            return (Some(said), Some(OnFailure::Local));
-        }
-        Verb::Charge | Verb::Refund | Verb::Reset | Verb::Settle(_) => return (None, None),
+    (wish, place, policy, limit)
+}
+
+/// The answer to a check that nothing is counted for: it passes, or it does not.
+pub(super) fn by_wish(
+    node: &Node,
+    map: &Map,
+    question: &Question,
+    now: Instant,
+) -> (Option<Said>, Option<OnFailure>) {
+    if question.verb != Verb::Check {
+        return (None, None);
     }
-    if wish == OnFailure::Local {
-        return (Some(answer(node, question, now)), Some(wish));
-    }
+    let (wish, place, policy, limit) = wish(map, question);
     let nothing = Charge {
         at: now,
         cost: question.cost.tokens(),

@@ -1,7 +1,10 @@
 //! Contracts as nodes name them to each other: by a tag, which is the same wherever the id is.
 
+use std::sync::Arc;
+
 use ring::digest::{SHA256, digest};
 use tollgate_contract::{Contract, Contracts, Coordination, OnFailure};
+use tollgate_store::Book;
 
 /// The contracts of one node, by place and by tag.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ struct Entry {
     /// Tells whether cells of another node are cells of this contract.
     shape: u64,
     is_owned: bool,
+    /// By what a store is asked, where one decides.
+    book: Option<Arc<Book>>,
     /// What the strictest owned policy does where the owner is not there, and its place.
     on_failure: (OnFailure, usize),
     /// The limit of that policy.
@@ -26,8 +31,21 @@ struct Entry {
 }
 
 impl Map {
-    pub(super) fn of(version: u64, contracts: &Contracts) -> Self {
-        let each: Box<[Entry]> = contracts.as_slice().iter().map(Entry::of).collect();
+    /// Of no node.
+    pub(super) fn none() -> Self {
+        Self {
+            version: u64::MAX,
+            each: Box::default(),
+            places: Box::default(),
+        }
+    }
+
+    /// The contracts of a node; a store decides about those that say so, or about all.
+    pub(super) fn of(version: u64, contracts: &Contracts, is_all_stored: bool) -> Self {
+        let each = contracts.as_slice().iter();
+        let each: Box<[Entry]> = each
+            .map(|contract| Entry::of(contract, is_all_stored || is_stored(contract)))
+            .collect();
         let places = each.iter().enumerate();
         let mut places: Vec<_> = places.map(|(place, entry)| (entry.tag, place)).collect();
         places.sort_unstable();
@@ -57,6 +75,11 @@ impl Map {
         self.each.get(place).is_some_and(|entry| entry.is_owned)
     }
 
+    /// By what the store is asked about the contract at this place, where a store decides.
+    pub(super) fn book(&self, place: usize) -> Option<&Arc<Book>> {
+        self.each.get(place)?.book.as_ref()
+    }
+
     /// Places of the contracts that have owners.
     pub(super) fn owned(&self) -> impl Iterator<Item = usize> + '_ {
         let each = self.each.iter().enumerate();
@@ -75,10 +98,15 @@ impl Map {
 }
 
 impl Entry {
-    fn of(contract: &Contract) -> Self {
+    fn of(contract: &Contract, is_stored: bool) -> Self {
         let each = contract.policies.iter().enumerate();
-        let owned = each.filter(|(_, policy)| policy.coordination == Coordination::Owner);
-        let strictest = owned.max_by_key(|(place, policy)| {
+        let elsewhere = if is_stored {
+            Coordination::Store
+        } else {
+            Coordination::Owner
+        };
+        let asked = each.filter(|(_, policy)| policy.coordination == elsewhere);
+        let strictest = asked.max_by_key(|(place, policy)| {
             (strictness(policy.on_failure), std::cmp::Reverse(*place))
         });
         let (on_failure, limit) = strictest
@@ -90,11 +118,21 @@ impl Entry {
         Self {
             tag: hash(contract.id.as_bytes()),
             shape: hash(format!("{:?}|{shape:?}", contract.key).as_bytes()),
-            is_owned: strictest.is_some(),
+            is_owned: strictest.is_some() && !is_stored,
+            // A contract's policies were a set before.
+            book: is_stored
+                .then(|| Book::of(contract).ok().map(Arc::new))
+                .flatten(),
             on_failure,
             limit,
         }
     }
+}
+
+/// Whether a store decides about a contract: about all of it, where one of its policies says so.
+pub(super) fn is_stored(contract: &Contract) -> bool {
+    let mut policies = contract.policies.iter();
+    policies.any(|policy| policy.coordination == Coordination::Store)
 }
 
 /// A request is refused if one policy wishes so, and let through only if all do.

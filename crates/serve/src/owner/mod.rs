@@ -11,19 +11,18 @@ mod counts;
 mod denied;
 mod here;
 mod lane;
+mod mail;
 mod map;
 mod moving;
 mod peers;
 mod recent;
 mod said;
+mod stored;
 mod work;
 
 use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
-use std::task::Poll;
 use std::time::Duration;
 
 use ::bytes::Bytes;
@@ -37,17 +36,18 @@ use tollgate_node::{Node, Spot};
 use crate::cluster::{Question as Request, RequestError, Respond};
 use crate::engine::{Elsewhere, Heard, Hearing, Question, Said, Verb};
 use crate::shared::Shared;
+use crate::store::Store;
 
-use ask::Parcel;
 use denied::Denied;
 use lane::Lane;
+use mail::{Letter, Mail, join_all};
 use map::Map;
 use said::{Answers, Reply};
-use work::Work;
+use work::{To, Work};
 
 pub use counts::{Count, Counts};
 pub use moving::Mover;
-pub use peers::{Asked, Crew, Peers};
+pub use peers::{Asked, Crew, Nobody, Peers};
 
 /// How keys are owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,10 @@ pub struct Owner {
     lanes: Mutex<BTreeMap<NodeId, Arc<Lane>>>,
     denied: Denied,
     counts: Arc<Counts>,
+    /// Decides about contracts that a store decides about, where there is one.
+    store: Option<Arc<Store>>,
+    /// Whether it decides about all contracts, and denials are not given again without asking it.
+    is_all_stored: bool,
     /// Whether this node is about to go: it owns nothing more.
     is_leaving: AtomicBool,
     /// Whether keys may lie here that are another's.
@@ -91,19 +95,56 @@ impl Owner {
             settings,
             peers,
             crew: ArcSwap::from_pointee(Known::new(crew)),
-            map: ArcSwap::from_pointee(Map::of(u64::MAX, &tollgate_contract::Contracts::default())),
+            map: ArcSwap::from_pointee(Map::none()),
             lanes: Mutex::default(),
             denied: Denied::new(),
             counts: Arc::default(),
+            store: None,
+            is_all_stored: false,
             is_leaving: AtomicBool::new(false),
             has_strays: AtomicBool::new(false),
             is_ended: AtomicBool::new(false),
         }
     }
 
+    /// Nobody but a store: it decides about every contract, every time.
+    pub fn of_store(store: Arc<Store>) -> Self {
+        let key = OwnerKey([0; 16]);
+        let alone = Self::new(key, OwnerSettings::default(), Arc::new(Nobody));
+        Self {
+            store: Some(store),
+            is_all_stored: true,
+            ..alone
+        }
+    }
+
+    /// The same with a store.
+    #[must_use]
+    pub fn with_store(self, store: Option<Arc<Store>>) -> Self {
+        Self { store, ..self }
+    }
+
+    /// Who decides at a spot; `None` is this node.
+    fn decides(&self, known: &Known, map: &Map, spot: &Spot) -> Option<To> {
+        if self.store.is_some() && map.book(spot.contract).is_some() {
+            return Some(To::Store(spot.contract));
+        }
+        self.owner_of(known, map, spot).map(To::Node)
+    }
+
     /// What was counted so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// The counters as Prometheus reads them.
+    pub(crate) fn render(&self, out: &mut String) {
+        if self.peers.crew().me.is_some() {
+            self.counts.render(out);
+        }
+        if let Some(store) = &self.store {
+            store.render(out);
+        }
     }
 
     /// Looks at who is there again.
@@ -153,7 +194,8 @@ impl Owner {
         if map.version == node.version() {
             return map;
         }
-        let map = Arc::new(Map::of(node.version(), node.contracts()));
+        let map = Map::of(node.version(), node.contracts(), self.is_all_stored);
+        let map = Arc::new(map);
         self.map.store(Arc::clone(&map));
         Guard::from_inner(map)
     }
@@ -181,19 +223,23 @@ impl Owner {
         let mut works: Vec<Work> = questions.into_iter().map(|q| at.plan(q)).collect();
         loop {
             let mut mail = Mail::default();
+            let mut stored = stored::Asks::default();
             for (number, work) in works.iter_mut().enumerate() {
-                work.advance(node, now, |step, to, question| {
-                    mail.put(to, (number, step), &map, question);
+                work.advance(node, now, |step, to, question| match to {
+                    To::Node(to) => mail.put(to, (number, step), &map, question),
+                    To::Store(_) => stored.put((number, step), &at, question),
                 });
             }
-            if mail.0.is_empty() {
+            if mail.0.is_empty() && stored.is_empty() {
                 return works.into_iter().map(Work::finish).collect();
             }
             let left = self.settings.deadline.saturating_sub(began.elapsed());
             let letters = mail.0.into_iter().map(|letter| self.send(letter, left));
-            for (steps, answer) in join_all(letters).await {
+            let (letters, stored) = tokio::join!(join_all(letters), stored.ask(self, began));
+            for (steps, answer) in letters {
                 at.hear(&mut works, &steps, &answer);
             }
+            stored.hear(&at, &mut works);
         }
     }
 
@@ -238,7 +284,7 @@ impl Elsewhere for Owner {
         let (map, crew) = (self.map(node), self.crew.load());
         spots
             .iter()
-            .all(|spot| self.owner_of(&crew, &map, spot).is_none())
+            .all(|spot| self.decides(&crew, &map, spot).is_none())
     }
 
     fn ask<'a>(
@@ -252,6 +298,9 @@ impl Elsewhere for Owner {
 
     fn reloaded(&self) {
         self.denied.clear();
+        if let Some(store) = &self.store {
+            store.reloaded();
+        }
         self.has_strays.store(true, Relaxed);
     }
 }
@@ -269,6 +318,7 @@ impl At<'_> {
     fn plan(&self, question: Question) -> Work {
         let Self { owner, map, .. } = *self;
         match question.verb {
+            Verb::Check if owner.is_all_stored => {}
             Verb::Check => {
                 if let Some(answer) = owner.denied.get(map, &question, self.now) {
                     owner.counts.denied_here.add(1);
@@ -281,7 +331,7 @@ impl At<'_> {
             Verb::Charge | Verb::Status | Verb::Foresee => {}
         }
         let crew = owner.crew.load();
-        Work::new(question, |spot| owner.owner_of(&crew, map, spot))
+        Work::new(question, |spot| owner.decides(&crew, map, spot))
     }
 
     /// Takes in what a node said to the steps of a letter, or that it said nothing.
@@ -326,10 +376,10 @@ impl At<'_> {
         count.add(1);
         owner.refresh();
         let crew = owner.crew.load();
-        let Some((gone, is_retry)) = work
-            .step(at)
-            .and_then(|step| Some((step.to?, step.is_retry)))
-        else {
+        let Some((gone, is_retry)) = work.step(at).and_then(|step| match step.to? {
+            To::Node(to) => Some((to, step.is_retry)),
+            To::Store(_) => None,
+        }) else {
             return;
         };
         let is_gone = crew.crew.alive.iter().all(|(node, _)| *node != gone);
@@ -341,7 +391,10 @@ impl At<'_> {
             return self.fall_back(work, at);
         }
         counts.retried.add(1);
-        work.retry(at, |spot| owner.next_owner(&crew.crew, map, spot, gone));
+        work.retry(at, |spot| {
+            let next = owner.next_owner(&crew.crew, map, spot, gone);
+            next.map(To::Node)
+        });
     }
 
     fn fall_back(&self, work: &mut Work, at: usize) {
@@ -366,55 +419,17 @@ impl At<'_> {
     }
 }
 
-/// Questions of one asker, by the node they go to.
-#[derive(Default)]
-struct Mail(Vec<Letter>);
-
-struct Letter {
-    to: NodeId,
-    parcel: Parcel,
-    /// The work and the step of each question.
-    steps: Vec<(usize, usize)>,
-}
-
-impl Mail {
-    fn put(&mut self, to: NodeId, step: (usize, usize), map: &Map, question: &Question) {
-        let known = self.0.iter().position(|letter| letter.to == to);
-        let known = known.unwrap_or_else(|| {
-            self.0.push(Letter {
-                to,
-                parcel: Parcel::default(),
-                steps: Vec::new(),
-            });
-            self.0.len() - 1
-        });
-        if let Some(letter) = self.0.get_mut(known) {
-            letter.parcel.put(map, question);
-            letter.steps.push(step);
-        }
-    }
-}
-
-/// Waits for all, in any order.
-async fn join_all<T>(futures: impl Iterator<Item = impl Future<Output = T> + Send>) -> Vec<T> {
-    let mut futures: Vec<Pin<Box<_>>> = futures.map(Box::pin).collect();
-    let mut done = Vec::with_capacity(futures.len());
-    poll_fn(|context| {
-        futures.retain_mut(|future| match future.as_mut().poll(context) {
-            Poll::Ready(output) => {
-                done.push(output);
-                false
-            }
-            Poll::Pending => true,
-        });
-        if futures.is_empty() {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    })
-    .await;
-    done
+/// Lets a server ask its store, where it is in no cluster.
+pub(crate) fn ask_store(shared: &Arc<Shared>, store: Arc<Store>) {
+    let owner = Owner::new(
+        OwnerKey([0; 16]),
+        OwnerSettings::default(),
+        Arc::new(Nobody),
+    );
+    let owner = Arc::new(owner.with_store(Some(store)));
+    shared.engine.set_elsewhere(Arc::clone(&owner) as _);
+    // Nobody else sets it.
+    let _ = shared.owner.set(owner);
 }
 
 /// Lets a server take part in owning keys, with the cluster it is in; nothing where it is in none.
@@ -422,11 +437,13 @@ pub(crate) fn start(
     shared: &Arc<Shared>,
     key: OwnerKey,
     settings: OwnerSettings,
+    store: Option<Arc<Store>>,
 ) -> std::io::Result<Option<Mover>> {
     let Some(handle) = shared.cluster.get() else {
         return Ok(None);
     };
-    let owner = Arc::new(Owner::new(key, settings, Arc::new(handle.clone())));
+    let owner = Owner::new(key, settings, Arc::new(handle.clone())).with_store(store);
+    let owner = Arc::new(owner);
     shared.engine.set_elsewhere(Arc::clone(&owner) as _);
     handle.set_responder(Box::new(Responder::new(&owner, shared)));
     let mover = Mover::start(Arc::clone(&owner), shared, handle.changes())?;

@@ -47,3 +47,17 @@ impl Peers for Handle {
         Box::pin(async move { Self::request(&handle, to, kind, &body, within).await })
     }
 }
+
+/// A node that is alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Nobody;
+
+impl Peers for Nobody {
+    fn crew(&self) -> Crew {
+        Crew::default()
+    }
+
+    fn request(&self, _to: NodeId, _kind: u8, _body: Vec<u8>, _within: Duration) -> Asked {
+        Box::pin(async { Err(RequestError::Unknown) })
+    }
+}

@@ -22,10 +22,19 @@ pub(super) struct Work {
     fell_back: Option<OnFailure>,
 }
 
-/// A part of a question, for one node.
+/// Who else decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum To {
+    /// The node that owns the key.
+    Node(NodeId),
+    /// The store, about the contract at this place: a store answers for one key at a time.
+    Store(usize),
+}
+
+/// A part of a question, for one node or for the store.
 pub(super) struct Step {
-    /// The node; `None` is this one.
-    pub(super) to: Option<NodeId>,
+    /// Who decides; `None` is this node.
+    pub(super) to: Option<To>,
     pub(super) question: Question,
     /// Whether this is the second attempt.
     pub(super) is_retry: bool,
@@ -44,7 +53,7 @@ enum State {
 
 impl Work {
     /// Splits a question by who decides at each spot; `None` is this node.
-    pub(super) fn new(question: Question, to: impl FnMut(&Spot) -> Option<NodeId>) -> Self {
+    pub(super) fn new(question: Question, to: impl FnMut(&Spot) -> Option<To>) -> Self {
         let spots = question.spots.len();
         let places: SmallVec<[usize; 2]> = (0..spots).collect();
         let mut steps = split(question, &places, to);
@@ -62,7 +71,7 @@ impl Work {
         &mut self,
         node: &Node,
         now: tollgate_limit::Instant,
-        mut send: impl FnMut(usize, NodeId, &Question),
+        mut send: impl FnMut(usize, To, &Question),
     ) {
         let mut at = 0;
         while let Some(step) = self.steps.get_mut(at) {
@@ -119,7 +128,7 @@ impl Work {
     }
 
     /// Asks a step once more, of others.
-    pub(super) fn retry(&mut self, at: usize, to: impl FnMut(&Spot) -> Option<NodeId>) {
+    pub(super) fn retry(&mut self, at: usize, to: impl FnMut(&Spot) -> Option<To>) {
         let Some(step) = self.steps.get_mut(at) else {
             return;
         };
@@ -217,10 +226,10 @@ impl Step {
 fn split(
     question: Question,
     places: &[usize],
-    mut to: impl FnMut(&Spot) -> Option<NodeId>,
+    mut to: impl FnMut(&Spot) -> Option<To>,
 ) -> SmallVec<[Step; 1]> {
     let mut steps: SmallVec<[Step; 1]> = SmallVec::new();
-    let owners: SmallVec<[Option<NodeId>; 2]> = question.spots.iter().map(&mut to).collect();
+    let owners: SmallVec<[Option<To>; 2]> = question.spots.iter().map(&mut to).collect();
     let step = |to, question, places| Step {
         to,
         question,
@@ -260,7 +269,7 @@ fn split(
 }
 
 /// The step that gives back what another node took.
-fn giving_back(node: &Node, to: NodeId, receipt: &Receipt) -> Option<Step> {
+fn giving_back(node: &Node, to: To, receipt: &Receipt) -> Option<Step> {
     let taken = receipt.bookings().iter();
     let taken = taken.filter(|booking| booking.receipt.charged != 0);
     let (spots, charges): (_, SmallVec<[_; 2]>) =

@@ -7,6 +7,7 @@ use crate::cluster::ClusterError;
 use crate::durable::StoreError;
 use crate::listen::{BindError, TlsError};
 use crate::source::SourceError;
+use crate::store::ConnectError;
 
 /// Why a server does not start. No port is open then.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub enum StartError {
     Bind(BindError),
     /// It cannot take part in the cluster.
     Cluster(ClusterError),
+    /// The store that many nodes share cannot be used.
+    Engine(ConnectError),
     /// The system gives no threads.
     Thread(io::Error),
     /// The system gives something else not.
@@ -35,6 +38,7 @@ impl fmt::Display for StartError {
             Self::Store(error) => error.fmt(f),
             Self::Bind(error) => error.fmt(f),
             Self::Cluster(error) => error.fmt(f),
+            Self::Engine(error) => error.fmt(f),
             Self::Thread(error) => write!(f, "cannot start threads: {error}"),
             Self::System(text) => f.write_str(text),
         }

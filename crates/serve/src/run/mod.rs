@@ -26,6 +26,7 @@ use crate::meter::process::wall;
 use crate::owner::{self, Mover};
 use crate::settings::{Address, Listener, Settings};
 use crate::shared::{Shared, Stop};
+use crate::store::{Connected, connect, seed};
 use crate::traces::{self, Traces};
 
 pub use error::StartError;
@@ -47,6 +48,8 @@ pub struct Running {
     cluster: Option<Arc<Daemon>>,
     /// Moves keys to their owners until it is dropped.
     mover: Option<Mover>,
+    /// Asks the store until it is dropped.
+    store: Option<Connected>,
     /// Sends traces until it is dropped.
     traces: Option<Traces>,
 }
@@ -72,6 +75,7 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
         warn_of_company(&contracts);
     }
     let (store, secrets) = remembered(&settings, ring.as_ref())?;
+    let engine_of_many = connected(&settings)?;
     let owner_key = ring.as_ref().map(KeyRing::owner_key);
     let cluster = prepared(&settings, ring)?;
     let share = cluster.as_ref().map(Prepared::share).transpose()?.flatten();
@@ -94,9 +98,10 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let traces = traces::start(&shared).map_err(|error| StartError::System(error.to_string()))?;
     let cluster = cluster.map(|prepared| Daemon::start(prepared, &shared));
     let cluster = cluster.transpose()?.map(Arc::new);
-    let mover = owned(&shared, owner_key)?;
+    let mover = owned(&shared, owner_key, engine_of_many.as_ref())?;
     let mut running = work(&shared, bound, cluster)?;
     running.mover = mover;
+    running.store = engine_of_many;
     let loader = Arc::clone(&running.loader);
     let keeper = Keeper::start(Arc::clone(&shared), loader, (flusher, keep), stamp);
     running.keeper = Some(keeper.map_err(StartError::Thread)?);
@@ -134,12 +139,26 @@ fn prepared(settings: &Settings, ring: Option<KeyRing>) -> Result<Option<Prepare
     Ok(Some(prepared))
 }
 
+/// The store that the settings name.
+fn connected(settings: &Settings) -> Result<Option<Connected>, StartError> {
+    let store = settings.keeping.store.as_ref();
+    store.map(connect).transpose().map_err(StartError::Engine)
+}
+
 /// What moves keys to their owners, where there is a cluster.
-fn owned(shared: &Arc<Shared>, key: Option<OwnerKey>) -> Result<Option<Mover>, StartError> {
+fn owned(
+    shared: &Arc<Shared>,
+    key: Option<OwnerKey>,
+    store: Option<&Connected>,
+) -> Result<Option<Mover>, StartError> {
+    let store = store.map(|connected| Arc::clone(&connected.store));
     let (Some(key), Some(cluster)) = (key, &shared.settings.cluster) else {
+        if let Some(store) = store {
+            owner::ask_store(shared, store);
+        }
         return Ok(None);
     };
-    owner::start(shared, key, cluster.owner).map_err(StartError::Thread)
+    owner::start(shared, key, cluster.owner, store).map_err(StartError::Thread)
 }
 
 /// What the data directory holds, where there is one; fresh secrets otherwise. In a cluster a key has the same place in
@@ -148,7 +167,11 @@ fn remembered(
     settings: &Settings,
     ring: Option<&KeyRing>,
 ) -> Result<(Option<Store>, Secrets), StartError> {
-    let given = ring.map(KeyRing::seed);
+    let given = match (ring, &settings.keeping.store) {
+        (Some(ring), _) => Some(ring.seed()),
+        (None, Some(store)) => Some(seed(store).map_err(StartError::Engine)?),
+        (None, None) => None,
+    };
     let Some(folder) = &settings.data_dir else {
         let drawn = Secrets::draw().map_err(|error| StartError::System(error.to_string()))?;
         let table = given.map_or(drawn.table, Seed::new);
@@ -220,6 +243,7 @@ fn work(
         keeper: None,
         cluster,
         mover: None,
+        store: None,
         traces: None,
     };
     for number in 0..shared.settings.runtime.sockets() {

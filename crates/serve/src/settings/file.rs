@@ -76,7 +76,7 @@ impl Check<'_> {
             settings.secure(&tls);
         }
         settings.data_dir = raw.data_dir.map(|text| self.under(&text.value));
-        self.duration(raw.flush_every, &mut settings.flush_every);
+        self.duration(raw.flush_every, &mut settings.keeping.flush_every);
         if let Some(contracts) = raw.contracts {
             settings.contracts = self.contracts(contracts);
         }
@@ -94,6 +94,7 @@ impl Check<'_> {
         self.runtime(raw.runtime.unwrap_or_default(), &mut settings);
         self.telemetry(raw.telemetry.unwrap_or_default(), &mut settings);
         settings.cluster = raw.cluster.and_then(|cluster| self.cluster(cluster));
+        settings.keeping.store = raw.store.and_then(|store| self.store(store));
         settings
     }
 
@@ -356,7 +357,12 @@ impl Check<'_> {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "each text is looked at once")]
-    fn count(&mut self, text: Option<Text>, (what, bounds): (&str, (u64, u64)), into: &mut usize) {
+    pub(super) fn count(
+        &mut self,
+        text: Option<Text>,
+        (what, bounds): (&str, (u64, u64)),
+        into: &mut usize,
+    ) {
         *into = self
             .number(text.as_ref(), what, bounds)
             .map_or(*into, narrow);
@@ -411,7 +417,7 @@ fn narrow(number: u64) -> usize {
 /// Fields of contract files and of descriptor files.
 const CONTRACT_FIELDS: [&str; 4] = ["contracts", "plans", "domain", "descriptors"];
 /// Fields that only a server's file has.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
     "http",
     "resp",
     "tls",
@@ -426,6 +432,7 @@ const FIELDS: [&str; 14] = [
     "runtime",
     "telemetry",
     "cluster",
+    "store",
 ];
 /// The least and the most memory for counting.
 pub(crate) const MEMORY: (u64, u64) = (1 << 20, 1 << 50);

@@ -10,6 +10,7 @@ mod overrides;
 mod raw;
 mod roster;
 mod size;
+mod store;
 mod token;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -28,6 +29,7 @@ pub use file::is_server_file;
 pub use overrides::{OverrideError, Overrides, misspelt};
 pub use raw::json_schema;
 pub use roster::{ROSTER_MAX, roster};
+pub use store::{StoreSettings, StoreUrl};
 pub use token::Token;
 
 /// How a server is set up.
@@ -55,14 +57,32 @@ pub struct Settings {
     pub limits: Limits,
     /// How much memory counting may take.
     pub node: NodeConfig,
-    /// How often durable counts are written.
-    pub flush_every: Duration,
+    /// Where else counts are kept.
+    pub keeping: Keeping,
     /// Which threads serve.
     pub runtime: Runtime,
     /// What the server tells of itself.
     pub telemetry: Telemetry,
     /// How it takes part in a cluster, where it does.
     pub cluster: Option<ClusterSettings>,
+}
+
+/// Where counts are kept besides memory, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keeping {
+    /// How often durable counts are written.
+    pub flush_every: Duration,
+    /// The engine that many nodes share, where there is one.
+    pub store: Option<StoreSettings>,
+}
+
+impl Default for Keeping {
+    fn default() -> Self {
+        Self {
+            flush_every: Duration::from_secs(1),
+            store: None,
+        }
+    }
 }
 
 /// What a server tells of itself.
@@ -233,7 +253,11 @@ impl Settings {
             ("http", self.http == other.http),
             ("resp", self.resp == other.resp),
             ("data_dir", self.data_dir == other.data_dir),
-            ("flush_every", self.flush_every == other.flush_every),
+            (
+                "flush_every",
+                self.keeping.flush_every == other.keeping.flush_every,
+            ),
+            ("store", self.keeping.store == other.keeping.store),
             ("contracts", self.contracts == other.contracts),
             ("access", self.tokens == other.tokens),
             ("headers", self.dialect == other.dialect),
@@ -287,7 +311,7 @@ impl Default for Settings {
             auth: AuthSettings::default(),
             limits: Limits::default(),
             node: NodeConfig::default(),
-            flush_every: Duration::from_secs(1),
+            keeping: Keeping::default(),
             runtime: Runtime::default(),
             telemetry: Telemetry::default(),
             cluster: None,

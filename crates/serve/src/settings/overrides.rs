@@ -10,8 +10,8 @@ use tollgate_contract::nearest;
 use super::cluster::{self, ClusterOverrides};
 use super::file::{LOG_FORMATS, MEMORY, THREADS_MAX};
 use super::{
-    Address, ContractSource, Listener, LogFormat, RuntimeKind, Settings, Tls, Token, TraceProtocol,
-    TraceSettings, size, token,
+    Address, ContractSource, Listener, LogFormat, RuntimeKind, Settings, StoreSettings, StoreUrl,
+    Tls, Token, TraceProtocol, TraceSettings, size, token,
 };
 
 /// What is said outside the file.
@@ -45,6 +45,8 @@ pub struct Overrides {
     pub otlp: Option<String>,
     /// How it takes part in a cluster.
     pub cluster: ClusterOverrides,
+    /// The engine that many nodes share.
+    pub store: Option<StoreUrl>,
 }
 
 /// What is wrong with a value from outside the file, and where it was said.
@@ -90,6 +92,7 @@ impl Overrides {
                     what,
                 }
             })?,
+            store: read(&variable, "TOLLGATE_STORE", str::parse)?,
         })
     }
 
@@ -116,6 +119,7 @@ impl Overrides {
             log_format: self.log_format.or(below.log_format),
             otlp: self.otlp.or(below.otlp),
             cluster: self.cluster.over(below.cluster),
+            store: self.store.or(below.store),
         }
     }
 
@@ -140,6 +144,13 @@ impl Overrides {
         replace(&mut settings.telemetry.logs.filter, self.log);
         replace(&mut settings.telemetry.logs.format, self.log_format);
         self.cluster.apply(&mut settings.cluster);
+        if let Some(url) = self.store {
+            let store = &mut settings.keeping.store;
+            match store {
+                Some(store) => store.url = url,
+                None => *store = Some(StoreSettings::new(url)),
+            }
+        }
         settings.data_dir = self.data_dir.or(settings.data_dir.take());
         settings.runtime.threads = self.threads.or(settings.runtime.threads);
         if let Some(endpoint) = self.otlp {
@@ -281,7 +292,7 @@ fn replace<T>(old: &mut T, new: Option<T>) {
 }
 
 /// Every variable.
-const VARIABLES: [&str; 16] = [
+const VARIABLES: [&str; 17] = [
     "TOLLGATE_CONFIG",
     "TOLLGATE_CONTRACTS",
     "TOLLGATE_DATA_DIR",
@@ -298,6 +309,7 @@ const VARIABLES: [&str; 16] = [
     "TOLLGATE_LOG",
     "TOLLGATE_LOG_FORMAT",
     "TOLLGATE_OTLP",
+    "TOLLGATE_STORE",
 ];
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use tollgate_contract::file::{Few, Node, Pairs, Text, given};
 
 use super::cluster::RawCluster;
 use super::forms::{RawContracts, RawListeners};
+use super::store::RawStore;
 
 /// Settings of a Tollgate server.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -72,6 +73,9 @@ pub(crate) struct RawServer {
     /// Several servers that count as one.
     #[serde(deserialize_with = "given")]
     pub(crate) cluster: Option<RawCluster>,
+    /// An engine that many servers share.
+    #[serde(deserialize_with = "given")]
+    pub(crate) store: Option<RawStore>,
 }
 
 /// A listener.

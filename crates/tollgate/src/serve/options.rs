@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tollgate_node::Roster;
 use tollgate_serve::settings::{
-    Address, ClusterOverrides, Join, LogFormat, Overrides, RuntimeKind,
+    Address, ClusterOverrides, Join, LogFormat, Overrides, RuntimeKind, StoreUrl,
 };
 
 use crate::failure::Failure;
@@ -80,6 +80,10 @@ pub struct ServeOptions {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Cluster")]
 pub struct ClusterFlags {
+    /// The engine that contracts under `coordination: store` are decided by: `redis://127.0.0.1:6379`
+    #[arg(long, value_name = "URL")]
+    pub store: Option<StoreUrl>,
+
     /// Where other nodes reach this one, datagrams and streams at the same port: `10.0.0.7:7380`, `127.0.0.1:0`
     #[arg(long = "cluster", value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
@@ -190,6 +194,7 @@ impl ServeOptions {
                 LogChoice::Json => LogFormat::Json,
             }),
             cluster: self.cluster.overrides(),
+            store: self.cluster.store.clone(),
             ..Overrides::default()
         })
     }

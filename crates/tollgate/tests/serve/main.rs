@@ -7,3 +7,4 @@ mod disk;
 mod files;
 mod kit;
 mod life;
+mod store;

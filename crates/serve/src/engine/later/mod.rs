@@ -122,7 +122,12 @@ impl Apart {
             return;
         };
         let mut policies = contracts.as_slice().iter().flat_map(|c| &c.policies);
-        let is_apart = policies.any(|policy| policy.coordination == Coordination::Owner);
+        let is_apart = policies.any(|policy| {
+            matches!(
+                policy.coordination,
+                Coordination::Owner | Coordination::Store
+            )
+        });
         self.is_apart.store(is_apart, Relaxed);
         elsewhere.reloaded();
     }

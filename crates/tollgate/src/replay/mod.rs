@@ -1,11 +1,15 @@
 //! `tollgate replay`: contracts over recorded traffic, offline.
 //!
 //! One node decides every request at the time the trace says, so that the answers are those of a single exact node,
-//! whatever coordination the contracts ask for. Memory does not depend on the length of the trace.
+//! whatever coordination the contracts ask for; or a store does, where one is given. Memory does not depend on the length
+//! of the trace.
+
+mod store;
 
 use std::fmt;
 use std::io::{IsTerminal, Write, stdout};
 use std::path::Path;
+use std::sync::Arc;
 
 use tollgate_contract::{Contract, Contracts, NamedPolicy};
 use tollgate_limit::{Algorithm, Cost, Instant, OnLimit};
@@ -21,6 +25,7 @@ use crate::report::{
     Caption, Look, Outcome, PolicyLabel, Summary, Verdict, html, human, json, write_whole,
 };
 use crate::trace::{Format, Reader, Record};
+use store::Stored;
 
 /// Runs the command.
 pub fn run(options: &ReplayOptions) -> Result<(), Failure> {
@@ -28,14 +33,16 @@ pub fn run(options: &ReplayOptions) -> Result<(), Failure> {
     let trace = name_of(&options.trace);
     let reader = Reader::open(&options.trace, options.input_format.map(format_of))
         .map_err(|error| Failure::trace(&trace, &error))?;
-    let replay = Replay::new(contracts, options);
+    let store = options.store.as_ref().map(Stored::open).transpose()?;
+    let replay = Replay::new(contracts, options, store)?;
     let summary = replay.run(reader, &trace, options)?;
     replay.show(&summary, &trace, options)
 }
 
 /// A node, and where in the list of all policies those of each contract begin.
 struct Replay {
-    node: Node,
+    node: Arc<Node>,
+    store: Option<Stored>,
     labels: Vec<PolicyLabel>,
     first_label: Vec<usize>,
     /// The policy that delays, where no other does.
@@ -43,7 +50,11 @@ struct Replay {
 }
 
 impl Replay {
-    fn new(contracts: Contracts, options: &ReplayOptions) -> Self {
+    fn new(
+        contracts: Contracts,
+        options: &ReplayOptions,
+        store: Option<Stored>,
+    ) -> Result<Self, Failure> {
         let mut labels = Vec::new();
         let mut first_label = Vec::new();
         let mut delayers = Vec::new();
@@ -71,13 +82,23 @@ impl Replay {
             [only] => Some(only),
             _ => None,
         };
-        let node = Node::new(contracts, config, Seed::new(SEED));
-        Self {
+        let mut seed = Seed::new(SEED);
+        if store.is_some() {
+            // What earlier runs left in the store is not this one's.
+            let drawn = (getrandom::u64(), getrandom::u64());
+            let (Ok(a), Ok(b)) = drawn else {
+                return Err(Failure::unavailable("error: no randomness to be had"));
+            };
+            seed = Seed::new([a, b]);
+        }
+        let node = Arc::new(Node::new(contracts, config, seed));
+        Ok(Self {
             node,
+            store,
             labels,
             first_label,
             delayer,
-        }
+        })
     }
 
     /// Decides every record of the trace.
@@ -105,8 +126,7 @@ impl Replay {
                         return Err(failed(error));
                     }
                 };
-                self.decide(&record, &mut summary, lines.as_mut())
-                    .map_err(Failure::output)?;
+                self.decide(&record, &mut summary, lines.as_mut())?;
             }
             progress.tick(reader.bytes_read(), summary.total().requests);
         }
@@ -120,11 +140,15 @@ impl Replay {
         record: &Record<'_>,
         summary: &mut Summary,
         lines: Option<&mut Lines<W>>,
-    ) -> std::io::Result<()> {
+    ) -> Result<(), Failure> {
         // The reader refuses costs and times beyond these bounds.
         let cost = Cost::new(record.cost).unwrap_or(Cost::MAX);
         let now = Instant::from_millis(record.time_ms).unwrap_or_default();
-        let answer = self.node.check(Key::Entries(record.entries), cost, now);
+        let key = Key::Entries(record.entries);
+        let answer = match &self.store {
+            None => self.node.check(key, cost, now),
+            Some(store) => store.check(&self.node, key, (cost, now))?,
+        };
         let key = KeyText {
             contract: self.contract_of(&answer),
             entries: record.entries,
@@ -138,7 +162,8 @@ impl Replay {
             key: &key,
         };
         summary.add(&outcome);
-        lines.map_or(Ok(()), |lines| lines.add(&outcome))
+        let added = lines.map_or(Ok(()), |lines| lines.add(&outcome));
+        added.map_err(Failure::output)
     }
 
     /// The contract an answer is about: the one that refused, or the one with the least left.
@@ -198,7 +223,7 @@ impl Replay {
                 several => format!("{several} bad records were skipped"),
             });
         }
-        if let Some(policy) = self.coordinated() {
+        if let Some(policy) = self.coordinated().filter(|_| self.store.is_none()) {
             notes.push(format!("{policy} is decided here as on a single node"));
         }
         let mut out = std::io::stderr().lock();

@@ -1,0 +1,121 @@
+//! Steps that a store decides: asked together, beside those that other nodes decide.
+
+use tokio::time::Instant as Time;
+use tollgate_contract::OnFailure;
+use tollgate_store::{Ask, Said as Heard};
+
+use super::work::Work;
+use super::{At, Owner, here};
+use crate::engine::{Question, Said};
+use crate::store::{Missing, ask_of, said};
+
+/// Steps for the store, and what it is asked.
+#[derive(Default)]
+pub(super) struct Asks {
+    /// The work and the step of each.
+    steps: Vec<(usize, usize)>,
+    asks: Vec<Ask>,
+}
+
+/// The same with answers.
+pub(super) struct Answered {
+    asks: Asks,
+    answers: Vec<Result<Heard, Missing>>,
+}
+
+impl Asks {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Adds a step. A question for the store has one spot.
+    pub(super) fn put(&mut self, step: (usize, usize), at: &At<'_>, question: &Question) {
+        let Some(spot) = question.spots.first() else {
+            return;
+        };
+        let Some(book) = at.map.book(spot.contract) else {
+            return;
+        };
+        self.steps.push(step);
+        self.asks.push(ask_of(question, spot, book, at.now));
+    }
+
+    /// Asks them all, in what is left of the time since `began`.
+    pub(super) async fn ask(self, owner: &Owner, began: Time) -> Answered {
+        let answers = match &owner.store {
+            Some(store) if !self.is_empty() => {
+                let left = store.deadline().saturating_sub(began.elapsed());
+                store.ask(self.asks.clone(), left).await
+            }
+            _ => Vec::new(),
+        };
+        Answered {
+            asks: self,
+            answers,
+        }
+    }
+}
+
+impl Answered {
+    /// Takes in what the store said, or does what policies say where it said nothing.
+    pub(super) fn hear(self, at: &At<'_>, works: &mut [Work]) {
+        let steps = self.asks.steps.iter().zip(&self.asks.asks);
+        for (((number, step), ask), answer) in steps.zip(self.answers) {
+            let Some(work) = works.get_mut(*number) else {
+                continue;
+            };
+            let Some(question) = work.step(*step).map(|step| step.question.clone()) else {
+                continue;
+            };
+            let Some(spot) = question.spots.first() else {
+                continue;
+            };
+            let (heard, instead) = match answer {
+                Ok(heard) => (Some(heard), None),
+                Err(_) => at.without_store(ask, &question),
+            };
+            let heard = heard.map(|heard| said(at.node, (&question, spot), ask, &heard));
+            if let (Some(Said::Answer(answer)), None) = (&heard, instead) {
+                at.owner.denied.note(at.map, &question, answer, at.now);
+            }
+            match instead {
+                None if heard.is_some() => work.hear(*step, heard, (at.node, at.now)),
+                _ => {
+                    let (heard, instead) = at.by_wish(&question, (heard, instead));
+                    work.fall_back(*step, (heard, instead), (at.node, at.now));
+                }
+            }
+        }
+    }
+}
+
+impl At<'_> {
+    /// What is done without the store.
+    fn without_store(&self, ask: &Ask, question: &Question) -> (Option<Heard>, Option<OnFailure>) {
+        let Some(store) = &self.owner.store else {
+            return (None, None);
+        };
+        if question.verb.is_write() {
+            store.counts().writes_failed.add(1);
+        }
+        let place = question.spots.first().map_or(0, |spot| spot.contract);
+        let (wish, _, _) = self.map.on_failure(place);
+        store.instead(ask, wish)
+    }
+
+    /// What policies wish, where the store did not answer and nothing is known of the key either.
+    fn by_wish(
+        &self,
+        question: &Question,
+        (said, instead): (Option<Said>, Option<OnFailure>),
+    ) -> (Option<Said>, Option<OnFailure>) {
+        let (said, instead) = match said {
+            Some(_) => (said, instead),
+            None => here::by_wish(self.node, self.map, question, self.now),
+        };
+        if let (Some(store), Some(instead)) = (&self.owner.store, instead) {
+            store.counts().fell_back(instead);
+        }
+        (said, instead)
+    }
+}

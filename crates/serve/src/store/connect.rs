@@ -1,0 +1,147 @@
+//! The thread of the store: it opens the engine and asks it.
+//!
+//! An engine that is not there does not keep a server from starting; policies say what is done until it is.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use ring::digest::{SHA256, digest};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+use tollgate_store_redis::{Config, Redis};
+use tollgate_store_sql::{Postgres, PostgresConfig, Sqlite, SqliteConfig};
+
+use super::{Decides, Store};
+use crate::settings::StoreSettings;
+
+/// A store that is asked until this is dropped.
+pub struct Connected {
+    /// The store.
+    pub store: Arc<Store>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Why there is no store.
+#[derive(Debug)]
+pub enum ConnectError {
+    /// The address, or what belongs to it, cannot be used.
+    Settings(String),
+    /// There is no thread for it.
+    Thread(std::io::Error),
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Settings(what) => write!(f, "store: {what}"),
+            Self::Thread(error) => write!(f, "store: no thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+/// Opens the store that settings name. It need not be reachable yet.
+pub fn connect(settings: &StoreSettings) -> Result<Connected, ConnectError> {
+    let (opened, is_open) = mpsc::channel();
+    let (stop, stopped) = oneshot::channel();
+    let of_thread = settings.clone();
+    let thread = std::thread::Builder::new()
+        .name("store".into())
+        .spawn(move || run(&of_thread, &opened, stopped))
+        .map_err(ConnectError::Thread)?;
+    let ended = || Err(ConnectError::Settings("its thread ended".to_owned()));
+    let (engine, handle) = is_open.recv().unwrap_or_else(|_| ended())?;
+    Ok(Connected {
+        store: Arc::new(Store::new(engine, handle, settings)),
+        stop: Some(stop),
+        thread: Some(thread),
+    })
+}
+
+type Opened = Result<(Arc<dyn Decides>, Handle), ConnectError>;
+
+fn run(settings: &StoreSettings, opened: &mpsc::Sender<Opened>, stopped: oneshot::Receiver<()>) {
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return drop(opened.send(Err(ConnectError::Thread(error)))),
+    };
+    runtime.block_on(async {
+        let engine = open(settings).await;
+        let is_open = engine.is_ok();
+        let engine = engine.map(|engine| (engine, Handle::current()));
+        if opened.send(engine).is_ok() && is_open {
+            // Ends when it is told to, or nobody is there to tell it.
+            let _ = stopped.await;
+        }
+    });
+}
+
+async fn open(settings: &StoreSettings) -> Result<Arc<dyn Decides>, ConnectError> {
+    let url = settings.url.secret();
+    match settings.url.scheme() {
+        "postgres" | "postgresql" => Ok(Arc::new(
+            Postgres::new(&PostgresConfig::new(url)).map_err(wrong)?,
+        )),
+        "sqlite" => {
+            let path = url.trim_start_matches("sqlite:");
+            let path = path.strip_prefix("//").unwrap_or(path).into();
+            let config = SqliteConfig { path, sync: true };
+            Ok(Arc::new(Sqlite::open(&config).await.map_err(wrong)?))
+        }
+        _ => {
+            let mut config = Config::from_url(url).map_err(wrong)?;
+            if let (Some(tls), Some(path)) = (&mut config.tls, &settings.ca_file) {
+                tls.authority = Some(read(path)?);
+            }
+            Ok(Arc::new(Redis::open(&config).map_err(wrong)?))
+        }
+    }
+}
+
+fn wrong(error: impl fmt::Display) -> ConnectError {
+    ConnectError::Settings(error.to_string())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ConnectError> {
+    std::fs::read(path).map_err(|error| wrong(format!("{}: {error}", path.display())))
+}
+
+/// What keys are named by in a store: the same words on all nodes that share the secret.
+pub(crate) fn seed(settings: &StoreSettings) -> Result<[u64; 2], ConnectError> {
+    let secret = match (&settings.secret_file, settings.url.password()) {
+        (Some(path), _) => read(path)?,
+        (None, Some(password)) => password.as_bytes().to_vec(),
+        (None, None) => {
+            tracing::warn!(
+                "the store has neither a secret_file nor a password: whoever reads the source can choose \
+                 keys that share a count"
+            );
+            Vec::new()
+        }
+    };
+    let text = [b"tollgate names keys in a store by ", secret.as_slice()].concat();
+    let hash = digest(&SHA256, &text);
+    let word = |at: usize| {
+        let bytes = hash
+            .as_ref()
+            .get(at..at + 8)
+            .and_then(|part| part.try_into().ok());
+        u64::from_le_bytes(bytes.unwrap_or_default())
+    };
+    Ok([word(0), word(8)])
+}

@@ -1,0 +1,262 @@
+//! The way to the engine: batches, the breaker, and debts that are paid when it is back.
+//!
+//! While as many batches as are allowed are under way, the next one collects; so asks for one key meet in one batch, and the
+//! engine makes one call of them. Bounded: past the bound nothing is asked. Not here: what is answered instead.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tollgate_store::{Ask, Breaker, Failure, Go, Memory, Said, Verb};
+
+use super::Decides;
+use super::counts::Counts;
+use crate::meter::process::wall;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Nothing was asked, as the engine did not answer before.
+    Open,
+    /// Nothing was asked, as too much waits already.
+    Busy,
+    /// It was asked.
+    Failed(Failure),
+}
+
+/// The way to the engine.
+pub(super) struct Lane {
+    pub(super) engine: Arc<dyn Decides>,
+    pub(super) handle: tokio::runtime::Handle,
+    pub(super) queue: Mutex<Queue>,
+    pub(super) breaker: Mutex<Breaker>,
+    pub(super) memory: Mutex<Memory>,
+    pub(super) counts: Counts,
+    /// The most batches under way.
+    pub(super) batches_max: usize,
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// Asks that wait.
+    asks: usize,
+    /// Batches under way.
+    batches: usize,
+    /// Whether somebody pays debts.
+    is_paying: bool,
+}
+
+struct Waiting {
+    asks: Vec<Ask>,
+    until: tokio::time::Instant,
+    answer: oneshot::Sender<Answers>,
+}
+
+type Answers = Vec<Result<Said, Failure>>;
+
+impl Lane {
+    /// Asks with the next batch, and waits for the answers.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        asks: Vec<Ask>,
+        within: Duration,
+    ) -> Vec<Result<Said, Missing>> {
+        let count = asks.len();
+        let missing = |why: Missing| (0..count).map(|_| Err(why.clone())).collect();
+        match self.breaker.lock().go(wall()) {
+            Go::Ask => {}
+            Go::Not => return missing(Missing::Open),
+            Go::Probe => {
+                self.probe(&asks);
+                return missing(Missing::Open);
+            }
+        }
+        let Some(answer) = self.enqueue(asks, within) else {
+            self.counts.busy.add(1);
+            return missing(Missing::Busy);
+        };
+        let answers = match tokio::time::timeout(within, answer).await {
+            Ok(Ok(answers)) => answers,
+            Ok(Err(_)) => vec![Err(Failure::Unreachable("it ends".to_owned())); count],
+            Err(_) => {
+                self.failed(&Failure::Late);
+                return missing(Missing::Failed(Failure::Late));
+            }
+        };
+        let answers = answers.into_iter();
+        answers
+            .map(|answer| answer.map_err(Missing::Failed))
+            .collect()
+    }
+
+    fn enqueue(
+        self: &Arc<Self>,
+        asks: Vec<Ask>,
+        within: Duration,
+    ) -> Option<oneshot::Receiver<Answers>> {
+        let (sender, answer) = oneshot::channel();
+        let mut queue = self.queue.lock();
+        if queue.asks + asks.len() > ASKS_MAX {
+            return None;
+        }
+        queue.asks += asks.len();
+        queue.waiting.push_back(Waiting {
+            asks,
+            until: tokio::time::Instant::now() + within,
+            answer: sender,
+        });
+        if queue.batches < self.batches_max {
+            queue.batches += 1;
+            drop(queue);
+            self.handle.spawn(Arc::clone(self).drive());
+        }
+        Some(answer)
+    }
+
+    /// Carries batches as long as there are some.
+    async fn drive(self: Arc<Self>) {
+        while let Some((asks, senders, until)) = self.next() {
+            let time = until.saturating_duration_since(tokio::time::Instant::now());
+            self.counts.batches.add(1);
+            self.counts.asked.add(asks.len() as u64);
+            let answers = self.decide(asks.clone(), time).await;
+            self.take_note(&asks, &answers);
+            let mut answers = answers.into_iter();
+            for (sender, count) in senders {
+                // Whoever stopped waiting need not be told.
+                let _ = sender.send(answers.by_ref().take(count).collect());
+            }
+        }
+        self.pay().await;
+    }
+
+    /// The next batch, whom to tell, and until when somebody waits; `None` where nobody does.
+    #[allow(clippy::type_complexity)] // Three things that are taken apart at once.
+    fn next(
+        &self,
+    ) -> Option<(
+        Vec<Ask>,
+        Vec<(oneshot::Sender<Answers>, usize)>,
+        tokio::time::Instant,
+    )> {
+        let mut queue = self.queue.lock();
+        let (mut asks, mut senders) = (Vec::new(), Vec::new());
+        let mut until = None;
+        while let Some(waiting) = queue.waiting.pop_front() {
+            queue.asks -= waiting.asks.len();
+            // Whoever has stopped waiting has done without.
+            if waiting.answer.is_closed() {
+                continue;
+            }
+            until = until.max(Some(waiting.until));
+            senders.push((waiting.answer, waiting.asks.len()));
+            asks.extend(waiting.asks);
+            if asks.len() >= BATCH {
+                break;
+            }
+        }
+        if until.is_none() {
+            queue.batches -= 1;
+        }
+        Some((asks, senders, until?))
+    }
+
+    /// Asks the engine, and never waits longer than it was told to.
+    async fn decide(&self, asks: Vec<Ask>, time: Duration) -> Answers {
+        let count = asks.len();
+        let answers = tokio::time::timeout(time + GRACE, self.engine.decide(asks, time)).await;
+        let mut answers = answers.unwrap_or_default();
+        answers.resize(count, Err(Failure::Late));
+        answers
+    }
+
+    /// Learns from answers: whether the engine is there, and how keys stand.
+    fn take_note(&self, asks: &[Ask], answers: &Answers) {
+        let mut memory = self.memory.lock();
+        let mut is_there = false;
+        for (ask, answer) in asks.iter().zip(answers) {
+            match answer {
+                Ok(said) => {
+                    is_there = true;
+                    memory.note(ask, said);
+                }
+                Err(failure) if failure.is_of_the_engine() => self.failed(failure),
+                Err(failure) => self.counts.failed(failure),
+            }
+        }
+        drop(memory);
+        if is_there {
+            self.breaker.lock().succeeded();
+        }
+    }
+
+    fn failed(&self, failure: &Failure) {
+        self.counts.failed(failure);
+        let chance = getrandom::u32().unwrap_or(0);
+        self.breaker.lock().failed(wall(), chance);
+    }
+
+    /// Looks whether the engine is back, with nobody waiting for it.
+    fn probe(self: &Arc<Self>, asks: &[Ask]) {
+        let Some(ask) = asks.first() else {
+            return;
+        };
+        let ask = Ask {
+            verb: Verb::Show,
+            ..ask.clone()
+        };
+        let lane = Arc::clone(self);
+        self.handle.spawn(async move {
+            let asks = vec![ask];
+            let answers = lane.decide(asks.clone(), PROBE).await;
+            lane.take_note(&asks, &answers);
+            lane.pay().await;
+        });
+    }
+
+    /// Charges what was admitted without the engine, as long as it answers.
+    async fn pay(&self) {
+        if !self.breaker.lock().is_closed()
+            || self.memory.lock().owing() == 0
+            || std::mem::replace(&mut self.queue.lock().is_paying, true)
+        {
+            return;
+        }
+        loop {
+            let debts = self.memory.lock().take_owed(BATCH, wall());
+            if debts.is_empty() {
+                break;
+            }
+            let answers = self.decide(debts.clone(), PROBE).await;
+            let mut memory = self.memory.lock();
+            let mut is_unpaid = false;
+            for (debt, answer) in debts.iter().zip(&answers) {
+                if answer.is_ok() {
+                    self.counts.paid.add(1);
+                    continue;
+                }
+                // It may have been charged; to charge it twice is the safe mistake.
+                is_unpaid = true;
+                let is_kept = memory.put_back(debt);
+                self.counts.unpaid.add(u64::from(!is_kept));
+            }
+            drop(memory);
+            if is_unpaid {
+                break;
+            }
+        }
+        self.queue.lock().is_paying = false;
+    }
+}
+
+/// The most asks that wait.
+const ASKS_MAX: usize = 1 << 16;
+/// About as many asks as a batch has.
+const BATCH: usize = 256;
+/// How long debts and probes are waited for.
+const PROBE: Duration = Duration::from_secs(1);
+/// How much longer than told an engine may take to say that it is late.
+const GRACE: Duration = Duration::from_millis(1);

@@ -1,0 +1,185 @@
+//! `coordination: store`: an engine that many nodes share decides.
+//!
+//! Questions are asked in batches by a thread of their own, so that no door waits for a socket. What has no answer by the
+//! deadline is answered by `on_failure`; after some failures nothing is asked at all for a while (`tollgate_store::Breaker`).
+//! What was admitted meanwhile by `on_failure: local` is owed, and charged when the engine is back. Not here: engines, which
+//! spots are asked of whom (`owner`).
+
+mod connect;
+mod counts;
+mod lane;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tollgate_contract::OnFailure;
+use tollgate_limit::{Cell, Instant};
+use tollgate_node::{Node, Spot};
+use tollgate_store::{
+    Ask, Book, Breaker, BreakerConfig, Engine, Failure, Found, Memory, Name, Said as Heard,
+    Verb as Asked,
+};
+
+use crate::engine::{Question, Said, Verb};
+use crate::settings::StoreSettings;
+
+pub(crate) use connect::seed;
+pub use connect::{ConnectError, Connected, connect};
+pub use counts::Counts;
+pub use lane::Missing;
+
+use lane::Lane;
+
+/// Answers of an engine, once they are there.
+pub type Asking<'a> = Pin<Box<dyn Future<Output = Vec<Result<Heard, Failure>>> + Send + 'a>>;
+
+/// An engine of any kind.
+pub trait Decides: Send + Sync + 'static {
+    /// Asks a batch, as [`Engine::ask`].
+    fn decide(&self, batch: Vec<Ask>, time: Duration) -> Asking<'_>;
+
+    /// The engine in a word.
+    fn kind(&self) -> &'static str;
+}
+
+impl<E: Engine> Decides for E {
+    fn decide(&self, batch: Vec<Ask>, time: Duration) -> Asking<'_> {
+        Box::pin(self.ask(batch, time))
+    }
+
+    fn kind(&self) -> &'static str {
+        self.name()
+    }
+}
+
+/// The way to the store.
+pub struct Store {
+    lane: Arc<Lane>,
+    deadline: Duration,
+}
+
+impl Store {
+    /// A store that this engine is, asked from the runtime of `handle`.
+    pub fn new(
+        engine: Arc<dyn Decides>,
+        handle: tokio::runtime::Handle,
+        settings: &StoreSettings,
+    ) -> Self {
+        let lane = Lane {
+            engine,
+            handle,
+            queue: Mutex::default(),
+            breaker: Mutex::new(Breaker::new(BreakerConfig::default())),
+            memory: Mutex::new(Memory::new(settings.remembered)),
+            counts: Counts::default(),
+            batches_max: settings.batches,
+        };
+        Self {
+            lane: Arc::new(lane),
+            deadline: settings.deadline,
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> &Counts {
+        &self.lane.counts
+    }
+
+    /// The counters as Prometheus reads them.
+    pub(crate) fn render(&self, out: &mut String) {
+        let lane = &self.lane;
+        let (is_closed, opened) = {
+            let breaker = lane.breaker.lock();
+            (breaker.is_closed(), breaker.opened())
+        };
+        let owing = lane.memory.lock().owing();
+        lane.counts.render(out, (is_closed, opened, owing));
+    }
+
+    /// How long an answer is waited for.
+    pub(crate) const fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    /// Contracts changed: what is remembered may be of others.
+    pub(crate) fn reloaded(&self) {
+        self.lane.memory.lock().forget_known();
+    }
+
+    /// Asks questions of one spot each, and waits no longer than `within`.
+    pub(crate) async fn ask(
+        &self,
+        asks: Vec<Ask>,
+        within: Duration,
+    ) -> Vec<Result<Heard, Missing>> {
+        self.lane.ask(asks, within).await
+    }
+
+    /// What is done without the store: by what policies say, and the answer by that; `None` where there is no other way.
+    pub(crate) fn instead(&self, ask: &Ask, wish: OnFailure) -> (Option<Heard>, Option<OnFailure>) {
+        match (ask.verb, wish) {
+            (Asked::Check { .. }, OnFailure::Local) => {
+                let said = self.lane.memory.lock().decide(ask);
+                self.lane.counts.no_room.add(u64::from(said.is_none()));
+                (said, Some(OnFailure::Local))
+            }
+            // What is read from memory is better than nothing.
+            (Asked::Show, _) => (Some(Heard::Found(None)), Some(OnFailure::Local)),
+            _ => (None, None),
+        }
+    }
+}
+
+/// The ask that a question is, about its one spot.
+pub(crate) fn ask_of(question: &Question, spot: &Spot, book: &Arc<Book>, now: Instant) -> Ask {
+    let verb = match &question.verb {
+        Verb::Check => Asked::Check {
+            cost: question.cost,
+            lot: spot.lot,
+        },
+        Verb::Charge => Asked::Charge(question.cost),
+        Verb::Refund => Asked::Refund(question.cost),
+        Verb::Reset => Asked::Reset,
+        Verb::Settle(charges) => charges.first().map_or(Asked::Show, |charge| Asked::Settle {
+            charge: *charge,
+            actual: question.cost,
+        }),
+        Verb::Status | Verb::Foresee => Asked::Show,
+    };
+    Ask {
+        book: Arc::clone(book),
+        name: Name(u128::from(spot.print.0)),
+        verb,
+        now,
+    }
+}
+
+/// What was asked, answered as this node would have.
+pub(crate) fn said(
+    node: &Node,
+    (question, spot): (&Question, &Spot),
+    ask: &Ask,
+    heard: &Heard,
+) -> Said {
+    let cell = |found: &Option<Found>| -> Cell<0> {
+        let set = ask.book.set();
+        let found = found.as_ref();
+        let known = found.and_then(|found| set.recall(found.at, &found.kept).ok());
+        known.unwrap_or_else(|| Cell::fresh(set))
+    };
+    match (heard, &question.verb) {
+        (Heard::Outcome { outcome, .. }, _) => Said::Answer(node.answer_elsewhere(spot, outcome)),
+        (Heard::Found(found), Verb::Status) => {
+            Said::Statuses(vec![ask.book.set().status(&cell(found), ask.now)])
+        }
+        (Heard::Found(found), Verb::Foresee) => {
+            let set = ask.book.set();
+            let forecasts = set.foresee(&cell(found), question.cost, ask.now, spot.lot);
+            Said::Forecasts(vec![forecasts])
+        }
+        (Heard::Found(_) | Heard::Done, _) => Said::Done(true),
+    }
+}
