@@ -159,6 +159,7 @@ impl Home {
             home: self.ground.home,
             limits: self.ground.slowest.unwrap_or(self.ground.limits),
             nodes: self.party.iter().copied().collect(),
+            waited: Span::ZERO,
         }
     }
 

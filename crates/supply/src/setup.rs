@@ -61,4 +61,6 @@ pub struct Kept {
     pub limits: Limits,
     /// Every node that has a part, or had one and has not agreed to another, in ascending order.
     pub nodes: Vec<NodeId>,
+    /// The longest that a request may have been made to wait.
+    pub waited: Span,
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tollgate_gossip::NodeId;
+use tollgate_limit::Span;
 use tollgate_node::{Kept, Limits};
 
 use super::clock;
@@ -44,6 +45,9 @@ struct Policy {
     rate: u64,
     burst: u64,
     nodes: Vec<u16>,
+    /// The longest that a request may have been made to wait, in nanoseconds.
+    #[serde(default)]
+    waited: u64,
 }
 
 impl Keep {
@@ -149,6 +153,7 @@ impl Policy {
             rate: kept.limits.rate(),
             burst: kept.limits.burst(),
             nodes: kept.nodes.iter().map(|node| node.0).collect(),
+            waited: u64::try_from(kept.waited.as_nanos()).unwrap_or(u64::MAX),
         }
     }
 
@@ -158,6 +163,7 @@ impl Policy {
             home: self.home,
             limits: Limits::new(self.rate, self.burst).ok()?,
             nodes: self.nodes.iter().copied().map(NodeId).collect(),
+            waited: Span::from_nanos(u128::from(self.waited)),
         })
     }
 }
@@ -200,6 +206,7 @@ mod tests {
             home: 7,
             limits: Limits::new(9, 3).unwrap(),
             nodes: vec![NodeId(1), NodeId(5)],
+            waited: Span::from_nanos(3),
         }
     }
 

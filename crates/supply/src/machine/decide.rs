@@ -18,12 +18,6 @@ impl Machine {
         self.own.waited = self.own.waited.max(wait_max);
     }
 
-    /// The longest that a request of this boot may have been made to wait. Store it beside what [`Self::poll_kept`] says, and tell
-    /// the next boot by [`Self::handle_waited`].
-    pub fn waited(&self) -> Span {
-        self.own.waited
-    }
-
     /// Decides one request and counts it if it passes. A cost of zero is a peek: as cost one, and nothing is counted.
     /// A refused request may make this node ask others.
     pub fn handle_request(&mut self, key: Key, cost: u64, now: Instant) -> Verdict {

@@ -89,11 +89,11 @@ impl Machine {
         setup.config.check()?;
         let Setup { config, start, .. } = setup;
         let is_fresh = setup.begin == Begin::Fresh;
-        let wait = planted!(
-            "no-quarantine",
-            quarantine(&config, setup.wait_max),
-            Span::ZERO
-        );
+        let waited = match &setup.begin {
+            Begin::Restart(Some(kept)) => setup.wait_max.max(kept.waited),
+            Begin::Fresh | Begin::Restart(None) => setup.wait_max,
+        };
+        let wait = planted!("no-quarantine", quarantine(&config, waited), Span::ZERO);
         let from = if is_fresh {
             start
         } else {
@@ -128,7 +128,7 @@ impl Machine {
                 me: setup.me,
                 boot: setup.boot,
                 wait_max: setup.wait_max,
-                waited: setup.wait_max,
+                waited,
                 leaks: setup.leaks,
                 config,
             },

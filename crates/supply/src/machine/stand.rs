@@ -120,24 +120,12 @@ impl Machine {
         }
     }
 
-    /// Hears how long requests of the boot before this may have been made to wait, where they may wait less now: nothing of the home is
-    /// used before they have passed. To be told at the start, before anything else.
-    pub fn handle_waited(&mut self, waited: Span, now: Instant) {
-        let now = self.at(now);
-        let ended = now.saturating_add(quarantine(&self.own.config, waited));
-        if self.home.ground.from > now {
-            self.shift(now, |home| {
-                home.ground.from = home.ground.from.max(ended);
-                false
-            });
-        }
-        // Who restarts again must wait for them too.
-        self.own.waited = self.own.waited.max(waited);
-    }
-
     /// What is to be stored before this node says where it stands, if that has changed.
     pub fn poll_kept(&mut self) -> Option<Kept> {
-        let kept = self.home.kept();
+        let kept = Kept {
+            waited: self.own.waited,
+            ..self.home.kept()
+        };
         if self.tenure.told.as_ref() == Some(&kept) {
             return None;
         }
