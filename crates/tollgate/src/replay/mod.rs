@@ -92,6 +92,7 @@ impl Replay {
             seed = Seed::new([a, b]);
         }
         let node = Arc::new(Node::new(contracts, config, seed));
+        store.as_ref().map_or(Ok(()), |store| store.wait(&node))?;
         Ok(Self {
             node,
             store,

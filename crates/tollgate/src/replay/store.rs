@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tollgate_limit::{Cost, Instant};
-use tollgate_node::{Answer, Key, Node, Scope};
+use tollgate_limit::{Cost, Instant, Lot};
+use tollgate_node::{Answer, Key, Node, Scope, Spot, Spots};
 use tollgate_serve::engine::{Elsewhere, Question, Said, Verb};
 use tollgate_serve::owner::Owner;
 use tollgate_serve::settings::{StoreSettings, StoreUrl};
 use tollgate_serve::store::{Connected, connect};
+use tollgate_table::Print;
 
 use crate::failure::Failure;
 
@@ -50,21 +51,48 @@ impl Stored {
         let Some(spots) = spots.ok().filter(|spots| !spots.is_empty()) else {
             return Ok(Answer::unbound());
         };
-        let question = Question {
-            verb: Verb::Check,
-            spots,
-            cost,
-        };
-        let heard = self.owner.ask(node, vec![question], now);
-        let heard = self.runtime.block_on(heard).into_iter().next();
-        match heard.map(|heard| (heard.said, heard.fell_back)) {
-            Some((Some(Said::Answer(answer)), None)) => Ok(answer),
-            _ => Err(Failure::unavailable(format!(
-                "error: {} did not answer within {} s; is it there, and does it let us in?",
-                self.url,
-                DEADLINE.as_secs()
-            ))),
+        match self.ask(node, (Verb::Check, spots, cost), now) {
+            Some(Said::Answer(answer)) => Ok(answer),
+            _ => Err(self.silent()),
         }
+    }
+
+    /// Waits until the store answers, by looking at a key that nobody has.
+    pub(super) fn wait(&self, node: &Arc<Node>) -> Result<(), Failure> {
+        let spot = Spot {
+            contract: 0,
+            print: Print(0),
+            lot: Lot::ALWAYS,
+        };
+        let look = || (Verb::Status, Spots::from_slice(&[spot]), Cost::PEEK);
+        let is_empty = node.contracts().as_slice().is_empty();
+        let began = std::time::Instant::now();
+        while !is_empty && self.ask(node, look(), Instant::default()).is_none() {
+            if began.elapsed() > DEADLINE {
+                return Err(self.silent());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    fn ask(
+        &self,
+        node: &Arc<Node>,
+        (verb, spots, cost): (Verb, Spots, Cost),
+        now: Instant,
+    ) -> Option<Said> {
+        let question = Question { verb, spots, cost };
+        let heard = self.owner.ask(node, vec![question], now);
+        let heard = self.runtime.block_on(heard).into_iter().next()?;
+        heard.said.filter(|_| heard.fell_back.is_none())
+    }
+
+    fn silent(&self) -> Failure {
+        let (url, seconds) = (&self.url, DEADLINE.as_secs());
+        Failure::unavailable(format!(
+            "error: {url} did not answer within {seconds} s; is it there, and does it let us in?"
+        ))
     }
 }
 
