@@ -49,6 +49,7 @@ mod raw;
 mod scalar;
 mod schema;
 mod snippet;
+mod terms;
 mod text;
 mod yaml;
 
@@ -60,6 +61,7 @@ pub use entries::{Descriptor, Identity};
 pub use error::{ContractError, ContractErrors, ErrorKind};
 pub use nearest::nearest;
 pub use schema::json_schema;
+pub use terms::Terms;
 pub use yaml::decode;
 
 /// The largest contract file, in bytes.
