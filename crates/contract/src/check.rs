@@ -179,6 +179,7 @@ fn check_contract(
         matches,
         key,
         headers,
+        plan: contract.plan.as_ref().map(|plan| plan.value.to_string()),
         policies,
         set,
     })

@@ -25,6 +25,7 @@ impl Contracts {
             matches: Vec::new(),
             key,
             headers: None,
+            plan: None,
             policies,
             set,
         };

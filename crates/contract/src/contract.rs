@@ -17,6 +17,8 @@ pub struct Contract {
     pub key: Vec<String>,
     /// How clients are told of their quota; `None` leaves it to whoever answers.
     pub headers: Option<Dialect>,
+    /// The plan it follows.
+    pub plan: Option<String>,
     /// The policies, in the order they are asked.
     pub policies: Vec<NamedPolicy>,
     pub(crate) set: PolicySet,
@@ -72,11 +74,12 @@ impl PartialEq for Contract {
             matches,
             key,
             headers,
+            plan,
             policies,
             set: _,
         } = self;
         (id, matches, key) == (&other.id, &other.matches, &other.key)
-            && (headers, policies) == (&other.headers, &other.policies)
+            && (headers, plan, policies) == (&other.headers, &other.plan, &other.policies)
     }
 }
 

@@ -188,6 +188,7 @@ impl Rule {
             matches,
             key: self.path.iter().map(|(key, _)| key.clone()).collect(),
             headers: None,
+            plan: None,
             policies: vec![named],
             set: PolicySet::new(vec![policy]).ok()?,
         })
