@@ -2,26 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_limit::{POLICIES_MAX, PolicySet};
+use tollgate_limit::PolicySet;
 
 use crate::contract::{Contract, NamedPolicy};
 use crate::coordination::{self, Coordination, Design};
 use crate::dialect::Dialect;
 use crate::error::{ContractErrors, ErrorKind};
 use crate::merge::{Given, check_names, overlaid};
-use crate::nearest::hint;
+use crate::plans::{self, Plans};
 use crate::policy::{self, Inherited};
 use crate::problems::{Problem, Problems};
-use crate::raw::{RawContract, RawFile, RawPlans, RawPolicies};
+use crate::raw::{RawContract, RawFile, RawPlan, RawPlans, RawPolicies};
 use crate::scalar;
 use crate::snippet::{Place, quote};
+use crate::source::Source;
 use crate::text::{Node, Text};
 use crate::{ENTRIES_MAX, POLICIES_TOTAL_MAX};
 
 /// Checks a whole file; `text` is what it was read from.
-pub(crate) fn check(raw: &RawFile, text: &str) -> Result<Vec<Contract>, ContractErrors> {
+pub(crate) fn check(raw: &RawFile, text: &str) -> Result<(Vec<Contract>, Plans), ContractErrors> {
     let mut problems = Problems::default();
-    let plans = check_plans(&raw.plans, &mut problems);
+    let typed = check_plans(&raw.plans, &mut problems);
     let listed = match &raw.contracts {
         None => return Err(no_contracts(text).alone(text)),
         Some(list) if list.value.0.is_empty() => {
@@ -36,7 +37,8 @@ pub(crate) fn check(raw: &RawFile, text: &str) -> Result<Vec<Contract>, Contract
     let mut policies = 0;
     for raw in listed {
         check_unique("contract", &raw.value.id, &mut ids, &mut problems);
-        let contract = check_contract(raw, &plans, &mut problems);
+        let plan = |name: &Text, problems: &mut Problems| typed.named(name, problems);
+        let contract = check_contract(raw, plan, &mut problems);
         policies += contract
             .as_ref()
             .map_or(0, |contract| contract.policies.len());
@@ -51,7 +53,7 @@ pub(crate) fn check(raw: &RawFile, text: &str) -> Result<Vec<Contract>, Contract
         }
     }
     if problems.is_empty() {
-        Ok(contracts)
+        Ok((contracts, typed.plans))
     } else {
         Err(problems.into_errors(text))
     }
@@ -80,32 +82,69 @@ fn no_contracts(text: &str) -> Problem {
     )
 }
 
-type Plans<'a> = BTreeMap<&'a str, Vec<Given>>;
+/// The plans of a file, with the places of what they say.
+struct Typed<'a> {
+    plans: Plans,
+    own: BTreeMap<&'a str, Vec<Given>>,
+}
 
-fn check_plans<'a>(raw: &'a RawPlans, problems: &mut Problems) -> Plans<'a> {
+impl Typed<'_> {
+    /// A plan's policies, with those of the plans it follows.
+    fn resolved(&self, id: &str) -> Option<Vec<Given>> {
+        self.plans.resolved_by(id, |id| self.own.get(id).cloned())
+    }
+
+    /// The policies of the plan that a contract follows.
+    fn named(&self, name: &Text, problems: &mut Problems) -> Option<Vec<Given>> {
+        if !self.plans.has(&name.value) {
+            problems.add(self.plans.unknown(&name.value, name.place));
+        }
+        self.resolved(&name.value)
+    }
+}
+
+fn check_plans<'a>(raw: &'a RawPlans, problems: &mut Problems) -> Typed<'a> {
     let mut ids = BTreeMap::new();
-    let mut plans = BTreeMap::new();
+    let mut typed = Typed {
+        plans: Plans::default(),
+        own: BTreeMap::new(),
+    };
+    for plan in &raw.0 {
+        if problems.is_hopeless() {
+            return typed;
+        }
+        check_unique("plan", &plan.id, &mut ids, problems);
+        let own = check_plan(plan, problems);
+        typed.own.entry(&plan.id.value).or_insert_with(|| {
+            typed.plans.insert(plan, &own);
+            own
+        });
+    }
     for plan in &raw.0 {
         if problems.is_hopeless() {
             break;
         }
-        check_unique("plan", &plan.id, &mut ids, problems);
-        problems.keep(scalar::name(&plan.id, "the id"));
-        let policies = given(&plan.policies, problems);
-        if policies.is_empty() {
-            let what = format!("the plan {} has no policies", quote(&plan.id.value));
-            problems.add(Problem::new(ErrorKind::Missing, plan.id.place, what));
+        typed.plans.check_follows(plan, true, problems);
+        if let Some(all) = typed.resolved(&plan.id.value) {
+            plans::check_resolved(&all, plan.id.place, problems);
         }
-        for policy in &policies {
-            policy::check(policy, Inherited::of_plan(), problems);
-        }
-        plans.entry(&*plan.id.value).or_insert(policies);
     }
-    plans
+    typed
+}
+
+/// Checks what a plan says by itself.
+pub(crate) fn check_plan(plan: &RawPlan, problems: &mut Problems) -> Vec<Given> {
+    problems.keep(scalar::name(&plan.id, "the id"));
+    let own = given(&plan.policies, problems);
+    if own.is_empty() && plan.follows.is_none() {
+        let what = format!("the plan {} has no policies", quote(&plan.id.value));
+        problems.add(Problem::new(ErrorKind::Missing, plan.id.place, what));
+    }
+    own
 }
 
 /// The policies as given, each name once.
-fn given(raw: &RawPolicies, problems: &mut Problems) -> Vec<Given> {
+pub(crate) fn given(raw: &RawPolicies, problems: &mut Problems) -> Vec<Given> {
     let policies: Vec<Given> = raw
         .0
         .iter()
@@ -132,9 +171,10 @@ fn check_unique<'a>(
     }
 }
 
-fn check_contract(
+/// Checks one contract; `plan` finds the policies of the plan it follows.
+pub(crate) fn check_contract(
     raw: &Node<RawContract>,
-    plans: &Plans<'_>,
+    plan: impl FnOnce(&Text, &mut Problems) -> Option<Vec<Given>>,
     problems: &mut Problems,
 ) -> Option<Contract> {
     let contract = &raw.value;
@@ -144,28 +184,16 @@ fn check_contract(
     let default = check_coordination(contract, problems);
     let headers = check_headers(contract, problems);
     let own = given(&contract.policies, problems);
+    let source = Source::of(contract, &own, default);
     let all = match &contract.plan {
         None => own,
-        Some(plan) => overlaid(plan_named(plan, plans, problems)?, &own),
+        Some(name) => overlaid(&plan(name, problems)?, &own),
     };
     if all.is_empty() && contract.plan.is_none() {
         let what = "a contract needs `policies`, or a `plan` that has some";
         problems.add(Problem::new(ErrorKind::Missing, raw.place, what));
     }
-    if all.len() > POLICIES_MAX {
-        let what = format!(
-            "{} policies, the plan's included, are more than {POLICIES_MAX}",
-            all.len()
-        );
-        problems.add(Problem::new(ErrorKind::TooLarge, raw.place, what));
-    }
-    let policies: Vec<_> = all
-        .iter()
-        .filter_map(|given| policy::check(given, default, problems))
-        .collect();
-    if policies.len() < all.len() {
-        return None;
-    }
+    let policies = check_policies(&all, default, raw.place, problems)?;
     let gossips = |named: &NamedPolicy| named.coordination == Coordination::Gossip;
     if let Some((_, place)) = default.design
         && !policies.iter().any(gossips)
@@ -182,26 +210,23 @@ fn check_contract(
         plan: contract.plan.as_ref().map(|plan| plan.value.to_string()),
         policies,
         set,
+        source: Some(source),
     })
 }
 
-fn plan_named<'p>(
-    name: &Text,
-    plans: &'p Plans<'_>,
+/// Checks policies as they came together; `None` when something is wrong with one of them.
+pub(crate) fn check_policies(
+    all: &[Given],
+    default: Inherited,
+    place: Place,
     problems: &mut Problems,
-) -> Option<&'p [Given]> {
-    let plan = plans.get(&*name.value);
-    if plan.is_none() {
-        let known: Vec<&str> = plans.keys().copied().collect();
-        let hint = if known.is_empty() {
-            "; the file has no `plans`".into()
-        } else {
-            hint(&name.value, &known)
-        };
-        let what = format!("unknown plan {}{hint}", quote(&name.value));
-        problems.add(Problem::new(ErrorKind::UnknownName, name.place, what));
-    }
-    plan.map(Vec::as_slice)
+) -> Option<Vec<NamedPolicy>> {
+    plans::check_count(all.len(), place, problems);
+    let policies: Vec<_> = all
+        .iter()
+        .filter_map(|given| policy::check(given, default, problems))
+        .collect();
+    (policies.len() == all.len()).then_some(policies)
 }
 
 fn check_matches(raw: &RawContract, problems: &mut Problems) -> Vec<(String, String)> {

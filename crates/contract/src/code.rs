@@ -28,6 +28,7 @@ impl Contracts {
             plan: None,
             policies,
             set,
+            source: None,
         };
         Ok(Self::of(vec![contract]))
     }

@@ -5,6 +5,7 @@ use tollgate_limit::{Policy, PolicySet};
 use crate::coordination::{Coordination, Design, OnFailure};
 use crate::dialect::Dialect;
 use crate::entries::{Identity, has_key};
+use crate::source::Source;
 
 /// The policies that bind one kind of key; all must admit, all or nothing.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct Contract {
     /// The policies, in the order they are asked.
     pub policies: Vec<NamedPolicy>,
     pub(crate) set: PolicySet,
+    /// What it was read from; `None` where it was not read.
+    pub(crate) source: Option<Source>,
 }
 
 /// A policy as a contract has it.
@@ -68,7 +71,7 @@ impl Contract {
 
 impl PartialEq for Contract {
     fn eq(&self, other: &Self) -> bool {
-        // The set is made of the policies.
+        // The set is made of the policies, and they of the source.
         let Self {
             id,
             matches,
@@ -77,6 +80,7 @@ impl PartialEq for Contract {
             plan,
             policies,
             set: _,
+            source: _,
         } = self;
         (id, matches, key) == (&other.id, &other.matches, &other.key)
             && (headers, plan, policies) == (&other.headers, &other.plan, &other.policies)

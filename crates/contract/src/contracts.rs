@@ -1,5 +1,7 @@
 //! All contracts of a file, and which of them bind a request.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -10,6 +12,7 @@ use crate::entries::{Descriptor, Identity};
 use crate::envoy::{self, EnvoyDomains};
 use crate::error::ContractErrors;
 use crate::index::Index;
+use crate::plans::Plans;
 use crate::raw::{RawFile, RawPart};
 use crate::yaml;
 
@@ -20,6 +23,7 @@ pub struct Contracts {
     rules: Rules,
     /// Positions, sorted by id.
     by_id: Vec<usize>,
+    plans: Arc<Plans>,
 }
 
 /// How the contracts that bind a request are found.
@@ -41,17 +45,26 @@ impl Contracts {
     /// Reads a contract file: YAML or JSON.
     pub fn parse(text: &str) -> Result<Self, ContractErrors> {
         let raw: RawFile = yaml::read(text)?;
-        Ok(Self::of(check::check(&raw, text)?))
+        let (contracts, plans) = check::check(&raw, text)?;
+        Ok(Self::following(contracts, plans))
     }
 
     /// Reads the contracts in a file that holds more than them: fields that are none of a contract file are passed over.
     pub fn parse_within(text: &str) -> Result<Self, ContractErrors> {
         let RawPart { contracts, plans } = yaml::read(text)?;
         let raw = RawFile { contracts, plans };
-        Ok(Self::of(check::check(&raw, text)?))
+        let (contracts, plans) = check::check(&raw, text)?;
+        Ok(Self::following(contracts, plans))
     }
 
-    /// Checked contracts, every one of which binds the requests it applies to.
+    /// Checked contracts, every one of which binds the requests it applies to, and the plans they follow.
+    pub fn following(contracts: Vec<Contract>, plans: Plans) -> Self {
+        Self {
+            plans: Arc::new(plans),
+            ..Self::of(contracts)
+        }
+    }
+
     pub(crate) fn of(contracts: Vec<Contract>) -> Self {
         let rules = Rules::Each(Index::of(&contracts));
         Self::with(contracts, rules)
@@ -65,7 +78,13 @@ impl Contracts {
             list: contracts,
             rules,
             by_id,
+            plans: Arc::default(),
         }
+    }
+
+    /// The plans of the file.
+    pub fn plans(&self) -> &Plans {
+        &self.plans
     }
 
     /// Reads a contract file from bytes that should be UTF-8.

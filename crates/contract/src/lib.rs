@@ -41,14 +41,17 @@ mod error;
 mod fields;
 pub mod file;
 mod index;
+mod kept;
 mod merge;
 mod nearest;
+mod plans;
 mod policy;
 mod problems;
 mod raw;
 mod scalar;
 mod schema;
 mod snippet;
+mod source;
 mod terms;
 mod text;
 mod yaml;
@@ -60,7 +63,9 @@ pub use dialect::{Dialect, Reset};
 pub use entries::{Descriptor, Identity};
 pub use error::{ContractError, ContractErrors, ErrorKind};
 pub use nearest::nearest;
+pub use plans::Plans;
 pub use schema::json_schema;
+pub use source::Deal;
 pub use terms::Terms;
 pub use yaml::decode;
 
@@ -72,6 +77,8 @@ pub const CONTRACTS_MAX: usize = 100_000;
 pub const POLICIES_TOTAL_MAX: usize = 500_000;
 /// The most plans in one file.
 pub const PLANS_MAX: usize = 10_000;
+/// The most plans that follow each other, the last included.
+pub const PLAN_DEPTH_MAX: usize = 8;
 /// The most entries a contract matches, and the most it counts by.
 pub const ENTRIES_MAX: usize = 64;
 /// The longest id, name, entry key or entry value, in bytes.

@@ -43,6 +43,26 @@ impl Given {
         }
     }
 
+    /// Fields that are known to exist.
+    pub(crate) const fn new(place: Place, fields: Vec<(Field, Text)>) -> Self {
+        Self {
+            place,
+            fields,
+            has_unknown: false,
+        }
+    }
+
+    pub(crate) fn fields(&self) -> &[(Field, Text)] {
+        &self.fields
+    }
+
+    /// The same fields in the order of the table.
+    pub(crate) fn sorted(&self) -> Self {
+        let mut fields = self.fields.clone();
+        fields.sort_by_key(|(field, _)| *field as usize);
+        Self::new(self.place, fields)
+    }
+
     pub(crate) fn get(&self, field: Field) -> Option<&Text> {
         self.fields
             .iter()
@@ -50,7 +70,7 @@ impl Given {
             .map(|(_, text)| text)
     }
 
-    fn name(&self) -> Option<&str> {
+    pub(crate) fn name(&self) -> Option<&str> {
         self.get(Field::Name).map(|text| &*text.value)
     }
 
@@ -85,14 +105,20 @@ pub(crate) fn check_names(policies: &[Given], problems: &mut Problems) {
 /// The plan's policies in their order with the contract's laid over them, then what the contract adds.
 pub(crate) fn overlaid(plan: &[Given], own: &[Given]) -> Vec<Given> {
     let mut merged = plan.to_vec();
-    for policy in own {
-        let of_plan = merged[..plan.len()]
-            .iter_mut()
-            .find(|base| base.name() == policy.name());
-        match of_plan {
+    let added = laid_over(&mut merged, own);
+    merged.extend(added.into_iter().cloned());
+    merged
+}
+
+/// Lays policies over those of the same name; those that found none are left.
+pub(crate) fn laid_over<'a>(under: &mut [Given], over: &'a [Given]) -> Vec<&'a Given> {
+    let mut left = Vec::new();
+    for policy in over {
+        let of_same_name = under.iter_mut().find(|base| base.name() == policy.name());
+        match of_same_name {
             Some(base) if policy.name().is_some() => base.override_with(policy),
-            _ => merged.push(policy.clone()),
+            _ => left.push(policy),
         }
     }
-    merged
+    left
 }

@@ -68,6 +68,11 @@ impl Problems {
         self.found.is_empty()
     }
 
+    /// What is wrong, in the order found.
+    pub fn messages(&self) -> impl Iterator<Item = &str> {
+        self.found.iter().map(|problem| &*problem.what)
+    }
+
     /// The errors in the order of the text they are about.
     pub fn into_errors(mut self, text: &str) -> ContractErrors {
         self.found.sort_by_key(|problem| problem.place);

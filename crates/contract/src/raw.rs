@@ -6,10 +6,12 @@ use core::fmt;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use tollgate_limit::POLICIES_MAX;
 
+use crate::fields::{Field, Shape};
 use crate::text::{Few, Node, Pairs, TOO_MANY, Text, given};
 use crate::{CONTRACTS_MAX, ENTRIES_MAX, PLANS_MAX};
 
@@ -38,61 +40,103 @@ pub(crate) struct RawPart {
 }
 
 /// The policies that bind one kind of key; all must admit.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Contract")]
-pub(crate) struct RawContract {
+pub struct RawContract {
     /// Names the contract.
     #[schemars(with = "String", length(min = 1, max = 256))]
     pub(crate) id: Text,
     /// Entries that must be present with these values; `*` is any value.
-    #[serde(default, rename = "match")]
+    #[serde(default, rename = "match", skip_serializing_if = "Pairs::is_empty")]
     #[schemars(with = "BTreeMap<String, EntryValue>", extend("maxProperties" = 64))]
     pub(crate) matches: Pairs<Text>,
     /// Entries whose values identify the counter, in this order. Without any there is one counter for everybody.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Few::is_empty")]
     #[schemars(with = "Vec<String>", length(max = 64))]
     pub(crate) key: Few<Text, ENTRIES_MAX>,
     /// How nodes agree about policies that do not say so themselves.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "CoordinationSchema")]
     pub(crate) coordination: Option<Text>,
     /// What nodes that gossip keep, and when they speak, for policies that do not say so themselves.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "DesignSchema")]
     pub(crate) design: Option<Text>,
     /// Which header fields tell clients of their quota; the listener's where absent.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "HeadersSchema")]
     pub(crate) headers: Option<Text>,
     /// The plan whose policies the contract has; its own policies override and add to them.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "String")]
     pub(crate) plan: Option<Text>,
     /// The contract's own policies. One with the name of a policy of the plan overrides the fields it gives.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Few::is_empty")]
     #[schemars(with = "Vec<RawPolicy>", length(max = 64))]
     pub(crate) policies: RawPolicies,
 }
 
 /// The policies of a contract or a plan.
-pub(crate) type RawPolicies = Few<Node<RawPolicy>, POLICIES_MAX>;
+pub type RawPolicies = Few<Node<RawPolicy>, POLICIES_MAX>;
 
 /// A policy: names with values. Which names there are is in `fields`.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct RawPolicy(pub(crate) Pairs<Text>);
+pub struct RawPolicy(pub(crate) Pairs<Text>);
+
+impl Serialize for RawPolicy {
+    /// As a program would write it: numbers and switches as what they are.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.0.len()))?;
+        for (name, value) in &self.0.0 {
+            let shape = Field::from_name(&name.value).map(|field| field.row().shape);
+            let text = &*value.value;
+            match (shape, text.parse::<u64>(), text.parse::<bool>()) {
+                (Some(Shape::Whole(..)), Ok(number), _) => map.serialize_entry(name, &number)?,
+                (Some(Shape::Switch), _, Ok(switch)) => map.serialize_entry(name, &switch)?,
+                _ => map.serialize_entry(name, text)?,
+            }
+        }
+        map.end()
+    }
+}
 
 /// A named set of policies.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Plan")]
-pub(crate) struct RawPlan {
+pub struct RawPlan {
     /// Names the plan.
     #[schemars(with = "String", length(min = 1, max = 256))]
     pub(crate) id: Text,
-    /// The policies of the plan.
-    #[schemars(with = "Vec<RawPolicy>", length(min = 1, max = 64))]
+    /// The plan whose policies the plan has; its own policies override and add to them.
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "String", length(min = 1, max = 256))]
+    pub(crate) follows: Option<Text>,
+    /// The plan's own policies. Needed unless it follows a plan.
+    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    #[schemars(with = "Vec<RawPolicy>", length(max = 64))]
     pub(crate) policies: RawPolicies,
 }
 
@@ -101,8 +145,13 @@ pub(crate) struct RawPlan {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PlanBody")]
 struct RawPlanBody {
-    /// The policies of the plan.
-    #[schemars(with = "Vec<RawPolicy>", length(min = 1, max = 64))]
+    /// The plan whose policies the plan has; its own policies override and add to them.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String", length(min = 1, max = 256))]
+    follows: Option<Text>,
+    /// The plan's own policies. Needed unless it follows a plan.
+    #[serde(default)]
+    #[schemars(with = "Vec<RawPolicy>", length(max = 64))]
     policies: RawPolicies,
 }
 
@@ -138,11 +187,15 @@ impl<'de> Visitor<'de> for PlansVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut plans = Vec::new();
-        while let Some((id, RawPlanBody { policies })) = map.next_entry()? {
+        while let Some((id, RawPlanBody { follows, policies })) = map.next_entry()? {
             if plans.len() == PLANS_MAX {
                 return Err(A::Error::custom(format_args!("{TOO_MANY}{PLANS_MAX}")));
             }
-            plans.push(RawPlan { id, policies });
+            plans.push(RawPlan {
+                id,
+                follows,
+                policies,
+            });
         }
         Ok(RawPlans(plans))
     }

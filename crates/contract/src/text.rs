@@ -4,6 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_saphyr::{Location, Spanned};
 
 use crate::snippet::Place;
@@ -36,6 +37,12 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.value)
+    }
+}
+
 /// Fields or a list, with the place they begin at.
 #[derive(Clone, Debug)]
 pub struct Node<T> {
@@ -57,6 +64,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Node<T> {
     }
 }
 
+impl<T: Serialize> Serialize for Node<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(serializer)
+    }
+}
+
 /// A list that is refused as soon as it has more than `MAX` items.
 #[derive(Clone, Debug)]
 pub struct Few<T, const MAX: usize>(pub Vec<T>);
@@ -64,6 +77,19 @@ pub struct Few<T, const MAX: usize>(pub Vec<T>);
 impl<T, const MAX: usize> Default for Few<T, MAX> {
     fn default() -> Self {
         Self(Vec::new())
+    }
+}
+
+impl<T, const MAX: usize> Few<T, MAX> {
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T: Serialize, const MAX: usize> Serialize for Few<T, MAX> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&self.0)
     }
 }
 
@@ -101,6 +127,23 @@ pub struct Pairs<T>(pub Vec<(Text, T)>);
 impl<T> Default for Pairs<T> {
     fn default() -> Self {
         Self(Vec::new())
+    }
+}
+
+impl<T> Pairs<T> {
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T: Serialize> Serialize for Pairs<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
     }
 }
 

@@ -191,6 +191,7 @@ impl Rule {
             plan: None,
             policies: vec![named],
             set: PolicySet::new(vec![policy]).ok()?,
+            source: None,
         })
     }
 }

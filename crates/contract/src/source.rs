@@ -1,0 +1,181 @@
+//! What a contract says itself, kept so that it can be laid over another plan and under the wishes of one key.
+//!
+//! Not here: who has which plan (`tollgate-catalogue`).
+
+use crate::check::{check_contract, check_policies, given};
+use crate::contract::Contract;
+use crate::coordination::{Coordination, Design};
+use crate::error::ContractErrors;
+use crate::kept::Kept;
+use crate::merge::{Given, laid_over, overlaid};
+use crate::plans::Plans;
+use crate::policy::Inherited;
+use crate::problems::Problems;
+use crate::raw::{RawContract, RawPolicies};
+use crate::snippet::Place;
+use crate::terms::Terms;
+use crate::text::{Node, Text};
+use crate::yaml;
+
+/// What a contract says about its policies.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    plan: Option<Box<str>>,
+    own: Kept,
+    coordination: Coordination,
+    design: Option<Design>,
+}
+
+/// What one key has otherwise than its contract says: another plan, other values of some fields, or both.
+#[derive(Clone, Debug, Default)]
+pub struct Deal {
+    plan: Option<Text>,
+    overrides: Vec<Given>,
+    place: Place,
+}
+
+impl Deal {
+    /// Another plan, and policies of which each changes the fields it gives in the policy of its name.
+    ///
+    /// What is wrong with anything but the overrides is shown at the plan's name, or at `place` where there is none.
+    pub fn new(
+        plan: Option<Text>,
+        overrides: &RawPolicies,
+        place: Place,
+        problems: &mut Problems,
+    ) -> Self {
+        Self {
+            place: plan.as_ref().map_or(place, |text| text.place),
+            plan,
+            overrides: given(overrides, problems),
+        }
+    }
+
+    /// The plan, where it is another.
+    pub const fn plan(&self) -> Option<&Text> {
+        self.plan.as_ref()
+    }
+
+    /// The names of the policies it changes, with the places they were typed at.
+    pub fn overridden(&self) -> impl Iterator<Item = (&str, Place)> {
+        self.overrides
+            .iter()
+            .filter_map(|given| Some((given.name()?, given.place)))
+    }
+}
+
+impl Source {
+    pub(crate) fn of(raw: &RawContract, own: &[Given], default: Inherited) -> Self {
+        Self {
+            plan: raw.plan.as_ref().map(|text| text.value.clone()),
+            own: Kept::of(own),
+            coordination: default.coordination,
+            design: default.design.map(|(design, _)| design),
+        }
+    }
+
+    const fn default_at(&self, place: Place) -> Inherited {
+        Inherited {
+            coordination: self.coordination,
+            place: None,
+            design: match self.design {
+                Some(design) => Some((design, place)),
+                None => None,
+            },
+            is_plan: false,
+        }
+    }
+
+    /// The policies under a plan and overrides, before they are checked.
+    fn merged(&self, plans: &Plans, deal: &Deal, problems: &mut Problems) -> Option<Vec<Given>> {
+        let plan = deal.plan.as_ref().map(|text| &*text.value);
+        let own = self.own.given(deal.place);
+        let mut all = match plan.or(self.plan.as_deref()) {
+            None => own,
+            Some(id) => {
+                if !plans.has(id) {
+                    problems.add(plans.unknown(id, deal.place));
+                }
+                overlaid(&plans.resolved(id, deal.place)?, &own)
+            }
+        };
+        laid_over(&mut all, &deal.overrides);
+        Some(all)
+    }
+
+    /// A number that is the same for the same policies, wherever and whenever they came together.
+    fn version(&self, all: &[Given]) -> u64 {
+        let mut hash = Fnv::default();
+        hash.add(&[self.coordination as u8]);
+        hash.add(&[self.design.map_or(u8::MAX, |design| design as u8)]);
+        let sorted: Vec<Given> = all.iter().map(Given::sorted).collect();
+        hash.add(Kept::of(&sorted).bytes());
+        hash.0
+    }
+}
+
+impl Contract {
+    /// Reads one contract by itself and checks it; what it follows is among `plans`.
+    pub fn read(text: &str, plans: &Plans) -> Result<(Self, RawContract), ContractErrors> {
+        let raw: Node<RawContract> = yaml::read(text)?;
+        let mut problems = Problems::default();
+        let plan = |name: &Text, problems: &mut Problems| {
+            if !plans.has(&name.value) {
+                problems.add(plans.unknown(&name.value, name.place));
+            }
+            plans.resolved(&name.value, name.place)
+        };
+        let contract = check_contract(&raw, plan, &mut problems);
+        match contract {
+            Some(contract) if problems.is_empty() => Ok((contract, raw.value)),
+            _ => Err(problems.into_errors(text)),
+        }
+    }
+
+    /// The plan it follows.
+    pub fn plan(&self) -> Option<&str> {
+        self.source.as_ref()?.plan.as_deref()
+    }
+
+    /// What binds a key that has a deal of its own; `None` when that makes no sense, with what is wrong in `problems`.
+    ///
+    /// An override of a policy that is not there changes nothing. Contracts that were imported or made in code have no
+    /// other terms.
+    pub fn terms(&self, plans: &Plans, deal: &Deal, problems: &mut Problems) -> Option<Terms> {
+        let source = self.source.as_ref()?;
+        let all = source.merged(plans, deal, problems)?;
+        let policies = check_policies(&all, source.default_at(deal.place), deal.place, problems)?;
+        Terms::new(policies, source.version(&all)).ok()
+    }
+
+    /// The contract as its plan makes it, where that has changed; what is wrong with it now, otherwise.
+    pub fn renewed(&self, plans: &Plans) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
+        let terms = self.terms(plans, &Deal::default(), &mut problems);
+        match terms {
+            Some(terms) if problems.is_empty() => Ok(Self {
+                policies: terms.policies,
+                set: terms.set,
+                ..self.clone()
+            }),
+            _ => Err(problems),
+        }
+    }
+}
+
+/// FNV-1a: short, and the same everywhere.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
