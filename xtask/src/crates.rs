@@ -30,6 +30,7 @@ const LOAD: &str = "tollgate-load";
 const STORE_REDIS: &str = "tollgate-store-redis";
 const CONFORMANCE: &str = "tollgate-conformance";
 const ORACLE: &str = "tollgate-oracle";
+const PARTS: &str = "tollgate-parts";
 const TOLLGATE: &str = "tollgate";
 
 /// Every crate of the workspace, each after what it uses.
@@ -152,6 +153,12 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: false,
         uses: &[LIMIT, CONTRACT, STORE, ORACLE],
     },
+    // Starts servers of others, and knows nothing of ours; only tests and measurements use it.
+    Room {
+        package: PARTS,
+        pure: false,
+        uses: &[],
+    },
     Room {
         package: "tollgate-bench",
         pure: false,
@@ -167,6 +174,8 @@ pub(crate) const ROOMS: &[Room] = &[
             TOLLGATE,
             STORE,
             STORE_REDIS,
+            STORE_SQL,
+            PARTS,
         ],
     },
     Room {

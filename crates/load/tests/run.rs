@@ -4,7 +4,6 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use tollgate_load::{
     Address, Arrivals, Call, Distribution, ErrorKind, KeyTemplate, Keys, Limit, LoadError, Pace,
     Plan, Report, run,
 };
+use tollgate_parts::Redis;
 
 const LIMIT: Limit = Limit {
     burst: 15,
@@ -193,59 +193,17 @@ fn a_server_that_is_not_there_is_said_at_once() {
 #[test]
 fn redis_answers_a_bucket_in_lua() {
     let redis = Redis::start();
-    let mut plan = plan(&redis.address, Call::Lua(LIMIT));
+    let mut plan = plan(&redis.address(), Call::Lua(LIMIT));
     plan.keys.count = 10;
     let report = done(&plan);
     assert_eq!(report.errors, []);
     // Ten keys with fifteen each, some of them spent in the warm-up.
     assert!(report.allowed <= 160 && report.denied > 100, "{report:?}");
-    let report = done(&self::plan(&redis.address, Call::Set));
+    let report = done(&self::plan(&redis.address(), Call::Set));
     assert!(
         report.errors.is_empty() && report.allowed > 100,
         "{report:?}"
     );
-}
-
-struct Redis {
-    child: Child,
-    address: String,
-}
-
-impl Redis {
-    fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let mut command = Command::new("redis-server");
-        command.args([
-            "--save",
-            "",
-            "--bind",
-            "127.0.0.1",
-            "--port",
-            &port.to_string(),
-        ]);
-        let child = command
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server is installed");
-        let address = format!("127.0.0.1:{port}");
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while TcpStream::connect(&address).is_err() {
-            assert!(Instant::now() < deadline, "redis does not start");
-            thread::sleep(Duration::from_millis(20));
-        }
-        Self { child, address }
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[test]

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
-mod server;
-
 use std::sync::Arc;
 
-use server::Server;
 use tollgate_conformance::{Plan, all, crowd};
+use tollgate_parts::Postgres as Server;
 use tollgate_store_sql::{Postgres, PostgresConfig};
 
 fn engine(server: &Server) -> Arc<Postgres> {

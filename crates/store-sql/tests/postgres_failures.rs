@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
-mod server;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use server::Server;
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant as Nanos, Lot};
+use tollgate_parts::Postgres as Server;
 use tollgate_store::{Ask, Book, Engine, Failure, Name, Said, Verb};
 use tollgate_store_sql::{Postgres, PostgresConfig, Sweep};
 
@@ -123,11 +121,11 @@ async fn a_server_that_is_held_still_makes_nobody_wait_longer() {
     let server = Server::start();
     let key = Key::new(server.url());
     assert_eq!(key.ask(PATIENT).await, Ok(true));
-    server.signal("-STOP");
+    server.pause();
     for _ in 0..20 {
         assert_eq!(key.ask(Duration::from_millis(20)).await, Err(Failure::Late));
     }
-    server.signal("-CONT");
+    server.resume();
     assert!(key.recovers().await);
 }
 
@@ -153,7 +151,7 @@ async fn a_read_only_server_says_so_and_is_used_again_when_it_is_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_password_is_forbidden_and_not_told() {
     let server = Server::start();
-    let key = Key::new(server.url_with("open-sesame"));
+    let key = Key::new(server.url_as("tollgate:open-sesame"));
     let failure = key.ask(PATIENT).await.unwrap_err();
     assert_eq!(failure.kind(), "forbidden");
     assert!(!failure.to_string().contains("open-sesame"), "{failure}");

@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
-mod server;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use server::Server;
 use tollgate_contract::Contracts;
 use tollgate_limit::{Algorithm, Cost, Instant as Nanos, Lot, Period, Policy, PolicyConfig};
+use tollgate_parts::Postgres as Server;
 use tollgate_store::{Ask, Book, Engine, Name, Verb};
 use tollgate_store_sql::{Postgres, PostgresConfig, Sqlite, SqliteConfig};
 

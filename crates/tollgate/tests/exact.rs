@@ -2,10 +2,8 @@
 
 #![allow(clippy::expect_used, reason = "helpers of tests may fail them")]
 
-use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
@@ -13,6 +11,7 @@ use serde_json::{Value, json};
 use tollgate::trace::COST_MAX;
 use tollgate_oracle::strategy::{Grain, Request, contract_and_trace};
 use tollgate_oracle::{Algorithm, Answer, Model, Period, Policy};
+use tollgate_parts::Redis;
 
 /// Random contracts, each with a trace.
 const CASES: usize = 150;
@@ -61,7 +60,7 @@ fn a_store_decides_every_request_as_the_model_does() {
         let (policies, mut trace) = tree.current();
         trace.retain(|request| request.cost <= COST_MAX);
         let files = Files::write(CASES + case, &policies, &trace);
-        let told = files.tollgate(&["--store", &redis.url]);
+        let told = files.tollgate(&["--store", &redis.url()]);
         assert_eq!(told.len(), trace.len(), "case {case}");
         let mut model = Model::new(policies.clone());
         for (index, request) in trace.iter().enumerate() {
@@ -70,40 +69,6 @@ fn a_store_decides_every_request_as_the_model_does() {
             let what = format!("request {index} of case {case}: {policies:?}");
             assert_eq!(told[index], expected, "{what}");
         }
-    }
-}
-
-/// A Redis of its own, ended with the test.
-struct Redis {
-    child: Child,
-    url: String,
-}
-
-impl Redis {
-    fn start() -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = free.local_addr().expect("an address").port();
-        drop(free);
-        let child = Command::new("redis-server")
-            .args(["--save", "", "--bind", "127.0.0.1", "--port"])
-            .arg(port.to_string())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server is installed");
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(Instant::now() < deadline, "redis does not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let url = format!("redis://127.0.0.1:{port}");
-        Self { child, url }
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

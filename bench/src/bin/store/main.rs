@@ -5,7 +5,7 @@
 
 #![allow(clippy::print_stdout, reason = "a report for a terminal")]
 
-mod servers;
+mod bare;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result, bail};
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Lot};
+use tollgate_parts::{Cluster, Redis as Server, Setup};
 use tollgate_store::{Ask, Book, Engine, Name, Verb};
 use tollgate_store_redis::{Config, Redis, Servers};
 
@@ -34,8 +35,8 @@ const FIVE: [&str; 5] = [
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let server = servers::Server::start(&[])?;
-    let script = server.load_bare_script()?;
+    let server = Server::start();
+    let script = bare::load(&server);
     let (one, five) = (book(&ONE)?, book(&FIVE)?);
     println!(
         "{CALLERS} callers, one ask at a time each, {KEYS} keys, medians of {ROUNDS} rounds of {ROUND:?}\n"
@@ -49,7 +50,7 @@ async fn main() -> Result<()> {
     }
     let mut rates = vec![Vec::new(); engines.len() + 3];
     for _ in 0..ROUNDS {
-        rates[0].push(server.bare_rate(&script, CALLERS, KEYS)?);
+        rates[0].push(bare::rate(&server, &script, CALLERS, KEYS)?);
         for (place, (_, engine)) in engines.iter().enumerate() {
             rates[place + 1].push(rate(engine, &one, KEYS).await?);
         }
@@ -79,9 +80,8 @@ async fn main() -> Result<()> {
 }
 
 async fn cluster(one: &Arc<Book>, five: &Arc<Book>) -> Result<()> {
-    let cluster = servers::cluster()?;
-    let addresses = cluster.iter().map(servers::Server::address).collect();
-    let engine = open(&Config::new(Servers::Cluster(addresses))).await?;
+    let cluster = Cluster::without_replicas(&Setup::default());
+    let engine = open(&Config::new(Servers::Cluster(cluster.addresses()))).await?;
     let mut rates = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
         rates[0].push(rate(&engine, one, KEYS).await?);

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tollgate_conformance::{Plan, all};
+use tollgate_parts::{Cluster, Setup};
+use tollgate_store_redis::Servers;
 
-use crate::kit::{
-    Cluster, FIVE, PATIENCE, Server, book, check, counted, is_followed, load, one, open, until,
-};
+use crate::kit::{FIVE, PATIENCE, book, check, counted, lingering, load, one, open, owner, until};
 
 const TIME: Duration = Duration::from_millis(20);
 /// Bounds a failure: how much later than its time an answer may come where everything runs at once.
@@ -16,8 +16,8 @@ const SLACK: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_passes_whole_and_five_policies_are_one_call() {
-    let cluster = Cluster::start().await;
-    let engine = open(&cluster.config()).await;
+    let cluster = Cluster::start(&Setup::default());
+    let engine = open(&lingering(Servers::Cluster(cluster.addresses()))).await;
     let result = all(&engine, &Plan::default()).await;
     result.unwrap_or_else(|fault| panic!("{fault}"));
     assert_eq!(engine.figures().disagreements(), 0);
@@ -31,7 +31,7 @@ async fn a_cluster_passes_whole_and_five_policies_are_one_call() {
         );
     }
     for node in &cluster.nodes {
-        let () = node.ask(&["CONFIG", "RESETSTAT"]);
+        node.cli(&["CONFIG", "RESETSTAT"]);
     }
     for name in names {
         assert_eq!(
@@ -59,11 +59,11 @@ async fn a_cluster_passes_whole_and_five_policies_are_one_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_keep_coming_when_a_primary_is_killed() {
-    let mut cluster = Cluster::start().await;
-    let engine = open(&cluster.config()).await;
+    let mut cluster = Cluster::start(&Setup::default());
+    let engine = open(&lingering(Servers::Cluster(cluster.addresses()))).await;
     let book = book(&["name: much, limit: 100000000, per: month, algorithm: fixed-window"]);
     assert_eq!(one(&engine, check(&book, 7, 1), PATIENCE).await, Ok(true));
-    let owner = cluster.owner(&book, 7);
+    let owner = owner(&cluster, &book, 7);
     let stop = Arc::new(AtomicBool::new(false));
     let asking = tokio::spawn({
         let (engine, book, stop) = (Arc::clone(&engine), Arc::clone(&book), Arc::clone(&stop));
@@ -73,7 +73,7 @@ async fn answers_keep_coming_when_a_primary_is_killed() {
     let start = Instant::now();
     cluster.nodes[owner].kill();
     until("the replica has taken over", async || {
-        role(&cluster.nodes[owner + 3]) == "master"
+        cluster.nodes[owner + 3].is_primary()
             && one(&engine, check(&book, 7, 1), TIME).await == Ok(true)
     })
     .await;
@@ -95,26 +95,23 @@ async fn answers_keep_coming_when_a_primary_is_killed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failover_on_request_loses_nothing() {
-    let cluster = Cluster::start().await;
-    let engine = open(&cluster.config()).await;
+    let cluster = Cluster::start(&Setup::default());
+    let engine = open(&lingering(Servers::Cluster(cluster.addresses()))).await;
     let book = book(&["name: much, limit: 100000000, per: month, algorithm: fixed-window"]);
-    let owner = cluster.owner(&book, 8);
+    let owner = owner(&cluster, &book, 8);
     let replica = &cluster.nodes[owner + 3];
     for _ in 0..50 {
         assert_eq!(one(&engine, check(&book, 8, 1), PATIENCE).await, Ok(true));
     }
-    let () = replica.ask(&["CLUSTER", "FAILOVER"]);
-    until("the replica is the primary", async || {
-        role(replica) == "master"
-    })
-    .await;
+    replica.cli(&["CLUSTER", "FAILOVER"]);
+    until("the replica is the primary", async || replica.is_primary()).await;
     until("asks are answered", async || {
         one(&engine, check(&book, 8, 1), TIME).await.is_ok()
     })
     .await;
     let stored = counted(&engine, &book, 8).await;
     assert!(stored > 50, "{stored} of more than 50 are left");
-    until("the old primary follows", async || is_followed(replica, 1)).await;
+    until("the old primary follows", async || replica.is_followed(1)).await;
     exactly(&engine, 2_000).await;
 }
 
@@ -139,11 +136,4 @@ async fn exactly(engine: &Arc<tollgate_store_redis::Redis>, name: u128) {
         admitted += task.await.unwrap();
     }
     assert_eq!(admitted, 100);
-}
-
-fn role(server: &Server) -> String {
-    let info: redis::RedisResult<String> = server.try_ask(&["INFO", "replication"]);
-    let info = info.unwrap_or_default();
-    let line = info.lines().find_map(|line| line.strip_prefix("role:"));
-    line.unwrap_or_default().trim().to_owned()
 }

@@ -2,13 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use tollgate_parts::{Redis as Server, Setup};
 use tollgate_store::{Engine, Failure, Said, Verb};
 use tollgate_store_redis::Servers;
 
 use crate::kit::{
-    PATIENCE, Server, asks, book, check, config, counted, is_followed, kind_of, lingering, one,
-    open, until,
+    PATIENCE, asks, book, check, config, counted, kind_of, lingering, one, open, until,
 };
 
 const TIME: Duration = Duration::from_millis(20);
@@ -18,12 +17,12 @@ const LIMIT: &str = "name: few, limit: 100, per: month, algorithm: fixed-window"
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scripts_and_keys_that_are_flushed_are_made_again() {
-    let server = Server::start(&[]);
+    let server = Server::start();
     let engine = open(&config(&server)).await;
     let book = book(&[LIMIT]);
     assert_eq!(one(&engine, check(&book, 1, 60), PATIENCE).await, Ok(true));
     let lost = engine.figures().scripts_lost();
-    let () = server.ask(&["SCRIPT", "FLUSH"]);
+    server.cli(&["SCRIPT", "FLUSH"]);
     assert_eq!(one(&engine, check(&book, 1, 40), PATIENCE).await, Ok(true));
     assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(false));
     assert_eq!(
@@ -31,18 +30,18 @@ async fn scripts_and_keys_that_are_flushed_are_made_again() {
         lost + 1,
         "and then it is known again"
     );
-    let () = server.ask(&["FLUSHALL"]);
+    server.cli(&["FLUSHALL"]);
     assert_eq!(one(&engine, check(&book, 1, 100), PATIENCE).await, Ok(true));
     assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(false));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stands_still_is_late_and_then_recovers() {
-    let server = Server::start(&[]);
+    let server = Server::start();
     let engine = open(&config(&server)).await;
     let book = book(&[LIMIT]);
     assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(true));
-    server.signal(Signal::STOP);
+    server.pause();
     let begin = Instant::now();
     let mut slowest = Duration::ZERO;
     // Longer than a silent connection is kept, so that one that leads nowhere is replaced.
@@ -52,7 +51,7 @@ async fn a_server_that_stands_still_is_late_and_then_recovers() {
         assert_eq!(said.map_err(|failure| failure.kind()), Err("late"));
         slowest = slowest.max(start.elapsed());
     }
-    server.signal(Signal::CONT);
+    server.resume();
     println!(
         "stopped: slowest answer {slowest:?}, {} dials",
         engine.dials()
@@ -63,7 +62,7 @@ async fn a_server_that_stands_still_is_late_and_then_recovers() {
     })
     .await;
     until("nothing is under way", async || engine.in_flight() == 0).await;
-    let () = server.ask(&["CLIENT", "PAUSE", "300", "ALL"]);
+    server.cli(&["CLIENT", "PAUSE", "300", "ALL"]);
     assert_eq!(
         one(&engine, check(&book, 1, 1), TIME).await,
         Err(Failure::Late)
@@ -76,16 +75,16 @@ async fn a_server_that_stands_still_is_late_and_then_recovers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_memory_is_full_until_it_has_some() {
-    let server = Server::start(&["maxmemory-policy noeviction"]);
+    let server = Server::of(&Setup::with(&["maxmemory-policy noeviction"]));
     let engine = open(&config(&server)).await;
     let book = book(&[LIMIT]);
     assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(true));
-    let () = server.ask(&["CONFIG", "SET", "maxmemory", "1"]);
+    server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
     assert_eq!(
         one(&engine, check(&book, 1, 1), PATIENCE).await,
         Err(Failure::Full)
     );
-    let () = server.ask(&["CONFIG", "SET", "maxmemory", "0"]);
+    server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     assert_eq!(
         counted(&engine, &book, 1).await,
         1,
@@ -96,9 +95,8 @@ async fn a_server_without_memory_is_full_until_it_has_some() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_takes_no_writes() {
-    let primary = Server::start(&[]);
-    let replica = Server::start(&[&format!("replicaof 127.0.0.1 {}", primary.port)]);
-    until("it follows", async || is_followed(&primary, 1)).await;
+    let primary = Server::start();
+    let replica = primary.replica();
     let engine = open(&config(&replica)).await;
     let said = one(&engine, check(&book(&[LIMIT]), 1, 1), PATIENCE).await;
     assert_eq!(said, Err(Failure::ReadOnly));
@@ -106,7 +104,7 @@ async fn a_replica_takes_no_writes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_goes_is_unreachable_at_once_and_found_again() {
-    let mut server = Server::start(&[]);
+    let mut server = Server::start();
     let engine = open(&config(&server)).await;
     let book = book(&[LIMIT]);
     assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(true));
@@ -114,21 +112,20 @@ async fn a_server_that_goes_is_unreachable_at_once_and_found_again() {
     until("that is known", async || !engine.is_up()).await;
     let said = one(&engine, check(&book, 1, 1), PATIENCE).await;
     assert_eq!(said.map_err(|failure| failure.kind()), Err("unreachable"));
-    let again = Server::start_at(&[], (server.port, server.bus)).expect("the port is free again");
+    server.restart();
     until("it is found again", async || {
         one(&engine, check(&book, 1, 1), TIME).await.is_ok()
     })
     .await;
-    drop(again);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_has_no_right_is_forbidden() {
-    let server = Server::start(&[
+    let users = [
         "user app on >secret ~tg:* +evalsha +eval +get +set +del +llen +lrange +lindex +rpush +rpop +ltrim +pexpire +time",
         "user weak on >secret ~tg:* +time",
-        "user default on >root ~* +@all",
-    ]);
+    ];
+    let server = Server::of(&Setup::with(&users).password("root"));
     let mut config = config(&server);
     (config.user, config.password) = (Some("app".into()), Some("secret".into()));
     let engine = open(&config).await;
@@ -150,7 +147,7 @@ async fn who_has_no_right_is_forbidden() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_there_is_unreachable_and_too_many_at_once_are_busy() {
-    let gone = Server::start(&[]);
+    let gone = Server::start();
     let servers = Servers::Single(gone.address());
     drop(gone);
     let mut config = lingering(servers);
@@ -158,7 +155,7 @@ async fn nobody_there_is_unreachable_and_too_many_at_once_are_busy() {
         kind_of(&config, &check(&book(&[LIMIT]), 1, 1)).await,
         "unreachable"
     );
-    let server = Server::start(&[]);
+    let server = Server::start();
     config.servers = Servers::Single(server.address());
     config.in_flight_max = 1;
     let engine = open(&config).await;

@@ -1,141 +1,14 @@
-//! Private servers on free ports, in folders of their own, gone with whoever started them.
+//! Engines on private servers, what is asked of them, and load.
 
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redis::{Client, FromRedisValue};
-use tempfile::TempDir;
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Lot};
+pub(crate) use tollgate_parts::PATIENCE;
+use tollgate_parts::{Cluster, Redis as Server};
 use tollgate_store::{Ask, Book, Engine, Failure, Name, Said, Verb};
 use tollgate_store_redis::{Config, Redis, Servers};
-
-/// Bounds a failure only: whatever is waited for comes as soon as it can.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
-
-/// A server of Redis.
-pub(crate) struct Server {
-    child: Child,
-    _folder: TempDir,
-    pub(crate) port: u16,
-    pub(crate) bus: u16,
-}
-
-impl Server {
-    /// One with these settings. `PORT` and `BUS` in them are free ports.
-    pub(crate) fn start(settings: &[&str]) -> Self {
-        // A free port may be taken before the server has it: then another.
-        for _ in 0..20 {
-            if let Some(server) = Self::start_at(settings, (free_port(), free_port())) {
-                return server;
-            }
-        }
-        panic!("redis-server does not start");
-    }
-
-    /// One at these ports; `None` where they are taken.
-    pub(crate) fn start_at(settings: &[&str], (port, bus): (u16, u16)) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("redis.conf");
-        let is_sentinel = settings.iter().any(|line| line.starts_with("sentinel"));
-        let mut text = format!("bind 127.0.0.1\ndir {}\n", folder.path().display());
-        if !is_sentinel {
-            text.push_str("save \"\"\nappendonly no\nrepl-diskless-sync-delay 0\n");
-        }
-        if !settings.iter().any(|line| line.starts_with("tls-port")) {
-            text.push_str("port PORT\n");
-        }
-        for line in settings {
-            text.push_str(line);
-            text.push('\n');
-        }
-        let text = text
-            .replace("PORT", &port.to_string())
-            .replace("BUS", &bus.to_string());
-        std::fs::write(&file, text).unwrap();
-        let child = Command::new("redis-server")
-            .arg(&file)
-            .args(is_sentinel.then_some("--sentinel"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|error| panic!("redis-server: {error}"));
-        let mut server = Self {
-            child,
-            _folder: folder,
-            port,
-            bus,
-        };
-        let start = Instant::now();
-        while start.elapsed() < PATIENCE {
-            if server.child.try_wait().unwrap().is_some() {
-                return None;
-            }
-            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Some(server);
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        None
-    }
-
-    pub(crate) fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
-    }
-
-    /// Does one command, on a connection of its own.
-    pub(crate) fn ask<T: FromRedisValue>(&self, command: &[&str]) -> T {
-        self.try_ask(command)
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"))
-    }
-
-    pub(crate) fn try_ask<T: FromRedisValue>(&self, command: &[&str]) -> redis::RedisResult<T> {
-        let client = Client::open(format!("redis://{}", self.address()))?;
-        let mut connection = client.get_connection_with_timeout(Duration::from_secs(5))?;
-        let mut cmd = redis::cmd(command[0]);
-        for part in &command[1..] {
-            cmd.arg(*part);
-        }
-        cmd.query(&mut connection)
-    }
-
-    /// Calls of a command since the statistics were reset.
-    pub(crate) fn calls(&self, command: &str) -> u64 {
-        let text: String = self.ask(&["INFO", "commandstats"]);
-        let line = format!("cmdstat_{command}:calls=");
-        let found = text.lines().find_map(|text| text.strip_prefix(&line));
-        found.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
-    }
-
-    /// Stops it without its noticing.
-    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        let id = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(id, signal).unwrap();
-    }
-
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // One that was killed is gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
-}
 
 /// Waits until something is so.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
@@ -218,77 +91,9 @@ pub(crate) async fn one(engine: &Redis, ask: Ask, time: Duration) -> Result<bool
     }
 }
 
-/// Six servers of one Cluster: three primaries, and a replica of each.
-pub(crate) struct Cluster {
-    pub(crate) nodes: Vec<Server>,
-}
-
-impl Cluster {
-    pub(crate) async fn start() -> Self {
-        let settings = [
-            "cluster-enabled yes",
-            "cluster-port BUS",
-            "cluster-node-timeout 1000",
-            "cluster-replica-validity-factor 0",
-        ];
-        let nodes: Vec<Server> = (0..6).map(|_| Server::start(&settings)).collect();
-        let ranges = [["0", "5460"], ["5461", "10922"], ["10923", "16383"]];
-        for (place, node) in nodes.iter().enumerate() {
-            let () = node.ask(&["CLUSTER", "SET-CONFIG-EPOCH", &(place + 1).to_string()]);
-            if let Some([from, to]) = ranges.get(place) {
-                let () = node.ask(&["CLUSTER", "ADDSLOTSRANGE", from, to]);
-            }
-            let (port, bus) = (node.port.to_string(), node.bus.to_string());
-            let () = nodes[0].ask(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
-        }
-        let says = |node: &Server, line: &str| {
-            let info: String = node.ask(&["CLUSTER", "INFO"]);
-            info.contains(line)
-        };
-        until("all nodes know each other", async || {
-            nodes.iter().all(|node| says(node, "cluster_known_nodes:6"))
-        })
-        .await;
-        for place in 0..3 {
-            let primary: String = nodes[place].ask(&["CLUSTER", "MYID"]);
-            // It may not know yet that the other is a primary.
-            until("a replica has its primary", async || {
-                nodes[place + 3]
-                    .try_ask::<()>(&["CLUSTER", "REPLICATE", &primary])
-                    .is_ok()
-            })
-            .await;
-        }
-        until("the Cluster is up", async || {
-            nodes.iter().all(|node| says(node, "cluster_state:ok"))
-                && nodes[..3].iter().all(|node| is_followed(node, 1))
-        })
-        .await;
-        Self { nodes }
-    }
-
-    pub(crate) fn config(&self) -> Config {
-        lingering(Servers::Cluster(
-            self.nodes.iter().map(Server::address).collect(),
-        ))
-    }
-
-    /// The place of the primary that has a key at the start.
-    pub(crate) fn owner(&self, book: &Book, name: u128) -> usize {
-        let key = format!("{:016x}{name:032x}", book.tag());
-        let slot: u64 = self.nodes[5].ask(&["CLUSTER", "KEYSLOT", &key]);
-        match slot {
-            0..=5460 => 0,
-            5461..=10922 => 1,
-            _ => 2,
-        }
-    }
-}
-
-/// Whether so many replicas are in step with a primary.
-pub(crate) fn is_followed(primary: &Server, replicas: usize) -> bool {
-    let info: redis::RedisResult<String> = primary.try_ask(&["INFO", "replication"]);
-    info.is_ok_and(|info| info.matches("state=online").count() == replicas)
+/// The place of the primary that has a key at the start.
+pub(crate) fn owner(cluster: &Cluster, book: &Book, name: u128) -> usize {
+    cluster.owner(&format!("{:016x}{name:032x}", book.tag()))
 }
 
 /// What load saw while something happened to the servers.

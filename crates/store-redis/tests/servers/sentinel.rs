@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tollgate_conformance::{Plan, all};
+use tollgate_parts::{Sentinels, Setup};
 use tollgate_store_redis::Servers;
 
-use crate::kit::{
-    PATIENCE, Server, book, check, counted, is_followed, lingering, load, one, open, until,
-};
+use crate::kit::{PATIENCE, book, check, counted, lingering, load, one, open, until};
 
 const TIME: Duration = Duration::from_millis(20);
 /// Bounds a failure: how much later than its time an answer may come where everything runs at once.
@@ -17,23 +16,10 @@ const SLACK: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_behind_sentinels_passes_and_is_replaced_when_killed() {
-    let mut primary = Server::start(&[]);
-    let replica = Server::start(&[&format!("replicaof 127.0.0.1 {}", primary.port)]);
-    until("it follows", async || is_followed(&primary, 1)).await;
-    let sentinels: Vec<Server> = (0..3).map(|_| sentinel(primary.port)).collect();
-    until(
-        "all Sentinels know each other and the replica",
-        async || {
-            sentinels.iter().all(|sentinel| {
-                let info: String = sentinel.ask(&["INFO", "sentinel"]);
-                info.contains("slaves=1,sentinels=3")
-            })
-        },
-    )
-    .await;
+    let mut servers = Sentinels::start(&Setup::default(), &Setup::default());
     let engine = open(&lingering(Servers::Sentinel {
-        sentinels: sentinels.iter().map(Server::address).collect(),
-        primary: "main".into(),
+        sentinels: servers.addresses(),
+        primary: Sentinels::NAME.into(),
     }))
     .await;
     let result = all(&engine, &Plan::of(1, 4)).await;
@@ -52,7 +38,7 @@ async fn a_primary_behind_sentinels_passes_and_is_replaced_when_killed() {
     })
     .await;
     let start = Instant::now();
-    primary.kill();
+    servers.primary.kill();
     until("the replica has taken over", async || {
         one(&engine, check(&book, 9, 1), TIME).await == Ok(true)
     })
@@ -75,13 +61,4 @@ async fn a_primary_behind_sentinels_passes_and_is_replaced_when_killed() {
         assert_eq!(one(&engine, check(&book, 7, 1), PATIENCE).await, Ok(true));
     }
     assert_eq!(counted(&engine, &book, 7).await, before + 20);
-    drop(replica);
-}
-
-fn sentinel(primary: u16) -> Server {
-    Server::start(&[
-        &format!("sentinel monitor main 127.0.0.1 {primary} 2"),
-        "sentinel down-after-milliseconds main 500",
-        "sentinel failover-timeout main 3000",
-    ])
 }

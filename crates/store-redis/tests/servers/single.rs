@@ -1,11 +1,13 @@
 //! One server: everything an engine must pass, and what is kept of a key.
 
-use crate::kit::{FIVE, PATIENCE, Server, book, check, config, one, open};
 use tollgate_conformance::{Plan, all};
+use tollgate_parts::Redis as Server;
+
+use crate::kit::{FIVE, PATIENCE, book, check, config, one, open};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_single_server_passes_whole() {
-    let server = Server::start(&[]);
+    let server = Server::start();
     let engine = open(&config(&server)).await;
     for seed in 0..3 {
         let result = all(&engine, &Plan::of(seed, 12)).await;
@@ -24,11 +26,11 @@ async fn a_single_server_passes_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn five_policies_are_one_call() {
-    let server = Server::start(&[]);
+    let server = Server::start();
     let engine = open(&config(&server)).await;
     let book = book(&FIVE);
     assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(true));
-    let () = server.ask(&["CONFIG", "RESETSTAT"]);
+    server.cli(&["CONFIG", "RESETSTAT"]);
     for _ in 0..10 {
         assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(true));
     }

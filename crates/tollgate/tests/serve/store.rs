@@ -1,71 +1,14 @@
 //! Servers that share a Redis: a real one, which is stopped, emptied and denied them.
 
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::thread;
+
+use tollgate_parts::{Redis, Setup};
 
 use crate::kit::{Server, file, tollgate, until};
 
-/// A Redis of its own, ended with the test.
-struct Redis {
-    child: Child,
-    port: u16,
-}
-
-impl Redis {
-    fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
-        let port = port.unwrap().port();
-        let child = Command::new("redis-server")
-            .args([
-                "--save",
-                "",
-                "--bind",
-                "127.0.0.1",
-                "--requirepass",
-                "secret",
-            ])
-            .args(["--port", &port.to_string()])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        until("redis listens", || {
-            TcpStream::connect(("127.0.0.1", port)).is_ok()
-        });
-        Self { child, port }
-    }
-
-    fn url(&self, password: &str) -> String {
-        format!("redis://:{password}@127.0.0.1:{}", self.port)
-    }
-
-    fn command(&self, words: &[&str]) -> String {
-        let output = Command::new("redis-cli")
-            .args([
-                "-p",
-                &self.port.to_string(),
-                "-a",
-                "secret",
-                "--no-auth-warning",
-            ])
-            .args(words)
-            .output()
-            .unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
-        let done = Command::new("kill").args(["-s", name, &pid]).status();
-        assert!(done.unwrap().success());
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// A Redis with a password.
+fn redis() -> Redis {
+    Redis::of(&Setup::default().password("secret"))
 }
 
 /// A server on a store, whose answers may take a while on a busy machine.
@@ -108,8 +51,8 @@ fn ready(server: &Server) {
 
 #[test]
 fn two_servers_on_one_redis_admit_exactly_the_limit() {
-    let (folder, redis) = (tempfile::tempdir().unwrap(), Redis::start());
-    let servers = ["deny", "local"].map(|wish| server(folder.path(), &redis.url("secret"), wish));
+    let (folder, redis) = (tempfile::tempdir().unwrap(), redis());
+    let servers = ["deny", "local"].map(|wish| server(folder.path(), &redis.url(), wish));
     servers.iter().for_each(ready);
     let passed: usize = thread::scope(|scope| {
         let loads = (0..8).map(|load| {
@@ -125,20 +68,20 @@ fn two_servers_on_one_redis_admit_exactly_the_limit() {
         assert!(server.metric("tollgate_store_asked_total") > 1.0);
     }
     assert!(
-        !redis.command(&["KEYS", "*"]).contains("anna"),
+        !redis.cli(&["KEYS", "*"]).contains("anna"),
         "keys are not told"
     );
 }
 
 #[test]
 fn a_redis_that_loses_its_scripts_or_everything_is_asked_on() {
-    let (folder, redis) = (tempfile::tempdir().unwrap(), Redis::start());
-    let server = server(folder.path(), &redis.url("secret"), "deny");
+    let (folder, redis) = (tempfile::tempdir().unwrap(), redis());
+    let server = server(folder.path(), &redis.url(), "deny");
     ready(&server);
     assert_eq!(server.take("anna"), 99);
-    redis.command(&["SCRIPT", "FLUSH"]);
+    redis.cli(&["SCRIPT", "FLUSH"]);
     assert_eq!(server.take("anna"), 98);
-    redis.command(&["FLUSHALL"]);
+    redis.cli(&["FLUSHALL"]);
     assert_eq!(
         server.take("anna"),
         99,
@@ -148,12 +91,12 @@ fn a_redis_that_loses_its_scripts_or_everything_is_asked_on() {
 
 #[test]
 fn a_stopped_redis_is_done_without_and_told_afterwards() {
-    let (folder, redis) = (tempfile::tempdir().unwrap(), Redis::start());
-    let servers = ["local", "deny"].map(|wish| server(folder.path(), &redis.url("secret"), wish));
+    let (folder, redis) = (tempfile::tempdir().unwrap(), redis());
+    let servers = ["local", "deny"].map(|wish| server(folder.path(), &redis.url(), wish));
     servers.iter().for_each(ready);
     let [local, deny] = &servers;
     assert_eq!(local.take("anna"), 99);
-    redis.signal("STOP");
+    redis.pause();
     for _ in 0..20 {
         let answer = check(local, "anna");
         assert!(passes(&answer) && fell_back(&answer), "{answer}");
@@ -164,7 +107,7 @@ fn a_stopped_redis_is_done_without_and_told_afterwards() {
         local.metric("tollgate_store_open") > 0.0,
         "it is not asked any more"
     );
-    redis.signal("CONT");
+    redis.resume();
     ready(local);
     ready(deny);
     until("what it admitted alone is paid", || {
@@ -180,8 +123,8 @@ fn a_stopped_redis_is_done_without_and_told_afterwards() {
 
 #[test]
 fn a_redis_that_does_not_let_us_in_is_a_failure_with_a_name() {
-    let (folder, redis) = (tempfile::tempdir().unwrap(), Redis::start());
-    let server = server(folder.path(), &redis.url("wrong"), "deny");
+    let (folder, redis) = (tempfile::tempdir().unwrap(), redis());
+    let server = server(folder.path(), &redis.url_as(":wrong"), "deny");
     let answer = check(&server, "anna");
     assert!(fell_back(&answer) && !passes(&answer), "{answer}");
     until("it is counted as forbidden", || {

@@ -1,0 +1,27 @@
+//! The real parts of tests: private servers of Redis and `PostgreSQL`, and the certificates they show.
+//!
+//! Each has free ports and a folder of its own and goes when it is dropped, so that tests run side by side. The programs
+//! (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`) must be installed. A part that cannot be had ends the test.
+//!
+//! Deliberately absent: clients, engines, anything of the product. Whoever tests says what is asked.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "only tests and measurements use this crate, and a broken set-up must stop them"
+)]
+
+mod cluster;
+mod papers;
+mod postgres;
+mod process;
+mod redis;
+mod sentinels;
+
+pub use cluster::Cluster;
+pub use papers::Papers;
+pub use postgres::Postgres;
+pub use process::{PATIENCE, free_port, until};
+pub use redis::{Redis, Setup};
+pub use sentinels::Sentinels;

@@ -1,0 +1,58 @@
+//! A primary, its replica, and the Sentinels that replace the one by the other.
+
+use crate::process::until;
+use crate::redis::{Redis, Setup};
+
+/// Three Sentinels and the two servers they watch.
+pub struct Sentinels {
+    /// The primary at the start.
+    pub primary: Redis,
+    /// Its replica.
+    pub replica: Redis,
+    /// The Sentinels.
+    pub sentinels: Vec<Redis>,
+}
+
+impl Sentinels {
+    /// The name by which the Sentinels know the primary.
+    pub const NAME: &str = "main";
+
+    /// Servers like the first, Sentinels like the second, which know each other and both servers.
+    pub fn start(servers: &Setup, sentinels: &Setup) -> Self {
+        let primary = Redis::of(servers);
+        let replica = primary.replica();
+        let setup = watching(sentinels, servers, primary.port);
+        let sentinels: Vec<Redis> = (0..3).map(|_| Redis::of(&setup)).collect();
+        until("all Sentinels know each other and the replica", || {
+            let info = |sentinel: &Redis| sentinel.cli(&["INFO", "sentinel"]);
+            let knows = |sentinel| info(sentinel).contains("slaves=1,sentinels=3");
+            sentinels.iter().all(knows)
+        });
+        Self {
+            primary,
+            replica,
+            sentinels,
+        }
+    }
+
+    /// `host:port` of every Sentinel.
+    pub fn addresses(&self) -> Vec<String> {
+        self.sentinels.iter().map(Redis::address).collect()
+    }
+}
+
+fn watching(sentinels: &Setup, servers: &Setup, port: u16) -> Setup {
+    let name = Sentinels::NAME;
+    let mut setup = sentinels
+        .clone()
+        .line(format!("sentinel monitor {name} 127.0.0.1 {port} 2"))
+        .line(format!("sentinel down-after-milliseconds {name} 500"))
+        .line(format!("sentinel failover-timeout {name} 3000"));
+    if let Some(password) = &servers.password {
+        setup = setup.line(format!("sentinel auth-pass {name} {password}"));
+    }
+    if let Some(password) = &sentinels.password {
+        setup = setup.line(format!("sentinel sentinel-pass {password}"));
+    }
+    setup
+}
