@@ -18,6 +18,7 @@ const TABLE: &str = "tollgate-table";
 const GOSSIP: &str = "tollgate-gossip";
 const SUPPLY: &str = "tollgate-supply";
 const STORE: &str = "tollgate-store";
+const CATALOGUE: &str = "tollgate-catalogue";
 const STORE_SQL: &str = "tollgate-store-sql";
 const CLUSTER: &str = "tollgate-cluster";
 const FAULT: &str = "tollgate-fault";
@@ -59,6 +60,12 @@ pub(crate) const ROOMS: &[Room] = &[
         package: SUPPLY,
         pure: true,
         uses: &[LIMIT, GOSSIP],
+    },
+    // What is allowed of contracts as live data, and what it means for a key; no database.
+    Room {
+        package: CATALOGUE,
+        pure: true,
+        uses: &[LIMIT, CONTRACT],
     },
     // What engines are asked; the engines themselves meet the world.
     Room {

@@ -184,7 +184,7 @@ pub(crate) fn check_contract(
     let default = check_coordination(contract, problems);
     let headers = check_headers(contract, problems);
     let own = given(&contract.policies, problems);
-    let source = Source::of(contract, &own, default);
+    let source = Source::of(&own, default);
     let all = match &contract.plan {
         None => own,
         Some(name) => overlaid(&plan(name, problems)?, &own),

@@ -105,9 +105,8 @@ impl Plans {
     /// What is wrong with a plan since one that it follows has changed.
     pub fn recheck(&self, id: &str) -> Problems {
         let mut problems = Problems::default();
-        match self.resolved(id, Place::default()) {
-            Some(all) => check_resolved(&all, Place::default(), &mut problems),
-            None => problems.add(self.unknown(id, Place::default())),
+        if let Some(all) = self.named(id, Place::default(), &mut problems) {
+            check_resolved(&all, Place::default(), &mut problems);
         }
         problems
     }
@@ -119,6 +118,19 @@ impl Plans {
     /// The plan and those below it, as given; `None` where one of them is not there.
     pub(crate) fn resolved(&self, id: &str, place: Place) -> Option<Vec<Given>> {
         self.resolved_by(id, |id| Some(self.0.get(id)?.own.given(place)))
+    }
+
+    /// The same, and a complaint where there is no such plan.
+    pub(crate) fn named(
+        &self,
+        id: &str,
+        place: Place,
+        problems: &mut Problems,
+    ) -> Option<Vec<Given>> {
+        if !self.has(id) {
+            problems.add(self.unknown(id, place));
+        }
+        self.resolved(id, place)
     }
 
     /// The same, where the policies of each plan are known otherwise.

@@ -140,6 +140,13 @@ pub struct RawPlan {
     pub(crate) policies: RawPolicies,
 }
 
+impl RawPlan {
+    /// The plan's name.
+    pub fn id(&self) -> &str {
+        &self.id.value
+    }
+}
+
 /// A plan whose name stands before it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -20,7 +20,6 @@ use crate::yaml;
 /// What a contract says about its policies.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    plan: Option<Box<str>>,
     own: Kept,
     coordination: Coordination,
     design: Option<Design>,
@@ -56,6 +55,11 @@ impl Deal {
         self.plan.as_ref()
     }
 
+    /// Where what is wrong with it is shown.
+    pub const fn place(&self) -> Place {
+        self.place
+    }
+
     /// The names of the policies it changes, with the places they were typed at.
     pub fn overridden(&self) -> impl Iterator<Item = (&str, Place)> {
         self.overrides
@@ -65,9 +69,8 @@ impl Deal {
 }
 
 impl Source {
-    pub(crate) fn of(raw: &RawContract, own: &[Given], default: Inherited) -> Self {
+    pub(crate) fn of(own: &[Given], default: Inherited) -> Self {
         Self {
-            plan: raw.plan.as_ref().map(|text| text.value.clone()),
             own: Kept::of(own),
             coordination: default.coordination,
             design: default.design.map(|(design, _)| design),
@@ -86,23 +89,6 @@ impl Source {
         }
     }
 
-    /// The policies under a plan and overrides, before they are checked.
-    fn merged(&self, plans: &Plans, deal: &Deal, problems: &mut Problems) -> Option<Vec<Given>> {
-        let plan = deal.plan.as_ref().map(|text| &*text.value);
-        let own = self.own.given(deal.place);
-        let mut all = match plan.or(self.plan.as_deref()) {
-            None => own,
-            Some(id) => {
-                if !plans.has(id) {
-                    problems.add(plans.unknown(id, deal.place));
-                }
-                overlaid(&plans.resolved(id, deal.place)?, &own)
-            }
-        };
-        laid_over(&mut all, &deal.overrides);
-        Some(all)
-    }
-
     /// A number that is the same for the same policies, wherever and whenever they came together.
     fn version(&self, all: &[Given]) -> u64 {
         let mut hash = Fnv::default();
@@ -119,22 +105,13 @@ impl Contract {
     pub fn read(text: &str, plans: &Plans) -> Result<(Self, RawContract), ContractErrors> {
         let raw: Node<RawContract> = yaml::read(text)?;
         let mut problems = Problems::default();
-        let plan = |name: &Text, problems: &mut Problems| {
-            if !plans.has(&name.value) {
-                problems.add(plans.unknown(&name.value, name.place));
-            }
-            plans.resolved(&name.value, name.place)
-        };
+        let plan =
+            |name: &Text, problems: &mut Problems| plans.named(&name.value, name.place, problems);
         let contract = check_contract(&raw, plan, &mut problems);
         match contract {
             Some(contract) if problems.is_empty() => Ok((contract, raw.value)),
             _ => Err(problems.into_errors(text)),
         }
-    }
-
-    /// The plan it follows.
-    pub fn plan(&self) -> Option<&str> {
-        self.source.as_ref()?.plan.as_deref()
     }
 
     /// What binds a key that has a deal of its own; `None` when that makes no sense, with what is wrong in `problems`.
@@ -143,7 +120,13 @@ impl Contract {
     /// other terms.
     pub fn terms(&self, plans: &Plans, deal: &Deal, problems: &mut Problems) -> Option<Terms> {
         let source = self.source.as_ref()?;
-        let all = source.merged(plans, deal, problems)?;
+        let own = source.own.given(deal.place);
+        let other = deal.plan.as_ref().map(|text| &*text.value);
+        let mut all = match other.or(self.plan.as_deref()) {
+            None => own,
+            Some(id) => overlaid(&plans.named(id, deal.place, problems)?, &own),
+        };
+        laid_over(&mut all, &deal.overrides);
         let policies = check_policies(&all, source.default_at(deal.place), deal.place, problems)?;
         Terms::new(policies, source.version(&all)).ok()
     }

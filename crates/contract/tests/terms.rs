@@ -56,7 +56,7 @@ fn limits(terms: &Terms) -> Vec<(&str, u64)> {
 #[test]
 fn another_plan_takes_the_place_of_the_contracts() {
     let contracts = Contracts::parse(FILE).unwrap();
-    assert_eq!(contracts.as_slice()[0].plan(), Some("free"));
+    assert_eq!(contracts.as_slice()[0].plan.as_deref(), Some("free"));
     let same = terms(&contracts, None, "[]").unwrap();
     assert_eq!(same.policies, contracts.as_slice()[0].policies);
     let max = terms(&contracts, Some("max"), "[{ name: daily, limit: 7 }]").unwrap();

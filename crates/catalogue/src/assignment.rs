@@ -1,0 +1,260 @@
+//! An assignment: who is on which plan, from when until when, with which overrides.
+//!
+//! Not here: whether plans and contracts go along with it (`deal`), nor which of several counts (`ruling`).
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use tollgate_contract::file::{
+    self, Node, Place, Problem, Problems, RawPolicies, Text, given, quote,
+};
+use tollgate_contract::{ContractErrors, Deal, ErrorKind};
+use tollgate_limit::Instant;
+
+use crate::deal::Shape;
+use crate::identity::Identity;
+use crate::{Document, REASON_BYTES_MAX};
+
+/// Binds an identity to a plan, to overrides, or to both.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// Names the assignment; its identity and contract where nothing else was said.
+    pub id: String,
+    /// For whom.
+    pub identity: Identity,
+    /// In which contract alone; `None` is every contract that follows a plan and counts by the entry.
+    pub contract: Option<String>,
+    /// Since when; `None` is since ever.
+    pub from: Option<Instant>,
+    /// The first instant at which it does not hold any more; `None` is never.
+    pub until: Option<Instant>,
+    pub(crate) deal: Deal,
+    /// What holds afterwards, where that is not the contract as it is.
+    pub(crate) then: Option<Deal>,
+    overrides: Option<String>,
+}
+
+/// An assignment as typed.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    #[serde(default, deserialize_with = "given")]
+    id: Option<Text>,
+    identity: Text,
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    contract: Option<Text>,
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    plan: Option<Text>,
+    #[serde(default, skip_serializing_if = "RawPolicies::is_empty")]
+    overrides: RawPolicies,
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    from: Option<Text>,
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    until: Option<Text>,
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    then: Option<Text>,
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    note: Option<Text>,
+}
+
+impl Assignment {
+    /// Reads an assignment that was checked before, and is kept in its one form.
+    pub fn read(text: &str) -> Result<Self, ContractErrors> {
+        let mut problems = Problems::default();
+        let parsed = Self::parse(text, &mut problems)?;
+        match parsed {
+            Some((assignment, _)) if problems.is_empty() => Ok(assignment),
+            _ => Err(problems.into_errors(text)),
+        }
+    }
+
+    /// Reads an assignment and brings it into its one form; what is wrong with it by itself goes to `problems`.
+    pub(crate) fn parse(
+        text: &str,
+        problems: &mut Problems,
+    ) -> Result<Option<(Self, Document)>, ContractErrors> {
+        let Node {
+            value: mut raw,
+            place,
+        } = file::read::<Node<Raw>>(text)?;
+        raw.check_words(place, problems);
+        let (from, until) = (
+            instant(&mut raw.from, problems),
+            instant(&mut raw.until, problems),
+        );
+        raw.check_times((from, until), problems);
+        let Some(identity) = raw.identity(problems) else {
+            return Ok(None);
+        };
+        let id = raw.name(&identity);
+        problems.keep(file::name(&id, "the id"));
+        let deal = Deal::new(raw.plan.clone(), &raw.overrides, place, problems);
+        let then = raw.then.clone();
+        let then = then.map(|plan| Deal::new(Some(plan), &RawPolicies::default(), place, problems));
+        let contract = raw.contract.as_ref().map(|text| text.value.to_string());
+        let name = id.value.to_string();
+        raw.id = Some(id);
+        // Text, numbers and switches, under names that are text: this cannot fail.
+        let document = serde_json::to_value(&raw).unwrap_or_default();
+        let assignment = Self {
+            id: name,
+            identity,
+            contract,
+            from,
+            until,
+            deal,
+            then,
+            overrides: document.get("overrides").map(Document::to_string),
+        };
+        Ok(Some((assignment, document)))
+    }
+
+    /// What holds at `now`, if anything does.
+    pub(crate) fn live_at(&self, now: Instant) -> Option<&Deal> {
+        if self.from.is_some_and(|from| now < from) {
+            None
+        } else if self.until.is_some_and(|until| now >= until) {
+            self.then.as_ref()
+        } else {
+            Some(&self.deal)
+        }
+    }
+
+    /// The first instant after `now` at which something else may hold.
+    pub(crate) fn changes_after(&self, now: Instant) -> Option<Instant> {
+        let times = [self.from, self.until];
+        times.into_iter().flatten().filter(|time| *time > now).min()
+    }
+
+    /// Whether both hold at some time for the same contract, so that neither would count.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let ends = |is: &Self| match is.then {
+            Some(_) => None,
+            None => is.until,
+        };
+        let before = |end: Option<Instant>, from: Option<Instant>| {
+            end.is_some_and(|end| from.is_some_and(|from| end <= from))
+        };
+        self.identity == other.identity
+            && self.contract == other.contract
+            && !before(ends(self), other.from)
+            && !before(ends(other), self.from)
+    }
+
+    /// What of it others must go along with: while it holds, and afterwards.
+    pub fn shapes(&self) -> (Shape, Option<Shape>) {
+        let shape = |deal: &Deal, overrides: Option<String>| Shape {
+            plan: deal.plan().map(|text| text.value.to_string()),
+            entry: self.identity.entry().to_owned(),
+            contract: self.contract.clone(),
+            overrides,
+        };
+        let then = self.then.as_ref().map(|deal| shape(deal, None));
+        (shape(&self.deal, self.overrides.clone()), then)
+    }
+}
+
+impl Raw {
+    fn identity(&mut self, problems: &mut Problems) -> Option<Identity> {
+        problems.keep(file::name(&self.identity, "the identity"))?;
+        let wrong = |what| Problem::new(ErrorKind::BadValue, self.identity.place, what);
+        let identity = problems.keep(Identity::parse(&self.identity.value).map_err(wrong))?;
+        self.identity.value = identity.to_string().into();
+        Some(identity)
+    }
+
+    fn name(&self, identity: &Identity) -> Text {
+        let made = || Text {
+            value: match &self.contract {
+                None => identity.to_string().into(),
+                Some(contract) => format!("{identity}@{}", contract.value).into(),
+            },
+            place: self.identity.place,
+            plain: false,
+        };
+        self.id.clone().unwrap_or_else(made)
+    }
+
+    fn check_words(&self, place: Place, problems: &mut Problems) {
+        if self.plan.is_none() && self.overrides.is_empty() {
+            let what = "an assignment needs a `plan`, or `overrides`";
+            problems.add(Problem::new(ErrorKind::Missing, place, what));
+        }
+        let Some(note) = &self.note else {
+            return;
+        };
+        if note.value.len() > REASON_BYTES_MAX {
+            let what = format!("the note has more than {REASON_BYTES_MAX} bytes");
+            problems.add(Problem::new(ErrorKind::TooLarge, note.place, what));
+        }
+        if note
+            .value
+            .chars()
+            .any(|letter| letter.is_control() && letter != '\n')
+        {
+            let what = "the note has a control character";
+            problems.add(Problem::new(ErrorKind::BadValue, note.place, what));
+        }
+    }
+
+    fn check_times(
+        &self,
+        (from, until): (Option<Instant>, Option<Instant>),
+        problems: &mut Problems,
+    ) {
+        if let Some(text) = &self.until
+            && let Some((from, until)) = from.zip(until)
+            && until <= from
+        {
+            let what = "`until` must be after `from`";
+            problems.add(Problem::new(ErrorKind::Conflict, text.place, what));
+        }
+        if let Some(text) = &self.then
+            && self.until.is_none()
+        {
+            let what = "`then` is the plan after `until`, which is not given";
+            problems.add(Problem::new(ErrorKind::Conflict, text.place, what));
+        }
+    }
+}
+
+/// A point in time, brought into one form.
+fn instant(text: &mut Option<Text>, problems: &mut Problems) -> Option<Instant> {
+    let text = text.as_mut()?;
+    let nanos = text.value.parse::<Timestamp>().ok().and_then(|time| {
+        let nanos = u64::try_from(time.as_nanosecond()).ok()?;
+        text.value = time.to_string().into();
+        Some(nanos)
+    });
+    if nanos.is_none() {
+        let what = format!(
+            "{} is no time since 1970; write one as `2026-12-31T23:00:00Z`",
+            quote(&text.value)
+        );
+        problems.add(Problem::new(ErrorKind::BadValue, text.place, what));
+    }
+    nanos.map(Instant::from_nanos)
+}

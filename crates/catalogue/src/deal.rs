@@ -1,0 +1,180 @@
+//! Whether contracts and plans go along with what an assignment wants.
+//!
+//! Policies counted in cells may be other ones for each key. Those that nodes agree about among themselves are the same for
+//! every key of their contract, so whoever wants other ones is told what to do instead.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use tollgate_contract::file::{Place, Problem, Problems, RawPolicies, Text, hint, quote, read};
+use tollgate_contract::{Contract, Coordination, Deal, ErrorKind, NamedPolicy, Terms};
+
+use crate::Document;
+use crate::assignment::Assignment;
+use crate::catalogue::Catalogue;
+use crate::change::check_size;
+use crate::refusal::Refusal;
+
+/// What of assignments plans and contracts must go along with: many assignments have the same.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Shape {
+    /// The plan.
+    pub plan: Option<String>,
+    /// The entry of the identity.
+    pub entry: String,
+    /// The only contract it is about.
+    pub contract: Option<String>,
+    /// The overrides, as JSON.
+    pub overrides: Option<String>,
+}
+
+impl Catalogue {
+    /// Reads an assignment and checks it: the assignment, and the document to keep.
+    pub fn assignment(&self, text: &str) -> Result<(Assignment, Document), Refusal> {
+        check_size(text)?;
+        let mut problems = Problems::default();
+        let parsed = Assignment::parse(text, &mut problems).map_err(Refusal::Invalid)?;
+        if let Some((assignment, _)) = &parsed
+            && problems.is_empty()
+        {
+            let (entry, contract) = (assignment.identity.entry(), assignment.contract.as_deref());
+            for deal in [Some(&assignment.deal), assignment.then.as_ref()]
+                .into_iter()
+                .flatten()
+            {
+                self.check_deal((entry, contract), deal, &mut problems);
+            }
+        }
+        match parsed {
+            Some(parsed) if problems.is_empty() => Ok(parsed),
+            _ => Err(Refusal::Invalid(problems.into_errors(text))),
+        }
+    }
+
+    /// Whether assignments of that shape make sense; what is wrong with them, otherwise.
+    pub fn suits(&self, shape: &Shape) -> Result<(), String> {
+        let mut problems = Problems::default();
+        let overrides = shape.overrides.as_deref().unwrap_or("[]");
+        let overrides: RawPolicies = read(overrides).map_err(|errors| errors.to_string())?;
+        let place = Place::default();
+        let plan = shape.plan.as_ref().map(|plan| Text {
+            value: plan.as_str().into(),
+            place,
+            plain: false,
+        });
+        let deal = Deal::new(plan, &overrides, place, &mut problems);
+        let to = (&*shape.entry, shape.contract.as_deref());
+        self.check_deal(to, &deal, &mut problems);
+        let told: Vec<&str> = problems.messages().collect();
+        if told.is_empty() {
+            Ok(())
+        } else {
+            Err(told.join("; "))
+        }
+    }
+
+    /// Checks a deal in every contract that it is about.
+    fn check_deal(
+        &self,
+        (entry, only): (&str, Option<&str>),
+        deal: &Deal,
+        problems: &mut Problems,
+    ) {
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        if let Some(plan) = deal.plan() {
+            if !self.plans().has(&plan.value) {
+                return problems.add(self.unknown_plan(plan));
+            }
+            names.extend(self.plans().policy_names(&plan.value));
+        }
+        if let Some(only) = only
+            && !self.has_contract(only)
+        {
+            return problems.add(self.unknown_contract(only, deal.place()));
+        }
+        let mut is_somewhere = false;
+        for contract in self.contracts_for(entry, only) {
+            is_somewhere = true;
+            names.extend(contract.policies.iter().map(|named| named.name.clone()));
+            if let Some(terms) = contract.terms(self.plans(), deal, problems) {
+                check_changes(contract, &terms, deal, problems);
+            }
+        }
+        if !is_somewhere && (only.is_some() || deal.plan().is_none()) {
+            let what = match only {
+                Some(id) => format!(
+                    "the contract {} does not count by {}",
+                    quote(id),
+                    quote(entry)
+                ),
+                None => format!("no contract that follows a plan counts by {}", quote(entry)),
+            };
+            problems.add(Problem::new(ErrorKind::Conflict, deal.place(), what));
+            return;
+        }
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        for (name, place) in deal.overridden().filter(|(name, _)| !names.contains(*name)) {
+            let what = format!("unknown policy {}{}", quote(name), hint(name, &known));
+            problems.add(Problem::new(ErrorKind::UnknownName, place, what));
+        }
+    }
+
+    /// The contracts that an assignment is about.
+    fn contracts_for<'a>(
+        &'a self,
+        entry: &'a str,
+        only: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Contract> {
+        self.contracts().filter(move |contract| {
+            is_about(contract, only) && contract.key.iter().any(|key| key == entry)
+        })
+    }
+}
+
+/// Whether an assignment for that contract alone, or for none alone, is about this one.
+pub(crate) fn is_about(contract: &Contract, only: Option<&str>) -> bool {
+    match only {
+        Some(only) => contract.id == only,
+        None => contract.plan.is_some(),
+    }
+}
+
+/// Refuses changes of what is not counted in cells.
+fn check_changes(contract: &Contract, terms: &Terms, deal: &Deal, problems: &mut Problems) {
+    let policies = contract.policies.iter().chain(&terms.policies);
+    for name in policies.map(|named| &named.name).collect::<BTreeSet<_>>() {
+        let of = |list: &'_ [NamedPolicy]| list.iter().position(|named| named.name == *name);
+        let was = of(&contract.policies).map(|at| &contract.policies[at]);
+        let is = of(&terms.policies).map(|at| &terms.policies[at]);
+        let shared = [was, is]
+            .into_iter()
+            .flatten()
+            .find(|is| !in_cells(is.coordination));
+        if was == is {
+            continue;
+        }
+        let Some(shared) = shared else {
+            continue;
+        };
+        let what = format!(
+            "the policy {} of the contract {} has `coordination: {}`, under which all keys have the same; use \
+             `coordination: owner`, or a contract of its own by `match`",
+            quote(name),
+            quote(&contract.id),
+            shared.coordination.name()
+        );
+        let own = deal.overridden().find(|(is, _)| is == name);
+        let place = own.map_or(deal.place(), |(_, place)| place);
+        problems.add(Problem::new(ErrorKind::Conflict, place, what));
+    }
+}
+
+/// Whether each key has its own count, by whichever policies it has.
+const fn in_cells(coordination: Coordination) -> bool {
+    match coordination {
+        Coordination::Local | Coordination::Owner | Coordination::Store => true,
+        Coordination::Lease | Coordination::Gossip | Coordination::Supply | Coordination::Split => {
+            false
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Contracts, plans and assignments as live data: what is allowed, and what it means for a key.
+//!
+//! A [`Catalogue`] has the contracts and plans at one moment. An [`Assignment`] binds an [`Identity`] to a plan for a while, with
+//! overrides. [`Catalogue::ruling`] says what binds one key of one contract at one time. Whatever changes is a [`Change`]:
+//! who, when, why, and the documents before and after; [`differences`] shows what is different between them.
+//!
+//! Deliberately absent: where it is kept (`tollgate-catalogue-sql`), clocks, and deciding.
+
+mod assignment;
+mod catalogue;
+mod change;
+mod deal;
+mod diff;
+mod identity;
+mod refusal;
+mod ruling;
+
+pub use assignment::Assignment;
+pub use catalogue::{Affected, Catalogue};
+pub use change::{Change, Edit, Kind, Seen};
+pub use deal::Shape;
+pub use diff::{Difference, differences};
+pub use identity::{Identity, candidates};
+pub use refusal::Refusal;
+pub use ruling::Ruling;
+
+/// A contract, a plan or an assignment in the one form in which it is kept.
+pub type Document = serde_json::Value;
+
+/// The largest document, in bytes.
+pub const DOCUMENT_BYTES_MAX: usize = 256 << 10;
+/// The longest reason of a change, and the longest note of an assignment, in bytes.
+pub const REASON_BYTES_MAX: usize = 500;
+/// The most assignments of one identity.
+pub const ASSIGNMENTS_MAX: usize = 8;
