@@ -6,6 +6,8 @@
     reason = "a test says what it expects"
 )]
 
+use std::fmt::Write as _;
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -77,7 +79,7 @@ impl Wish {
             ),
         ] {
             if let Some(value) = value {
-                text += &format!(", {name}: '{value}'");
+                write!(text, ", {name}: '{value}'").unwrap();
             }
         }
         Assignment::read(&(text + " }")).unwrap()
@@ -133,10 +135,10 @@ fn by_hand(wishes: &[Wish], contract: &str, second: u64) -> u64 {
             if only.is_none() && contract == "alone" {
                 continue;
             }
-            let of_it = wishes
+            let mut of_it = wishes
                 .iter()
                 .filter(|wish| wish.identity == identity && wish.contract == only);
-            if let Some(plan) = of_it.filter_map(|wish| wish.plan_at(second)).next() {
+            if let Some(plan) = of_it.find_map(|wish| wish.plan_at(second)) {
                 // What a contract says itself holds under every plan.
                 return if contract == "alone" { 1 } else { plan };
             }
