@@ -19,6 +19,7 @@ const GOSSIP: &str = "tollgate-gossip";
 const SUPPLY: &str = "tollgate-supply";
 const STORE: &str = "tollgate-store";
 const CATALOGUE: &str = "tollgate-catalogue";
+const CATALOGUE_SQL: &str = "tollgate-catalogue-sql";
 const STORE_SQL: &str = "tollgate-store-sql";
 const CLUSTER: &str = "tollgate-cluster";
 const FAULT: &str = "tollgate-fault";
@@ -66,6 +67,11 @@ pub(crate) const ROOMS: &[Room] = &[
         package: CATALOGUE,
         pure: true,
         uses: &[LIMIT, CONTRACT],
+    },
+    Room {
+        package: CATALOGUE_SQL,
+        pure: false,
+        uses: &[CATALOGUE],
     },
     // What engines are asked; the engines themselves meet the world.
     Room {

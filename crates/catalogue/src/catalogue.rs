@@ -66,6 +66,17 @@ impl Catalogue {
         Ok(all)
     }
 
+    /// The contracts and plans of a file.
+    pub fn of(contracts: &Contracts) -> Self {
+        let list = contracts.as_slice().iter();
+        Self {
+            contracts: list
+                .map(|contract| (contract.id.clone(), Arc::new(contract.clone())))
+                .collect(),
+            plans: contracts.plans().clone(),
+        }
+    }
+
     /// The contracts, by id.
     pub fn contracts(&self) -> impl Iterator<Item = &Contract> {
         self.contracts.values().map(|contract| &**contract)

@@ -61,6 +61,8 @@ pub struct Edit {
     pub seen: Seen,
     /// Who asks.
     pub author: String,
+    /// From where: an address, for example; may be empty.
+    pub origin: String,
     /// Why.
     pub reason: String,
 }
@@ -75,12 +77,12 @@ impl Edit {
         if self.author.is_empty() || self.author.len() > REASON_BYTES_MAX {
             return wrong("an author has 1 to 500 bytes");
         }
-        if self.reason.len() > REASON_BYTES_MAX {
+        if self.reason.len() > REASON_BYTES_MAX || self.origin.len() > REASON_BYTES_MAX {
             return wrong("a reason has at most 500 bytes");
         }
-        let hidden = |text: &str| text.contains('\0');
-        if hidden(&self.author) || hidden(&self.reason) || hidden(&self.id) {
-            return wrong("the author, the reason and the id are text without the character NUL");
+        let said = [&self.id, &self.author, &self.origin, &self.reason];
+        if said.iter().any(|text| text.contains('\0')) {
+            return wrong("no database keeps the character NUL");
         }
         Ok(())
     }

@@ -31,6 +31,15 @@ pub struct Shape {
 impl Catalogue {
     /// Reads an assignment and checks it: the assignment, and the document to keep.
     pub fn assignment(&self, text: &str) -> Result<(Assignment, Document), Refusal> {
+        self.assignment_but_for(text, |_| false)
+    }
+
+    /// The same; shapes that are known to make sense are not asked again.
+    pub fn assignment_but_for(
+        &self,
+        text: &str,
+        suits: impl Fn(&Shape) -> bool,
+    ) -> Result<(Assignment, Document), Refusal> {
         check_size(text)?;
         let mut problems = Problems::default();
         let parsed = Assignment::parse(text, &mut problems).map_err(Refusal::Invalid)?;
@@ -38,10 +47,14 @@ impl Catalogue {
             && problems.is_empty()
         {
             let (entry, contract) = (assignment.identity.entry(), assignment.contract.as_deref());
-            for deal in [Some(&assignment.deal), assignment.then.as_ref()]
+            let (shape, then) = assignment.shapes();
+            let now = Some((&assignment.deal, &shape));
+            let after = assignment.then.as_ref().zip(then.as_ref());
+            let asked = now
                 .into_iter()
-                .flatten()
-            {
+                .chain(after)
+                .filter(|(_, shape)| !suits(shape));
+            for (deal, _) in asked {
                 self.check_deal((entry, contract), deal, &mut problems);
             }
         }

@@ -1,0 +1,245 @@
+//! Who may do what: tokens, and what all nodes must know the same of.
+//!
+//! Of a secret only its SHA-256 is kept; it has 256 random bits, so that nothing slower is needed. Not here: doors.
+
+use ring::digest::{SHA256, digest};
+use serde::Serialize;
+
+use crate::connection::{Row, Value};
+use crate::database::{Database, now_ns};
+use crate::error::Error;
+use crate::shapes::hex;
+
+/// What a token may do; each may what the one before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Looks.
+    Viewer,
+    /// Acts on keys.
+    Operator,
+    /// Changes everything.
+    Admin,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 3] = [Self::Viewer, Self::Operator, Self::Admin];
+
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The role with that word.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
+/// A token, without its secret. Times are nanoseconds since the UNIX epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Token {
+    /// Names it for ever.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// When it was made.
+    pub created_ns: u64,
+    /// When it ends by itself.
+    pub expires_ns: Option<u64>,
+    /// When it was revoked.
+    pub revoked_ns: Option<u64>,
+    /// When it was last used, to about a minute.
+    pub used_ns: Option<u64>,
+}
+
+impl Token {
+    /// Whether it may be used at a time.
+    pub fn is_valid(&self, now_ns: u64) -> bool {
+        self.revoked_ns.is_none() && self.expires_ns.is_none_or(|expires| now_ns < expires)
+    }
+}
+
+/// A token that was just made; its secret is shown once and kept nowhere.
+#[derive(Clone)]
+pub struct NewToken {
+    /// The token.
+    pub token: Token,
+    /// What to send as `Authorization: Bearer`.
+    pub secret: String,
+}
+
+impl core::fmt::Debug for NewToken {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("NewToken")
+            .field("token", &self.token)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Database {
+    /// Makes a token; `secret` is one that was chosen before, at least 16 bytes, or a fresh one.
+    pub async fn add_token(
+        &self,
+        name: &str,
+        role: Role,
+        expires_ns: Option<u64>,
+        secret: Option<String>,
+    ) -> Result<NewToken, Error> {
+        const ADD: &str = "
+            INSERT INTO catalogue_token (id, name, role, digest, created_ns, expires_ns) VALUES ($1, $2, $3, $4, $5, $6)
+                ON CONFLICT (digest) DO NOTHING";
+        check_words(name, secret.as_deref())?;
+        let secret = match secret {
+            Some(secret) => secret,
+            None => format!("tg_{}", chance(32)?),
+        };
+        let token = Token {
+            id: chance(8)?,
+            name: name.to_owned(),
+            role,
+            created_ns: now_ns(),
+            expires_ns,
+            revoked_ns: None,
+            used_ns: None,
+        };
+        let values = vec![
+            token.id.as_str().into(),
+            token.name.as_str().into(),
+            role.name().into(),
+            digest_of(&secret).into(),
+            token.created_ns.into(),
+            expires_ns.into(),
+        ];
+        if self.execute(ADD, values).await? == 0 {
+            return Err(Error::wrong("there is already a token with this secret"));
+        }
+        Ok(NewToken { token, secret })
+    }
+
+    /// The token with that secret; whether it may be used is another question.
+    pub async fn token(&self, secret: &str) -> Result<Option<Token>, Error> {
+        const OF: &str = "
+            SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns
+                FROM catalogue_token WHERE digest = $1";
+        let tokens = self.tokens_by(OF, vec![digest_of(secret).into()]).await?;
+        Ok(tokens.into_iter().next())
+    }
+
+    /// All tokens, the oldest first; at most a thousand.
+    pub async fn tokens(&self) -> Result<Vec<Token>, Error> {
+        const ALL: &str = "
+            SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns
+                FROM catalogue_token ORDER BY created_ns, id LIMIT 1000";
+        self.tokens_by(ALL, Vec::new()).await
+    }
+
+    /// Ends a token: whether there was one that had not ended.
+    pub async fn revoke_token(&self, id: &str) -> Result<bool, Error> {
+        const REVOKE: &str = "
+            UPDATE catalogue_token SET revoked_ns = $2 WHERE id = $1 AND revoked_ns IS NULL";
+        Ok(self
+            .execute(REVOKE, vec![id.into(), now_ns().into()])
+            .await?
+            > 0)
+    }
+
+    /// Remembers that a token was used, once in a while.
+    pub async fn touch_token(&self, id: &str) -> Result<(), Error> {
+        const TOUCH: &str = "
+            UPDATE catalogue_token SET used_ns = $2 WHERE id = $1 AND (used_ns IS NULL OR used_ns < $3)";
+        let now = now_ns();
+        let values = vec![id.into(), now.into(), now.saturating_sub(MINUTE_NS).into()];
+        self.execute(TOUCH, values).await?;
+        Ok(())
+    }
+
+    /// What all nodes know under a name; `fresh` where nobody has said so before.
+    pub async fn setting(&self, name: &str, fresh: &str) -> Result<String, Error> {
+        const KEEP: &str = "
+            INSERT INTO catalogue_setting (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
+        const OF: &str = "SELECT value FROM catalogue_setting WHERE name = $1";
+        self.in_time(async {
+            let mut taken = self.pool.take().await?;
+            let mut row = taken.row(OF, vec![name.into()]).await?;
+            if row.is_none() {
+                taken.execute(KEEP, vec![name.into(), fresh.into()]).await?;
+                row = taken.row(OF, vec![name.into()]).await?;
+            }
+            taken.done();
+            row.map_or(Ok(fresh.to_owned()), |row| row.text(0))
+        })
+        .await
+    }
+
+    async fn execute(&self, statement: &'static str, values: Vec<Value>) -> Result<u64, Error> {
+        self.in_time(async {
+            let mut taken = self.pool.take().await?;
+            let count = taken.execute(statement, values).await?;
+            taken.done();
+            Ok(count)
+        })
+        .await
+    }
+
+    async fn tokens_by(
+        &self,
+        statement: &'static str,
+        values: Vec<Value>,
+    ) -> Result<Vec<Token>, Error> {
+        self.in_time(async {
+            let mut taken = self.pool.take().await?;
+            let rows = taken.rows(statement, values).await?;
+            taken.done();
+            rows.iter().map(token).collect()
+        })
+        .await
+    }
+}
+
+fn token(row: &Row) -> Result<Token, Error> {
+    let role = row.text(2)?;
+    let role = Role::from_name(&role).ok_or_else(|| Error::Broken(format!("no role `{role}`")))?;
+    Ok(Token {
+        id: row.text(0)?,
+        name: row.text(1)?,
+        role,
+        created_ns: row.number(3)?,
+        expires_ns: row.number_if_any(4)?,
+        revoked_ns: row.number_if_any(5)?,
+        used_ns: row.number_if_any(6)?,
+    })
+}
+
+fn check_words(name: &str, secret: Option<&str>) -> Result<(), Error> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
+        return Err(Error::wrong(
+            "a token's name has 1 to 256 bytes and no control character",
+        ));
+    }
+    if secret.is_some_and(|secret| secret.len() < SECRET_BYTES_MIN) {
+        return Err(Error::wrong("a secret has at least 16 bytes"));
+    }
+    Ok(())
+}
+
+fn digest_of(secret: &str) -> String {
+    hex(digest(&SHA256, secret.as_bytes()).as_ref())
+}
+
+fn chance(bytes: usize) -> Result<String, Error> {
+    let mut drawn = vec![0; bytes];
+    getrandom::fill(&mut drawn).map_err(|why| Error::Away(why.to_string()))?;
+    Ok(hex(&drawn))
+}
+
+const NAME_BYTES_MAX: usize = 256;
+const SECRET_BYTES_MIN: usize = 16;
+const MINUTE_NS: u64 = 60_000_000_000;

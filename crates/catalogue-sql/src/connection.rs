@@ -1,0 +1,253 @@
+//! One connection to either database: the same statements, the same values, the same rows.
+//!
+//! Statements are written for `PostgreSQL`; the few words that `SQLite` has otherwise are changed here. Not here: statements.
+
+use std::borrow::Cow;
+
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{AssertSqlSafe, Connection as _, Row as _};
+
+use crate::error::Error;
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) enum Connection {
+    Sqlite(SqliteConnection),
+    Postgres(Box<PgConnection>),
+}
+
+/// A value of a statement.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Number(Option<i64>),
+    Text(Option<String>),
+    /// For `= ANY($1)`.
+    Texts(Vec<String>),
+}
+
+/// A row that was read.
+pub(crate) enum Row {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+macro_rules! bound {
+    ($query:expr, $values:expr, $texts:expr) => {{
+        let mut query = $query;
+        for value in $values {
+            query = match value {
+                Value::Number(number) => query.bind(number),
+                Value::Text(text) => query.bind(text),
+                Value::Texts(texts) => query.bind($texts(texts)),
+            };
+        }
+        query
+    }};
+}
+
+impl Connection {
+    /// Does a statement: how many rows it changed.
+    pub(crate) async fn execute(
+        &mut self,
+        statement: &'static str,
+        values: Vec<Value>,
+    ) -> Result<u64, Error> {
+        match self {
+            Self::Sqlite(connection) => {
+                let query = sqlx::query(AssertSqlSafe(for_sqlite(statement).into_owned()));
+                let done = bound!(query, values, json).execute(connection).await?;
+                Ok(done.rows_affected())
+            }
+            Self::Postgres(connection) => {
+                let query = sqlx::query(AssertSqlSafe(for_postgres(statement).into_owned()));
+                let done = bound!(query, values, |texts| texts);
+                Ok(done.execute(&mut **connection).await?.rows_affected())
+            }
+        }
+    }
+
+    /// The rows of a statement.
+    pub(crate) async fn rows(
+        &mut self,
+        statement: &'static str,
+        values: Vec<Value>,
+    ) -> Result<Vec<Row>, Error> {
+        match self {
+            Self::Sqlite(connection) => {
+                let query = sqlx::query(AssertSqlSafe(for_sqlite(statement).into_owned()));
+                let rows = bound!(query, values, json).fetch_all(connection).await?;
+                Ok(rows.into_iter().map(Row::Sqlite).collect())
+            }
+            Self::Postgres(connection) => {
+                let query = sqlx::query(statement);
+                let rows = bound!(query, values, |texts| texts);
+                let rows = rows.fetch_all(&mut **connection).await?;
+                Ok(rows.into_iter().map(Row::Postgres).collect())
+            }
+        }
+    }
+
+    /// The first row of a statement.
+    pub(crate) async fn row(
+        &mut self,
+        statement: &'static str,
+        values: Vec<Value>,
+    ) -> Result<Option<Row>, Error> {
+        Ok(self.rows(statement, values).await?.into_iter().next())
+    }
+
+    /// Does several statements without values.
+    pub(crate) async fn script(&mut self, statements: &str) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(connection) => {
+                let statements = statements.replace("{text}", "TEXT");
+                let script = sqlx::raw_sql(AssertSqlSafe(statements));
+                script.execute(connection).await?;
+            }
+            Self::Postgres(connection) => {
+                // Bytes in their order, whatever the language of the database.
+                let statements = statements.replace("{text}", "TEXT COLLATE \"C\"");
+                let script = sqlx::raw_sql(AssertSqlSafe(statements));
+                script.execute(&mut **connection).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a transaction that will write.
+    pub(crate) async fn begin(&mut self) -> Result<(), Error> {
+        let begin = match self {
+            // Whoever will write waits here, not in the middle.
+            Self::Sqlite(_) => "BEGIN IMMEDIATE",
+            Self::Postgres(_) => "BEGIN",
+        };
+        self.script(begin).await
+    }
+
+    /// Begins a transaction that sees one moment.
+    pub(crate) async fn begin_reading(&mut self) -> Result<(), Error> {
+        let begin = match self {
+            Self::Sqlite(_) => "BEGIN DEFERRED",
+            Self::Postgres(_) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        };
+        self.script(begin).await
+    }
+
+    pub(crate) async fn commit(&mut self) -> Result<(), Error> {
+        self.script("COMMIT").await
+    }
+
+    pub(crate) async fn rollback(&mut self) -> Result<(), Error> {
+        self.script("ROLLBACK").await
+    }
+
+    /// Whether somebody is there. A file always is.
+    pub(crate) async fn is_alive(&mut self) -> bool {
+        match self {
+            Self::Sqlite(_) => true,
+            Self::Postgres(connection) => connection.ping().await.is_ok(),
+        }
+    }
+
+    pub(crate) const fn is_postgres(&self) -> bool {
+        matches!(self, Self::Postgres(_))
+    }
+}
+
+impl Row {
+    pub(crate) fn text(&self, column: usize) -> Result<String, Error> {
+        Ok(match self {
+            Self::Sqlite(row) => row.try_get(column)?,
+            Self::Postgres(row) => row.try_get(column)?,
+        })
+    }
+
+    pub(crate) fn text_if_any(&self, column: usize) -> Result<Option<String>, Error> {
+        Ok(match self {
+            Self::Sqlite(row) => row.try_get(column)?,
+            Self::Postgres(row) => row.try_get(column)?,
+        })
+    }
+
+    pub(crate) fn number(&self, column: usize) -> Result<u64, Error> {
+        let number = self.number_if_any(column)?;
+        number.ok_or_else(|| Error::Broken("a number is missing".into()))
+    }
+
+    pub(crate) fn number_if_any(&self, column: usize) -> Result<Option<u64>, Error> {
+        let number: Option<i64> = match self {
+            Self::Sqlite(row) => row.try_get(column)?,
+            Self::Postgres(row) => row.try_get(column)?,
+        };
+        let negative = |_| Error::Broken("a number is negative".into());
+        number.map(u64::try_from).transpose().map_err(negative)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(Some(text.to_owned()))
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(Some(text))
+    }
+}
+
+impl From<Option<String>> for Value {
+    fn from(text: Option<String>) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Some(number).into()
+    }
+}
+
+impl From<Option<u64>> for Value {
+    fn from(number: Option<u64>) -> Self {
+        Self::Number(number.map(|number| i64::try_from(number).unwrap_or(i64::MAX)))
+    }
+}
+
+impl From<Vec<String>> for Value {
+    fn from(texts: Vec<String>) -> Self {
+        Self::Texts(texts)
+    }
+}
+
+fn json(texts: Vec<String>) -> String {
+    serde_json::Value::from(texts).to_string()
+}
+
+fn for_postgres(statement: &str) -> Cow<'_, str> {
+    if statement.contains(ROWS) {
+        let rows = "json_array_elements($1::json) AS rows (value)";
+        return statement.replace(ROWS, rows).into();
+    }
+    statement.into()
+}
+
+fn for_sqlite(statement: &str) -> Cow<'_, str> {
+    let mut statement: Cow<'_, str> = statement.into();
+    for (word, instead) in [
+        (" FOR UPDATE", ""),
+        (ROWS, "json_each($1)"),
+        ("= ANY($1)", "IN (SELECT value FROM json_each($1))"),
+        ("= ANY($2)", "IN (SELECT value FROM json_each($2))"),
+        ("= ANY($3)", "IN (SELECT value FROM json_each($3))"),
+    ] {
+        if statement.contains(word) {
+            statement = statement.replace(word, instead).into();
+        }
+    }
+    statement
+}
+
+/// Stands for the lists in a list that is the first value.
+const ROWS: &str = "{rows}";

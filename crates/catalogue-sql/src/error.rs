@@ -1,0 +1,148 @@
+//! What may go wrong with a database, in words that say who has to do something.
+
+use core::fmt;
+
+use tollgate_catalogue::{Kind, Refusal};
+
+/// Why there is no answer. Unless said otherwise nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// What was asked for is not allowed.
+    Refused(Refusal),
+    /// Somebody else was there first: the version now, or none where there is nothing.
+    Conflict {
+        /// The present version.
+        present: Option<u64>,
+    },
+    /// Not in time. A write may have been made.
+    Late,
+    /// Others hold the database for longer than may be waited.
+    Locked,
+    /// There is no room for more.
+    Full,
+    /// The database takes no writes.
+    ReadOnly,
+    /// It cannot be reached, or went away. A write may have been made.
+    Away(String),
+    /// It does not accept who we say we are, or we do not accept who it says it is.
+    Forbidden(String),
+    /// What is in it makes no sense to this program.
+    Broken(String),
+}
+
+impl Error {
+    /// One word for it, for metrics and answers.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Refused(_) => "refused",
+            Self::Conflict { .. } => "conflict",
+            Self::Late => "late",
+            Self::Locked => "locked",
+            Self::Full => "full",
+            Self::ReadOnly => "read-only",
+            Self::Away(_) => "away",
+            Self::Forbidden(_) => "forbidden",
+            Self::Broken(_) => "broken",
+        }
+    }
+
+    /// Whether the database answered, so that its connection is as good as before.
+    pub(crate) const fn is_an_answer(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Conflict { .. })
+    }
+
+    pub(crate) fn not_found(kind: Kind, id: &str) -> Self {
+        Self::Refused(Refusal::NotFound(kind, id.to_owned()))
+    }
+
+    pub(crate) fn wrong(why: impl Into<String>) -> Self {
+        Self::Refused(Refusal::Wrong(why.into()))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => write!(f, "{refusal}"),
+            Self::Conflict {
+                present: Some(version),
+            } => write!(
+                f,
+                "somebody else changed it meanwhile: it has version {version} now; read it again and repeat your change"
+            ),
+            Self::Conflict { present: None } => {
+                f.write_str("somebody else deleted it meanwhile, or it was never there")
+            }
+            Self::Late => {
+                f.write_str("the database did not answer in time; look whether the change was made")
+            }
+            Self::Locked => f.write_str("others hold the database; try again"),
+            Self::Full => f.write_str("the database has no room for more; give it some"),
+            Self::ReadOnly => f.write_str("the database takes no writes"),
+            Self::Away(why) => write!(f, "the database is away: {why}"),
+            Self::Forbidden(why) => write!(f, "the database does not let us in: {why}"),
+            Self::Broken(why) => write!(f, "the database has what makes no sense: {why}"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        use sqlx::Error as Sql;
+        match &error {
+            Sql::Database(database) => {
+                let code = database.code().unwrap_or_default().into_owned();
+                let is_postgres = database
+                    .try_downcast_ref::<sqlx::postgres::PgDatabaseError>()
+                    .is_some();
+                match (is_postgres, code.parse::<u32>()) {
+                    (false, Ok(code)) => of_sqlite(code, &error),
+                    _ => of_postgres(&code, &error),
+                }
+            }
+            Sql::Tls(why) | Sql::Configuration(why) => Self::Forbidden(why.to_string()),
+            Sql::ColumnDecode { .. } | Sql::Decode(_) | Sql::ColumnNotFound(_) => {
+                Self::Broken(error.to_string())
+            }
+            _ => Self::Away(error.to_string()),
+        }
+    }
+}
+
+/// The low byte is what happened, the rest where.
+fn of_sqlite(code: u32, error: &sqlx::Error) -> Error {
+    match code & 0xff {
+        5 | 6 => Error::Locked,
+        8 => Error::ReadOnly,
+        13 => Error::Full,
+        3 | 14 | 23 => Error::Forbidden(error.to_string()),
+        1 | 11 | 26 => Error::Broken(error.to_string()),
+        _ => Error::Away(error.to_string()),
+    }
+}
+
+fn of_postgres(code: &str, error: &sqlx::Error) -> Error {
+    match code {
+        "57014" => Error::Late,
+        // A lock took too long; others went first.
+        "55P03" | "40001" | "40P01" => Error::Locked,
+        // A hot standby, or a database that was made read-only.
+        "25006" => Error::ReadOnly,
+        // Who we are, which database, what we may.
+        "3D000" | "42501" => Error::Forbidden(error.to_string()),
+        _ if code.starts_with("28") => Error::Forbidden(error.to_string()),
+        // Disk, memory, connections.
+        _ if code.starts_with("53") => Error::Full,
+        // Our tables are not as they should be.
+        _ if code.starts_with("42") || code.starts_with("22") => Error::Broken(error.to_string()),
+        _ => Error::Away(error.to_string()),
+    }
+}

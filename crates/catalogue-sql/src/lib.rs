@@ -1,0 +1,33 @@
+//! Where contracts, plans and assignments are kept, with their history and who may change them: `SQLite` or `PostgreSQL`.
+//!
+//! [`Database`] is the handle. Contracts and plans are in memory, as of one revision ([`Database::snapshot`]); assignments are
+//! looked up key by key ([`Database::lookup`]). Every write is one transaction that checks, changes and remembers
+//! ([`Database::put`]), and every call ends by its deadline with an answer or a typed [`Error`].
+//!
+//! Deliberately absent: what documents mean and whether they go together (`tollgate-catalogue`), doors, and when to ask again.
+
+mod access;
+mod audit;
+mod change;
+mod connection;
+mod database;
+mod error;
+mod import;
+mod migrate;
+mod pool;
+mod read;
+mod shapes;
+mod snapshot;
+mod write;
+
+pub use access::{NewToken, Role, Token};
+pub use audit::Entry;
+pub use database::{Config, Database, Source};
+pub use error::Error;
+pub use import::{Imported, Importer};
+pub use read::{Filter, Item};
+pub use snapshot::Snapshot;
+pub use write::Written;
+
+/// The most items of one page.
+pub const PAGE_MAX: u64 = 1000;

@@ -1,0 +1,137 @@
+//! Connections: at most so many, made when they are needed, dropped when anything went wrong with them.
+//!
+//! Not here: deadlines; whoever takes a connection has one.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sqlx::ConnectOptions;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use crate::connection::Connection;
+use crate::error::Error;
+use crate::migrate::migrate;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Options {
+    Sqlite(Box<SqliteConnectOptions>),
+    Postgres(Box<PgConnectOptions>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Pool {
+    options: Options,
+    patience: Duration,
+    idle: Mutex<Vec<Connection>>,
+    permits: Arc<Semaphore>,
+    is_migrated: AtomicBool,
+}
+
+/// A connection and the right to have one. One that is not given back is closed, and what it had begun is undone.
+#[derive(Debug)]
+pub(crate) struct Taken<'a> {
+    connection: Connection,
+    pool: &'a Pool,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Pool {
+    /// At most so many connections; `patience` is how long to wait for others to let go of the database.
+    pub(crate) fn new(options: Options, connections: usize, patience: Duration) -> Self {
+        Self {
+            options,
+            patience,
+            idle: Mutex::default(),
+            permits: Arc::new(Semaphore::new(connections.max(1))),
+            is_migrated: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) async fn take(&self) -> Result<Taken<'_>, Error> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.map_err(|_| Error::Away("it was closed".into()))?;
+        let connection = match self.alive().await {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        Ok(Taken {
+            connection,
+            pool: self,
+            _permit: permit,
+        })
+    }
+
+    /// A connection that was used before, if one still answers.
+    async fn alive(&self) -> Option<Connection> {
+        loop {
+            let mut connection = lock(&self.idle).pop()?;
+            if connection.is_alive().await {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// A new connection. Who makes a file, or finds one that was left in the middle of a write, has it alone for a moment
+    /// and is not waited for by `SQLite`.
+    async fn connect(&self) -> Result<Connection, Error> {
+        let until = Instant::now() + self.patience;
+        loop {
+            match self.connect_now().await {
+                Err(Error::Locked) if Instant::now() < until => tokio::time::sleep(PAUSE).await,
+                done => return done,
+            }
+        }
+    }
+
+    async fn connect_now(&self) -> Result<Connection, Error> {
+        let mut connection = match &self.options {
+            Options::Sqlite(options) => Connection::Sqlite(options.connect().await?),
+            Options::Postgres(options) => Connection::Postgres(Box::new(options.connect().await?)),
+        };
+        if !self.is_migrated.load(Ordering::Relaxed) {
+            migrate(&mut connection).await?;
+            self.is_migrated.store(true, Ordering::Relaxed);
+        }
+        Ok(connection)
+    }
+}
+
+impl Taken<'_> {
+    /// Gives a connection back that is as good as before.
+    pub(crate) fn done(self) {
+        lock(&self.pool.idle).push(self.connection);
+    }
+
+    /// Ends a transaction in which nothing is to be changed, and passes on why.
+    pub(crate) async fn undone(mut self, why: Error) -> Error {
+        if why.is_an_answer() && self.rollback().await.is_ok() {
+            self.done();
+        }
+        why
+    }
+}
+
+impl Deref for Taken<'_> {
+    type Target = Connection;
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Taken<'_> {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Between two tries to have a database that others hold.
+const PAUSE: Duration = Duration::from_millis(10);

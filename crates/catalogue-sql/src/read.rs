@@ -1,0 +1,167 @@
+//! Reading: one thing, a page of things, and the assignments of one key.
+
+use serde::Serialize;
+use tollgate_catalogue::{Assignment, Document, Kind};
+
+use crate::PAGE_MAX;
+use crate::change::document;
+use crate::connection::{Connection, Row};
+use crate::database::Database;
+use crate::error::Error;
+
+/// A contract, a plan or an assignment as it is now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Item {
+    /// Its id.
+    pub id: String,
+    /// Its version, for whoever wants to change it.
+    pub version: u64,
+    /// What it says.
+    pub document: Document,
+}
+
+/// Which items of a list.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Those whose id begins so.
+    pub prefix: String,
+    /// Those on this plan, of assignments: now, or when their time is up.
+    pub plan: Option<String>,
+    /// Those after this id: the last of the page before.
+    pub after: Option<String>,
+}
+
+impl Database {
+    /// One thing as it is now.
+    pub async fn get(&self, kind: Kind, id: &str) -> Result<Option<Item>, Error> {
+        self.in_time(async {
+            let mut taken = self.pool.take().await?;
+            let item = present(&mut taken, kind, id).await?;
+            taken.done();
+            Ok(item)
+        })
+        .await
+    }
+
+    /// A page of a list in the order of ids; at most `limit`, and at most [`PAGE_MAX`].
+    pub async fn list(&self, kind: Kind, filter: &Filter, limit: u64) -> Result<Vec<Item>, Error> {
+        const OBJECTS: &str = "
+            SELECT id, version, document FROM catalogue_object
+                WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3) AND kind = $5 ORDER BY id LIMIT $4";
+        const ASSIGNMENTS: &str = "
+            SELECT id, version, document FROM catalogue_assignment
+                WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3) ORDER BY id LIMIT $4";
+        const ON_PLAN: &str = "
+            SELECT id, version, document FROM catalogue_assignment
+                WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3)
+                    AND (shape IN (SELECT id FROM catalogue_shape WHERE plan = $5)
+                        OR then_shape IN (SELECT id FROM catalogue_shape WHERE plan = $5))
+                ORDER BY id LIMIT $4";
+        let (statement, more) = match (kind, &filter.plan) {
+            (Kind::Assignment, None) => (ASSIGNMENTS, None),
+            (Kind::Assignment, Some(plan)) => (ON_PLAN, Some(plan.as_str())),
+            (Kind::Contract | Kind::Plan, _) => (OBJECTS, Some(kind.name())),
+            (Kind::Import, _) => return Err(Error::wrong("imports are in the list of changes")),
+        };
+        let after = filter.after.clone().unwrap_or_default();
+        let mut values = vec![
+            after.into(),
+            filter.prefix.as_str().into(),
+            end_of(&filter.prefix).into(),
+            limit.min(PAGE_MAX).into(),
+        ];
+        values.extend(more.map(Into::into));
+        self.in_time(async {
+            let mut taken = self.pool.take().await?;
+            let rows = taken.rows(statement, values).await?;
+            taken.done();
+            rows.iter().map(item).collect()
+        })
+        .await
+    }
+
+    /// The assignments of identities, as `tollgate_catalogue::Catalogue::identities` names them.
+    ///
+    /// One that makes no sense to this program is left out: a key is bound by its contract rather than by nothing.
+    pub async fn lookup(&self, identities: Vec<String>) -> Result<Vec<Assignment>, Error> {
+        self.in_time(async {
+            let mut taken = self.pool.take().await?;
+            let found = assignments(&mut taken, identities).await?;
+            taken.done();
+            Ok(found
+                .into_iter()
+                .filter_map(|(_, text)| Assignment::read(&text).ok())
+                .collect())
+        })
+        .await
+    }
+}
+
+/// The versions and documents of the assignments of identities.
+pub(crate) async fn assignments(
+    connection: &mut Connection,
+    identities: Vec<String>,
+) -> Result<Vec<(String, String)>, Error> {
+    const OF: &str = "
+        SELECT id, document FROM catalogue_assignment WHERE identity = ANY($1) ORDER BY id";
+    let rows = connection.rows(OF, vec![identities.into()]).await?;
+    rows.iter()
+        .map(|row| Ok((row.text(0)?, row.text(1)?)))
+        .collect()
+}
+
+/// One thing, as the transaction sees it.
+pub(crate) async fn present(
+    connection: &mut Connection,
+    kind: Kind,
+    id: &str,
+) -> Result<Option<Item>, Error> {
+    const OBJECT: &str = "
+        SELECT id, version, document FROM catalogue_object WHERE kind = $1 AND id = $2";
+    const ASSIGNMENT: &str = "SELECT id, version, document FROM catalogue_assignment WHERE id = $1";
+    let row = match kind {
+        Kind::Assignment => connection.row(ASSIGNMENT, vec![id.into()]).await?,
+        Kind::Contract | Kind::Plan => {
+            connection
+                .row(OBJECT, vec![kind.name().into(), id.into()])
+                .await?
+        }
+        Kind::Import => None,
+    };
+    row.as_ref().map(item).transpose()
+}
+
+fn item(row: &Row) -> Result<Item, Error> {
+    Ok(Item {
+        id: row.text(0)?,
+        version: row.number(1)?,
+        document: document(&row.text(2)?)?,
+    })
+}
+
+/// The first text after all that begin with `prefix`, in the order of bytes; empty where there is none.
+fn end_of(prefix: &str) -> String {
+    let mut letters: Vec<char> = prefix.chars().collect();
+    while let Some(last) = letters.pop() {
+        let next = (last..=char::MAX).nth(1);
+        if let Some(next) = next {
+            letters.push(next);
+            return letters.into_iter().collect();
+        }
+    }
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_prefix_is_after_all_that_begin_with_it() {
+        assert_eq!(end_of("user="), "user>");
+        assert_eq!(end_of(""), "");
+        assert_eq!(end_of("a\u{10ffff}"), "b");
+        assert_eq!(end_of("\u{d7ff}"), "\u{e000}");
+        assert_eq!(end_of("\u{10ffff}"), "");
+    }
+}
