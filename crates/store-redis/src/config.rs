@@ -14,7 +14,11 @@ pub struct Config {
     pub password: Option<String>,
     /// The database of a single server or of a primary behind Sentinels; a Cluster has only 0.
     pub database: i64,
-    /// TLS to the servers; plain where absent.
+    /// The ACL user for Sentinels, who have users of their own; the default one where absent.
+    pub sentinel_user: Option<String>,
+    /// The password for Sentinels; none where absent.
+    pub sentinel_password: Option<String>,
+    /// TLS to the servers, Sentinels among them; plain where absent.
     pub tls: Option<Tls>,
     /// Connections to a single server or primary. Requests of all callers share each.
     pub connections: usize,
@@ -61,6 +65,8 @@ impl Config {
             user: None,
             password: None,
             database: 0,
+            sentinel_user: None,
+            sentinel_password: None,
             tls: None,
             connections: 1,
             in_flight_max: 4096,
@@ -69,14 +75,23 @@ impl Config {
     }
 
     /// What `redis://`, `redis-cluster://` and `redis-sentinel://` mean, or with `rediss` the same with TLS:
-    /// `redis[s][-cluster|-sentinel]://[user:password@]host:port[,host:port…][/database | /primary]`.
     ///
-    /// User and password are taken as they are; a password with `@` or `/` in it is set by its field.
+    /// ```text
+    /// redis[s]://[user:password@]host:port[/database]
+    /// redis[s]-cluster://[user:password@]host:port[,host:port…]
+    /// redis[s]-sentinel://[user:password@]host:port[,host:port…]/primary[?sentinel=user:password]
+    /// ```
+    ///
+    /// The user may be empty. What would end a user or a password early, such as `/`, is written as `%2F`.
     pub fn from_url(url: &str) -> Result<Self, BadAddress> {
         let (scheme, rest) = url
             .split_once("://")
             .ok_or(BadAddress("it does not begin with redis://"))?;
         let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (path, query) = match path.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (path, None),
+        };
         let (who, hosts) = match place.rsplit_once('@') {
             Some((who, hosts)) => (Some(who), hosts),
             None => (None, place),
@@ -96,13 +111,47 @@ impl Config {
                 .map_err(|_| BadAddress("a database is a number"))?;
         }
         config.tls = is_tls.then(Tls::default);
-        if let Some(who) = who {
-            let (user, password) = who.split_once(':').unwrap_or(("", who));
-            config.user = Some(user.to_owned()).filter(|user| !user.is_empty());
-            config.password = Some(password.to_owned());
+        (config.user, config.password) = login(who)?;
+        let watcher = match (&config.servers, query) {
+            (_, None) => None,
+            (Servers::Sentinel { .. }, Some(query)) => query.strip_prefix("sentinel="),
+            (Servers::Single(_) | Servers::Cluster(_), Some(_)) => None,
+        };
+        if query.is_some() && watcher.is_none() {
+            return Err(BadAddress(
+                "only redis-sentinel:// has something after a ?, and that is sentinel=user:password",
+            ));
         }
+        (config.sentinel_user, config.sentinel_password) = login(watcher)?;
         Ok(config)
     }
+}
+
+type Login = (Option<String>, Option<String>);
+
+/// What `user:password` says; without a colon it is a password.
+fn login(who: Option<&str>) -> Result<Login, BadAddress> {
+    let Some(who) = who else {
+        return Ok((None, None));
+    };
+    let (user, password) = who.split_once(':').unwrap_or(("", who));
+    let user = Some(unescaped(user)?).filter(|user| !user.is_empty());
+    Ok((user, Some(unescaped(password)?)))
+}
+
+/// A text in which `%2F` is a byte.
+fn unescaped(text: &str) -> Result<String, BadAddress> {
+    let bad = BadAddress("a % in a user or a password is written as %25");
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2).ok_or(bad.clone())?;
+        let is_byte = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let byte = u8::from_str_radix(digits, 16).ok().filter(|_| is_byte);
+        bytes.push(byte.ok_or(bad.clone())?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).map_err(|_| bad)
 }
 
 fn servers(kind: &str, mut hosts: Vec<String>, path: &str) -> Result<Servers, BadAddress> {
@@ -149,6 +198,7 @@ impl fmt::Debug for Config {
             .field("user", &self.user)
             .field("password", &self.password.as_ref().map(|_| "…"))
             .field("database", &self.database)
+            .field("sentinel_user", &self.sentinel_user)
             .field("tls", &self.tls.is_some())
             .field("connections", &self.connections)
             .finish_non_exhaustive()
@@ -183,6 +233,23 @@ mod tests {
         );
         let sentinel = Config::from_url("redis-sentinel://a,b/main").expect("an address");
         assert!(matches!(sentinel.servers, Servers::Sentinel { primary, .. } if primary == "main"));
+        assert_eq!(
+            (sentinel.sentinel_user, sentinel.sentinel_password),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn sentinels_have_users_of_their_own_and_passwords_any_letter() {
+        let url = "rediss-sentinel://app:a%2Fb%40%25@a/main?sentinel=scout:e%3Fye";
+        let sentinel = Config::from_url(url).expect("an address");
+        assert!(
+            matches!(&sentinel.servers, Servers::Sentinel { primary, .. } if primary == "main")
+        );
+        assert_eq!(sentinel.password.as_deref(), Some("a/b@%"));
+        assert_eq!(sentinel.sentinel_user.as_deref(), Some("scout"));
+        assert_eq!(sentinel.sentinel_password.as_deref(), Some("e?ye"));
+        assert!(!format!("{sentinel:?}").contains("e?ye"));
     }
 
     #[test]
@@ -195,6 +262,11 @@ mod tests {
             "redis://",
             "redis://a/x",
             "redis-sentinel://a",
+            "redis-sentinel://a/main?user=b",
+            "redis://a/1?sentinel=b:c",
+            "redis://b:%zz@a",
+            "redis://b:c%2@a",
+            "redis://b:%+1@a",
         ] {
             assert!(Config::from_url(url).is_err(), "{url}");
         }

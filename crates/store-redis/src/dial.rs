@@ -107,6 +107,12 @@ fn sentinel(config: &Config, sentinels: &[String], primary: &str) -> RedisResult
     if let Some(password) = &config.password {
         builder = builder.set_client_to_redis_password(password);
     }
+    if let Some(user) = &config.sentinel_user {
+        builder = builder.set_client_to_sentinel_username(user);
+    }
+    if let Some(password) = &config.sentinel_password {
+        builder = builder.set_client_to_sentinel_password(password);
+    }
     if let Some(certificates) = certificates(config) {
         builder = builder
             .set_client_to_redis_tls_mode(TlsMode::Secure)

@@ -24,7 +24,7 @@ pub(crate) fn of(error: &RedisError) -> Failure {
         ErrorKind::Server(ServerErrorKind::ReadOnly) => Failure::ReadOnly,
         ErrorKind::Server(ServerErrorKind::NoPerm) => Failure::Forbidden(text(error)),
         ErrorKind::Server(_) | ErrorKind::Extension => Failure::Broken(text(error)),
-        _ if is_about_certificates(error) => Failure::Forbidden(text(error)),
+        _ if is_about_us(error) => Failure::Forbidden(text(error)),
         _ => Failure::Unreachable(text(error)),
     }
 }
@@ -47,9 +47,10 @@ fn by_code(code: &str, error: &RedisError) -> Option<Failure> {
     }
 }
 
-fn is_about_certificates(error: &RedisError) -> bool {
-    let text = error.to_string();
-    ["certificate", "Certificate", "tls", "TLS"]
+/// Whether it says that somebody is not who they should be. In a Cluster, only words are left of why no node was reached.
+fn is_about_us(error: &RedisError) -> bool {
+    let text = error.to_string().to_lowercase();
+    ["certificate", "tls", "authentication failed", "noperm"]
         .iter()
         .any(|word| text.contains(word))
 }

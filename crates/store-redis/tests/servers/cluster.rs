@@ -1,18 +1,14 @@
 //! A Cluster of three primaries and three replicas: the same, and what becomes of it when a primary goes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use tollgate_conformance::{Plan, all};
 use tollgate_parts::{Cluster, Setup};
-use tollgate_store_redis::Servers;
+use tollgate_store::Book;
+use tollgate_store_redis::{Redis, Servers};
 
-use crate::kit::{FIVE, PATIENCE, book, check, counted, lingering, load, one, open, owner, until};
-
-const TIME: Duration = Duration::from_millis(20);
-/// Bounds a failure: how much later than its time an answer may come where everything runs at once.
-const SLACK: Duration = Duration::from_secs(1);
+use crate::failover::{TIME, exactly, much, survives};
+use crate::kit::{FIVE, PATIENCE, book, check, counted, lingering, one, open, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_passes_whole_and_five_policies_are_one_call() {
@@ -61,43 +57,14 @@ async fn a_cluster_passes_whole_and_five_policies_are_one_call() {
 async fn answers_keep_coming_when_a_primary_is_killed() {
     let mut cluster = Cluster::start(&Setup::default());
     let engine = open(&lingering(Servers::Cluster(cluster.addresses()))).await;
-    let book = book(&["name: much, limit: 100000000, per: month, algorithm: fixed-window"]);
-    assert_eq!(one(&engine, check(&book, 7, 1), PATIENCE).await, Ok(true));
-    let owner = owner(&cluster, &book, 7);
-    let stop = Arc::new(AtomicBool::new(false));
-    let asking = tokio::spawn({
-        let (engine, book, stop) = (Arc::clone(&engine), Arc::clone(&book), Arc::clone(&stop));
-        async move { load(&engine, &book, 7, TIME, &stop).await }
-    });
-    until("there is load", async || engine.figures().calls() > 500).await;
-    let start = Instant::now();
-    cluster.nodes[owner].kill();
-    until("the replica has taken over", async || {
-        cluster.nodes[owner + 3].is_primary()
-            && one(&engine, check(&book, 7, 1), TIME).await == Ok(true)
-    })
-    .await;
-    let away = start.elapsed();
-    stop.store(true, Ordering::Relaxed);
-    let seen = asking.await.unwrap();
-    let stored = counted(&engine, &book, 7).await;
-    println!(
-        "primary killed: {} admitted, {} failed, slowest answer {:?}, back after {away:?}, {} admitted and lost",
-        seen.admitted,
-        seen.failed,
-        seen.slowest,
-        (seen.admitted + 2).saturating_sub(stored)
-    );
-    assert!(seen.slowest < TIME + SLACK, "{:?}", seen.slowest);
-    assert_eq!(seen.refused, 0);
-    exactly(&engine, 1_000).await;
+    kill_one(&mut cluster, &engine).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failover_on_request_loses_nothing() {
     let cluster = Cluster::start(&Setup::default());
     let engine = open(&lingering(Servers::Cluster(cluster.addresses()))).await;
-    let book = book(&["name: much, limit: 100000000, per: month, algorithm: fixed-window"]);
+    let book = much();
     let owner = owner(&cluster, &book, 8);
     let replica = &cluster.nodes[owner + 3];
     for _ in 0..50 {
@@ -115,25 +82,15 @@ async fn a_failover_on_request_loses_nothing() {
     exactly(&engine, 2_000).await;
 }
 
-/// Many callers on one key get what the limit says, and no more.
-async fn exactly(engine: &Arc<tollgate_store_redis::Redis>, name: u128) {
-    let book = book(&["name: few, limit: 100, per: month, algorithm: fixed-window"]);
-    let tasks: Vec<_> = (0..64)
-        .map(|_| {
-            let (engine, book) = (Arc::clone(engine), Arc::clone(&book));
-            tokio::spawn(async move {
-                let mut admitted = 0;
-                for _ in 0..4 {
-                    admitted +=
-                        u64::from(one(&engine, check(&book, name, 1), PATIENCE).await.unwrap());
-                }
-                admitted
-            })
-        })
-        .collect();
-    let mut admitted = 0;
-    for task in tasks {
-        admitted += task.await.unwrap();
-    }
-    assert_eq!(admitted, 100);
+/// Kills the primary of a key under load.
+pub(crate) async fn kill_one(cluster: &mut Cluster, engine: &Arc<Redis>) {
+    let owner = owner(cluster, &much(), 7);
+    let (primaries, replicas) = cluster.nodes.split_at_mut(3);
+    let kill = || primaries[owner].kill();
+    survives(engine, 7, kill, || replicas[owner].is_primary()).await;
+}
+
+/// The place of the primary that has a key at the start.
+fn owner(cluster: &Cluster, book: &Book, name: u128) -> usize {
+    cluster.owner(&format!("{:016x}{name:032x}", book.tag()))
 }

@@ -6,13 +6,12 @@ use tollgate_parts::{Redis as Server, Setup};
 use tollgate_store::{Engine, Failure, Said, Verb};
 use tollgate_store_redis::Servers;
 
+use crate::failover::{SLACK, TIME};
 use crate::kit::{
-    PATIENCE, asks, book, check, config, counted, kind_of, lingering, one, open, until,
+    PATIENCE, USER, as_user, asks, book, check, config, counted, kind_of, lingering, one, open,
+    until,
 };
 
-const TIME: Duration = Duration::from_millis(20);
-/// Bounds a failure: how much later than its time an answer may come where everything runs at once.
-const SLACK: Duration = Duration::from_secs(1);
 const LIMIT: &str = "name: few, limit: 100, per: month, algorithm: fixed-window";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,13 +120,9 @@ async fn a_server_that_goes_is_unreachable_at_once_and_found_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_has_no_right_is_forbidden() {
-    let users = [
-        "user app on >secret ~tg:* +evalsha +eval +get +set +del +llen +lrange +lindex +rpush +rpop +ltrim +pexpire +time",
-        "user weak on >secret ~tg:* +time",
-    ];
+    let users = [USER, "user weak on >secret ~tg:* +time"];
     let server = Server::of(&Setup::with(&users).password("root"));
-    let mut config = config(&server);
-    (config.user, config.password) = (Some("app".into()), Some("secret".into()));
+    let mut config = as_user(config(&server));
     let engine = open(&config).await;
     let policies = [
         LIMIT,

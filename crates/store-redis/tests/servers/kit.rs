@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Lot};
 pub(crate) use tollgate_parts::PATIENCE;
-use tollgate_parts::{Cluster, Redis as Server};
+use tollgate_parts::Redis as Server;
 use tollgate_store::{Ask, Book, Engine, Failure, Name, Said, Verb};
 use tollgate_store_redis::{Config, Redis, Servers};
 
@@ -28,6 +28,15 @@ pub(crate) fn config(server: &Server) -> Config {
 pub(crate) fn lingering(servers: Servers) -> Config {
     let mut config = Config::new(servers);
     config.linger = Duration::from_hours(1);
+    config
+}
+
+/// An ACL user with what asks need, to which Clusters and Sentinels add theirs.
+pub(crate) const USER: &str = "user app on >secret ~tg:* +evalsha +eval +get +set +del +llen +lrange +lindex +rpush +rpop +ltrim +pexpire +time";
+
+/// As that user.
+pub(crate) fn as_user(mut config: Config) -> Config {
+    (config.user, config.password) = (Some("app".into()), Some("secret".into()));
     config
 }
 
@@ -89,60 +98,6 @@ pub(crate) async fn one(engine: &Redis, ask: Ask, time: Duration) -> Result<bool
         Said::Outcome { outcome, .. } => Ok(outcome.decision.verdict.is_allowed()),
         said => panic!("a check is answered by {said:?}"),
     }
-}
-
-/// The place of the primary that has a key at the start.
-pub(crate) fn owner(cluster: &Cluster, book: &Book, name: u128) -> usize {
-    cluster.owner(&format!("{:016x}{name:032x}", book.tag()))
-}
-
-/// What load saw while something happened to the servers.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    pub(crate) admitted: u64,
-    pub(crate) refused: u64,
-    pub(crate) failed: u64,
-    pub(crate) slowest: Duration,
-}
-
-/// Asks for one key from several tasks until told to stop, each ask with so much time.
-pub(crate) async fn load(
-    engine: &Arc<Redis>,
-    book: &Arc<Book>,
-    name: u128,
-    time: Duration,
-    stop: &Arc<std::sync::atomic::AtomicBool>,
-) -> Seen {
-    let tasks: Vec<_> = (0..8)
-        .map(|_| {
-            let (engine, book, stop) = (Arc::clone(engine), Arc::clone(book), Arc::clone(stop));
-            tokio::spawn(async move {
-                let mut seen = Seen::default();
-                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    let start = Instant::now();
-                    match one(&engine, check(&book, name, 1), time).await {
-                        Ok(true) => seen.admitted += 1,
-                        Ok(false) => seen.refused += 1,
-                        Err(_) => {
-                            seen.failed += 1;
-                            tokio::time::sleep(Duration::from_millis(1)).await;
-                        }
-                    }
-                    seen.slowest = seen.slowest.max(start.elapsed());
-                }
-                seen
-            })
-        })
-        .collect();
-    let mut all = Seen::default();
-    for task in tasks {
-        let seen = task.await.unwrap();
-        all.admitted += seen.admitted;
-        all.refused += seen.refused;
-        all.failed += seen.failed;
-        all.slowest = all.slowest.max(seen.slowest);
-    }
-    all
 }
 
 /// What is counted for a key of a contract with one fixed window.

@@ -7,8 +7,10 @@
 )]
 
 mod cluster;
+mod failover;
 mod failures;
 mod kit;
+mod lifetimes;
 mod sentinel;
 mod single;
 mod tls;

@@ -1,12 +1,17 @@
-//! TLS with an authority of our own: who may speak, and to whom.
+//! TLS with an authority of our own, and users with few rights: who may speak, and to whom.
 
 use std::fs;
 use std::sync::Arc;
 
-use tollgate_parts::{Papers, Redis as Server, Setup};
+use tollgate_conformance::{Plan, all};
+use tollgate_parts::{Cluster, Papers, Redis as Server, Sentinels, Setup};
+use tollgate_store::Ask;
 use tollgate_store_redis::{Config, Servers, Tls};
 
-use crate::kit::{PATIENCE, book, check, kind_of, lingering, one, open};
+use crate::cluster::kill_one;
+use crate::failover::survives;
+use crate::kit::{PATIENCE, USER, as_user, book, check, kind_of, lingering, one, open};
+use crate::sentinel;
 
 fn server(papers: &Arc<Papers>) -> Server {
     Server::of(&Setup::default().papers(papers))
@@ -30,7 +35,7 @@ fn config(papers: &Papers, server: &Server) -> Config {
 async fn a_server_with_tls_is_asked_and_others_are_not() {
     let papers = Arc::new(Papers::new());
     let server = server(&papers);
-    let ask = check(&book(&["name: few, limit: 2, per: 1h"]), 1, 1);
+    let ask = ask();
     let good = config(&papers, &server);
     let engine = open(&good).await;
     assert_eq!(one(&engine, ask.clone(), PATIENCE).await, Ok(true));
@@ -52,4 +57,86 @@ async fn a_server_with_tls_is_asked_and_others_are_not() {
     });
     // The server closes the connection, and cannot say why in words that reach us.
     assert!(["forbidden", "unreachable"].contains(&kind_of(&nobody, &ask).await));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_with_tls_and_users_passes_and_others_are_forbidden() {
+    let papers = Arc::new(Papers::of(&["127.0.0.1"]));
+    let user = format!("{USER} +cluster|slots");
+    let setup = Setup::with(&[&user]).papers(&papers).password("root");
+    let mut cluster = Cluster::start(&setup);
+    let good = closed(&papers, Servers::Cluster(cluster.addresses()));
+    let misnamed = cluster
+        .nodes
+        .iter()
+        .map(|node| format!("localhost:{}", node.port));
+    let misnamed = Servers::Cluster(misnamed.collect());
+    let engine = open(&good).await;
+    let result = all(&engine, &Plan::of(1, 4)).await;
+    result.unwrap_or_else(|fault| panic!("{fault}"));
+    forbidden(&good, misnamed).await;
+    kill_one(&mut cluster, &engine).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sentinels_with_tls_and_users_pass_and_others_are_forbidden() {
+    let papers = Arc::new(Papers::of(&["127.0.0.1"]));
+    let user = format!("{USER} +role");
+    let setup = Setup::with(&[&user]).papers(&papers).password("root");
+    let scout = "user scout on >eyes +sentinel|masters +role";
+    let watching = Setup::with(&[scout]).papers(&papers).password("watch");
+    let mut of = Sentinels::start(&setup, &watching);
+    let mut good = closed(&papers, sentinel::servers(&of));
+    (good.sentinel_user, good.sentinel_password) = (Some("scout".into()), Some("eyes".into()));
+    let engine = open(&good).await;
+    let result = all(&engine, &Plan::of(1, 4)).await;
+    result.unwrap_or_else(|fault| panic!("{fault}"));
+    let misnamed = of
+        .sentinels
+        .iter()
+        .map(|node| format!("localhost:{}", node.port));
+    let misnamed = Servers::Sentinel {
+        sentinels: misnamed.collect(),
+        primary: Sentinels::NAME.into(),
+    };
+    forbidden(&good, misnamed).await;
+    let mut stranger = good;
+    stranger.sentinel_password = Some("shut".into());
+    assert_eq!(kind_of(&stranger, &ask()).await, "forbidden");
+    let (primary, replica) = (&mut of.primary, &of.replica);
+    survives(&engine, 7, || primary.kill(), || replica.is_primary()).await;
+}
+
+fn ask() -> Ask {
+    check(&book(&["name: few, limit: 2, per: 1h"]), 1, 1)
+}
+
+fn closed(papers: &Papers, servers: Servers) -> Config {
+    let mut config = as_user(lingering(servers));
+    config.tls = Some(tls(papers));
+    config
+}
+
+/// Whoever believes another authority, expects another name or has another password, asks nobody.
+async fn forbidden(good: &Config, misnamed: Servers) {
+    let mut config = good.clone();
+    config.servers = misnamed;
+    assert_eq!(kind_of(&config, &ask()).await, "forbidden", "another name");
+    let mut config = good.clone();
+    config.tls = Some(Tls {
+        authority: tls(&Papers::new()).authority,
+        ..config.tls.unwrap()
+    });
+    assert_eq!(
+        kind_of(&config, &ask()).await,
+        "forbidden",
+        "another authority"
+    );
+    let mut config = good.clone();
+    config.password = Some("wrong".into());
+    assert_eq!(
+        kind_of(&config, &ask()).await,
+        "forbidden",
+        "another password"
+    );
 }
