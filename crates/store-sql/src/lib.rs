@@ -10,6 +10,8 @@ mod fold;
 mod form;
 mod postgres;
 mod sqlite;
+mod sweep;
 
-pub use postgres::{Postgres, PostgresConfig, Sweep};
+pub use postgres::{Postgres, PostgresConfig};
 pub use sqlite::{Sqlite, SqliteConfig};
+pub use sweep::Sweep;

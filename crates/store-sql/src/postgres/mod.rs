@@ -14,22 +14,28 @@ mod pool;
 mod swap;
 mod sweep;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tokio::time::Instant;
 use tollgate_store::{Ask, Engine, Failure, Said};
 
 use group::{Group, grouped};
 use pool::Pool;
-pub use sweep::Sweep;
+
+use crate::sweep::Sweep;
 
 /// Where the database is, and how many connections to keep.
 #[derive(Clone, Debug)]
 pub struct PostgresConfig {
     /// `postgres://user:password@host/database?sslmode=verify-full`; never logged.
     pub url: String,
+    /// Who may have signed the database's certificate, in PEM, besides those the system trusts.
+    pub ca: Option<PathBuf>,
+    /// Our certificate and its key, in PEM, where the database asks for one.
+    pub identity: Option<(PathBuf, PathBuf)>,
     /// Connections at most.
     pub connections: usize,
     /// How rows that say nothing any more are dropped; `None` leaves that to others.
@@ -41,6 +47,8 @@ impl PostgresConfig {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            ca: None,
+            identity: None,
             connections: 8,
             sweep: Some(Sweep::default()),
         }
@@ -65,12 +73,39 @@ impl Postgres {
             .url
             .parse()
             .map_err(|_| Failure::Forbidden("the address of the database is malformed".into()))?;
+        let options = secured(options, config)?;
         let pool = Arc::new(Pool::new(options, config.connections));
         if let Some(sweep) = config.sweep {
             sweep::start(&pool, sweep);
         }
         Ok(Self { pool })
     }
+}
+
+/// With certificates there is no way back: neither in clear, nor to whoever is there instead.
+fn secured(
+    mut options: PgConnectOptions,
+    config: &PostgresConfig,
+) -> Result<PgConnectOptions, Failure> {
+    if let Some(ca) = &config.ca {
+        options = options.ssl_root_cert(ca);
+    }
+    if let Some((certificate, key)) = &config.identity {
+        options = options.ssl_client_cert(certificate).ssl_client_key(key);
+    }
+    if config.ca.is_none() && config.identity.is_none() {
+        return Ok(options);
+    }
+    Ok(match options.get_ssl_mode() {
+        PgSslMode::Disable => {
+            let why = "sslmode=disable, and certificates are given";
+            return Err(Failure::Forbidden(why.into()));
+        }
+        PgSslMode::Allow | PgSslMode::Prefer => options.ssl_mode(PgSslMode::VerifyFull),
+        // As other clients read it: who is named is meant.
+        PgSslMode::Require if config.ca.is_some() => options.ssl_mode(PgSslMode::VerifyCa),
+        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => options,
+    })
 }
 
 impl Engine for Postgres {

@@ -1,33 +1,13 @@
 //! Rows that say nothing any more are dropped, a page at a time, and nobody waits for it.
 
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use sqlx::Row;
 use tokio::time::Instant;
 
 use super::pool::Pool;
-
-/// Rows that are looked at in one statement.
-const PAGE: i64 = 500;
-
-/// How rows that say nothing any more are dropped.
-#[derive(Clone, Copy, Debug)]
-pub struct Sweep {
-    /// How often.
-    pub every: Duration,
-    /// Rows that were written so recently stay, by the clock of the database: a trace may play in another century.
-    pub grace: Duration,
-}
-
-impl Default for Sweep {
-    fn default() -> Self {
-        Self {
-            every: Duration::from_mins(1),
-            grace: Duration::from_mins(10),
-        }
-    }
-}
+use crate::sweep::{PAGE, Sweep, now_s};
 
 /// One page in the order of the keys: drops what is fresh and not in use, and says where the next page begins.
 const SWEEP: &str = "
@@ -53,23 +33,19 @@ pub(super) fn start(pool: &Arc<Pool>, config: Sweep) {
                 return;
             }
             // What could not be swept now is swept next time.
-            let _ = sweep(&pool, config.grace).await;
+            let _ = sweep(&pool, config.grace_s()).await;
         }
     });
 }
 
-async fn sweep(pool: &Weak<Pool>, grace: Duration) -> Option<()> {
-    let grace_s = i64::try_from(grace.as_secs()).ok()?;
+async fn sweep(pool: &Weak<Pool>, grace_s: i64) -> Option<()> {
     let mut from = (i64::MIN, String::new());
     loop {
         let pool = pool.upgrade()?;
         let until = Instant::now() + Duration::from_secs(1);
         let mut connection = pool.take(until).await.ok()?;
-        let now = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .ok()?;
         let page = sqlx::query(SWEEP).bind(from.0).bind(&from.1).bind(PAGE);
-        let page = page.bind(i64::try_from(now.as_secs()).ok()?).bind(grace_s);
+        let page = page.bind(now_s()).bind(grace_s);
         let last = page.fetch_optional(&mut *connection).await.ok()?;
         pool.give_back(connection);
         let last = last?;

@@ -3,6 +3,8 @@
 //! The task that has the connection reads a row, lets [`fold`](crate::fold) decide, and writes it, all within
 //! `BEGIN IMMEDIATE`, so that other processes on the same file wait their turn. Not here: what rows mean.
 
+mod sweep;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +17,8 @@ use tollgate_store::{Ask, Engine, Failure, Name, Said};
 
 use crate::fold::{Change, Stored, fold};
 use crate::form;
+use crate::sweep::Sweep;
+use sweep::Broom;
 
 /// Where the database is and how carefully it writes.
 #[derive(Clone, Debug)]
@@ -23,6 +27,19 @@ pub struct SqliteConfig {
     pub path: PathBuf,
     /// Whether a decision is on the disk when it is answered; otherwise a loss of power may lose the last ones.
     pub sync: bool,
+    /// How rows that say nothing any more are dropped; `None` leaves that to others.
+    pub sweep: Option<Sweep>,
+}
+
+impl SqliteConfig {
+    /// Every decision on the disk, and a sweep each minute.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            sync: true,
+            sweep: Some(Sweep::default()),
+        }
+    }
 }
 
 /// A `SQLite` database that decides.
@@ -66,7 +83,7 @@ impl Sqlite {
             .await
             .map_err(|error| failure(&error))?;
         let (jobs, queue) = mpsc::channel(JOBS_MAX);
-        tokio::spawn(work(connection, queue));
+        tokio::spawn(work(connection, queue, config.sweep));
         Ok(Self { jobs })
     }
 }
@@ -103,22 +120,45 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         .fetch_one(&mut *transaction)
         .await?;
     if tables == 0 {
-        let tables = sqlx::raw_sql(include_str!("../migrations/1-tables.sql"));
+        let tables = sqlx::raw_sql(include_str!("../../migrations/1-tables.sql"));
         tables.execute(&mut *transaction).await?;
     }
     transaction.commit().await
 }
 
-/// Does jobs until nobody can ask any more.
-async fn work(mut connection: SqliteConnection, mut queue: mpsc::Receiver<Job>) {
+/// Does jobs until nobody can ask any more, and sweeps a page when it is time.
+async fn work(
+    mut connection: SqliteConnection,
+    mut queue: mpsc::Receiver<Job>,
+    sweep: Option<Sweep>,
+) {
     let mut jobs = Vec::new();
-    while queue.recv_many(&mut jobs, JOBS_TOGETHER_MAX).await > 0 {
+    let mut broom = sweep.map(Broom::new);
+    loop {
+        let due = broom.as_ref().map(Broom::due);
+        let wait = async {
+            match due {
+                Some(due) => tokio::time::sleep_until(due).await,
+                None => core::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            count = queue.recv_many(&mut jobs, JOBS_TOGETHER_MAX) => if count == 0 { break },
+            () = wait => {}
+        }
         // What nobody waits for any more is not done at all.
         jobs.retain(|job| job.until > Instant::now() && !job.answer.is_closed());
-        let answers = together(&mut connection, &jobs).await;
-        for (job, answers) in jobs.drain(..).zip(answers) {
-            // Whoever asked may have left.
-            let _ = job.answer.send(answers);
+        if !jobs.is_empty() {
+            let answers = together(&mut connection, &jobs).await;
+            for (job, answers) in jobs.drain(..).zip(answers) {
+                // Whoever asked may have left.
+                let _ = job.answer.send(answers);
+            }
+        }
+        // Also where jobs never end: they wait for a page, not for all of them.
+        if let Some(broom) = broom.as_mut().filter(|broom| broom.due() <= Instant::now()) {
+            broom.sweep(&mut connection).await;
         }
     }
     // Closing only tidies up the log.

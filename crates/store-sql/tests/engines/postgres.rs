@@ -1,12 +1,12 @@
 //! `PostgreSQL` passes the whole suite, and two ways to one database share its limits.
 
-#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
-
 use std::sync::Arc;
 
 use tollgate_conformance::{Plan, all, crowd};
 use tollgate_parts::Postgres as Server;
 use tollgate_store_sql::{Postgres, PostgresConfig};
+
+use crate::kit::{SWEEP, sweeps};
 
 fn engine(server: &Server) -> Arc<Postgres> {
     let config = PostgresConfig::new(server.url());
@@ -27,4 +27,15 @@ async fn two_ways_to_one_database_admit_exactly_the_limit() {
     let engines = [engine(&server), engine(&server)];
     let result = crowd(&engines, &Plan::default()).await;
     result.unwrap_or_else(|fault| panic!("{fault}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_drops_what_is_fresh_and_nothing_else() {
+    let server = Server::start();
+    let open = |sweep| {
+        let mut config = PostgresConfig::new(server.url());
+        config.sweep = sweep;
+        Postgres::new(&config).unwrap()
+    };
+    sweeps(open(None), async || open(Some(SWEEP))).await;
 }

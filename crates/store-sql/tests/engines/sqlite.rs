@@ -1,16 +1,20 @@
 //! `SQLite` passes the whole suite, and two ways to one file share its limits.
 
-#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
-
 use std::sync::Arc;
 
 use tollgate_conformance::{Plan, all, crowd};
-use tollgate_store_sql::{Sqlite, SqliteConfig};
+use tollgate_store_sql::{Sqlite, SqliteConfig, Sweep};
+
+use crate::kit::{SWEEP, sweeps};
 
 async fn open(folder: &tempfile::TempDir) -> Arc<Sqlite> {
-    let path = folder.path().join("tollgate.db");
-    let config = SqliteConfig { path, sync: false };
-    Arc::new(Sqlite::open(&config).await.unwrap())
+    Arc::new(swept(folder, None).await)
+}
+
+async fn swept(folder: &tempfile::TempDir, sweep: Option<Sweep>) -> Sqlite {
+    let mut config = SqliteConfig::new(folder.path().join("tollgate.db"));
+    (config.sync, config.sweep) = (false, sweep);
+    Sqlite::open(&config).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -29,4 +33,11 @@ async fn two_ways_to_one_file_admit_exactly_the_limit() {
     crowd(&engines, &Plan::default())
         .await
         .unwrap_or_else(|fault| panic!("{fault}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_drops_what_is_fresh_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let still = swept(&folder, None).await;
+    sweeps(still, async || swept(&folder, Some(SWEEP)).await).await;
 }

@@ -1,0 +1,109 @@
+//! One key of one contract, whatever the engine, and what is asked about it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tollgate_contract::Contracts;
+use tollgate_limit::{Cost, Instant as Nanos, Lot};
+use tollgate_store::{Ask, Book, Engine, Failure, Name, Said, Verb};
+use tollgate_store_sql::Sweep;
+
+const FILE: &str = "
+contracts:
+  - id: api
+    key: [user]
+    policies:
+      - { name: hourly, limit: 1000, per: 1h, algorithm: fixed-window }
+";
+
+/// So long that only what hangs takes it.
+pub(crate) const PATIENT: Duration = Duration::from_secs(30);
+/// What an answer may take on a machine that does other things, beyond the time it was given.
+const SLACK: Duration = Duration::from_secs(2);
+
+pub(crate) struct Key<E> {
+    engine: E,
+    book: Arc<Book>,
+}
+
+impl<E: Engine> Key<E> {
+    pub(crate) fn new(engine: E) -> Self {
+        let contracts = Contracts::parse(FILE).unwrap();
+        let book = Arc::new(Book::of(contracts.get(0).unwrap()).unwrap());
+        Self { engine, book }
+    }
+
+    /// Asks for one token, in 2023; whether it was given.
+    pub(crate) async fn ask(&self, time: Duration) -> Result<bool, Failure> {
+        let begin = Instant::now();
+        let (cost, lot) = (Cost::ONE, Lot::ALWAYS);
+        let ask = self.asks(1, Verb::Check { cost, lot }, 1_700_000_000_000_000_000);
+        let said = self.engine.ask(vec![ask], time).await.remove(0);
+        assert!(begin.elapsed() < time + SLACK, "{:?} late", begin.elapsed());
+        match said? {
+            Said::Outcome { outcome, .. } => Ok(outcome.decision.verdict.is_allowed()),
+            said => panic!("a check is answered by {said:?}"),
+        }
+    }
+
+    /// Asks until it is answered again.
+    pub(crate) async fn recovers(&self) -> bool {
+        let begin = Instant::now();
+        loop {
+            match self.ask(PATIENT).await {
+                Ok(given) => return given,
+                Err(failure) => assert!(begin.elapsed() < Duration::from_mins(1), "{failure}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    fn asks(&self, name: u128, verb: Verb, nanos: u64) -> Ask {
+        Ask {
+            book: Arc::clone(&self.book),
+            name: Name(name),
+            verb,
+            now: Nanos::from_nanos(nanos),
+        }
+    }
+}
+
+/// A sweep that is always under way, and spares nothing for being new.
+pub(crate) const SWEEP: Sweep = Sweep {
+    every: Duration::from_millis(20),
+    grace: Duration::ZERO,
+};
+
+/// Many keys charged in 2023 for an hour, and the one after them in 2500: all of the former go, and the latter stays.
+pub(crate) async fn sweeps<E: Engine>(still: E, sweeping: impl AsyncFnOnce() -> E) {
+    const YEAR_2023: u64 = 1_700_000_000_000_000_000;
+    const YEAR_2500: u64 = 16_725_225_600_000_000_000;
+    /// More than a page.
+    const MANY: u128 = 1_200;
+    let mut key = Key::new(still);
+    let charge = |key: &Key<E>, name, nanos| key.asks(name, Verb::Charge(Cost::ONE), nanos);
+    let mut charges: Vec<Ask> = (1..MANY)
+        .map(|name| charge(&key, name, YEAR_2023))
+        .collect();
+    charges.push(charge(&key, MANY, YEAR_2500));
+    for charged in key.engine.ask(charges, PATIENT).await {
+        assert_eq!(charged, Ok(Said::Done));
+    }
+    key.engine = sweeping().await;
+    let begin = Instant::now();
+    loop {
+        let shows = (1..=MANY).map(|name| key.asks(name, Verb::Show, YEAR_2500));
+        let mut said = key.engine.ask(shows.collect(), PATIENT).await;
+        let last = said.pop();
+        assert!(matches!(last, Some(Ok(Said::Found(Some(_))))), "{last:?}");
+        let left = said
+            .iter()
+            .filter(|said| **said != Ok(Said::Found(None)))
+            .count();
+        if left == 0 {
+            return;
+        }
+        assert!(begin.elapsed() < Duration::from_mins(1), "{left} are left");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
