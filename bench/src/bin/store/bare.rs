@@ -26,7 +26,7 @@ pub(crate) fn load(server: &Redis) -> String {
 }
 
 /// Calls of the bare script per second, as `redis-benchmark` counts them.
-pub(crate) fn rate(server: &Redis, script: &str, callers: usize, keys: u64) -> Result<f64> {
+pub(crate) fn rate(server: &Redis, script: &str, callers: u64, keys: u64) -> Result<f64> {
     let mut command = Command::new("redis-benchmark");
     command.args(["-p", &server.port.to_string(), "-c", &callers.to_string()]);
     command.args(["-n", "100000", "-r", &keys.to_string(), "--csv"]);
