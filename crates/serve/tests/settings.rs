@@ -38,6 +38,31 @@ fn an_empty_file_serves_at_the_usual_places() {
 }
 
 #[test]
+fn files_of_a_store_are_looked_at() {
+    let store = |url: &str, line: &str| format!("store:\n  url: {url}\n  {line}\n");
+    for line in ["ca_file: gone.pem", "secret_file: gone.pem"] {
+        let place = format!("3:{}", line.find("gone").unwrap() + 3);
+        let said = ["/etc/tollgate/gone.pem", "No such file"];
+        refused(&store("rediss://db", line), &place, &said);
+    }
+    let empty = store("postgres://db", "ca_file: /dev/null");
+    refused(
+        &empty,
+        "3:12",
+        &["/dev/null: there is no certificate in it"],
+    );
+    let folder = store("rediss-sentinel://db/main", "ca_file: /");
+    refused(&folder, "3:12", &["a folder, not a file"]);
+    let alone = store("rediss-cluster://db", "key_file: /dev/null");
+    let said = ["cert_file and key_file go together", "no private key"];
+    refused(&alone, "3:13", &said);
+    for url in ["redis://db", "redis-cluster://db", "sqlite:db"] {
+        let plain = store(url, "cert_file: /dev/null");
+        refused(&plain, "3:14", &["speaks no TLS"]);
+    }
+}
+
+#[test]
 fn listeners_and_files_can_be_said() {
     let settings = parse(EVERYTHING).unwrap();
     assert_eq!(settings.http[0].at.to_string(), "0.0.0.0:80");

@@ -3,10 +3,13 @@
 //! Not here: the engines behind the addresses (`store::connect`).
 
 use std::fmt;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tollgate_contract::ErrorKind;
@@ -25,6 +28,8 @@ pub struct StoreSettings {
     pub secret_file: Option<PathBuf>,
     /// Who must have signed the store's certificate, in PEM; the usual authorities where absent.
     pub ca_file: Option<PathBuf>,
+    /// Our certificate and its key, in PEM, where the store asks for one.
+    pub identity: Option<(PathBuf, PathBuf)>,
     /// The most batches under way at a time.
     pub batches: usize,
     /// How many keys are remembered for when the store does not answer.
@@ -39,6 +44,7 @@ impl StoreSettings {
             deadline: Duration::from_millis(20),
             secret_file: None,
             ca_file: None,
+            identity: None,
             batches: BATCHES,
             remembered: REMEMBERED,
         }
@@ -51,12 +57,13 @@ pub struct StoreUrl(String);
 
 impl StoreUrl {
     /// Every kind of address there is.
-    pub const SCHEMES: [&'static str; 7] = [
+    pub const SCHEMES: [&'static str; 8] = [
         "redis",
         "rediss",
         "redis-cluster",
         "rediss-cluster",
         "redis-sentinel",
+        "rediss-sentinel",
         "postgres",
         "sqlite",
     ];
@@ -71,12 +78,28 @@ impl StoreUrl {
         &self.0
     }
 
+    /// Whether it can speak TLS.
+    pub fn has_tls(&self) -> bool {
+        self.scheme().starts_with("rediss") || self.scheme().starts_with("postgres")
+    }
+
     /// The password, where there is one.
     pub fn password(&self) -> Option<&str> {
-        let (_, rest) = self.0.split_once("://")?;
-        let (user, _) = rest.split_once('@')?;
-        let (_, password) = user.split_once(':')?;
+        let who = self.who()?;
+        let password = match who.split_once(':') {
+            Some((_, password)) => password,
+            // What Redis is told without a user is a password.
+            None if self.scheme().starts_with("redis") => who,
+            None => return None,
+        };
         Some(password).filter(|password| !password.is_empty())
+    }
+
+    /// What is before the hosts.
+    fn who(&self) -> Option<&str> {
+        let (_, rest) = self.0.split_once("://")?;
+        let place = rest.split('/').next()?;
+        place.rsplit_once('@').map(|(who, _)| who)
     }
 }
 
@@ -98,9 +121,17 @@ impl FromStr for StoreUrl {
 
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.password() {
-            Some(password) => f.write_str(&self.0.replacen(&format!(":{password}@"), ":***@", 1)),
-            None => f.write_str(&self.0),
+        let mut text = self.0.clone();
+        if let (Some(who), Some(password)) = (self.who(), self.password()) {
+            let user = who.strip_suffix(password).unwrap_or_default();
+            text = text.replacen(&format!("{who}@"), &format!("{user}***@"), 1);
+        }
+        // Passwords can be there, too.
+        match text.split_once('?') {
+            Some((place, query)) if SECRET.iter().any(|name| query.contains(name)) => {
+                write!(f, "{place}?***")
+            }
+            Some(_) | None => f.write_str(&text),
         }
     }
 }
@@ -116,7 +147,7 @@ impl fmt::Debug for StoreUrl {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Store")]
 pub(crate) struct RawStore {
-    /// Where it is: redis://, rediss://, redis-cluster://, redis-sentinel://, postgres://, sqlite:.
+    /// Where it is: redis://, redis-cluster://, redis-sentinel://, with rediss the same by TLS; postgres://, sqlite:.
     #[schemars(with = "String")]
     url: Text,
     /// How long an answer is waited for; 20ms where absent.
@@ -131,6 +162,14 @@ pub(crate) struct RawStore {
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "String")]
     ca_file: Option<Text>,
+    /// Our certificate, in PEM, where the store asks for one.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
+    cert_file: Option<Text>,
+    /// The key of our certificate, in PEM.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
+    key_file: Option<Text>,
     /// The most batches under way at a time; 16 where absent.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "u32")]
@@ -149,8 +188,12 @@ impl Check<'_> {
         let url = self.problems.keep(text.value.parse().map_err(wrong))?;
         let mut settings = StoreSettings::new(url);
         self.duration(raw.deadline, &mut settings.deadline);
-        settings.secret_file = raw.secret_file.map(|text| self.under(&text.value));
-        settings.ca_file = raw.ca_file.map(|text| self.under(&text.value));
+        settings.secret_file = self.usable(raw.secret_file.as_ref(), readable);
+        let files = [raw.ca_file, raw.cert_file, raw.key_file];
+        self.only_with_tls(&settings.url, &files);
+        let [ca, certificate, key] = files;
+        settings.ca_file = self.usable(ca.as_ref(), certificates);
+        settings.identity = self.identity(certificate.as_ref(), key.as_ref());
         self.count(raw.batches, ("batches", (1, 1024)), &mut settings.batches);
         let remembered = ("remembered", (1, 1 << 24));
         self.count(raw.remembered, remembered, &mut settings.remembered);
@@ -158,6 +201,72 @@ impl Check<'_> {
     }
 }
 
+impl Check<'_> {
+    fn only_with_tls(&mut self, url: &StoreUrl, files: &[Option<Text>]) {
+        for text in files.iter().flatten().filter(|_| !url.has_tls()) {
+            let what = format!(
+                "`{}` speaks no TLS, so it has no use for this file",
+                url.scheme()
+            );
+            let problem = Problem::new(ErrorKind::Conflict, text.place, what);
+            self.problems.add(problem);
+        }
+    }
+
+    fn identity(&mut self, cert: Option<&Text>, key: Option<&Text>) -> Option<(PathBuf, PathBuf)> {
+        if let (Some(text), None) | (None, Some(text)) = (cert, key) {
+            let what = "cert_file and key_file go together";
+            let problem = Problem::new(ErrorKind::Conflict, text.place, what);
+            self.problems.add(problem);
+        }
+        let (cert, key) = (
+            self.usable(cert, certificates),
+            self.usable(key, private_key),
+        );
+        cert.zip(key)
+    }
+
+    /// The path of a file that is what it should be.
+    fn usable(&mut self, text: Option<&Text>, read: Reads) -> Option<PathBuf> {
+        let text = text?;
+        let path = self.under(&text.value);
+        let wrong = |what| {
+            let what = format!("{}: {what}", path.display());
+            Problem::new(ErrorKind::BadValue, text.place, what)
+        };
+        self.problems.keep(read(&path).map_err(wrong))?;
+        Some(path)
+    }
+}
+
+type Reads = fn(&Path) -> Result<(), String>;
+
+fn readable(path: &Path) -> Result<(), String> {
+    let opened = File::open(path).and_then(|file| file.metadata());
+    let is_folder = opened.map_err(|error| error.to_string())?.is_dir();
+    if is_folder {
+        return Err("a folder, not a file".to_owned());
+    }
+    Ok(())
+}
+
+fn certificates(path: &Path) -> Result<(), String> {
+    readable(path)?;
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    match read {
+        Ok(found) if !found.is_empty() => Ok(()),
+        Ok(_) | Err(_) => Err("there is no certificate in it".to_owned()),
+    }
+}
+
+fn private_key(path: &Path) -> Result<(), String> {
+    readable(path)?;
+    let read = PrivateKeyDer::from_pem_file(path).map(drop);
+    read.map_err(|_| "there is no private key in it".to_owned())
+}
+
+/// Names of what is not shown.
+const SECRET: [&str; 2] = ["password=", "sentinel="];
 const BATCHES: usize = 16;
 const REMEMBERED: usize = 1 << 14;
 const URL_BYTES_MAX: usize = 4096;
@@ -174,6 +283,29 @@ mod tests {
         let shown = format!("{url} {url:?} {:?}", StoreSettings::new(url.clone()));
         assert!(!shown.contains("s3cret"), "{shown}");
         assert_eq!(url.to_string(), "redis://me:***@db:6379/1");
+    }
+
+    #[test]
+    fn nor_is_one_in_an_unusual_place() {
+        for (text, shown) in [
+            ("redis://s3cret@db", "redis://***@db"),
+            ("redis://me:s3@cret@db", "redis://me:***@db"),
+            (
+                "redis-sentinel://me:s3cret@a/main?sentinel=me:s3cret",
+                "redis-sentinel://me:***@a/main?***",
+            ),
+            (
+                "postgres://me@db/x?password=s3cret",
+                "postgres://me@db/x?***",
+            ),
+            (
+                "postgres://me@db/x?sslmode=require",
+                "postgres://me@db/x?sslmode=require",
+            ),
+        ] {
+            let url: StoreUrl = text.parse().unwrap();
+            assert_eq!(url.to_string(), shown);
+        }
     }
 
     #[test]

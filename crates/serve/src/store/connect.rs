@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use ring::digest::{SHA256, digest};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
-use tollgate_store_redis::{Config, Redis};
+use tollgate_store_redis::{Config, Redis, Tls};
 use tollgate_store_sql::{Postgres, PostgresConfig, Sqlite, SqliteConfig};
 
 use super::{Decides, Store};
@@ -93,24 +93,44 @@ fn run(settings: &StoreSettings, opened: &mpsc::Sender<Opened>, stopped: oneshot
 
 async fn open(settings: &StoreSettings) -> Result<Arc<dyn Decides>, ConnectError> {
     let url = settings.url.secret();
+    let has_files = settings.ca_file.is_some() || settings.identity.is_some();
+    if has_files && !settings.url.has_tls() {
+        // Whoever names certificates must not find out later that nobody looked at them.
+        return Err(wrong(
+            "ca_file, cert_file and key_file are for rediss:// and postgres://",
+        ));
+    }
     match settings.url.scheme() {
-        "postgres" | "postgresql" => Ok(Arc::new(
-            Postgres::new(&PostgresConfig::new(url)).map_err(wrong)?,
-        )),
+        "postgres" | "postgresql" => {
+            let mut config = PostgresConfig::new(url);
+            (config.ca, config.identity) = (settings.ca_file.clone(), settings.identity.clone());
+            Ok(Arc::new(Postgres::new(&config).map_err(wrong)?))
+        }
         "sqlite" => {
             let path = url.trim_start_matches("sqlite:");
-            let path = path.strip_prefix("//").unwrap_or(path).into();
-            let config = SqliteConfig { path, sync: true };
+            let config = SqliteConfig::new(path.strip_prefix("//").unwrap_or(path));
             Ok(Arc::new(Sqlite::open(&config).await.map_err(wrong)?))
         }
         _ => {
             let mut config = Config::from_url(url).map_err(wrong)?;
-            if let (Some(tls), Some(path)) = (&mut config.tls, &settings.ca_file) {
-                tls.authority = Some(read(path)?);
+            if let Some(tls) = &mut config.tls {
+                *tls = certificates(settings)?;
             }
             Ok(Arc::new(Redis::open(&config).map_err(wrong)?))
         }
     }
+}
+
+fn certificates(settings: &StoreSettings) -> Result<Tls, ConnectError> {
+    let authority = settings.ca_file.as_deref().map(read).transpose()?;
+    let identity = match &settings.identity {
+        Some((certificate, key)) => Some((read(certificate)?, read(key)?)),
+        None => None,
+    };
+    Ok(Tls {
+        authority,
+        identity,
+    })
 }
 
 fn wrong(error: impl fmt::Display) -> ConnectError {

@@ -8,3 +8,4 @@ mod files;
 mod kit;
 mod life;
 mod store;
+mod store_tls;

@@ -28,7 +28,7 @@ contracts:
     Server::spawn(command.arg("--config").arg(config))
 }
 
-fn check(server: &Server, user: &str) -> String {
+pub(crate) fn check(server: &Server, user: &str) -> String {
     let body = format!("{{\"key\":{{\"user\":\"{user}\"}}}}");
     server.request(&format!(
         "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -36,16 +36,16 @@ fn check(server: &Server, user: &str) -> String {
     ))
 }
 
-fn passes(answer: &str) -> bool {
+pub(crate) fn passes(answer: &str) -> bool {
     answer.contains("\"allowed\":true") || answer.contains("\"allowed\": true")
 }
 
-fn fell_back(answer: &str) -> bool {
+pub(crate) fn fell_back(answer: &str) -> bool {
     answer.to_lowercase().contains("tollgate-fallback:")
 }
 
 /// Waits until the store decides.
-fn ready(server: &Server) {
+pub(crate) fn ready(server: &Server) {
     until("the store answers", || !fell_back(&check(server, "probe")));
 }
 
