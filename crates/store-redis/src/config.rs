@@ -112,11 +112,9 @@ impl Config {
         }
         config.tls = is_tls.then(Tls::default);
         (config.user, config.password) = login(who)?;
-        let watcher = match (&config.servers, query) {
-            (_, None) => None,
-            (Servers::Sentinel { .. }, Some(query)) => query.strip_prefix("sentinel="),
-            (Servers::Single(_) | Servers::Cluster(_), Some(_)) => None,
-        };
+        let has_watchers = matches!(config.servers, Servers::Sentinel { .. });
+        let watcher = query.filter(|_| has_watchers);
+        let watcher = watcher.and_then(|query| query.strip_prefix("sentinel="));
         if query.is_some() && watcher.is_none() {
             return Err(BadAddress(
                 "only redis-sentinel:// has something after a ?, and that is sentinel=user:password",

@@ -11,12 +11,14 @@ pub(super) fn of(error: &Error) -> Failure {
     match error {
         Error::Tls(why) | Error::Configuration(why) => Failure::Forbidden(why.to_string()),
         // A handshake that fails is a failure to read.
-        Error::Io(why) if why.get_ref().is_some_and(|why| why.is::<rustls::Error>()) => {
-            Failure::Forbidden(why.to_string())
-        }
+        Error::Io(why) if is_of_tls(why) => Failure::Forbidden(why.to_string()),
         Error::ColumnDecode { .. } | Error::Decode(_) => Failure::Broken(error.to_string()),
         _ => Failure::Unreachable(error.to_string()),
     }
+}
+
+fn is_of_tls(error: &std::io::Error) -> bool {
+    matches!(error.get_ref(), Some(why) if why.is::<rustls::Error>())
 }
 
 fn of_code(code: &str, error: &Error) -> Failure {
