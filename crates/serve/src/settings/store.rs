@@ -199,9 +199,7 @@ impl Check<'_> {
         self.count(raw.remembered, remembered, &mut settings.remembered);
         Some(settings)
     }
-}
 
-impl Check<'_> {
     fn only_with_tls(&mut self, url: &StoreUrl, files: &[Option<Text>]) {
         for text in files.iter().flatten().filter(|_| !url.has_tls()) {
             let what = format!(
