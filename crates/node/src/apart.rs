@@ -11,9 +11,9 @@ use tollgate_limit::{
 use tollgate_table::{Full, Print};
 
 use crate::answer::{Answer, Booking, Place, Receipt};
-use crate::cells::on_table;
+use crate::cells::{on_table, restored};
 use crate::decide::{Ask, Bound, decide};
-use crate::durable::RestoreError;
+use crate::durable::{RestoreError, WrittenBy};
 use crate::ids::IdError;
 use crate::key::Key;
 use crate::node::Node;
@@ -168,14 +168,25 @@ impl Node {
     /// more taken stays, and what was taken from the other is charged to it.
     pub fn merge_cell(
         &self,
+        place: (usize, Print),
+        bytes: &[u8],
+        now: Instant,
+    ) -> Result<(), RestoreError> {
+        self.inherit_cell(place, bytes, None, now)
+    }
+
+    /// The same with a cell that was written by other policies than those of the contract today, perhaps.
+    pub fn inherit_cell(
+        &self,
         (contract, print): (usize, Print),
         bytes: &[u8],
+        written_by: Option<WrittenBy<'_>>,
         now: Instant,
     ) -> Result<(), RestoreError> {
         let cells = self.cells_of(contract).ok_or(RestoreError::NoContract)?;
         cells.adopt(print, now);
         on_table!(cells, table => {
-            let handed = cells.set.restore(bytes).map_err(RestoreError::Cell)?;
+            let handed = restored(&cells.set, bytes, written_by, now).map_err(RestoreError::Cell)?;
             let merged = table.update(print, now.as_nanos(), |present| match present {
                 None => ((), Some(handed)),
                 Some(cell) => {

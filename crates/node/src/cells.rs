@@ -366,7 +366,7 @@ pub(crate) fn check_cell<const N: usize>(
 }
 
 /// The cell that was written as these bytes, perhaps by policies of before.
-fn restored<const N: usize>(
+pub(crate) fn restored<const N: usize>(
     set: &PolicySet,
     bytes: &[u8],
     written_by: Option<WrittenBy<'_>>,

@@ -201,6 +201,16 @@ impl Node {
         }
     }
 
+    /// Uses no home any more, as somebody else has what was kept of this node.
+    pub fn give_up_homes(&self, now: Instant) {
+        self.each_seat(|held| {
+            let now = held.at(Some(now));
+            if let Some(machine) = held.ground() {
+                machine.give_up(now);
+            }
+        });
+    }
+
     /// How divided rates stand, in the order of the contracts: for one key of one contract, or all.
     pub fn supply_status(&self, of: Option<(usize, Print)>, now: Instant) -> Vec<PolicySupply> {
         let node = self.newest();

@@ -157,6 +157,14 @@ impl Machine {
         self.post.flush(&self.peers, now);
     }
 
+    /// Uses its home no more, as somebody else has what was kept of it. What is borrowed is used until it ends.
+    pub fn give_up(&mut self, now: Instant) {
+        let now = self.at(now);
+        if !self.tenure.has_left {
+            self.leave(now);
+        }
+    }
+
     /// Whether this node has said goodbye.
     pub(super) const fn has_left(&self) -> bool {
         self.tenure.has_left
