@@ -12,6 +12,6 @@ mod postgres;
 mod sqlite;
 mod sweep;
 
-pub use postgres::{Postgres, PostgresConfig};
+pub use postgres::{Postgres, PostgresConfig, failure_of};
 pub use sqlite::{Sqlite, SqliteConfig};
 pub use sweep::Sweep;

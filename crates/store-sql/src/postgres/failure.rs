@@ -4,7 +4,7 @@ use sqlx::Error;
 use tollgate_store::Failure;
 
 /// The failure that an error is.
-pub(super) fn of(error: &Error) -> Failure {
+pub fn of(error: &Error) -> Failure {
     if let Some(code) = code(error) {
         return of_code(&code, error);
     }

@@ -22,6 +22,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tokio::time::Instant;
 use tollgate_store::{Ask, Engine, Failure, Said};
 
+pub use failure::of as failure_of;
 use group::{Group, grouped};
 use pool::Pool;
 
