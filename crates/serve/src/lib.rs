@@ -7,6 +7,7 @@
 pub mod access;
 pub mod auth;
 pub mod cluster;
+pub mod database;
 pub mod durable;
 pub mod engine;
 pub mod fields;

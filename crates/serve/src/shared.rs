@@ -5,8 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
+use tollgate_node::Node;
 
 use crate::cluster::Handle;
+use crate::durable::Standing;
 use crate::engine::Engine;
 use crate::owner::Owner;
 use crate::settings::Settings;
@@ -28,6 +30,8 @@ pub struct Shared {
     pub owner: OnceLock<Arc<Owner>>,
     /// What is known of divided rates, besides what the node knows.
     pub supply: Supply,
+    /// How surely the seat is held under which counts are kept, where there is one; set once.
+    pub standing: OnceLock<Arc<Standing>>,
 }
 
 impl Shared {
@@ -42,7 +46,15 @@ impl Shared {
             cluster: OnceLock::new(),
             owner: OnceLock::new(),
             supply: Supply::default(),
+            standing: OnceLock::new(),
         }
+    }
+
+    /// Whether others may have taken this server's counts of a durable contract, for it heard nothing of its seat for long.
+    /// Then they are neither handed over nor added to: they might be counted twice.
+    pub(crate) fn is_in_doubt(&self, node: &Node, contract: usize) -> bool {
+        let standing = self.standing.get();
+        standing.is_some_and(|seat| !seat.is_sure()) && node.durable_policies(contract) != 0
     }
 
     /// A place among the requests that are worked on, to be kept until the answer is there; `None` where so many are that

@@ -56,7 +56,7 @@ impl Server {
         let settings = Settings {
             keeping: Keeping {
                 flush_every: Duration::from_hours(1),
-                store: None,
+                ..Keeping::default()
             },
             ..Settings::default()
         };

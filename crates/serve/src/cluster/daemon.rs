@@ -29,6 +29,7 @@ use super::seal::Sealer;
 use super::seeds;
 use super::stream::{self, Ends, Tls};
 use super::wire::Hello;
+use crate::durable::Seat;
 use crate::settings::ClusterSettings;
 use crate::shared::Shared;
 use crate::supply::{self, Keep};
@@ -147,13 +148,28 @@ impl Prepared {
         }
     }
 
-    /// Its part in dividing rates, and what keeps what it must not forget of them.
-    pub(crate) fn share(&self) -> Result<Option<(Share, Option<Keep>)>, ClusterError> {
+    /// The name people know it by.
+    pub(crate) fn name(&self) -> String {
         let me = self.cluster.me().0;
         let members = self.cluster.members();
-        let name = members.iter().find(|member| member.node == me);
-        let name = name.map(|member| &*member.about.name).unwrap_or_default();
-        supply::share(&self.settings, name, self.identity_in.as_deref())
+        let mut members = members.iter();
+        let name = members.find(|member| member.node == me);
+        name.map(|member| member.about.name.clone())
+            .unwrap_or_default()
+    }
+
+    /// Its part in dividing rates, and what keeps what it must not forget of them: its seat where it has one.
+    pub(crate) fn share(
+        &self,
+        seat: Option<&Seat>,
+    ) -> Result<Option<(Share, Option<Keep>)>, ClusterError> {
+        let name = self.name();
+        let keep = match (seat, self.identity_in.as_deref()) {
+            (Some(seat), _) => Some(Keep::at(seat, &name)),
+            (None, Some(folder)) => Some(Keep::open(folder, &name)),
+            (None, None) => None,
+        };
+        supply::share(&self.settings, &name, keep)
     }
 }
 

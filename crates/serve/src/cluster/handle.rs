@@ -217,6 +217,13 @@ impl Handle {
         self.0.company()
     }
 
+    /// Names of everybody who is counted on.
+    pub(crate) fn names_alive(&self) -> Vec<String> {
+        let company = self.members();
+        let names = company.members.iter().map(|member| &member.about.name);
+        names.cloned().collect()
+    }
+
     /// The key under which keys are dealt out to nodes, the same on all of them.
     pub fn owner_key(&self) -> &OwnerKey {
         &self.0.owner_key

@@ -4,6 +4,10 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use tollgate_store::Failure;
+
+use crate::database::DatabaseError;
+
 /// Why counts cannot be kept.
 #[derive(Debug)]
 pub enum StoreError {
@@ -41,6 +45,25 @@ pub enum StoreError {
     Database(sqlx::Error),
     /// The thread that writes is gone.
     Gone,
+    /// The system gives no thread.
+    Thread(io::Error),
+    /// The database of many servers was not there at the start.
+    NotThere {
+        /// Where it should be.
+        away: String,
+        /// What it says, or that it says nothing.
+        failure: Failure,
+    },
+    /// The database of many servers does not do what it is asked.
+    Away(Failure),
+    /// The counts of a seat were made under another cluster's secret, or under none.
+    OtherSecretOfSeat(String),
+    /// The fence of a statement is not that of its seat.
+    Fenced,
+    /// Nothing came from this process for so long that others took its seat for left.
+    Vacated,
+    /// Another process holds the seat.
+    TakenOver,
 }
 
 impl fmt::Display for StoreError {
@@ -75,6 +98,24 @@ impl fmt::Display for StoreError {
             Self::Busy => f.write_str("the database of durable counts is locked by somebody else"),
             Self::Database(error) => write!(f, "the database: {error}"),
             Self::Gone => f.write_str("the thread that writes durable counts is gone"),
+            Self::Thread(error) => write!(f, "no thread for durable counts: {error}"),
+            Self::NotThere { away, failure } => write!(
+                f,
+                "the database of durable counts at {away} cannot be used ({failure}): start it, mend `database` in the \
+                 file or --database, or remove it to keep counts in the data directory"
+            ),
+            Self::Away(failure) => write!(f, "the database of durable counts: {failure}"),
+            Self::OtherSecretOfSeat(seat) => write!(
+                f,
+                "the counts of the seat {seat:?} were made under another cluster's secret, or outside a cluster; give the \
+                 key file of that cluster, or another name"
+            ),
+            Self::Fenced => f.write_str("what was written before this connection is not written by it"),
+            Self::Vacated => f.write_str("others took this server's seat for left; it is taken again"),
+            Self::TakenOver => f.write_str(
+                "another process has this server's seat in the database, so that this one keeps nothing any more; stop one of \
+                 them, or give each a name of its own",
+            ),
         }
     }
 }
@@ -84,6 +125,29 @@ impl std::error::Error for StoreError {}
 impl From<getrandom::Error> for StoreError {
     fn from(error: getrandom::Error) -> Self {
         Self::Random(error)
+    }
+}
+
+impl From<DatabaseError> for StoreError {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::Failure(failure) => Self::Away(failure),
+            DatabaseError::Later { found, known } => Self::Later { found, known },
+        }
+    }
+}
+
+impl StoreError {
+    /// The same once more, for whoever asks while it lasts.
+    pub(super) fn again(&self) -> Self {
+        match self {
+            Self::Later { found, known } => Self::Later {
+                found: *found,
+                known: *known,
+            },
+            Self::Away(failure) => Self::Away(failure.clone()),
+            _ => Self::Away(Failure::Unreachable(self.to_string())),
+        }
     }
 }
 

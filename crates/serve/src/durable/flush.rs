@@ -3,6 +3,7 @@
 //! A flush that fails loses nothing: its keys are kept in mind, or all keys of their contract where they are too many,
 //! and written with the next. Not here: SQL (`rows.rs`).
 
+mod estate;
 mod together;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,13 +13,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Moment};
 
 use parking_lot::Mutex;
+use tollgate_contract::Contract;
 use tollgate_limit::Instant;
 use tollgate_node::Node;
 use tollgate_store::Shape;
 use tollgate_table::Print;
 
-use super::rows::{self, Kept, Written};
+use super::rows::{Kept, Written};
 use super::{Loaded, Store, StoreError};
+use estate::Estate;
 use together::Together;
 
 use crate::logs::Rarely;
@@ -33,6 +36,8 @@ pub struct Flusher {
 
 enum Order {
     Flush(mpsc::SyncSender<Result<(), StoreError>>),
+    /// The same, and nobody writes any more.
+    Leave(mpsc::SyncSender<Result<(), StoreError>>),
     Stop,
 }
 
@@ -48,6 +53,10 @@ impl Flusher {
         let loaded = *store.loaded.lock();
         let meter = shared.engine.meter().durable();
         meter.opened(loaded.cells, loaded.broken, now);
+        if let Some(standing) = store.standing() {
+            // Nobody else sets it.
+            let _ = shared.standing.set(standing);
+        }
         let mut work = Work {
             store,
             node: shared.engine.node(),
@@ -58,6 +67,7 @@ impl Flusher {
             returned: BTreeSet::new(),
             waiting: BTreeMap::new(),
             together: Together::default(),
+            estate: Estate::default(),
             swept: (Kept::Cells, None, now),
             warnings: Rarely::new(WARN_EVERY),
         };
@@ -73,8 +83,15 @@ impl Flusher {
 
     /// Writes everything charged so far, and waits until it is written.
     pub fn flush_now(&self) -> Result<(), StoreError> {
+        self.order(Order::Flush)
+    }
+
+    fn order(
+        &self,
+        order: impl FnOnce(mpsc::SyncSender<Result<(), StoreError>>) -> Order,
+    ) -> Result<(), StoreError> {
         let (done, wait) = mpsc::sync_channel(1);
-        let sent = self.orders.send(Order::Flush(done));
+        let sent = self.orders.send(order(done));
         sent.map_err(|_| StoreError::Gone)?;
         wait.recv().map_err(|_| StoreError::Gone)?
     }
@@ -86,7 +103,7 @@ impl Flusher {
 
     /// Writes everything charged so far and closes the database.
     pub fn stop(self) -> Result<(), StoreError> {
-        self.flush_now()
+        self.order(Order::Leave)
     }
 }
 
@@ -117,6 +134,8 @@ struct Work {
     waiting: BTreeMap<String, Waiting>,
     /// The same of policies that nodes count together.
     together: Together,
+    /// What nodes that are gone left behind.
+    estate: Estate,
     /// Where and how far fresh rows were dropped, and when that was.
     swept: (Kept, Option<(i64, i64)>, Instant),
     warnings: Rarely,
@@ -145,13 +164,15 @@ impl Work {
         let mut due = Moment::now() + every;
         loop {
             let left = due.saturating_duration_since(Moment::now());
-            match queue.recv_timeout(left) {
+            match queue.recv_timeout(left.min(BEAT_EVERY)) {
+                Err(RecvTimeoutError::Timeout) if left > BEAT_EVERY => self.beat(),
                 Err(RecvTimeoutError::Timeout) => {
                     // A disk slower than the interval is not asked faster than it can.
                     due = (due + every).max(Moment::now());
                     let _ = self.flush();
                 }
                 Ok(Order::Flush(done)) => drop(done.send(self.flush())),
+                Ok(Order::Leave(done)) => drop(done.send(self.leave())),
                 Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -166,10 +187,13 @@ impl Work {
             Ok(rows) => {
                 meter.flushed(*rows, begun, took);
                 if *rows > 0 {
-                    self.store.settler.wish();
+                    self.store.journal.committed();
                 }
             }
             Err(error) => {
+                if matches!(error, StoreError::TakenOver | StoreError::Fenced) {
+                    meter.refused();
+                }
                 let waiting = self.waiting.values().chain(self.together.waiting());
                 let waiting = waiting.map(|waiting| waiting.prints.len());
                 meter.failed(waiting.sum::<usize>() as u64);
@@ -187,7 +211,9 @@ impl Work {
         self.gather();
         self.forget_numbers(now);
         let node = Arc::clone(&self.node);
+        self.hold(&node, now)?;
         self.recall(&node, now)?;
+        self.inherit(&node, now)?;
         let mut rows = 0;
         for place in node.durable_contracts() {
             rows += self.write_contract(&node, place, now)?;
@@ -256,17 +282,7 @@ impl Work {
         if !self.waiting.contains_key(id) {
             return Ok(0);
         }
-        let policies = node.policies_in_cells(place);
-        let key = (
-            id.clone(),
-            Shape::of(contract, &policies, super::is_durable).text(),
-        );
-        let numbers = if let Some(numbers) = self.numbers.get(&key) {
-            *numbers
-        } else {
-            let numbers = self.store.number((contract, &policies), now)?;
-            *self.numbers.entry(key).or_insert(numbers)
-        };
+        let numbers = self.numbers(node, (place, contract), now)?;
         let mut rows = 0;
         if self.waiting.get(id).is_some_and(|waiting| waiting.all) {
             let mut prints = Vec::new();
@@ -301,31 +317,38 @@ impl Work {
         Ok(rows)
     }
 
-    /// Writes these keys, all or none.
+    /// The numbers of a contract and of its shape.
+    fn numbers(
+        &mut self,
+        node: &Node,
+        (place, contract): (usize, &Contract),
+        now: Instant,
+    ) -> Result<(i64, i64), StoreError> {
+        let policies = node.policies_in_cells(place);
+        let shape = Shape::of(contract, &policies, super::is_durable).text();
+        let key = (contract.id.clone(), shape);
+        if let Some(numbers) = self.numbers.get(&key) {
+            return Ok(*numbers);
+        }
+        let numbers = self.store.number((contract, &policies), now)?;
+        Ok(*self.numbers.entry(key).or_insert(numbers))
+    }
+
+    /// Writes these keys.
     fn write(
         &self,
         node: &Node,
-        (place, (contract, shape)): (usize, (i64, i64)),
+        (place, numbers): (usize, (i64, i64)),
         prints: &[Print],
     ) -> Result<u64, StoreError> {
         if prints.is_empty() {
             return Ok(0);
         }
-        let cells: Vec<_> = prints
+        let cells = prints
             .iter()
-            .map(|print| Written {
-                contract,
-                shape,
-                print: print.0,
-                state: node
-                    .read_cell(place, *print)
-                    .map(|stored| (stored.bytes, stored.fresh_at.as_nanos())),
-            })
-            .collect();
-        let rows = cells.len() as u64;
-        let write = async move |connection: &mut _| rows::write(connection, &cells).await;
-        self.store.thread.run(write)?;
-        Ok(rows)
+            .map(|print| written(node, (place, numbers), *print));
+        self.store.journal.write(cells.collect())?;
+        Ok(prints.len() as u64)
     }
 
     /// Asks for numbers again once a day, which notes that their contracts are still there.
@@ -342,7 +365,7 @@ impl Work {
         if now.nanos_since(last) < SWEEP_EVERY_NS {
             return Ok(());
         }
-        let (until, _) = self.store.drop_some_fresh(from, after, now)?;
+        let (until, _) = self.store.journal.drop_fresh(from, after, now)?;
         let next = match (from, until) {
             (_, Some(_)) => from,
             (Kept::Cells, None) => Kept::Gossip,
@@ -353,12 +376,25 @@ impl Work {
     }
 }
 
+/// A key as it is to be written.
+fn written(node: &Node, (place, (contract, shape)): (usize, (i64, i64)), print: Print) -> Written {
+    let stored = node.read_cell(place, print);
+    Written {
+        contract,
+        shape,
+        print: print.0,
+        state: stored.map(|stored| (stored.bytes, stored.fresh_at.as_nanos())),
+    }
+}
+
 fn durable_ids(node: &Node) -> BTreeSet<String> {
     let contracts = node.durable_contracts();
     let ids = contracts.filter_map(|place| Some(node.contracts().get(place)?.id.clone()));
     ids.collect()
 }
 
+/// Others hear that a seat is held at least so often.
+const BEAT_EVERY: Duration = Duration::from_secs(1);
 /// Orders that wait for the thread.
 const ORDERS_MAX: usize = 4;
 /// The shortest interval.

@@ -1,41 +1,73 @@
 //! The data directory: made where there is none, readable by nobody else, and held by one process at a time.
 //!
-//! The lock is the system's own, so that it is gone when its holder is, however it went.
+//! The lock is the system's own, so that it is gone when its holder is, however it went. Who holds a seat in a database writes
+//! that down beside it: whoever has the lock next knows that this one is gone.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
 
 /// A data directory that is ours while this lives.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub struct Folder {
     path: PathBuf,
     /// Holds the lock.
-    _lock: File,
+    lock: File,
 }
 
 impl Folder {
     /// Makes the directory where there is none, and takes it.
-    pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
+    pub fn take(path: &Path) -> Result<Self, StoreError> {
         let failed = |error| StoreError::File(path.into(), error);
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(path).map_err(failed)?;
         let lock = lock(path)?;
-        let folder = Self {
+        Ok(Self {
             path: path.into(),
-            _lock: lock,
-        };
-        make_private(&folder.database())?;
-        Ok(folder)
+            lock,
+        })
     }
 
-    /// Where the database is.
-    pub(super) fn database(&self) -> PathBuf {
-        self.path.join(DATABASE)
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the database is, which only its owner may read.
+    pub(super) fn database(&self) -> Result<PathBuf, StoreError> {
+        let path = self.path.join(DATABASE);
+        make_private(&path)?;
+        Ok(path)
+    }
+
+    /// Who held a seat and had this directory before, and so is gone; nothing where the directory is a copy, or the
+    /// machine was started again.
+    pub(super) fn holder(&self) -> Option<i64> {
+        let text = std::fs::read_to_string(self.path.join(SEAT)).ok()?;
+        let (holder, place) = text.trim().split_once(' ')?;
+        let holder = holder.parse().ok()?;
+        (place == self.place()?).then_some(holder)
+    }
+
+    /// Writes down who holds a seat and has this directory.
+    pub(super) fn set_holder(&self, holder: i64) -> Result<(), StoreError> {
+        let path = self.path.join(SEAT);
+        let place = self.place().unwrap_or_default();
+        let written = private(&path).and_then(|mut file| {
+            file.set_len(0)?;
+            writeln!(file, "{holder} {place}")
+        });
+        written.map_err(|error| StoreError::File(path, error))
+    }
+
+    /// What no copy of the directory has, nor the directory after the next start of the machine.
+    fn place(&self) -> Option<String> {
+        let start = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let file = self.lock.metadata().ok()?;
+        Some(format!("{} {} {}", start.trim(), file.dev(), file.ino()))
     }
 }
 
@@ -90,5 +122,25 @@ fn private(path: &Path) -> io::Result<File> {
 /// The database, in the data directory.
 pub(super) const DATABASE: &str = "tollgate.db";
 const LOCK: &str = "lock";
+const SEAT: &str = "seat";
 /// Bytes of a lock file that are looked at.
 const HOLDER_MAX: u64 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_known_to_be_gone_in_its_own_directory_and_in_no_copy() {
+        let (first, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = Folder::take(first.path()).unwrap();
+        assert_eq!(folder.holder(), None);
+        folder.set_holder(-7).unwrap();
+        drop(folder);
+        assert_eq!(Folder::take(first.path()).unwrap().holder(), Some(-7));
+        std::fs::copy(first.path().join(SEAT), copy.path().join(SEAT)).unwrap();
+        assert_eq!(Folder::take(copy.path()).unwrap().holder(), None);
+        std::fs::write(first.path().join(SEAT), "7").unwrap();
+        assert_eq!(Folder::take(first.path()).unwrap().holder(), None);
+    }
+}

@@ -1,4 +1,4 @@
-//! Counts that survive a restart: cells of durable policies, written to `SQLite` once in a while.
+//! Counts that survive a restart: cells of durable policies, written to `SQLite` or `PostgreSQL` once in a while.
 //!
 //! What is charged is first only in memory; twice in every flush interval the cells that changed are written in one go. A
 //! process that is killed loses what it charged since its last flush, and never finds more than it charged. Rows of
@@ -8,13 +8,16 @@
 mod error;
 mod flush;
 mod folder;
+mod journal;
 mod rows;
 mod schema;
+mod seat;
 mod settle;
 mod thread;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tollgate_contract::{Contract, NamedPolicy};
@@ -25,20 +28,17 @@ use tollgate_table::{Print, Seed};
 
 use crate::engine::Secrets;
 use crate::meter::process::wall;
-use folder::Folder;
+use journal::Journal;
 use rows::{Found, Kept};
-use settle::Settler;
-
-use thread::Thread;
 
 pub use error::StoreError;
 pub use flush::Flusher;
+pub use folder::Folder;
+pub use seat::{Seat, Standing, open_seat};
 
-/// The database of one data directory, which no other process has open.
+/// Where counts are kept: the database of one data directory, which no other process has open, or a seat in one of many.
 pub struct Store {
-    /// Goes before the thread, whose connection must be the last.
-    settler: Settler,
-    thread: Thread,
+    journal: Journal,
     loaded: Mutex<Loaded>,
 }
 
@@ -66,29 +66,41 @@ pub fn open(dir: &Path) -> Result<(Store, Secrets), StoreError> {
 
 /// The same in a cluster, where the secret of the table is `given`; a directory with counts under another is refused.
 pub fn open_with(dir: &Path, given: Option<[u8; 16]>) -> Result<(Store, Secrets), StoreError> {
-    let folder = Folder::take(dir)?;
-    let database = folder.database();
-    let thread = Thread::start(folder)?;
-    let (table, receipts) = thread.run(async move |connection| {
-        let table = rows::table_secret(connection, given).await?;
-        Ok((table, rows::secret::<32>(connection, "receipts").await?))
-    })?;
+    open_in(Folder::take(dir)?, given)
+}
+
+/// The same in a directory that is ours already.
+pub fn open_in(folder: Folder, given: Option<[u8; 16]>) -> Result<(Store, Secrets), StoreError> {
+    let dir = folder.path().to_owned();
+    let (journal, table, receipts) = Journal::in_folder(folder, given)?;
     if given.is_some_and(|given| given != table) {
-        return Err(StoreError::OtherSecret(dir.into()));
+        return Err(StoreError::OtherSecret(dir));
     }
     let secrets = Secrets {
         table: Seed::from_bytes(table),
         receipts,
     };
-    let store = Store {
-        settler: Settler::start(&database)?,
-        thread,
-        loaded: Mutex::default(),
-    };
-    Ok((store, secrets))
+    Ok((Store::new(journal), secrets))
 }
 
 impl Store {
+    fn new(journal: Journal) -> Self {
+        Self {
+            journal,
+            loaded: Mutex::default(),
+        }
+    }
+
+    /// The seat, where counts are kept in a database of many.
+    pub const fn seat(&self) -> Option<&Seat> {
+        self.journal.seat()
+    }
+
+    /// How surely the seat is held, where there is one.
+    pub fn standing(&self) -> Option<Arc<Standing>> {
+        self.seat().map(|seat| Arc::clone(seat.standing()))
+    }
+
     /// Puts what was kept into a node that nobody asks yet.
     pub fn load_into(&self, node: &Node) -> Result<Loaded, StoreError> {
         let now = wall();
@@ -105,10 +117,8 @@ impl Store {
             self.load_tag(node, tag, now, &mut loaded)?;
         }
         loaded.fresh = self.drop_fresh(Kept::Cells, now)? + self.drop_fresh(Kept::Gossip, now)?;
-        loaded.unknown = self.thread.run(async move |connection| {
-            rows::drop_unseen(connection, since).await?;
-            rows::cells_of_others(connection, &numbers).await
-        })?;
+        self.journal.drop_unseen(since)?;
+        loaded.unknown = self.journal.cells_of_others(numbers)?;
         tracing::info!(?loaded, "durable counts were read");
         *self.loaded.lock() = loaded;
         Ok(loaded)
@@ -127,9 +137,7 @@ impl Store {
         let shapes = self.shapes(number, (contract, &policies))?;
         let mut after = None;
         loop {
-            let found = self.thread.run(async move |connection| {
-                rows::cells_after(connection, number, after, now.as_nanos()).await
-            })?;
+            let found = self.journal.cells_after(number, after, now)?;
             let Some(last) = found.last() else {
                 return Ok(number);
             };
@@ -156,9 +164,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let mut after = None;
         loop {
-            let found = self.thread.run(async move |connection| {
-                rows::saved_after(connection, tag, after, now.as_nanos()).await
-            })?;
+            let found = self.journal.saved_after(tag, after, now)?;
             let Some((last, _)) = found.last() else {
                 return Ok(());
             };
@@ -176,10 +182,7 @@ impl Store {
         now: Instant,
     ) -> Result<(i64, i64), StoreError> {
         let shape = Shape::of(contract, policies, is_durable).text();
-        let id = contract.id.clone();
-        let now_ms = millis(now);
-        self.thread
-            .run(async move |connection| rows::number(connection, &id, &shape, now_ms).await)
+        self.journal.number(contract.id.clone(), shape, millis(now))
     }
 
     /// The shapes a contract once had whose cells are of use to it.
@@ -188,9 +191,7 @@ impl Store {
         number: i64,
         (contract, policies): (&Contract, &[&NamedPolicy]),
     ) -> Result<BTreeMap<i64, Old>, StoreError> {
-        let shapes = self
-            .thread
-            .run(async move |connection| rows::shapes(connection, number).await)?;
+        let shapes = self.journal.shapes(number)?;
         let useful = shapes.iter().filter_map(|(number, text)| {
             let old = Shape::parse(text)?.for_contract(contract, policies, is_durable)?;
             Some((*number, old))
@@ -202,25 +203,13 @@ impl Store {
     fn drop_fresh(&self, from: Kept, now: Instant) -> Result<u64, StoreError> {
         let (mut after, mut all) = (None, 0);
         loop {
-            let (until, dropped) = self.drop_some_fresh(from, after, now)?;
+            let (until, dropped) = self.journal.drop_fresh(from, after, now)?;
             all += dropped;
             if until.is_none() {
                 return Ok(all);
             }
             after = until;
         }
-    }
-
-    /// One batch of that.
-    fn drop_some_fresh(
-        &self,
-        from: Kept,
-        after: Option<(i64, i64)>,
-        now: Instant,
-    ) -> Result<(Option<(i64, i64)>, u64), StoreError> {
-        let now = now.as_nanos();
-        self.thread
-            .run(async move |connection| rows::drop_fresh(connection, from, after, now).await)
     }
 }
 

@@ -220,7 +220,7 @@ pub(super) enum Kept {
 
 impl Kept {
     /// The table, and what its rows belong to.
-    const fn names(self) -> (&'static str, &'static str) {
+    pub(super) const fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Cells => ("cell", "contract"),
             Self::Gossip => ("gossip", "tag"),
@@ -286,7 +286,7 @@ pub(super) async fn saved_after(
 }
 
 /// What is kept of a key and until when; nothing where the row should go.
-type Saved = Option<(Vec<u8>, u64)>;
+pub(super) type Saved = Option<(Vec<u8>, u64)>;
 
 /// Writes what is kept of keys of such a policy, all or none.
 pub(super) async fn write_saved(
@@ -317,7 +317,7 @@ pub(super) async fn write_saved(
 }
 
 /// A time that can be compared; the last one there is where it is later still.
-fn time(nanos: u64) -> i64 {
+pub(super) fn time(nanos: u64) -> i64 {
     i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 

@@ -1,53 +1,48 @@
-//! The thread that has the database: nobody else waits for a disk.
+//! A thread that has a database: nobody else waits for a disk or a network.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use sqlx::Connection;
-use sqlx::sqlite::SqliteConnection;
 use tokio::runtime::Runtime;
 
-use super::folder::Folder;
-use super::{StoreError, schema};
+use super::StoreError;
 
 /// What is asked of the thread.
-type Job = Box<dyn FnOnce(&mut Database) + Send>;
+type Job<C> = Box<dyn FnOnce(&Runtime, &mut C) + Send>;
 
-/// The database, on its thread.
-pub(super) struct Database {
-    runtime: Runtime,
-    connection: SqliteConnection,
-    /// Holds the data directory as long as the connection is open.
-    _folder: Folder,
-}
-
-/// A way to the thread that has the database. It ends when this is dropped.
-pub(super) struct Thread {
-    jobs: Option<mpsc::SyncSender<Job>>,
+/// A way to the thread that has a database. It ends when this is dropped.
+pub(super) struct Thread<C> {
+    jobs: Option<mpsc::SyncSender<Job<C>>>,
     handle: Option<JoinHandle<()>>,
 }
 
-impl Thread {
-    /// Starts the thread and opens the database there.
-    pub(super) fn start(folder: Folder) -> Result<Self, StoreError> {
-        let (jobs, queue) = mpsc::sync_channel::<Job>(JOBS_MAX);
-        let (opened, open) = mpsc::sync_channel(1);
-        let path = folder.database();
-        let work = move || match Database::open(folder) {
+impl<C: 'static> Thread<C> {
+    /// Starts the thread, opens the database there, and closes it there in the end.
+    pub(super) fn start(
+        open: impl AsyncFnOnce() -> Result<C, StoreError> + Send + 'static,
+        close: impl AsyncFnOnce(C) + Send + 'static,
+    ) -> Result<Self, StoreError> {
+        let (jobs, queue) = mpsc::sync_channel::<Job<C>>(JOBS_MAX);
+        let (opened, is_open) = mpsc::sync_channel(1);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let runtime = runtime.map_err(StoreError::Thread)?;
+        let work = move || match runtime.block_on(open()) {
             Err(error) => drop(opened.send(Err(error))),
             Ok(mut database) => {
                 let _ = opened.send(Ok(()));
                 while let Ok(job) = queue.recv() {
-                    job(&mut database);
+                    job(&runtime, &mut database);
                 }
-                database.close();
+                runtime.block_on(close(database));
             }
         };
         let handle = std::thread::Builder::new()
             .name("tollgate-db".into())
             .spawn(work);
-        let handle = handle.map_err(|error| StoreError::File(path, error))?;
-        open.recv().map_err(|_| StoreError::Gone)??;
+        let handle = handle.map_err(StoreError::Thread)?;
+        is_open.recv().map_err(|_| StoreError::Gone)??;
         Ok(Self {
             jobs: Some(jobs),
             handle: Some(handle),
@@ -57,17 +52,12 @@ impl Thread {
     /// Does something on the thread, and waits for it.
     pub(super) fn run<T: Send + 'static>(
         &self,
-        job: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, StoreError> + Send + 'static,
+        job: impl AsyncFnOnce(&mut C) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (done, wait) = mpsc::sync_channel(1);
-        let job = move |database: &mut Database| {
-            let Database {
-                runtime,
-                connection,
-                ..
-            } = database;
+        let job = move |runtime: &Runtime, database: &mut C| {
             // Nobody waits any more: whoever asked is gone.
-            let _ = done.send(runtime.block_on(job(connection)));
+            let _ = done.send(runtime.block_on(job(database)));
         };
         let jobs = self.jobs.as_ref().ok_or(StoreError::Gone)?;
         jobs.send(Box::new(job)).map_err(|_| StoreError::Gone)?;
@@ -75,33 +65,13 @@ impl Thread {
     }
 }
 
-impl Drop for Thread {
+impl<C> Drop for Thread<C> {
     fn drop(&mut self) {
         drop(self.jobs.take());
         if let Some(handle) = self.handle.take() {
             // A thread that panicked has closed its files, too.
             let _ = handle.join();
         }
-    }
-}
-
-impl Database {
-    fn open(folder: Folder) -> Result<Self, StoreError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let runtime = runtime.map_err(|error| StoreError::File(folder.database(), error))?;
-        let connection = runtime.block_on(schema::open(&folder.database()))?;
-        Ok(Self {
-            runtime,
-            connection,
-            _folder: folder,
-        })
-    }
-
-    fn close(self) {
-        // What was committed is on disk; closing only tidies up the log.
-        let _ = self.runtime.block_on(self.connection.close());
     }
 }
 

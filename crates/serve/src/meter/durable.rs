@@ -19,6 +19,8 @@ pub struct DurableMeter {
     took: AtomicU64,
     /// Cells that wait to be written.
     waiting: AtomicU64,
+    refused: AtomicU64,
+    inherited: AtomicU64,
 }
 
 /// How durable counts stand.
@@ -42,6 +44,10 @@ pub struct DurableFigures {
     pub took_ns: u64,
     /// Cells that wait to be written.
     pub waiting: u64,
+    /// Flushes that were refused, as another process has the seat.
+    pub refused: u64,
+    /// Cells of nodes that are gone, counted here since.
+    pub inherited: u64,
 }
 
 impl DurableMeter {
@@ -68,6 +74,17 @@ impl DurableMeter {
         self.waiting.store(waiting, Relaxed);
     }
 
+    /// A flush was refused, as another process has the seat.
+    pub fn refused(&self) {
+        self.refused.fetch_add(1, Relaxed);
+    }
+
+    /// Cells of a node that is gone are counted here: so many, and so many that made no sense.
+    pub fn inherited(&self, cells: u64, broken: u64) {
+        self.inherited.fetch_add(cells, Relaxed);
+        self.broken.fetch_add(broken, Relaxed);
+    }
+
     /// How durable counts stand.
     pub fn figures(&self) -> DurableFigures {
         DurableFigures {
@@ -80,6 +97,8 @@ impl DurableMeter {
             flushed_at: Instant::from_nanos(self.flushed_at.load(Relaxed)),
             took_ns: self.took.load(Relaxed),
             waiting: self.waiting.load(Relaxed),
+            refused: self.refused.load(Relaxed),
+            inherited: self.inherited.load(Relaxed),
         }
     }
 }

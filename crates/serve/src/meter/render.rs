@@ -160,7 +160,7 @@ impl Meter {
         text.one(
             "tollgate_durable_on",
             Kind::Gauge,
-            "1 where there is a data directory, so that durable counts survive.",
+            "1 where there is a data directory or a database, so that durable counts survive.",
             on,
         );
         text.family(
@@ -208,8 +208,20 @@ impl Meter {
         text.one(
             "tollgate_durable_broken_rows",
             Kind::Gauge,
-            "Rows found at the start that could not be read.",
+            "Rows found that could not be read.",
             figures.broken,
+        );
+        text.one(
+            "tollgate_durable_refused_total",
+            Kind::Counter,
+            "Writes refused, as another process has this server's seat.",
+            figures.refused,
+        );
+        text.one(
+            "tollgate_durable_inherited_total",
+            Kind::Counter,
+            "Cells of owned keys that were taken over from the rows of nodes that are gone.",
+            figures.inherited,
         );
     }
 

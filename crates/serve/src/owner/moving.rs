@@ -126,6 +126,11 @@ impl Owner {
         let mut all_went = true;
         let mut prints = Vec::new();
         for contract in map.owned() {
+            if shared.is_in_doubt(&node, contract) {
+                // Where another process has the seat there is nothing to hand over.
+                all_went &= shared.standing.get().is_some_and(|seat| seat.is_lost());
+                continue;
+            }
             let mut pages: BTreeMap<NodeId, Page> = BTreeMap::new();
             let mut there: BTreeMap<NodeId, bool> = BTreeMap::new();
             for shard in 0..node.shards_count(contract) {
@@ -209,6 +214,9 @@ impl Owner {
     pub(super) fn take_over(&self, shared: &Shared, page: &[u8]) -> Option<Vec<u8>> {
         let node = shared.engine.node();
         let map = Arc::clone(&self.map(&node));
+        if page_of(&map, page).is_some_and(|contract| shared.is_in_doubt(&node, contract)) {
+            return None;
+        }
         let taken = take_page(&node, &map, page, shared.engine.now());
         if taken.is_none() {
             self.counts.malformed.add(1);
@@ -223,6 +231,25 @@ impl Owner {
         let mut answer = Vec::new();
         put(&mut answer, taken);
         Some(answer)
+    }
+
+    /// Places of the durable contracts that have owners.
+    pub(crate) fn durable_places(&self, node: &Node) -> Vec<usize> {
+        let map = self.map(node);
+        let durable = map
+            .owned()
+            .filter(|place| node.durable_policies(*place) != 0);
+        durable.collect()
+    }
+
+    /// Whether this node owns a key.
+    pub(crate) fn is_own(&self, node: &Node, contract: usize, print: Print) -> bool {
+        self.moves_to(&self.map(node), contract, print).is_none()
+    }
+
+    /// Keys may lie here that are another's.
+    pub(crate) fn note_strays(&self) {
+        self.has_strays.store(true, Relaxed);
     }
 
     /// Owns nothing from here on, and hands over everything.
@@ -274,6 +301,13 @@ impl Page {
         self.bytes.extend_from_slice(&cell);
         self.cells.push((print, cell));
     }
+}
+
+/// The contract of a page.
+fn page_of(map: &Map, page: &[u8]) -> Option<usize> {
+    let mut reader = Reader(page);
+    reader.byte()?;
+    map.place(reader.word()?)
 }
 
 /// Puts the cells of a page in, and says how many; `None` where it is no page for these contracts.

@@ -19,13 +19,14 @@ use tollgate_contract::{Contracts, Coordination};
 use tollgate_table::Seed;
 
 use crate::cluster::{Daemon, Fatal, Prepared, keys::KeyRing, read_keys};
-use crate::durable::{self, Flusher, Store, StoreError};
+use crate::durable::{self, Flusher, Folder, Store, StoreError};
 use crate::engine::{Engine, Secrets};
 use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
 use crate::meter::process::wall;
 use crate::owner::{self, Mover};
-use crate::settings::{Address, Listener, Settings};
+use crate::settings::{Address, DatabaseSettings, Listener, Seat, Settings};
 use crate::shared::{Shared, Stop};
+use crate::source::SourceError;
 use crate::store::{Connected, connect, seed};
 use crate::traces::{self, Traces};
 
@@ -74,11 +75,20 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     if ring.is_none() {
         warn_of_company(&contracts);
     }
-    let (store, secrets) = remembered(&settings, ring.as_ref())?;
+    let folder = settings.data_dir.as_deref().map(Folder::take);
+    let folder = folder.transpose().map_err(StartError::Store)?;
     let engine_of_many = connected(&settings)?;
-    let owner_key = ring.as_ref().map(KeyRing::owner_key);
+    let (owner_key, given) = (
+        ring.as_ref().map(KeyRing::owner_key),
+        given(&settings, ring.as_ref())?,
+    );
     let cluster = prepared(&settings, ring)?;
-    let share = cluster.as_ref().map(Prepared::share).transpose()?.flatten();
+    // Before a seat is taken: who cannot listen takes it from nobody.
+    let bound = open(listeners, &settings)?;
+    let (store, secrets) = remembered(&settings, (folder, given), cluster.as_ref())?;
+    let seat = store.as_ref().and_then(Store::seat);
+    let share = cluster.as_ref().map(|prepared| prepared.share(seat));
+    let share = share.transpose()?.flatten();
     let (share, keep) = share.map_or((None, None), |(share, keep)| (Some(share), keep));
     let engine = match &cluster {
         Some(prepared) => {
@@ -90,7 +100,6 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     if let Some(store) = &store {
         store.load_into(&engine.node()).map_err(StartError::Store)?;
     }
-    let bound = open(listeners, &settings)?;
     let shared = Arc::new(Shared::new(engine, settings));
     shared.supply.set_small(small);
     let flusher = store.map(|store| Flusher::start(store, Arc::clone(&shared)));
@@ -161,22 +170,27 @@ fn owned(
     owner::start(shared, key, cluster.owner, store).map_err(StartError::Thread)
 }
 
-/// What the data directory holds, where there is one; fresh secrets otherwise. In a cluster a key has the same place in
-/// the tables of all nodes.
-fn remembered(
-    settings: &Settings,
-    ring: Option<&KeyRing>,
-) -> Result<(Option<Store>, Secrets), StartError> {
-    let given = match (ring, &settings.keeping.store) {
+/// The secret of the table where it is given: in a cluster a key has the same place in the tables of all nodes.
+fn given(settings: &Settings, ring: Option<&KeyRing>) -> Result<Option<[u64; 2]>, StartError> {
+    Ok(match (ring, &settings.keeping.store) {
         (Some(ring), _) => Some(ring.seed()),
         (None, Some(store)) => Some(seed(store).map_err(StartError::Engine)?),
         (None, None) => None,
-    };
-    let Some(folder) = &settings.data_dir else {
+    })
+}
+
+/// What the database or the data directory holds, where there is one; fresh secrets otherwise.
+fn remembered(
+    settings: &Settings,
+    (folder, given): (Option<Folder>, Option<[u64; 2]>),
+    cluster: Option<&Prepared>,
+) -> Result<(Option<Store>, Secrets), StartError> {
+    let database = settings.keeping.database.as_ref();
+    if folder.is_none() && database.is_none() {
         let drawn = Secrets::draw().map_err(|error| StartError::System(error.to_string()))?;
         let table = given.map_or(drawn.table, Seed::new);
         return Ok((None, Secrets { table, ..drawn }));
-    };
+    }
     let given = given.map(|words| {
         let mut bytes = [0; 16];
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
@@ -184,8 +198,29 @@ fn remembered(
         }
         bytes
     });
-    let (store, secrets) = durable::open_with(folder, given).map_err(StartError::Store)?;
+    let opened = match (database, folder) {
+        (Some(database), folder) => {
+            let seat = seat(database, cluster)?;
+            durable::open_seat(database, &seat, given, folder)
+        }
+        (None, Some(folder)) => durable::open_in(folder, given),
+        (None, None) => Err(StoreError::Gone),
+    };
+    let (store, secrets) = opened.map_err(StartError::Store)?;
     Ok((Some(store), secrets))
+}
+
+/// Whose rows in the database are ours.
+fn seat(database: &DatabaseSettings, cluster: Option<&Prepared>) -> Result<String, StartError> {
+    let Some(cluster) = cluster else {
+        let seat = database.seat.as_ref().map(Seat::as_str);
+        return Ok(seat.unwrap_or(SEAT).to_owned());
+    };
+    if database.seat.is_some() {
+        let what = "a node's seat in the database is its name: say `cluster.name` or --name instead of a seat";
+        return Err(StartError::Contracts(SourceError::Wrong(what.to_owned())));
+    }
+    Ok(cluster.name())
 }
 
 type Certified = (Listener, Speech, Option<Arc<Certificates>>);
@@ -366,6 +401,9 @@ impl Open {
         }
     }
 }
+
+/// The seat of a server that is in no cluster, where nothing else is said.
+const SEAT: &str = "main";
 
 impl Drop for Running {
     fn drop(&mut self) {

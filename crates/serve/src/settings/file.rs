@@ -95,6 +95,7 @@ impl Check<'_> {
         self.telemetry(raw.telemetry.unwrap_or_default(), &mut settings);
         settings.cluster = raw.cluster.and_then(|cluster| self.cluster(cluster));
         settings.keeping.store = raw.store.and_then(|store| self.store(store));
+        settings.keeping.database = raw.database.and_then(|database| self.database(database));
         settings
     }
 

@@ -4,6 +4,7 @@
 
 mod address;
 mod cluster;
+mod database;
 mod file;
 mod forms;
 mod overrides;
@@ -25,8 +26,9 @@ pub use crate::logs::{LogFormat, LogSettings};
 pub use crate::traces::{TraceProtocol, TraceSettings};
 pub use address::{Address, AddressError};
 pub use cluster::{CLUSTER_DEFAULT, ClusterOverrides, ClusterSettings, Join};
+pub use database::{DatabaseSettings, DatabaseUrl, Seat};
 pub use file::is_server_file;
-pub use overrides::{OverrideError, Overrides, misspelt};
+pub use overrides::{OverrideError, Overrides, StoreOverrides, misspelt};
 pub use raw::json_schema;
 pub use roster::{ROSTER_MAX, roster};
 pub use store::{StoreSettings, StoreUrl};
@@ -37,7 +39,7 @@ pub use token::Token;
 pub struct Settings {
     /// The file they come from.
     pub file: Option<PathBuf>,
-    /// Where durable counts are kept; nothing is durable without.
+    /// Where durable counts are kept; nothing is durable without this or a database.
     pub data_dir: Option<PathBuf>,
     /// Where contracts come from.
     pub contracts: ContractSource,
@@ -74,6 +76,8 @@ pub struct Keeping {
     pub flush_every: Duration,
     /// The engine that many nodes share, where there is one.
     pub store: Option<StoreSettings>,
+    /// The database of durable counts, where it is not a file in the data directory.
+    pub database: Option<DatabaseSettings>,
 }
 
 impl Default for Keeping {
@@ -81,6 +85,7 @@ impl Default for Keeping {
         Self {
             flush_every: Duration::from_secs(1),
             store: None,
+            database: None,
         }
     }
 }
@@ -258,6 +263,7 @@ impl Settings {
                 self.keeping.flush_every == other.keeping.flush_every,
             ),
             ("store", self.keeping.store == other.keeping.store),
+            ("database", self.keeping.database == other.keeping.database),
             ("contracts", self.contracts == other.contracts),
             ("access", self.tokens == other.tokens),
             ("headers", self.dialect == other.dialect),

@@ -10,8 +10,9 @@ use tollgate_contract::nearest;
 use super::cluster::{self, ClusterOverrides};
 use super::file::{LOG_FORMATS, MEMORY, THREADS_MAX};
 use super::{
-    Address, ContractSource, Listener, LogFormat, RuntimeKind, Settings, StoreSettings, StoreUrl,
-    Tls, Token, TraceProtocol, TraceSettings, size, token,
+    Address, ContractSource, DatabaseSettings, DatabaseUrl, Keeping, Listener, LogFormat,
+    RuntimeKind, Seat, Settings, StoreSettings, StoreUrl, Tls, Token, TraceProtocol, TraceSettings,
+    size, token,
 };
 
 /// What is said outside the file.
@@ -45,8 +46,19 @@ pub struct Overrides {
     pub otlp: Option<String>,
     /// How it takes part in a cluster.
     pub cluster: ClusterOverrides,
+    /// Where counts are kept besides memory.
+    pub stores: StoreOverrides,
+}
+
+/// What is said of engines and databases.
+#[derive(Clone, Debug, Default)]
+pub struct StoreOverrides {
     /// The engine that many nodes share.
     pub store: Option<StoreUrl>,
+    /// The database of durable counts.
+    pub database: Option<DatabaseUrl>,
+    /// Whose rows there are ours.
+    pub seat: Option<Seat>,
 }
 
 /// What is wrong with a value from outside the file, and where it was said.
@@ -92,7 +104,11 @@ impl Overrides {
                     what,
                 }
             })?,
-            store: read(&variable, "TOLLGATE_STORE", str::parse)?,
+            stores: StoreOverrides {
+                store: read(&variable, "TOLLGATE_STORE", str::parse)?,
+                database: read(&variable, "TOLLGATE_DATABASE", str::parse)?,
+                seat: read(&variable, "TOLLGATE_SEAT", str::parse)?,
+            },
         })
     }
 
@@ -119,7 +135,7 @@ impl Overrides {
             log_format: self.log_format.or(below.log_format),
             otlp: self.otlp.or(below.otlp),
             cluster: self.cluster.over(below.cluster),
-            store: self.store.or(below.store),
+            stores: self.stores.over(below.stores),
         }
     }
 
@@ -144,13 +160,7 @@ impl Overrides {
         replace(&mut settings.telemetry.logs.filter, self.log);
         replace(&mut settings.telemetry.logs.format, self.log_format);
         self.cluster.apply(&mut settings.cluster);
-        if let Some(url) = self.store {
-            let store = &mut settings.keeping.store;
-            match store {
-                Some(store) => store.url = url,
-                None => *store = Some(StoreSettings::new(url)),
-            }
-        }
+        self.stores.apply(&mut settings.keeping);
         settings.data_dir = self.data_dir.or(settings.data_dir.take());
         settings.runtime.threads = self.threads.or(settings.runtime.threads);
         if let Some(endpoint) = self.otlp {
@@ -162,6 +172,34 @@ impl Overrides {
                     .map_or(TraceProtocol::Grpc, |traces| traces.protocol),
                 one_in: before.map_or(0, |traces| traces.one_in),
             });
+        }
+    }
+}
+
+impl StoreOverrides {
+    fn over(self, below: Self) -> Self {
+        Self {
+            store: self.store.or(below.store),
+            database: self.database.or(below.database),
+            seat: self.seat.or(below.seat),
+        }
+    }
+
+    fn apply(self, keeping: &mut Keeping) {
+        if let Some(url) = self.store {
+            match &mut keeping.store {
+                Some(store) => store.url = url,
+                store => *store = Some(StoreSettings::new(url)),
+            }
+        }
+        if let Some(url) = self.database {
+            match &mut keeping.database {
+                Some(database) => database.url = url,
+                database => *database = Some(DatabaseSettings::new(url)),
+            }
+        }
+        if let Some(database) = &mut keeping.database {
+            database.seat = self.seat.or(database.seat.take());
         }
     }
 }
@@ -292,7 +330,7 @@ fn replace<T>(old: &mut T, new: Option<T>) {
 }
 
 /// Every variable.
-const VARIABLES: [&str; 17] = [
+const VARIABLES: [&str; 19] = [
     "TOLLGATE_CONFIG",
     "TOLLGATE_CONTRACTS",
     "TOLLGATE_DATA_DIR",
@@ -310,6 +348,8 @@ const VARIABLES: [&str; 17] = [
     "TOLLGATE_LOG_FORMAT",
     "TOLLGATE_OTLP",
     "TOLLGATE_STORE",
+    "TOLLGATE_DATABASE",
+    "TOLLGATE_SEAT",
 ];
 
 #[cfg(test)]

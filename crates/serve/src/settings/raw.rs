@@ -11,6 +11,7 @@ use serde::de::IgnoredAny;
 use tollgate_contract::file::{Few, Node, Pairs, Text, given};
 
 use super::cluster::RawCluster;
+use super::database::RawDatabase;
 use super::forms::{RawContracts, RawListeners};
 use super::store::RawStore;
 
@@ -76,6 +77,9 @@ pub(crate) struct RawServer {
     /// An engine that many servers share.
     #[serde(deserialize_with = "given")]
     pub(crate) store: Option<RawStore>,
+    /// The database of durable counts, where it is not a file in the data directory.
+    #[serde(deserialize_with = "given")]
+    pub(crate) database: Option<RawDatabase>,
 }
 
 /// A listener.

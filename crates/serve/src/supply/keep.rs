@@ -1,6 +1,7 @@
-//! The file of what a node must not forget of divided rates: `supply.json` in the data directory, replaced as a whole.
+//! What a node must not forget of divided rates: `supply.json` in the data directory, or the same text at its seat in a
+//! database; replaced as a whole.
 //!
-//! What cannot be read, or was kept under another name, is as a disk that was lost, which is safe: the node has no home until every
+//! What was kept at a seat counts only where who had the seat before is surely gone, for that one may still use its home. What cannot be read, or was kept under another name, is as a disk that was lost, which is safe: the node has no home until every
 //! other vouches for it. What cannot be written is tried again; until then others count on what is written. Not here: what it means.
 
 use std::collections::BTreeMap;
@@ -15,15 +16,20 @@ use tollgate_limit::Span;
 use tollgate_node::{Kept, Limits};
 
 use super::clock;
+use crate::durable::Seat;
 use crate::shared::Shared;
 
 /// What is kept, and where.
-#[derive(Debug)]
 pub(crate) struct Keep {
-    folder: PathBuf,
+    to: To,
     stored: Stored,
     /// What the node handed out and is not written yet.
     unwritten: BTreeMap<u64, Kept>,
+}
+
+enum To {
+    Folder(PathBuf),
+    Seat(Seat),
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -53,7 +59,35 @@ struct Policy {
 impl Keep {
     /// What former starts under that name kept there.
     pub(crate) fn open(folder: &Path, name: &str) -> Self {
-        let mut stored = read(&folder.join(FILE)).unwrap_or_else(|error| {
+        Self::found(
+            To::Folder(folder.to_owned()),
+            name,
+            read(&folder.join(FILE)),
+        )
+    }
+
+    /// What former starts under that name kept at its seat.
+    pub(crate) fn at(seat: &Seat, name: &str) -> Self {
+        let text = seat.supply().map_err(io::Error::other);
+        let mut found = text.and_then(|text| {
+            text.map_or_else(|| Ok(Stored::default()), |text| parse(text.as_bytes()))
+        });
+        if let Ok(stored) = &mut found
+            && !seat.is_sure()
+            && !stored.policies.is_empty()
+        {
+            tracing::warn!(
+                name,
+                "another process had this seat a moment ago and did not say that it ends: what was kept of divided rates is as \
+                 if never kept"
+            );
+            stored.policies.clear();
+        }
+        Self::found(To::Seat(seat.clone()), name, found)
+    }
+
+    fn found(to: To, name: &str, found: io::Result<Stored>) -> Self {
+        let mut stored = found.unwrap_or_else(|error| {
             tracing::error!(%error, "what was kept of divided rates cannot be read: as if never kept");
             Stored::default()
         });
@@ -70,7 +104,7 @@ impl Keep {
             name.clone_into(&mut stored.name);
         }
         Self {
-            folder: folder.to_owned(),
+            to,
             stored,
             unwritten: BTreeMap::new(),
         }
@@ -132,16 +166,11 @@ impl Keep {
 
     fn write(&mut self) -> io::Result<()> {
         self.stored.version = VERSION;
-        let text = serde_json::to_vec(&self.stored)?;
-        let beside = self.folder.join(BESIDE);
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = options.open(&beside)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        rename(&beside, self.folder.join(FILE))?;
-        // The name is on disk only when its folder is.
-        File::open(&self.folder)?.sync_all()
+        let text = serde_json::to_string(&self.stored)?;
+        match &self.to {
+            To::Folder(folder) => write(folder, text.as_bytes()),
+            To::Seat(seat) => seat.keep_supply(text).map_err(io::Error::other),
+        }
     }
 }
 
@@ -168,6 +197,18 @@ impl Policy {
     }
 }
 
+fn write(folder: &Path, text: &[u8]) -> io::Result<()> {
+    let beside = folder.join(BESIDE);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(&beside)?;
+    file.write_all(text)?;
+    file.sync_all()?;
+    rename(&beside, folder.join(FILE))?;
+    // The name is on disk only when its folder is.
+    File::open(folder)?.sync_all()
+}
+
 fn read(path: &Path) -> io::Result<Stored> {
     let bytes = match std::fs::metadata(path) {
         Ok(metadata) if metadata.len() > BYTES_MAX => {
@@ -177,7 +218,11 @@ fn read(path: &Path) -> io::Result<Stored> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Stored::default()),
         Err(error) => return Err(error),
     };
-    let stored: Stored = serde_json::from_slice(&bytes)?;
+    parse(&bytes)
+}
+
+fn parse(bytes: &[u8]) -> io::Result<Stored> {
+    let stored: Stored = serde_json::from_slice(bytes)?;
     if stored.version != VERSION {
         return Err(io::Error::other(format!(
             "version {} is not known",

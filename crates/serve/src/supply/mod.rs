@@ -8,7 +8,6 @@ mod keep;
 mod show;
 pub mod view;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -123,7 +122,7 @@ fn nodes(roster: &Roster) -> u64 {
 pub(crate) fn share(
     settings: &ClusterSettings,
     name: &str,
-    data_dir: Option<&Path>,
+    mut keep: Option<Keep>,
 ) -> Result<Option<(Share, Option<Keep>)>, ClusterError> {
     let Some(roster) = &settings.roster else {
         return Ok(None);
@@ -131,7 +130,6 @@ pub(crate) fn share(
     if !roster.has(name) {
         tracing::warn!(name, "not in the roster: this node has no home and borrows");
     }
-    let mut keep = data_dir.map(|folder| Keep::open(folder, name));
     let boot = keep.as_mut().map_or_else(clock::boot, Keep::begin);
     let journal = settings.admission_log.as_deref();
     let journal = journal.map(|folder| clock::journal(folder, name, boot));

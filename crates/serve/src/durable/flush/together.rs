@@ -10,7 +10,7 @@ use tollgate_node::Node;
 use tollgate_table::Print;
 
 use super::{CHUNK, Waiting, Work};
-use crate::durable::{Loaded, StoreError, rows};
+use crate::durable::{Loaded, StoreError};
 
 /// Keys that wait, by what nodes call their policy.
 #[derive(Default)]
@@ -23,6 +23,11 @@ pub(super) struct Together {
 impl Together {
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Waiting> {
         self.waiting.values()
+    }
+
+    /// Nothing is to be written any more.
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
     }
 
     /// Contracts were loaded.
@@ -88,9 +93,7 @@ impl Work {
                     (print, state)
                 })
                 .collect();
-            let write =
-                async move |connection: &mut _| rows::write_saved(connection, tag, &keys).await;
-            self.store.thread.run(write)?;
+            self.store.journal.write_saved(tag, keys)?;
             if let Some(waiting) = self.together.waiting.get_mut(&tag) {
                 for print in &chunk {
                     waiting.prints.remove(print);

@@ -1,0 +1,289 @@
+//! One connection at a time, and the fence under which it writes.
+//!
+//! A connection that failed is dropped, never repaired: the database may have done what was asked, or do it later, and a new
+//! fence makes sure that it does not do it after what is asked next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{Connection, Row as _};
+use tokio::time::{Instant, sleep, timeout};
+use tollgate_store::Failure;
+
+use super::standing::{SILENT, Standing};
+use crate::database::{self, DatabaseError};
+use crate::durable::StoreError;
+
+/// Where to write, and as whom.
+pub(in crate::durable) struct At {
+    pub(in crate::durable) connection: PgConnection,
+    /// The seat.
+    pub(in crate::durable) name: String,
+    pub(in crate::durable) fence: i64,
+}
+
+/// What the thread has.
+pub(in crate::durable) struct Desk {
+    options: PgConnectOptions,
+    at: Option<At>,
+    name: String,
+    /// This process.
+    holder: i64,
+    /// The last fence it had.
+    fence: i64,
+    standing: Arc<Standing>,
+    /// Why nobody connects, and until when.
+    down: Option<(StoreError, Instant)>,
+}
+
+impl Desk {
+    /// Connects, and waits a while for a database that is just starting. `away` is its address to show.
+    pub(super) async fn open(
+        options: PgConnectOptions,
+        (name, holder, standing): (String, i64, Arc<Standing>),
+        away: String,
+    ) -> Result<Self, StoreError> {
+        let until = Instant::now() + START_WITHIN;
+        let connection = loop {
+            match database::connect(&options).await {
+                Ok(connection) => break connection,
+                Err(DatabaseError::Failure(failure))
+                    if is_passing(&failure) && Instant::now() < until =>
+                {
+                    sleep(START_PAUSE).await;
+                }
+                Err(DatabaseError::Failure(failure)) => {
+                    return Err(StoreError::NotThere { away, failure });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        };
+        Ok(Self {
+            options,
+            at: Some(At {
+                connection,
+                name: name.clone(),
+                fence: 0,
+            }),
+            name,
+            holder,
+            fence: 0,
+            standing,
+            down: None,
+        })
+    }
+
+    /// The connection, whoever holds the seat.
+    pub(super) async fn connection(&mut self) -> Result<&mut PgConnection, StoreError> {
+        if self.at.is_none() {
+            let at = self.connect().await?;
+            self.at = Some(at);
+        }
+        let at = self.at.as_mut().ok_or(StoreError::Gone)?;
+        Ok(&mut at.connection)
+    }
+
+    /// Takes the seat, whoever had it. Says whether that one was surely gone: it said so, was silent, or was the holder
+    /// of `before`, which is known to be gone.
+    pub(super) async fn take(&mut self, before: Option<i64>) -> Result<bool, StoreError> {
+        let (name, holder, fence) = (self.name.clone(), self.holder, self.fence);
+        let connection = self.connection().await?;
+        let taken = timeout(WITHIN, taken(connection, (&name, holder), fence, before)).await;
+        let (fence, was_gone) = match taken {
+            Ok(Ok(taken)) => taken,
+            Ok(Err(error)) => {
+                self.at = None;
+                return Err(DatabaseError::from(error).into());
+            }
+            Err(_) => {
+                self.at = None;
+                return Err(late());
+            }
+        };
+        self.fence = fence;
+        if let Some(at) = &mut self.at {
+            at.fence = fence;
+        }
+        Ok(was_gone)
+    }
+
+    /// Does something by a connection that may write.
+    pub(super) async fn run<T>(
+        &mut self,
+        job: impl AsyncFnOnce(&mut At) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if self.at.is_none() {
+            let mut at = self.connect().await?;
+            at.fence = self.sit(&mut at.connection).await?;
+            self.at = Some(at);
+        }
+        let at = self.at.as_mut().ok_or(StoreError::Gone)?;
+        let done = timeout(WITHIN, job(at))
+            .await
+            .unwrap_or_else(|_| Err(late()));
+        match done {
+            Err(StoreError::Fenced) => {
+                let at = self.at.take();
+                if let Some(mut at) = at {
+                    // Who has the seat says what became of it.
+                    at.fence = self.sit(&mut at.connection).await?;
+                    self.at = Some(at);
+                }
+                Err(StoreError::Fenced)
+            }
+            Err(error) => {
+                self.at = None;
+                Err(error)
+            }
+            Ok(done) => Ok(done),
+        }
+    }
+
+    /// A new fence for a new connection, unless the seat is another's.
+    async fn sit(&mut self, connection: &mut PgConnection) -> Result<i64, StoreError> {
+        let sat = timeout(
+            WITHIN,
+            sat(connection, (&self.name, self.holder), self.fence),
+        );
+        let sat = sat.await.map_err(|_| late())?;
+        match sat.map_err(DatabaseError::from)? {
+            Sat::Held(fence) => {
+                self.fence = fence;
+                Ok(fence)
+            }
+            Sat::Vacated => Err(StoreError::Vacated),
+            Sat::Taken => {
+                self.standing.lose();
+                Err(StoreError::TakenOver)
+            }
+        }
+    }
+
+    async fn connect(&mut self) -> Result<At, StoreError> {
+        if let Some((error, until)) = &self.down
+            && Instant::now() < *until
+        {
+            return Err(error.again());
+        }
+        match database::connect(&self.options).await {
+            Ok(connection) => {
+                self.down = None;
+                Ok(At {
+                    connection,
+                    name: self.name.clone(),
+                    fence: self.fence,
+                })
+            }
+            Err(error) => {
+                let error = StoreError::from(error);
+                self.down = Some((error.again(), Instant::now() + PAUSE));
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) async fn leave(self) {
+        if let Some(at) = self.at {
+            // What was committed is there; a connection that is not closed in good order ends as well.
+            let _ = timeout(CLOSE_WITHIN, at.connection.close()).await;
+        }
+    }
+}
+
+/// What became of a seat.
+enum Sat {
+    /// It is this process', under this fence.
+    Held(i64),
+    /// Others took it for left.
+    Vacated,
+    /// Another process holds it.
+    Taken,
+}
+
+async fn sat(
+    connection: &mut PgConnection,
+    (name, holder): (&str, i64),
+    fence: i64,
+) -> Result<Sat, sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    let found = sqlx::query("SELECT fence, holder FROM tollgate.seat WHERE name = $1 FOR UPDATE")
+        .bind(name)
+        .fetch_optional(&mut *transaction)
+        .await?;
+    let Some(found) = found else {
+        return Ok(Sat::Vacated);
+    };
+    let (last, held): (i64, Option<i64>) = (found.try_get(0)?, found.try_get(1)?);
+    // A database that went back, as after a failover, knows an older fence than ours; then who it names is long gone.
+    let is_ours = held == Some(holder) || last < fence;
+    match held {
+        _ if is_ours => {}
+        None => return Ok(Sat::Vacated),
+        Some(_) => return Ok(Sat::Taken),
+    }
+    let next = last.max(fence).saturating_add(1);
+    let statement = "UPDATE tollgate.seat SET fence = $2, holder = $3, seen = clock_timestamp() WHERE name = $1";
+    let update = sqlx::query(statement).bind(name).bind(next).bind(holder);
+    update.execute(&mut *transaction).await?;
+    transaction.commit().await?;
+    Ok(Sat::Held(next))
+}
+
+/// Takes a seat; the new fence, and whether who had it was surely gone.
+async fn taken(
+    connection: &mut PgConnection,
+    (name, holder): (&str, i64),
+    fence: i64,
+    before: Option<i64>,
+) -> Result<(i64, bool), sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    let found = sqlx::query(
+        "SELECT holder, seen < clock_timestamp() - make_interval(secs => $2)
+         FROM tollgate.seat WHERE name = $1 FOR UPDATE",
+    )
+    .bind(name)
+    .bind(SILENT.as_secs_f64())
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let was_gone = match found {
+        None => true,
+        Some(found) => {
+            let (held, is_silent): (Option<i64>, bool) = (found.try_get(0)?, found.try_get(1)?);
+            is_silent || held.is_none() || held == before
+        }
+    };
+    let fence: i64 = sqlx::query_scalar(
+        "INSERT INTO tollgate.seat AS old (name, fence, holder, seen) VALUES ($1, $2 + 1, $3, clock_timestamp())
+         ON CONFLICT (name) DO UPDATE
+         SET fence = greatest(old.fence, $2) + 1, holder = excluded.holder, seen = excluded.seen RETURNING fence",
+    )
+    .bind(name)
+    .bind(fence)
+    .bind(holder)
+    .fetch_one(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok((fence, was_gone))
+}
+
+/// Whether it may be gone soon: nobody was there, or was not ready.
+const fn is_passing(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::Late | Failure::Unreachable(_) | Failure::Starting | Failure::Busy
+    )
+}
+
+const fn late() -> StoreError {
+    StoreError::Away(Failure::Late)
+}
+
+/// How long a server that starts waits for its database.
+const START_WITHIN: Duration = Duration::from_secs(10);
+const START_PAUSE: Duration = Duration::from_millis(200);
+/// How long something may take before its connection is given up.
+const WITHIN: Duration = Duration::from_secs(10);
+/// How long nobody tries to connect after that failed.
+const PAUSE: Duration = Duration::from_millis(500);
+const CLOSE_WITHIN: Duration = Duration::from_secs(1);

@@ -1,0 +1,189 @@
+//! The database that several servers keep what must survive in, instead of a file each.
+//!
+//! Not here: how it is reached and what its tables are (`database`).
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tollgate_contract::ErrorKind;
+use tollgate_contract::file::{Problem, Text, given, quote};
+
+use super::file::Check;
+
+/// The database of durable counts, where it is not a file in the data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseSettings {
+    /// Where it is.
+    pub url: DatabaseUrl,
+    /// Who must have signed its certificate, in PEM; the usual authorities where absent.
+    pub ca_file: Option<PathBuf>,
+    /// Whose rows are ours, where the server is in no cluster; a node's seat is its name.
+    pub seat: Option<Seat>,
+}
+
+impl DatabaseSettings {
+    /// A database at this address.
+    pub const fn new(url: DatabaseUrl) -> Self {
+        Self {
+            url,
+            ca_file: None,
+            seat: None,
+        }
+    }
+}
+
+/// The address of a `PostgreSQL` database; its password is shown to nobody.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl(String);
+
+impl DatabaseUrl {
+    /// The whole address, with its password.
+    pub fn secret(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for DatabaseUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_known = ["postgres://", "postgresql://"]
+            .iter()
+            .any(|scheme| text.starts_with(scheme));
+        if is_known && text.len() <= URL_BYTES_MAX {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(
+            "no database that is known; write postgres://user:password@host/database, or nothing to keep counts in \
+             SQLite in the data directory"
+                .to_owned(),
+        )
+    }
+}
+
+impl fmt::Display for DatabaseUrl {
+    /// Without password and options, which may hold one as well.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scheme, rest) = self.0.split_once("://").unwrap_or_default();
+        let rest = rest.split('?').next().unwrap_or_default();
+        let (user, place) = rest.rsplit_once('@').unwrap_or(("", rest));
+        match user.split_once(':') {
+            Some((user, _)) => write!(f, "{scheme}://{user}:***@{place}"),
+            None if user.is_empty() => write!(f, "{scheme}://{place}"),
+            None => write!(f, "{scheme}://{user}@{place}"),
+        }
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DatabaseUrl({self})")
+    }
+}
+
+/// The name under which rows are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat(String);
+
+impl Seat {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Seat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_fit =
+            (1..=SEAT_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
+        if is_fit {
+            return Ok(Self(text.to_owned()));
+        }
+        let shown = quote(text);
+        Err(format!(
+            "{shown} is no seat; write a name of 1 to {SEAT_BYTES_MAX} bytes"
+        ))
+    }
+}
+
+/// The database of durable counts, where it is not a file in the data directory.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Database")]
+pub(crate) struct RawDatabase {
+    /// Where it is: `postgres://user:password@host/database`.
+    #[schemars(with = "String")]
+    url: Text,
+    /// Who must have signed its certificate, in PEM.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
+    ca_file: Option<Text>,
+    /// Whose rows are ours, where the server is in no cluster; `main` where absent.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
+    seat: Option<Text>,
+}
+
+impl Check<'_> {
+    /// The database's section.
+    pub(super) fn database(&mut self, raw: RawDatabase) -> Option<DatabaseSettings> {
+        let url = self.parsed(&raw.url)?;
+        let ca_file = raw.ca_file.map(|text| self.under(&text.value));
+        let seat = match raw.seat {
+            Some(text) => Some(self.parsed(&text)?),
+            None => None,
+        };
+        Some(DatabaseSettings { url, ca_file, seat })
+    }
+
+    fn parsed<T: FromStr<Err = String>>(&mut self, text: &Text) -> Option<T> {
+        let wrong = |what| Problem::new(ErrorKind::BadValue, text.place, what);
+        self.problems.keep(text.value.parse().map_err(wrong))
+    }
+}
+
+const URL_BYTES_MAX: usize = 4096;
+/// Longer than any name that people give.
+const SEAT_BYTES_MAX: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (text, shown) in [
+            (
+                "postgres://me:s3cret@db:5432/x",
+                "postgres://me:***@db:5432/x",
+            ),
+            ("postgres://me:s3c@ret@db/x", "postgres://me:***@db/x"),
+            (
+                "postgresql://me@db/x?password=s3cret",
+                "postgresql://me@db/x",
+            ),
+            ("postgres://db/x", "postgres://db/x"),
+        ] {
+            let url: DatabaseUrl = text.parse().unwrap();
+            assert_eq!(url.to_string(), shown);
+            assert_eq!(url.secret(), text);
+            let shown = format!("{:?}", DatabaseSettings::new(url));
+            assert!(!shown.contains("s3c"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_database_or_seat_is_refused() {
+        for text in ["", "postgres", "redis://x", "sqlite:x", "http://x"] {
+            assert!(text.parse::<DatabaseUrl>().is_err(), "{text}");
+        }
+        for text in ["", "a\nb", &"x".repeat(129)] {
+            assert!(text.parse::<Seat>().is_err(), "{text}");
+        }
+    }
+}
