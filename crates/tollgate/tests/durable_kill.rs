@@ -1,4 +1,5 @@
-//! A server under load is killed at any moment and started again: what it charged is there, but for a flush interval.
+//! A server under load is killed at any moment and started again: what it charged is there, but for a flush interval, on its
+//! disk, or in a database where the disk is lost as well. One that stood still meanwhile overwrites nothing there.
 
 #![allow(
     clippy::expect_used,
@@ -12,6 +13,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tollgate_parts::{Postgres, until};
 
 const LIMIT: u64 = 1_000_000_000;
 const FLUSH: Duration = Duration::from_millis(250);
@@ -53,6 +57,25 @@ impl Server {
 
     fn kill(self) {
         drop(self);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// The value of a metric without labels.
+    fn metric(&self, name: &str) -> u64 {
+        let mut stream = TcpStream::connect(self.http).unwrap();
+        write!(
+            stream,
+            "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let mut lines = text.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap().parse().unwrap()
     }
 }
 
@@ -125,19 +148,85 @@ fn used(http: SocketAddr) -> u64 {
             .unwrap_or_else(|| panic!("{answer}"))
 }
 
+/// Settings of a server: where it keeps counts, and one policy.
+fn settle(folder: &Path, keeping: &str) {
+    let settings = format!(
+        "{keeping}\nflush_every: 250ms\ncontracts:\n  - id: api\n    key: [user]\n    policies:\n      \
+         - {{ name: year, limit: {LIMIT}, per: 100d, algorithm: fixed-window, durable: true }}\n"
+    );
+    std::fs::write(folder.join("tollgate.yaml"), settings).unwrap();
+}
+
 #[test]
 fn a_killed_server_loses_a_flush_interval_at_most() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = format!(
-        "data_dir: {}\nflush_every: 250ms\ncontracts:\n  - id: api\n    key: [user]\n    policies:\n      \
-         - {{ name: year, limit: {LIMIT}, per: 100d, algorithm: fixed-window, durable: true }}\n",
-        folder.path().join("data").display()
+    settle(folder.path(), "data_dir: data");
+    loses_a_flush_interval_at_most(folder.path(), ROUNDS, || {});
+}
+
+#[test]
+fn a_server_that_loses_its_disk_as_well_finds_its_counts_in_the_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Postgres::start();
+    let url = database.url();
+    settle(
+        folder.path(),
+        &format!("data_dir: data\ndatabase: {{ url: \"{url}\", seat: n1 }}"),
     );
-    std::fs::write(folder.path().join("tollgate.yaml"), settings).unwrap();
-    let mut server = Server::start(folder.path());
+    let data = folder.path().join("data");
+    loses_a_flush_interval_at_most(folder.path(), 5, || std::fs::remove_dir_all(&data).unwrap());
+}
+
+#[test]
+fn a_server_that_stood_still_overwrites_nothing_of_the_one_that_has_its_seat() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Postgres::start();
+    settle(
+        folder.path(),
+        &format!("database: {{ url: \"{}\" }}", database.url()),
+    );
+    let old = Server::start(folder.path());
+    let charge = |server: &Server, cost| {
+        Client::connect(server.http).unwrap().ask(cost).unwrap();
+    };
+    charge(&old, 10);
+    until("it is written", || {
+        old.metric("tollgate_durable_rows_total") > 0
+    });
+    charge(&old, 1000);
+    old.signal(Signal::STOP);
+    let new = Server::start(folder.path());
+    let before = used(new.http);
+    assert!(before == 10 || before == 1010, "{before}");
+    charge(&new, 7);
+    until("it is written", || {
+        new.metric("tollgate_durable_rows_total") > 0
+    });
+    old.signal(Signal::CONT);
+    charge(&old, 100);
+    until("the old one is told", || {
+        old.metric("tollgate_durable_refused_total") > 0
+    });
+    charge(&old, 100);
+    let told = old.metric("tollgate_durable_refused_total");
+    until("it was told again", || {
+        old.metric("tollgate_durable_refused_total") > told + 1
+    });
+    assert_eq!(used(old.http), 1210, "it goes on deciding");
+    assert_eq!(used(new.http), before + 7);
+    assert_eq!(new.metric("tollgate_durable_refused_total"), 0);
+    new.kill();
+    // The old one is still there, and still keeps nothing.
+    assert_eq!(used(Server::start(folder.path()).http), before + 7);
+}
+
+/// What is lost is measured by what clients were answered: of the charges that were found, the newest tells until when all
+/// was kept.
+fn loses_a_flush_interval_at_most(folder: &Path, rounds: u32, lose: impl Fn()) {
+    let mut server = Server::start(folder);
     let mut known = 0;
     let mut losses = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let asked = AtomicU64::new(0);
         let life = Duration::from_millis(u64::from(1_100 + (round * 7_919) % 900));
         let killed = Instant::now() + life;
@@ -166,7 +255,8 @@ fn a_killed_server_loses_a_flush_interval_at_most() {
         });
         let end = Instant::now();
         answered.sort_unstable();
-        server = Server::start(folder.path());
+        lose();
+        server = Server::start(folder);
         let found = used(server.http) - known;
         let charged = asked.load(SeqCst);
         let safe = answered

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tollgate_node::Roster;
 use tollgate_serve::settings::{
-    Address, ClusterOverrides, Join, LogFormat, Overrides, RuntimeKind, StoreUrl,
+    Address, ClusterOverrides, DatabaseUrl, Join, LogFormat, Overrides, RuntimeKind, Seat,
+    StoreOverrides, StoreUrl,
 };
 
 use crate::failure::Failure;
@@ -83,6 +84,14 @@ pub struct ClusterFlags {
     /// The engine that contracts under `coordination: store` are decided by: `redis://127.0.0.1:6379`
     #[arg(long, value_name = "URL")]
     pub store: Option<StoreUrl>,
+
+    /// Keep durable counts in this database instead of the data directory: `postgres://user:password@host/database`
+    #[arg(long, value_name = "URL")]
+    pub database: Option<DatabaseUrl>,
+
+    /// Whose rows in the database are ours, in no cluster; the rows of a node of a cluster go by its name
+    #[arg(long, value_name = "NAME")]
+    pub seat: Option<Seat>,
 
     /// Where other nodes reach this one, datagrams and streams at the same port: `10.0.0.7:7380`, `127.0.0.1:0`
     #[arg(long = "cluster", value_name = "ADDR")]
@@ -194,7 +203,11 @@ impl ServeOptions {
                 LogChoice::Json => LogFormat::Json,
             }),
             cluster: self.cluster.overrides(),
-            store: self.cluster.store.clone(),
+            stores: StoreOverrides {
+                store: self.cluster.store.clone(),
+                database: self.cluster.database.clone(),
+                seat: self.cluster.seat.clone(),
+            },
             ..Overrides::default()
         })
     }

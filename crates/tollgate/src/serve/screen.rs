@@ -83,11 +83,12 @@ impl<'a> Screen<'a> {
         let file = self.settings.contracts.file();
         let from = file.map_or_else(|| "nowhere".to_owned(), |file| file.display().to_string());
         facts.push(("contracts", format!("{} from {from}", self.contracts)));
-        let data = self.settings.data_dir.as_ref();
-        let data = data.map_or_else(
-            || "nothing is durable".to_owned(),
-            |folder| folder.display().to_string(),
-        );
+        let database = self.settings.keeping.database.as_ref();
+        let data = match (database, &self.settings.data_dir) {
+            (Some(database), _) => database.url.to_string(),
+            (None, Some(folder)) => folder.display().to_string(),
+            (None, None) => "nothing is durable".to_owned(),
+        };
         facts.push(("data", data));
         if let Some(open) = self.first(Speech::Http) {
             facts.push(("console", format!("will be at {}/", web(open))));

@@ -7,6 +7,7 @@ mod clocks;
 mod dev;
 mod divided;
 mod foretell;
+mod inherited;
 mod judge;
 mod live;
 mod load;

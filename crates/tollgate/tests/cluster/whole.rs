@@ -1,4 +1,5 @@
-//! Three nodes are killed at once and started again: what durable policies counted together is there again, in every design.
+//! Three nodes are killed at once and started again: what durable policies counted together is there again, in every design,
+//! from their disks, or from a database after these are lost as well.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use tollgate::cluster::asker::Asker;
 use tollgate::cluster::fleet::{Fleet, Plan};
 use tollgate_fault::Process;
+use tollgate_parts::Postgres;
 
 const LIMIT: u64 = 60;
 /// What each node admits of each key.
@@ -39,7 +41,7 @@ fn contracts() -> String {
     text
 }
 
-fn http(to: SocketAddr, head: &str, body: &str) -> String {
+pub(crate) fn http(to: SocketAddr, head: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let length = body.len();
@@ -63,7 +65,7 @@ fn left(at: SocketAddr, lane: &str) -> u64 {
 }
 
 /// Waits until everything that was charged before is written.
-fn flushed(fleet: &Fleet) {
+pub(crate) fn flushed(fleet: &Fleet) {
     for node in fleet.nodes() {
         let flushes = || {
             let text = http(node.http, "GET /metrics", "");
@@ -77,7 +79,7 @@ fn flushed(fleet: &Fleet) {
 }
 
 #[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < DEADLINE, "never: {what}");
@@ -92,6 +94,16 @@ fn all_left(fleet: &Fleet, lane: &str) -> Vec<u64> {
 
 #[test]
 fn a_cluster_that_is_killed_whole_remembers_what_is_durable() {
+    remembers(&[], false);
+}
+
+#[test]
+fn a_cluster_that_lost_all_its_disks_remembers_by_its_database() {
+    let database = Postgres::start();
+    remembers(&["--database", &database.url()], true);
+}
+
+fn remembers(flags: &[&str], is_empty: bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("contracts.yaml");
     std::fs::write(&path, contracts()).unwrap();
@@ -99,7 +111,11 @@ fn a_cluster_that_is_killed_whole_remembers_what_is_durable() {
         binary: env!("CARGO_BIN_EXE_tollgate").into(),
         nodes: 3,
         contracts: path,
-        flags: vec!["--threads".to_owned(), "1".to_owned()],
+        flags: [&["--threads", "1"], flags]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
         faults: None,
         spots: std::collections::BTreeMap::new(),
     })
@@ -119,7 +135,6 @@ fn a_cluster_that_is_killed_whole_remembers_what_is_durable() {
             fleet.suffer(Process::Kill(node)).unwrap();
         }
         for node in 0..3 {
-            let is_empty = false;
             fleet.suffer(Process::Start { node, is_empty }).unwrap();
         }
         fleet.gather().unwrap();

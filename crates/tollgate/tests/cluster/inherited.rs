@@ -1,0 +1,172 @@
+//! Nodes keep durable counts in one database: whoever owns the keys of a node that died finds them there, once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tollgate::cluster::asker::Asker;
+use tollgate::cluster::fleet::{Fleet, Plan};
+use tollgate_fault::Process;
+use tollgate_parts::Postgres;
+
+use crate::whole::{flushed, http, until};
+
+const USERS: u64 = 30;
+const LIMIT: u64 = 1000;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn fleet(contracts: &str, database: &Postgres) -> (tempfile::TempDir, Fleet) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("contracts.yaml");
+    std::fs::write(&path, contracts).unwrap();
+    let fleet = Fleet::start(Plan {
+        binary: env!("CARGO_BIN_EXE_tollgate").into(),
+        nodes: 3,
+        contracts: path,
+        flags: ["--threads", "1", "--database", &database.url()]
+            .map(str::to_owned)
+            .into(),
+        faults: None,
+        spots: BTreeMap::new(),
+    });
+    (folder, fleet.unwrap())
+}
+
+fn charge(fleet: &Fleet, cost: u64) {
+    let mut asker = Asker::connect(fleet.nodes()[0].resp, PATIENCE).unwrap();
+    for user in 0..USERS {
+        assert!(asker.ask(&[("user", &user.to_string())], cost).unwrap());
+    }
+}
+
+/// What is used of every key, by whoever owns it.
+fn used(fleet: &Fleet) -> Vec<u64> {
+    let used = |user: u64| {
+        let body = format!(r#"{{"key": {{"user": "{user}"}}, "cost": 0}}"#);
+        let answer = http(fleet.nodes()[0].http, "POST /v1/check", &body);
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        LIMIT
+            - answer["remaining"]
+                .as_u64()
+                .unwrap_or_else(|| panic!("{answer}"))
+    };
+    (0..USERS).map(used).collect()
+}
+
+fn metric(fleet: &Fleet, node: u16, name: &str) -> u64 {
+    let text = fleet.metrics(node).unwrap();
+    let mut lines = text.lines();
+    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.unwrap().parse().unwrap()
+}
+
+#[test]
+fn keys_of_an_owner_that_died_are_found_by_those_who_own_them_then() {
+    let database = Postgres::start();
+    let (_folder, mut fleet) = fleet(
+        "contracts:\n  - id: api\n    key: [user]\n    coordination: owner\n    policies:\n      \
+         - { name: days, limit: 1000, per: 30d, algorithm: fixed-window, durable: true }\n",
+        &database,
+    );
+    charge(&fleet, 10);
+    assert_eq!(used(&fleet), vec![10; 30]);
+    flushed(&fleet);
+    let of_seat = |seat: &str| -> u64 {
+        let rows = format!("SELECT count(*) FROM tollgate.cell WHERE seat = '{seat}'");
+        database.sql(&rows).parse().unwrap()
+    };
+    let lost = of_seat("n1");
+    assert!(lost > 0, "no key is the second node's");
+    fleet.suffer(Process::Kill(1)).unwrap();
+    until("its keys are found again", || used(&fleet) == vec![10; 30]);
+    let inherited = || {
+        let each = [0, 2].map(|node| metric(&fleet, node, "tollgate_durable_inherited_total"));
+        each.iter().sum::<u64>()
+    };
+    until("they are counted", || inherited() == lost);
+    assert_eq!(of_seat("n1"), 0);
+    charge(&fleet, 1);
+    assert_eq!(used(&fleet), vec![11; 30]);
+    // It comes back on another machine, and is given what the others know: once.
+    fleet
+        .suffer(Process::Start {
+            node: 1,
+            is_empty: true,
+        })
+        .unwrap();
+    fleet.gather().unwrap();
+    until("it has keys again", || {
+        flushed(&fleet);
+        of_seat("n1") > 0 && used(&fleet) == vec![11; 30]
+    });
+    // All die: each finds its own.
+    flushed(&fleet);
+    for node in 0..3 {
+        fleet.suffer(Process::Kill(node)).unwrap();
+    }
+    for node in 0..3 {
+        fleet
+            .suffer(Process::Start {
+                node,
+                is_empty: true,
+            })
+            .unwrap();
+    }
+    fleet.gather().unwrap();
+    until("all is found again", || used(&fleet) == vec![11; 30]);
+}
+
+#[test]
+fn a_home_is_found_at_the_seat_of_a_node_that_surely_ended_and_at_no_other() {
+    const NEVER: &str = "as if never kept";
+    let database = Postgres::start();
+    let (_folder, mut fleet) = fleet(
+        "contracts:\n  - id: api\n    key: [user]\n    coordination: supply\n    policies:\n      \
+         - { name: fast, limit: 300, per: 1s, durable: true }\n",
+        &database,
+    );
+    let kept = |seat: &str| {
+        let text = format!(
+            "SELECT count(*) FROM tollgate.supply WHERE seat = '{seat}' AND text LIKE '%\"home\":%'"
+        );
+        database.sql(&text) == "1"
+    };
+    until("all homes are kept", || {
+        ["n0", "n1", "n2"].into_iter().all(kept)
+    });
+    let said = |fleet: &Fleet| std::fs::read_to_string(fleet.folder().join("n1.log")).unwrap();
+    let doubts = |fleet: &Fleet| said(fleet).matches(NEVER).count();
+    let before = doubts(&fleet);
+    // It says that it ends: its home is found on an empty disk.
+    fleet.suffer(Process::Stop(1)).unwrap();
+    fleet
+        .suffer(Process::Start {
+            node: 1,
+            is_empty: true,
+        })
+        .unwrap();
+    assert_eq!(doubts(&fleet), before, "{}", said(&fleet));
+    fleet.gather().unwrap();
+    until("its home is kept", || kept("n1"));
+    // Killed and started on the same disk, which tells that it is gone.
+    fleet.suffer(Process::Kill(1)).unwrap();
+    fleet
+        .suffer(Process::Start {
+            node: 1,
+            is_empty: false,
+        })
+        .unwrap();
+    assert_eq!(doubts(&fleet), before, "{}", said(&fleet));
+    fleet.gather().unwrap();
+    until("its home is kept", || kept("n1"));
+    // Killed and started elsewhere at once: it might still be there.
+    fleet.suffer(Process::Kill(1)).unwrap();
+    fleet
+        .suffer(Process::Start {
+            node: 1,
+            is_empty: true,
+        })
+        .unwrap();
+    assert_eq!(doubts(&fleet), before + 1, "{}", said(&fleet));
+    fleet.gather().unwrap();
+    until("others vouch for it", || kept("n1"));
+}
