@@ -222,7 +222,7 @@ fn a_server_that_stood_still_overwrites_nothing_of_the_one_that_has_its_seat() {
 
 /// What is lost is measured by what clients were answered: of the charges that were found, the newest tells until when all
 /// was kept.
-fn loses_a_flush_interval_at_most(folder: &Path, rounds: u32, lose: impl Fn()) {
+fn loses_a_flush_interval_at_most(folder: &Path, rounds: u32, meanwhile: impl Fn()) {
     let mut server = Server::start(folder);
     let mut known = 0;
     let mut losses = Vec::new();
@@ -255,7 +255,7 @@ fn loses_a_flush_interval_at_most(folder: &Path, rounds: u32, lose: impl Fn()) {
         });
         let end = Instant::now();
         answered.sort_unstable();
-        lose();
+        meanwhile();
         server = Server::start(folder);
         let found = used(server.http) - known;
         let charged = asked.load(SeqCst);
