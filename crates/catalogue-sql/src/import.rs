@@ -175,7 +175,8 @@ type Read = (Assignment, Document);
 /// Those that are not there yet; refuses what does not go with what is.
 async fn without_present(connection: &mut Connection, read: Vec<Read>) -> Result<Vec<Read>, Error> {
     const OF: &str = "
-        SELECT id, identity, document FROM catalogue_assignment WHERE identity = ANY($1) OR id = ANY($2)";
+        SELECT id, identity, document FROM catalogue_assignment WHERE identity = ANY($1)
+            UNION SELECT id, identity, document FROM catalogue_assignment WHERE id = ANY($2)";
     let identities = read
         .iter()
         .map(|(assignment, _)| assignment.identity.to_string());

@@ -51,28 +51,24 @@ impl Database {
         const ASSIGNMENTS: &str = "
             SELECT id, version, document FROM catalogue_assignment
                 WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3) ORDER BY id LIMIT $4";
-        const ON_PLAN: &str = "
-            SELECT id, version, document FROM catalogue_assignment
-                WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3)
-                    AND (shape IN (SELECT id FROM catalogue_shape WHERE plan = $5)
-                        OR then_shape IN (SELECT id FROM catalogue_shape WHERE plan = $5))
-                ORDER BY id LIMIT $4";
-        let (statement, more) = match (kind, &filter.plan) {
-            (Kind::Assignment, None) => (ASSIGNMENTS, None),
-            (Kind::Assignment, Some(plan)) => (ON_PLAN, Some(plan.as_str())),
-            (Kind::Contract | Kind::Plan, _) => (OBJECTS, Some(kind.name())),
-            (Kind::Import, _) => return Err(Error::wrong("imports are in the list of changes")),
-        };
-        let after = filter.after.clone().unwrap_or_default();
-        let mut values = vec![
-            after.into(),
-            filter.prefix.as_str().into(),
-            end_of(&filter.prefix).into(),
-            limit.min(PAGE_MAX).into(),
-        ];
-        values.extend(more.map(Into::into));
         self.in_time(async {
             let mut taken = self.pool.take().await?;
+            let (statement, more) = match (kind, filter.plan.as_deref()) {
+                (Kind::Assignment, None) => (ASSIGNMENTS, None),
+                (Kind::Assignment, Some(plan)) => (on_plan(&mut taken, plan).await?, Some(plan)),
+                (Kind::Contract | Kind::Plan, _) => (OBJECTS, Some(kind.name())),
+                (Kind::Import, _) => {
+                    return Err(Error::wrong("imports are in the list of changes"));
+                }
+            };
+            let after = filter.after.clone().unwrap_or_default();
+            let mut values = vec![
+                after.into(),
+                filter.prefix.as_str().into(),
+                end_of(&filter.prefix).into(),
+                limit.min(PAGE_MAX).into(),
+            ];
+            values.extend(more.map(Into::into));
             let rows = taken.rows(statement, values).await?;
             taken.done();
             rows.iter().map(item).collect()
@@ -97,7 +93,33 @@ impl Database {
     }
 }
 
-/// The versions and documents of the assignments of identities.
+/// The statement for a page of those on a plan.
+async fn on_plan(connection: &mut Connection, plan: &str) -> Result<&'static str, Error> {
+    // Where few are on it: all of them, sorted.
+    const FEW: &str = "
+        SELECT id, version, document FROM catalogue_assignment
+            WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3)
+                AND (shape IN (SELECT id FROM catalogue_shape WHERE plan = $5)
+                    OR then_shape IN (SELECT id FROM catalogue_shape WHERE plan = $5))
+            ORDER BY id LIMIT $4";
+    // Where many are: in the order of ids until there are enough. A text that is put together is not looked up.
+    const MANY: &str = "
+        SELECT id, version, document FROM catalogue_assignment
+            WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3)
+                AND (shape || '' IN (SELECT id FROM catalogue_shape WHERE plan = $5)
+                    OR then_shape || '' IN (SELECT id FROM catalogue_shape WHERE plan = $5))
+            ORDER BY id LIMIT $4";
+    const COUNT: &str = "
+        SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM catalogue_shape WHERE plan = $1";
+    let count = connection.row(COUNT, vec![plan.into()]).await?;
+    let count = count.map_or(Ok(0), |row| row.number(0))?;
+    Ok(if count > FEW_MAX { MANY } else { FEW })
+}
+
+/// As many as are sorted for a page.
+const FEW_MAX: u64 = 10_000;
+
+/// The ids and documents of the assignments of identities.
 pub(crate) async fn assignments(
     connection: &mut Connection,
     identities: Vec<String>,

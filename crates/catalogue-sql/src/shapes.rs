@@ -132,7 +132,9 @@ pub(crate) async fn check_unused(
 /// A few assignments of a shape.
 async fn having(connection: &mut Connection, shape: String) -> Result<Vec<String>, Error> {
     const HAVING: &str = "
-        SELECT id FROM catalogue_assignment WHERE shape = $1 OR then_shape = $1 ORDER BY id LIMIT 5";
+        SELECT id FROM (SELECT id FROM catalogue_assignment WHERE shape = $1 ORDER BY id LIMIT 5) AS now
+            UNION SELECT id FROM (SELECT id FROM catalogue_assignment WHERE then_shape = $1 ORDER BY id LIMIT 5) AS later
+            ORDER BY id LIMIT 5";
     let rows = connection.rows(HAVING, vec![shape.into()]).await?;
     rows.iter().map(|row| row.text(0)).collect()
 }

@@ -75,12 +75,10 @@ impl Database {
         }))
     }
 
-    /// Keeps what is newer than what was kept.
+    /// Keeps the last that was read. It may be older than what was kept, for a database may be restored; whoever was only slow
+    /// catches up with the next call.
     pub(crate) fn remember(&self, snapshot: &Arc<Snapshot>) {
-        let mut last = lock(&self.last);
-        if last.revision < snapshot.revision {
-            *last = Arc::clone(snapshot);
-        }
+        *lock(&self.last) = Arc::clone(snapshot);
     }
 }
 

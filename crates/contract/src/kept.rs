@@ -68,3 +68,39 @@ fn meant(letter: char) -> Option<(Field, bool)> {
 const FIELD_END: char = '\u{1f}';
 const POLICY_END: char = '\u{1e}';
 const FIRST: u8 = b'0';
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::given;
+    use crate::problems::Problems;
+    use crate::raw::RawPolicies;
+    use crate::yaml;
+
+    #[test]
+    fn keeps_what_was_typed_and_hardly_more() {
+        let text = "[{ name: burst, limit: 20, per: 1s, burst: 40, coordination: gossip, design: counter+fixed },
+            { name: 'a b', limit: 1, per: day, algorithm: fixed-window, time_zone: Europe/Ljubljana, durable: true }]";
+        let raw: RawPolicies = yaml::read(text).unwrap();
+        let policies = given(&raw, &mut Problems::default());
+        let kept = Kept::of(&policies);
+        assert!(kept.bytes().len() < text.len(), "{}", kept.bytes().len());
+        let again = kept.given(Place::default());
+        assert_eq!(again.len(), policies.len());
+        for (again, policy) in again.iter().zip(&policies) {
+            let said = |given: &Given| -> Vec<(Field, String, bool)> {
+                let fields = given.fields().iter();
+                fields
+                    .map(|(field, text)| (*field, text.value.to_string(), text.plain))
+                    .collect()
+            };
+            assert_eq!(said(again), said(policy));
+        }
+        assert_eq!(Kept::of(&again), kept);
+        assert_eq!(
+            ROWS.len() * 2 + usize::from(FIRST) - 1,
+            usize::from(b'U'),
+            "letters stay letters of ASCII"
+        );
+    }
+}
