@@ -97,10 +97,9 @@ mod tests {
             assert_eq!(said(again), said(policy));
         }
         assert_eq!(Kept::of(&again), kept);
-        assert_eq!(
-            ROWS.len() * 2 + usize::from(FIRST) - 1,
-            usize::from(b'U'),
-            "letters stay letters of ASCII"
+        assert!(
+            ROWS.len() * 2 + usize::from(FIRST) <= 256,
+            "there is a letter for each"
         );
     }
 }
