@@ -25,12 +25,11 @@ DECLARE
     passes BOOLEAN;
     is_charged BOOLEAN;
     -- Of a policy: its terms, what it remembers, what becomes of that.
-    a NUMERIC; b NUMERIC; c NUMERIC; d NUMERIC;
+    a NUMERIC; b NUMERIC; c NUMERIC;
     x NUMERIC; y NUMERIC; start NUMERIC;
     admits BOOLEAN;
     entry INT; first INT; last INT;
     piece NUMERIC[];
-    fresh_at NUMERIC;
     -- The state, and the one that the ask makes of it.
     old tollgate_state%ROWTYPE;
     at_ns NUMERIC;
@@ -76,26 +75,26 @@ BEGIN
         new_fresh := CASE WHEN at_ns > ask_now THEN fresh ELSE now_ns END;
         entry := 1;
         FOR policy IN 1..policies LOOP
-            a := asks[place + 2]; b := asks[place + 3]; c := asks[place + 4]; d := asks[place + 5];
+            a := asks[place + 2];
+            b := asks[place + 3];
             CASE asks[place]
             WHEN 1 THEN
-                x := coalesce(state[entry + 2], 0);
-                x := greatest(0, x - (now_ns - coalesce(at_ns, now_ns)) * b);
-                admits := d = 0 AND (c < 0 OR x + a <= c);
+                c := asks[place + 4];
+                x := greatest(0, coalesce(state[entry + 2], 0) - (now_ns - coalesce(at_ns, now_ns)) * b);
+                admits := asks[place + 5] = 0 AND (c < 0 OR x + a <= c);
                 IF admits THEN
                     -- As many bits as the nodes have.
                     x := least(x + a, 340282366920938463463374607431768211455);
                 END IF;
-                piece := ARRAY[1, 1, x];
-                fresh_at := now_ns + div(x + b - 1, b);
+                new_state := new_state || ARRAY[1, 1, x];
+                new_fresh := greatest(new_fresh, now_ns + div(x + b - 1, b));
+                entry := entry + 3;
             WHEN 2 THEN
                 x := CASE WHEN at_ns >= b THEN coalesce(state[entry + 2], 0) ELSE 0 END;
                 admits := x + tokens <= a;
-                IF admits THEN
-                    x := x + tokens;
-                END IF;
-                piece := ARRAY[2, 1, x];
-                fresh_at := c;
+                new_state := new_state || ARRAY[2, 1, CASE WHEN admits THEN x + tokens ELSE x END];
+                new_fresh := greatest(new_fresh, asks[place + 4]);
+                entry := entry + 3;
             WHEN 3 THEN
                 x := 0;
                 y := 0;
@@ -107,13 +106,11 @@ BEGIN
                     y := coalesce(state[entry + 2], 0);
                 END IF;
                 admits := y * (start + b - now_ns) + (x + tokens) * b <= a * b;
-                IF admits THEN
-                    x := x + tokens;
-                END IF;
-                piece := ARRAY[3, 2, x, y];
-                fresh_at := start + 2 * b;
+                new_state := new_state || ARRAY[3, 2, CASE WHEN admits THEN x + tokens ELSE x END, y];
+                new_fresh := greatest(new_fresh, start + 2 * b);
+                entry := entry + 4;
             ELSE
-                start := now_ns - mod(now_ns, c);
+                start := now_ns - mod(now_ns, asks[place + 4]);
                 first := entry + 2;
                 last := entry + 1 + coalesce(state[entry + 1], 0)::INT;
                 WHILE first < last AND state[first] <= start - b LOOP
@@ -130,14 +127,12 @@ BEGIN
                 ELSIF admits THEN
                     piece := piece || ARRAY[start, tokens];
                 END IF;
-                piece := ARRAY[4, cardinality(piece)::NUMERIC] || piece;
-                fresh_at := start + b;
+                new_state := new_state || ARRAY[4, cardinality(piece)::NUMERIC] || piece;
+                new_fresh := greatest(new_fresh, start + b);
+                entry := last + 1;
             END CASE;
             passes := passes AND (admits OR asks[place + 1] = 0);
             is_charged := is_charged OR admits;
-            new_state := new_state || piece;
-            new_fresh := greatest(new_fresh, fresh_at);
-            entry := entry + 2 + coalesce(state[entry + 1], 0)::INT;
             place := place + 6;
         END LOOP;
         verdicts := verdicts || passes;
