@@ -53,6 +53,7 @@ impl Connection {
         statement: &'static str,
         values: Vec<Value>,
     ) -> Result<u64, Error> {
+        check(&values)?;
         match self {
             Self::Sqlite(connection) => {
                 let query = sqlx::query(AssertSqlSafe(for_sqlite(statement).into_owned()));
@@ -73,6 +74,7 @@ impl Connection {
         statement: &'static str,
         values: Vec<Value>,
     ) -> Result<Vec<Row>, Error> {
+        check(&values)?;
         match self {
             Self::Sqlite(connection) => {
                 let query = sqlx::query(AssertSqlSafe(for_sqlite(statement).into_owned()));
@@ -219,6 +221,19 @@ impl From<Vec<String>> for Value {
     fn from(texts: Vec<String>) -> Self {
         Self::Texts(texts)
     }
+}
+
+/// Refuses what one of the databases would not keep, so that both say the same.
+fn check(values: &[Value]) -> Result<(), Error> {
+    let has_nul = |value: &Value| match value {
+        Value::Number(_) => false,
+        Value::Text(text) => text.as_ref().is_some_and(|text| text.contains('\0')),
+        Value::Texts(texts) => texts.iter().any(|text| text.contains('\0')),
+    };
+    if values.iter().any(has_nul) {
+        return Err(Error::wrong("no database keeps the character NUL"));
+    }
+    Ok(())
 }
 
 fn json(texts: Vec<String>) -> String {

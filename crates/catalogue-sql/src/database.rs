@@ -117,6 +117,8 @@ fn options(config: &Config, patience: Duration) -> Result<Options, Error> {
                     format!("{}ms", config.time.as_millis()),
                 ),
                 ("lock_timeout", format!("{}ms", patience.as_millis())),
+                // Tables that just grew look small to the planner, and every statement here has an index.
+                ("enable_seqscan", "off".to_owned()),
             ]);
             Ok(Options::Postgres(Box::new(
                 options.disable_statement_logging(),

@@ -1,7 +1,7 @@
 //! Reading: one thing, a page of things, and the assignments of one key.
 
 use serde::Serialize;
-use tollgate_catalogue::{Assignment, Document, Kind};
+use tollgate_catalogue::{Assignment, Document, Kind, NAME_BYTES_MAX};
 
 use crate::PAGE_MAX;
 use crate::change::document;
@@ -79,7 +79,14 @@ impl Database {
     /// The assignments of identities, as `tollgate_catalogue::Catalogue::identities` names them.
     ///
     /// One that makes no sense to this program is left out: a key is bound by its contract rather than by nothing.
-    pub async fn lookup(&self, identities: Vec<String>) -> Result<Vec<Assignment>, Error> {
+    pub async fn lookup(&self, mut identities: Vec<String>) -> Result<Vec<Assignment>, Error> {
+        // Keys are what strangers send: nobody is asked about those that no assignment can have.
+        identities.retain(|identity| {
+            identity.len() <= NAME_BYTES_MAX && !identity.chars().any(char::is_control)
+        });
+        if identities.is_empty() {
+            return Ok(Vec::new());
+        }
         self.in_time(async {
             let mut taken = self.pool.take().await?;
             let found = assignments(&mut taken, identities).await?;

@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tollgate_contract::file::{Place, Problem, Problems, Text, hint, quote};
+use tollgate_contract::file::{Place, Problem, Problems, RawPlan, Text, hint, quote};
 use tollgate_contract::{
-    CONTRACTS_MAX, Contract, Contracts, ErrorKind, PLANS_MAX, POLICIES_TOTAL_MAX, Plans,
+    CONTRACTS_MAX, Contract, ContractErrors, Contracts, ErrorKind, PLANS_MAX, POLICIES_TOTAL_MAX,
+    Plans,
 };
 
 use crate::Document;
@@ -256,6 +257,25 @@ impl Catalogue {
         let what = format!("unknown contract {}{}", quote(name), hint(name, &known));
         Problem::new(ErrorKind::UnknownName, place, what)
     }
+}
+
+/// The documents of a contract file, in an order in which they can be put one by one: each plan after the one it follows, then
+/// the contracts.
+pub fn documents(text: &str) -> Result<Vec<(Kind, String, Document)>, ContractErrors> {
+    let (plans, contracts) = Contracts::typed(text)?;
+    let by_id: BTreeMap<&str, &RawPlan> = plans.iter().map(|plan| (plan.id(), plan)).collect();
+    let depth = |plan: &&RawPlan| {
+        let next = |id: &&str| by_id.get(*id).and_then(|plan| plan.follows());
+        core::iter::successors(plan.follows(), next).count()
+    };
+    let mut plans: Vec<&RawPlan> = plans.iter().collect();
+    plans.sort_by_key(depth);
+    let plans = plans
+        .into_iter()
+        .map(|plan| (Kind::Plan, plan.id().to_owned(), document(plan)));
+    let contracts = contracts.iter();
+    let contracts = contracts.map(|raw| (Kind::Contract, raw.id().to_owned(), document(raw)));
+    Ok(plans.chain(contracts).collect())
 }
 
 /// What a change would break: all counted, a few told.

@@ -16,13 +16,14 @@ mod refusal;
 mod ruling;
 
 pub use assignment::Assignment;
-pub use catalogue::{Affected, Catalogue};
+pub use catalogue::{Affected, Catalogue, documents};
 pub use change::{Change, Edit, Kind, Seen};
 pub use deal::Shape;
 pub use diff::{Difference, differences};
 pub use identity::{Identity, candidates};
 pub use refusal::Refusal;
 pub use ruling::Ruling;
+pub use tollgate_contract::NAME_BYTES_MAX;
 
 /// A contract, a plan or an assignment in the one form in which it is kept.
 pub type Document = serde_json::Value;

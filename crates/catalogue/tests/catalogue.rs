@@ -7,8 +7,8 @@
 )]
 
 use serde_json::json;
-use tollgate_catalogue::{Assignment, Catalogue, Kind, Refusal, Shape, differences};
-use tollgate_contract::ErrorKind;
+use tollgate_catalogue::{Assignment, Catalogue, Kind, Refusal, Shape, differences, documents};
+use tollgate_contract::{Contracts, ErrorKind};
 
 /// Names that would do harm wherever they are not treated as text.
 const NASTY: [&str; 6] = [
@@ -354,4 +354,29 @@ fn a_change_is_shown_by_its_fields() {
             r#"policies: added [{"burst":9,"name":"burst"}]"#
         ]
     );
+}
+
+#[test]
+fn a_contract_file_is_documents_that_can_be_put_one_by_one() {
+    let text = "
+plans:
+  c: { follows: b }
+  b: { follows: a, policies: [{ name: p, limit: 2 }] }
+  a: { policies: [{ name: p, limit: 1, per: 1s }] }
+contracts:
+  - { id: z, key: [user], plan: c }
+  - { id: y, match: { v: 1.10 }, policies: [{ name: q, limit: 3, per: 1m, durable: true }] }
+";
+    let documents = documents(text).unwrap();
+    let ids: Vec<&str> = documents.iter().map(|(_, id, _)| &**id).collect();
+    assert_eq!(ids, ["a", "b", "c", "z", "y"]);
+    let mut all = Catalogue::default();
+    for (kind, id, document) in documents {
+        let (kept, _) = all.put(kind, &id, &document.to_string()).unwrap();
+        assert_eq!(kept, document);
+    }
+    let file = Catalogue::of(&Contracts::parse(text).unwrap());
+    assert_eq!(all.compiled().as_slice(), file.compiled().as_slice());
+    assert_eq!(file.contract("z"), all.contract("z"));
+    file.assignment("{ identity: user=1, plan: b }").unwrap();
 }

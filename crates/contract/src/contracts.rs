@@ -13,7 +13,7 @@ use crate::envoy::{self, EnvoyDomains};
 use crate::error::ContractErrors;
 use crate::index::Index;
 use crate::plans::Plans;
-use crate::raw::{RawFile, RawPart};
+use crate::raw::{RawContract, RawFile, RawPart, RawPlan};
 use crate::yaml;
 
 /// The contracts of a file, in its order. A contract is known by its position.
@@ -55,6 +55,15 @@ impl Contracts {
         let raw = RawFile { contracts, plans };
         let (contracts, plans) = check::check(&raw, text)?;
         Ok(Self::following(contracts, plans))
+    }
+
+    /// The plans and contracts of a contract file as they were typed, where nothing is wrong with it.
+    pub fn typed(text: &str) -> Result<(Vec<RawPlan>, Vec<RawContract>), ContractErrors> {
+        let raw: RawFile = yaml::read(text)?;
+        check::check(&raw, text)?;
+        let contracts = raw.contracts.into_iter().flat_map(|list| list.value.0);
+        let contracts = contracts.map(|contract| contract.value).collect();
+        Ok((raw.plans.0, contracts))
     }
 
     /// Checked contracts, every one of which binds the requests it applies to, and the plans they follow.

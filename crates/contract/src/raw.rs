@@ -93,6 +93,13 @@ pub struct RawContract {
     pub(crate) policies: RawPolicies,
 }
 
+impl RawContract {
+    /// The contract's name.
+    pub fn id(&self) -> &str {
+        &self.id.value
+    }
+}
+
 /// The policies of a contract or a plan.
 pub type RawPolicies = Few<Node<RawPolicy>, POLICIES_MAX>;
 
@@ -144,6 +151,11 @@ impl RawPlan {
     /// The plan's name.
     pub fn id(&self) -> &str {
         &self.id.value
+    }
+
+    /// The plan it follows.
+    pub fn follows(&self) -> Option<&str> {
+        self.follows.as_ref().map(|text| &*text.value)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tollgate_catalogue::{Kind, Refusal, Seen};
-use tollgate_catalogue_sql::{Error, Filter, Role, Source};
+use tollgate_catalogue_sql::{Database, Error, Filter, Role, Source};
 
 use super::{edit, furnish, make, open, refusal};
 
@@ -77,8 +77,20 @@ pub(crate) async fn names_are_only_names(source: &Source) {
         assert_eq!(token.token.name, name);
         assert_eq!(database.setting(name, name).await.unwrap(), name);
     }
+    names_that_cannot_be(&database).await;
     let fresh = open(source).await.snapshot().await.unwrap();
     assert_eq!(fresh.catalogue.contracts().count(), NASTY.len());
+}
+
+async fn names_that_cannot_be(database: &Database) {
+    let nul = "a\0b";
+    let asked = database.get(Kind::Plan, nul).await;
+    assert!(matches!(asked, Err(Error::Refused(_))), "{asked:?}");
+    let keys = vec![
+        format!("user={nul}"),
+        format!("user={}", "x".repeat(100_000)),
+    ];
+    assert!(database.lookup(keys).await.unwrap().is_empty());
 }
 
 /// Lists come in pages, in the order of ids.
