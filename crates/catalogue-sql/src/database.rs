@@ -119,6 +119,8 @@ fn options(config: &Config, patience: Duration) -> Result<Options, Error> {
                 ("lock_timeout", format!("{}ms", patience.as_millis())),
                 // Tables that just grew look small to the planner, and every statement here has an index.
                 ("enable_seqscan", "off".to_owned()),
+                // What has none, as the row of the revision, then seems worth compiling.
+                ("jit", "off".to_owned()),
             ]);
             Ok(Options::Postgres(Box::new(
                 options.disable_statement_logging(),
