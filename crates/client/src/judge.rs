@@ -153,7 +153,7 @@ where
         })
     }
 
-    fn report(&self, answer: &Answer) -> Report<'_> {
+    fn report<'a>(&'a self, answer: &'a Answer) -> Report<'a> {
         Report::new(&self.limiter, answer)
     }
 }

@@ -50,12 +50,12 @@ pub(crate) enum Refusal {
 
 impl<'c> Report<'c> {
     /// The report of an answer that `limiter` gave.
-    pub fn new<C: Clock>(limiter: &'c Limiter<C>, answer: &Answer) -> Self {
+    pub fn new<C: Clock>(limiter: &'c Limiter<C>, answer: &'c Answer) -> Self {
         Self::of(limiter.node(), answer, limiter.clock().now())
     }
 
     /// The report at `now` of an answer that `node` gave.
-    pub fn of(node: &'c Node, answer: &Answer, now: Instant) -> Self {
+    pub fn of(node: &'c Node, answer: &'c Answer, now: Instant) -> Self {
         let Some(node) = node.giver(answer) else {
             return Self::with(SmallVec::new(), answer, now, None);
         };
@@ -66,7 +66,7 @@ impl<'c> Report<'c> {
     }
 
     /// What an answer says itself, where contracts changed since: how the policy stood that refused or had the least left.
-    fn of_answer(node: &'c Node, answer: &Answer, now: Instant) -> Self {
+    fn of_answer(node: &'c Node, answer: &'c Answer, now: Instant) -> Self {
         let place = match answer.refused_by {
             Some(RefusedBy::Policy { contract, policy }) => Some((contract, policy)),
             Some(RefusedBy::FullTable) | None => answer.contract.map(|at| (at, answer.policy)),
@@ -84,7 +84,7 @@ impl<'c> Report<'c> {
     }
 
     /// The same, by looking every policy up; `None` where contracts changed since.
-    pub(crate) fn looked_up(node: &'c Node, answer: &Answer, now: Instant) -> Option<Self> {
+    pub(crate) fn looked_up(node: &'c Node, answer: &'c Answer, now: Instant) -> Option<Self> {
         let mut entries = entries(node, answer, now)?;
         if entries.len() > LINES_MAX {
             // The sort is stable, so that of equals the first in the file stay.
@@ -173,12 +173,13 @@ impl From<Status> for Standing {
 }
 
 /// The one policy that binds the request, where the answer says how it stands.
-fn lone_entry<'c>(node: &'c Node, answer: &Answer) -> Option<(Entry<'c>, Option<Dialect>)> {
+fn lone_entry<'c>(node: &'c Node, answer: &'c Answer) -> Option<(Entry<'c>, Option<Dialect>)> {
     let Receipt::One(booking) = &answer.receipt else {
         return None;
     };
-    let contract = node.contracts().get(answer.contract?)?;
-    let [named] = contract.policies.as_slice() else {
+    let place = answer.contract?;
+    let contract = node.contracts().get(place)?;
+    let [named] = answer.policies_of(place, contract) else {
         return None;
     };
     // The answer does not say when there is a token again, nor how a policy stands that some keys are spared from.
@@ -195,14 +196,14 @@ fn lone_entry<'c>(node: &'c Node, answer: &Answer) -> Option<(Entry<'c>, Option<
 /// A policy, as an answer says that it stands.
 fn told_entry<'c>(
     node: &'c Node,
-    answer: &Answer,
+    answer: &'c Answer,
     place: (usize, usize),
 ) -> Option<(Entry<'c>, Option<Dialect>)> {
     let contract = node.contracts().get(place.0)?;
     let entry = Entry {
         place,
         contract: &contract.id,
-        named: contract.policies.get(place.1)?,
+        named: answer.policies_of(place.0, contract).get(place.1)?,
         standing: Standing {
             remaining: answer.remaining,
             reset_after: answer.reset_after,
@@ -212,7 +213,7 @@ fn told_entry<'c>(
     Some((entry, contract.headers))
 }
 
-fn entries<'c>(node: &'c Node, answer: &Answer, now: Instant) -> Option<Vec<Entry<'c>>> {
+fn entries<'c>(node: &'c Node, answer: &'c Answer, now: Instant) -> Option<Vec<Entry<'c>>> {
     let mut entries = Vec::new();
     // What no contract answered was not charged by one either.
     let bookings = answer
@@ -226,7 +227,8 @@ fn entries<'c>(node: &'c Node, answer: &Answer, now: Instant) -> Option<Vec<Entr
             continue;
         };
         let statuses = node.standing(booking, now)?;
-        for (nth, (named, status)) in contract.policies.iter().zip(statuses).enumerate() {
+        let policies = answer.policies_of(place, contract).iter();
+        for (nth, (named, status)) in policies.zip(statuses).enumerate() {
             let config = named.policy.config();
             if config.enforce_percent > 0 {
                 entries.push(Entry {

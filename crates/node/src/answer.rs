@@ -1,5 +1,8 @@
 //! What a node answers, and the receipt by which an answer can be settled.
 
+use std::sync::Arc;
+
+use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{Outcome, Plain, Span, Taken, Verdict};
 use tollgate_table::Print;
 
@@ -25,6 +28,8 @@ pub struct Answer {
     pub shadowed: bool,
     /// What was charged.
     pub receipt: Receipt,
+    /// Contracts that the key has terms of its own in: places of policies in them are those of the terms.
+    pub terms: Option<Box<KeyTerms>>,
     /// Which of the nodes that follow on each other gave it: places of contracts and policies are those of its contracts.
     pub version: u64,
 }
@@ -48,6 +53,7 @@ impl Answer {
             remaining: 0,
             reset_after: Span::ZERO,
             shadowed: false,
+            terms: None,
             receipt: Receipt::Nothing,
             version: 0,
         }
@@ -85,10 +91,12 @@ impl Answer {
             remaining: plain.remaining(taken),
             reset_after: plain.reset_after(taken),
             shadowed: false,
+            terms: None,
             receipt: Receipt::One(Booking {
                 contract,
                 cells,
                 print,
+                terms: 0,
                 receipt: plain.receipt(taken),
             }),
             version: 0,
@@ -115,19 +123,54 @@ impl Answer {
             remaining: decision.remaining,
             reset_after: decision.reset_after,
             shadowed: outcome.shadowed != 0,
+            terms: None,
             receipt: Receipt::One(Booking {
                 contract,
                 cells,
                 print,
+                terms: 0,
                 receipt: outcome.receipt,
             }),
             version: 0,
         }
     }
 
+    /// The same answer by terms of the key's own in the one contract that binds it.
+    pub(crate) fn under(mut self, terms: Option<Arc<Terms>>) -> Self {
+        let (Some(contract), Some(terms)) = (self.contract, terms) else {
+            return self;
+        };
+        for booking in self.receipt.bookings_mut() {
+            booking.terms = terms.version;
+        }
+        self.terms = KeyTerms::of(vec![(contract, terms)]);
+        self
+    }
+
+    /// The policies of a contract at a place, as they are for the key of this answer.
+    pub fn policies_of<'a>(&'a self, place: usize, contract: &'a Contract) -> &'a [NamedPolicy] {
+        let own = self.terms.as_ref().map_or(&[][..], |terms| &terms.0);
+        let own = own.iter().find(|(contract, _)| *contract == place);
+        own.map_or(&contract.policies, |(_, terms)| &terms.policies)
+    }
+
     /// Whether the request passes, at once or after a wait.
     pub const fn is_allowed(&self) -> bool {
         self.verdict.is_allowed()
+    }
+}
+
+/// The place of a contract, and the terms of a key's own in it.
+pub type OwnTerms = (usize, Arc<Terms>);
+
+/// Terms of a key's own, in some of the contracts that bind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyTerms(Vec<OwnTerms>);
+
+impl KeyTerms {
+    /// Behind a box, as few keys have any; `None` where there are none.
+    pub(crate) fn of(each: Vec<OwnTerms>) -> Option<Box<Self>> {
+        (!each.is_empty()).then(|| Box::new(Self(each)))
     }
 }
 
@@ -219,6 +262,8 @@ pub struct Booking {
     pub cells: u64,
     /// The print of the key in it.
     pub print: Print,
+    /// Version of the terms that were charged, where the key has its own; else zero.
+    pub terms: u64,
     /// What its policies took.
     pub receipt: tollgate_limit::Receipt,
 }

@@ -18,6 +18,7 @@ use crate::ids::IdError;
 use crate::key::Key;
 use crate::node::Node;
 use crate::scope::Within;
+use crate::terms::Slot;
 
 /// A contract, and the place of a key in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +92,7 @@ impl Node {
     pub fn settle_spot(&self, spot: &Spot, charge: &Charge, actual: Cost, now: Instant) {
         if let Some(cells) = self.cells_of(spot.contract) {
             // A full table has counted the key it turned away; there is nobody else to tell.
-            let _ = cells.settle(spot.print, charge, actual, now);
+            let _ = cells.settle(spot.print, (charge, 0), actual, now);
         }
     }
 
@@ -117,6 +118,7 @@ impl Node {
             contract: spot.contract,
             cells: cells | ELSEWHERE,
             print: spot.print,
+            terms: 0,
             receipt: charge,
         }
     }
@@ -158,8 +160,11 @@ impl Node {
             return None;
         }
         let taken = on_table!(cells, table => table
-            .remove(print)
-            .map(|cell| cells.set.store(&cell, u64::MAX).bytes));
+        .remove(print)
+        .map(|slot| {
+            let (set, cell) = slot.read(cells);
+            set.store(cell, u64::MAX).bytes
+        }));
         cells.changed(print);
         taken
     }
@@ -188,9 +193,10 @@ impl Node {
         on_table!(cells, table => {
             let handed = restored(&cells.set, bytes, written_by, now).map_err(RestoreError::Cell)?;
             let merged = table.update(print, now.as_nanos(), |present| match present {
-                None => ((), Some(handed)),
-                Some(cell) => {
-                    merge(&cells.set, cell, handed, now);
+                None => ((), Some(Slot::of(cells, handed))),
+                Some(slot) => {
+                    let (set, cell) = slot.open(cells, None, now);
+                    merge(set, cell, handed, now);
                     ((), None)
                 }
             });

@@ -1,11 +1,12 @@
 //! Many requests for one contract at one time, with the waits for memory overlapped.
 
-use tollgate_limit::{Cell, Cost, Instant};
-use tollgate_table::{Print, Table};
+use tollgate_limit::{Cost, Instant};
+use tollgate_table::{Print, Rules, Table};
 
 use crate::answer::{Answer, Place};
-use crate::cells::{Worth, check_cell, on_table};
+use crate::cells::{Worth, check_slot, on_table};
 use crate::decide::Bound;
+use crate::terms::Slot;
 
 /// Requests whose cells are fetched together.
 pub(crate) const CHUNK: usize = 32;
@@ -33,26 +34,29 @@ pub(crate) fn check_chunk(
     on_table!(bound.cells, table => check_table(table, bound, requests, now, answer))
 }
 
-fn check_table<const N: usize>(
-    table: &Table<Cell<N>, Worth>,
+fn check_table<const N: usize, S: Slot<N>>(
+    table: &Table<S, Worth>,
     bound: Bound<'_>,
     requests: &[Printed],
     now: Instant,
     mut answer: impl FnMut(Answer),
-) -> usize {
+) -> usize
+where
+    Worth: Rules<S>,
+{
     let mut prints = [Print(0); CHUNK];
     for (print, request) in prints.iter_mut().zip(requests) {
         *print = request.print;
     }
     let prints = prints.get(..requests.len()).unwrap_or(&prints);
-    let (set, plain) = (&*bound.cells.set, bound.cells.plain());
+    let plain = bound.cells.plain();
     let mut decided = 0;
-    table.update_many(prints, now.as_nanos(), |index, cell| {
+    table.update_many(prints, now.as_nanos(), |index, slot| {
         if decided != index || bound.cells.is_left() {
             return None;
         }
         decided += 1;
-        let (Ok(cell), Some(request)) = (cell, requests.get(index)) else {
+        let (Ok(slot), Some(request)) = (slot, requests.get(index)) else {
             answer(Answer::full());
             return None;
         };
@@ -61,14 +65,16 @@ fn check_table<const N: usize>(
             cells: bound.cells.id,
             print: request.print,
         };
-        let mut cell = cell;
-        if let (Some(plain), Some(cell)) = (plain, &mut cell)
+        let mut slot = slot;
+        if let (Some(plain), Some(slot)) = (plain, &mut slot)
+            && let (_, cell) = slot.open(bound.cells, None, now)
             && let Some(taken) = plain.take(cell, request.cost, now)
         {
             answer(Answer::taken(place, plain, taken));
             return None;
         }
-        let (outcome, made) = check_cell(set, cell, request.cost, now, bound.lot);
+        let asked = (request.cost, now, bound.lot);
+        let ((outcome, _), made) = check_slot(bound.cells, slot, None, asked);
         if outcome.receipt.charged != 0 {
             bound.cells.changed(request.print);
         }

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tollgate_contract::Contract;
+use tollgate_contract::{Contract, Terms};
 use tollgate_limit::{
     Cell, CellError, Cost, Forecast, Instant, Lot, Outcome, Plain, PolicySet, Status, Stored, Taken,
 };
@@ -14,10 +14,11 @@ use crate::company::Parts;
 use crate::dirty::Dirty;
 use crate::durable::{RestoreError, WrittenBy};
 use crate::heirs::{Heir, Origin};
+use crate::terms::{Assigned, Own, Slot, Wanted};
 
 /// Tells the table what a cell of these policies is worth.
 #[derive(Debug)]
-pub(crate) struct Worth(Arc<PolicySet>);
+pub(crate) struct Worth(pub(crate) Arc<PolicySet>);
 
 impl<const N: usize> Rules<Cell<N>> for Worth {
     fn fresh_at(&self, cell: &Cell<N>) -> u64 {
@@ -50,6 +51,8 @@ pub(crate) struct Cells {
     pub(crate) durable: u64,
     /// Keys that changed, where a policy is durable.
     pub(crate) dirty: Option<Dirty>,
+    /// Where keys may have terms of their own.
+    pub(crate) assigned: Option<Box<Assigned>>,
 }
 
 /// Where cells come from.
@@ -59,6 +62,8 @@ pub(crate) struct Lineage {
     pub(crate) origin: Option<Origin>,
     /// Policies that are counted with other nodes, and those that are not.
     pub(crate) parts: Option<(Parts, PolicySet)>,
+    /// Whether keys may have terms of their own.
+    pub(crate) is_assigned: bool,
 }
 
 /// What to fetch ahead.
@@ -87,6 +92,8 @@ pub(crate) enum Width {
     Three(Table<Cell<3>, Worth>),
     /// Cells behind a box.
     Any(Table<Cell<0>, Worth>),
+    /// Cells that say which terms counted them.
+    Own(Table<Own, Worth>),
 }
 
 /// Runs the same expression on the table, whatever its width.
@@ -98,6 +105,7 @@ macro_rules! on_table {
             $crate::cells::Width::Two($table) => $run,
             $crate::cells::Width::Three($table) => $run,
             $crate::cells::Width::Any($table) => $run,
+            $crate::cells::Width::Own($table) => $run,
         }
     };
 }
@@ -115,6 +123,7 @@ impl Cells {
             order,
             origin,
             parts,
+            is_assigned,
         } = lineage;
         let (parts, set) = match parts {
             None => (None, contract.policy_set().clone()),
@@ -125,8 +134,12 @@ impl Cells {
         let durable = parts
             .as_ref()
             .map_or(durable, |parts| parts.narrow(durable));
+        let is_assigned = is_assigned && parts.is_none();
+        let assigned =
+            is_assigned.then(|| Box::new(Assigned::new(contract, config, Arc::clone(&budget))));
         let worth = Worth(Arc::clone(&set));
         let width = match set.policies().len() {
+            _ if is_assigned => Width::Own(Table::new(worth, config, budget)),
             _ if durable == 0
                 && parts.is_none()
                 && let Some(plain) = set.plain() =>
@@ -148,6 +161,7 @@ impl Cells {
             width,
             durable,
             dirty: (durable != 0).then(Dirty::new),
+            assigned,
         }
     }
 
@@ -158,22 +172,23 @@ impl Cells {
         cost: Cost,
         now: Instant,
         lot: Lot,
-    ) -> Result<Outcome, Miss> {
+    ) -> Result<(Outcome, Option<Arc<Terms>>), Miss> {
         self.adopt(print, now);
-        let done = on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
+        let wanted = self.wanted(print, now);
+        let done = on_table!(self, table => table.update(print, now.as_nanos(), |slot| {
             if self.is_left() {
                 return (None, None);
             }
-            let (outcome, made) = check_cell(&self.set, cell, cost, now, lot);
+            let (outcome, made) = check_slot(self, slot, wanted.as_ref(), (cost, now, lot));
             (Some(outcome), made)
         }));
-        let Ok(Some(outcome)) = done else {
+        let Ok(Some((outcome, terms))) = done else {
             return Err(self.miss());
         };
         if outcome.receipt.charged != 0 {
             self.changed(print);
         }
-        Ok(outcome)
+        Ok((outcome, terms))
     }
 
     /// Why there is no answer.
@@ -210,7 +225,7 @@ impl Cells {
     pub(crate) const fn plain(&self) -> Option<&Plain> {
         match &self.width {
             Width::Plain(_, plain) => Some(plain),
-            Width::One(_) | Width::Two(_) | Width::Three(_) | Width::Any(_) => None,
+            Width::One(_) | Width::Two(_) | Width::Three(_) | Width::Any(_) | Width::Own(_) => None,
         }
     }
 
@@ -249,7 +264,9 @@ impl Cells {
     /// Whether some policy binds only part of the keys.
     #[inline]
     pub(crate) fn is_staged(&self) -> bool {
-        self.set.is_staged() || self.parts().is_some_and(Parts::is_staged)
+        self.set.is_staged()
+            || self.parts().is_some_and(Parts::is_staged)
+            || self.assigned.is_some()
     }
 
     /// The place in the contract of a policy in the cells.
@@ -265,13 +282,25 @@ impl Cells {
     /// How each policy stands for a key.
     pub(crate) fn status(&self, print: Print, now: Instant) -> Vec<Status> {
         self.adopt(print, now);
-        let here = on_table!(self, table => table
-            .get(print, |cell| self.set.status(cell, now))
-            .unwrap_or_else(|| self.set.status(&fresh(table, &self.set), now)));
+        let here = on_table!(self, table => look(table, self, (print, now), |set, cell| {
+            set.status(cell, now)
+        }));
         match self.parts() {
             None => here,
             Some(parts) => parts.status(here, print, now),
         }
+    }
+
+    /// The terms that count a key, where they are its own.
+    pub(crate) fn terms(&self, print: Print, now: Instant) -> Option<Arc<Terms>> {
+        let Width::Own(table) = &self.width else {
+            return None;
+        };
+        let wanted = self.wanted(print, now);
+        let found = table.get(print, Own::clone);
+        let mut slot = found.unwrap_or_else(|| Own::fresh(self, wanted.as_ref()));
+        slot.open(self, wanted.as_ref(), now);
+        slot.terms().map(Arc::clone)
     }
 
     /// What each policy would say to a request.
@@ -283,9 +312,9 @@ impl Cells {
         lot: Lot,
     ) -> Vec<Forecast> {
         self.adopt(print, now);
-        let here = on_table!(self, table => table
-            .get(print, |cell| self.set.foresee(cell, cost, now, lot))
-            .unwrap_or_else(|| self.set.foresee(&fresh(table, &self.set), cost, now, lot)));
+        let here = on_table!(self, table => look(table, self, (print, now), |set, cell| {
+            set.foresee(cell, cost, now, lot)
+        }));
         match self.parts() {
             None => here,
             Some(parts) => parts.foresee(here, (print, lot), cost, now),
@@ -302,7 +331,10 @@ impl Cells {
 
     /// What the durable policies remember of a key.
     pub(crate) fn store(&self, print: Print) -> Option<Stored> {
-        on_table!(self, table => table.get(print, |cell| self.set.store(cell, self.durable)))
+        on_table!(self, table => table.get(print, |slot| {
+            let (set, cell) = slot.read(self);
+            set.store(cell, self.durable)
+        }))
     }
 
     /// Puts a cell back, unless the key has one by now.
@@ -318,7 +350,8 @@ impl Cells {
             let cell = restored(&self.set, bytes, written_by, now).map_err(RestoreError::Cell)?;
             table
                 .update(print, now.as_nanos(), |present| {
-                    ((), (present.is_none() && !self.is_left()).then_some(cell))
+                    let is_free = present.is_none() && !self.is_left();
+                    ((), is_free.then(|| Slot::of(self, cell)))
                 })
                 .map_err(|Full| RestoreError::Full)
         })
@@ -347,22 +380,41 @@ impl Cells {
     }
 }
 
-/// Decides for a cell that may not be there; returns the cell to write where it was not.
+/// What was decided, and by which terms where they are a key's own.
+type Checked = (Outcome, Option<Arc<Terms>>);
+
+/// Decides for a key that may have no slot; returns the slot to write where it had none.
 #[inline]
-pub(crate) fn check_cell<const N: usize>(
-    set: &PolicySet,
-    cell: Option<&mut Cell<N>>,
-    cost: Cost,
-    now: Instant,
-    lot: Lot,
-) -> (Outcome, Option<Cell<N>>) {
-    if let Some(cell) = cell {
-        return (set.check(cell, cost, now, lot), None);
-    }
-    let mut cell = Cell::fresh(set);
-    let outcome = set.check(&mut cell, cost, now, lot);
+pub(crate) fn check_slot<const N: usize, S: Slot<N>>(
+    cells: &Cells,
+    slot: Option<&mut S>,
+    wanted: Option<&Wanted>,
+    (cost, now, lot): (Cost, Instant, Lot),
+) -> (Checked, Option<S>) {
+    let mut made = None;
+    let slot = slot.unwrap_or_else(|| made.insert(S::fresh(cells, wanted)));
+    let (set, cell) = slot.open(cells, wanted, now);
+    let outcome = set.check(cell, cost, now, lot);
+    let terms = slot.terms().map(Arc::clone);
     let written = outcome.receipt.charged != 0;
-    (outcome, written.then_some(cell))
+    ((outcome, terms), made.filter(|_| written))
+}
+
+/// Reads what a key's policies say of it, by the terms it has now.
+fn look<const N: usize, S: Slot<N>, T>(
+    table: &Table<S, Worth>,
+    cells: &Cells,
+    (print, now): (Print, Instant),
+    read: impl FnOnce(&PolicySet, &Cell<N>) -> T,
+) -> T
+where
+    Worth: Rules<S>,
+{
+    let wanted = cells.wanted(print, now);
+    let found = table.get(print, S::clone);
+    let mut slot = found.unwrap_or_else(|| S::fresh(cells, wanted.as_ref()));
+    let (set, cell) = slot.open(cells, wanted.as_ref(), now);
+    read(set, cell)
 }
 
 /// The cell that was written as these bytes, perhaps by policies of before.
@@ -384,9 +436,4 @@ fn durable(contract: &Contract) -> u64 {
     let policies = contract.policies.iter().enumerate();
     let durable = policies.filter(|(_, policy)| policy.durable);
     durable.fold(0, |bits, (place, _)| bits | 1 << place)
-}
-
-/// A fresh cell of the table's width.
-fn fresh<const N: usize>(_: &Table<Cell<N>, Worth>, set: &PolicySet) -> Cell<N> {
-    Cell::fresh(set)
 }

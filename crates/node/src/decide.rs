@@ -4,15 +4,19 @@
 //! out: nobody sees a request that is half charged, and since every request enters in the same order no two wait for
 //! each other.
 
+use std::sync::Arc;
+
+use tollgate_contract::Terms;
 use tollgate_limit::{
     Cell, Cost, Decision, Instant, Lot, Outcome, Policy, PolicySet, Receipt as Charge, Span,
     Verdict,
 };
-use tollgate_table::{Print, Table};
+use tollgate_table::{Print, Rules, Table};
 
-use crate::answer::{Answer, Booking, Place, Receipt, RefusedBy};
+use crate::answer::{Answer, Booking, KeyTerms, OwnTerms, Place, Receipt, RefusedBy};
 use crate::cells::{Cells, Miss, Worth, on_table};
 use crate::company::{Charged, enter_company};
+use crate::terms::Slot;
 
 /// One contract that binds a request, and the key's print in it.
 #[derive(Clone, Copy)]
@@ -78,7 +82,7 @@ fn decide_one(bound: Bound<'_>, ask: Ask) -> Option<Answer> {
         return decide_several(&mut [bound], ask);
     }
     match cells.check(print, ask.cost, ask.now, bound.lot) {
-        Ok(outcome) => Some(Answer::of(bound.place(), &outcome)),
+        Ok((outcome, terms)) => Some(Answer::of(bound.place(), &outcome).under(terms)),
         Err(Miss::Full) => Some(Answer::full()),
         Err(Miss::Left) => None,
     }
@@ -131,19 +135,23 @@ fn enter((bound, all): Yet<'_>, ask: Ask, tally: &mut Tally) -> Result<(), Miss>
     on_table!(first.cells, table => enter_table(table, (first, (rest, all)), ask, tally))
 }
 
-fn enter_table<const N: usize>(
-    table: &Table<Cell<N>, Worth>,
+fn enter_table<const N: usize, S: Slot<N>>(
+    table: &Table<S, Worth>,
     (first, rest): (&Bound<'_>, Yet<'_>),
     ask: Ask,
     tally: &mut Tally,
-) -> Result<(), Miss> {
-    let set = &*first.cells.set;
-    let entered = table.update(first.print, ask.now.as_nanos(), |cell| {
+) -> Result<(), Miss>
+where
+    Worth: Rules<S>,
+{
+    let wanted = first.cells.wanted(first.print, ask.now);
+    let entered = table.update(first.print, ask.now.as_nanos(), |slot| {
         if first.cells.is_left() {
             return (Err(Miss::Left), None);
         }
         let mut made = None;
-        let cell = cell.unwrap_or_else(|| made.insert(Cell::fresh(set)));
+        let slot = slot.unwrap_or_else(|| made.insert(S::fresh(first.cells, wanted.as_ref())));
+        let (set, cell) = slot.open(first.cells, wanted.as_ref(), ask.now);
         let outcome = set.probe(cell, ask.cost, ask.now, first.lot);
         tally.add(first, &outcome);
         if let Err(miss) = enter(rest, ask, tally) {
@@ -153,10 +161,13 @@ fn enter_table<const N: usize>(
         tally.book(first, receipt);
         if !tally.verdict.is_allowed() {
             let left = set.probe(cell, ask.cost, ask.now, first.lot);
-            tally.add_refused(first, &left);
+            tally.add_refused(first, set, &left);
         }
         tally.reset_after = tally.reset_after.max(set.reset_after(cell, receipt.at));
         let wrote = receipt.charged != 0;
+        if let Some(terms) = slot.terms() {
+            tally.under(first, terms);
+        }
         (Ok(()), made.filter(|_| wrote))
     });
     entered.unwrap_or_else(|_| Err(first.cells.miss()))
@@ -207,6 +218,8 @@ pub(crate) struct Tally {
     bookings: Vec<Booking>,
     /// What was charged in no cell.
     parts: Charged,
+    /// Terms of the key's own.
+    terms: Vec<OwnTerms>,
 }
 
 impl PartProbe {
@@ -240,6 +253,7 @@ impl Tally {
             reset_after: Span::ZERO,
             bookings: Vec::with_capacity(contracts),
             parts: Charged::new(),
+            terms: Vec::new(),
         }
     }
 
@@ -268,8 +282,8 @@ impl Tally {
     }
 
     /// Adds how a contract stands once the refused request has been counted where refusals count.
-    fn add_refused(&mut self, bound: &Bound<'_>, left: &Outcome) {
-        let policy = bound.cells.set.policies().get(left.policy_before);
+    fn add_refused(&mut self, bound: &Bound<'_>, set: &PolicySet, left: &Outcome) {
+        let policy = set.policies().get(left.policy_before);
         let least = Least {
             contract: bound.contract,
             policy: bound.cells.place(left.policy_before),
@@ -330,8 +344,17 @@ impl Tally {
             contract,
             cells,
             print,
+            terms: 0,
             receipt: Charge { charged, ..receipt },
         });
+    }
+
+    /// Notes that a key has terms of its own in a contract that was just booked.
+    fn under(&mut self, bound: &Bound<'_>, terms: &Arc<Terms>) {
+        if let Some(booking) = self.bookings.last_mut() {
+            booking.terms = terms.version;
+        }
+        self.terms.push((bound.contract, Arc::clone(terms)));
     }
 
     fn refuse(&mut self, contract: usize, policy: usize) {
@@ -357,6 +380,7 @@ impl Tally {
             remaining: least.map_or(0, |least| least.remaining),
             reset_after: self.reset_after,
             shadowed: self.shadowed,
+            terms: KeyTerms::of(self.terms),
             receipt: match *self.bookings {
                 [booking] => Receipt::One(booking),
                 _ => Receipt::Several(self.bookings.into()),

@@ -6,6 +6,7 @@ use tollgate_limit::{Cell, Cost, Instant, PolicySet, Receipt};
 use tollgate_table::{Full, Print};
 
 use crate::cells::{Cells, Miss, on_table};
+use crate::terms::{Slot, Wanted};
 
 impl Cells {
     /// Charges without asking; a cell is made where there is none.
@@ -35,7 +36,7 @@ impl Cells {
     pub(crate) fn settle(
         &self,
         print: Print,
-        receipt: &Receipt,
+        (receipt, terms): (&Receipt, u64),
         actual: Cost,
         now: Instant,
     ) -> Result<(), Full> {
@@ -49,9 +50,9 @@ impl Cells {
         };
         let less = here.charged == 0 || actual.tokens() <= here.cost;
         let absent = if less { Absent::Leave } else { Absent::Make };
-        let done = self.edit(print, now, absent, Edit::Settle(&here, actual));
+        let done = self.edit(print, now, absent, Edit::Settle(&here, actual, terms));
         if let (Err(Miss::Left), Some(heir)) = (done, self.heir()) {
-            return heir.settle(print, &heir.translate(receipt), actual, now);
+            return heir.settle(print, (&heir.translate(receipt), terms), actual, now);
         }
         if let Some(parts) = self.parts() {
             parts.settle(print, receipt, actual, now);
@@ -82,11 +83,12 @@ impl Cells {
             };
         }
         self.adopt(print, now);
-        let done = on_table!(self, table => table.update(print, now.as_nanos(), |cell| {
+        let wanted = self.wanted(print, now);
+        let done = on_table!(self, table => table.update(print, now.as_nanos(), |slot| {
             if self.is_left() {
                 return (Err(Miss::Left), None);
             }
-            (Ok(()), edit_cell(&self.set, cell, absent, |cell| edit.apply(&self.set, cell, now)))
+            (Ok(()), edit_slot((self, wanted.as_ref()), slot, (absent, edit), now))
         }));
         match done {
             Ok(Ok(())) => {
@@ -112,7 +114,8 @@ enum Absent {
 enum Edit<'a> {
     Charge(Cost),
     Refund(Cost),
-    Settle(&'a Receipt, Cost),
+    /// By terms of this version.
+    Settle(&'a Receipt, Cost, u64),
 }
 
 impl Edit<'_> {
@@ -120,26 +123,33 @@ impl Edit<'_> {
         match self {
             Self::Charge(cost) => set.charge(cell, *cost, now),
             Self::Refund(cost) => set.refund(cell, *cost, now),
-            Self::Settle(receipt, actual) => set.settle(cell, receipt, *actual, now),
+            Self::Settle(receipt, actual, _) => set.settle(cell, receipt, *actual, now),
         }
     }
 }
 
-/// Changes a cell that may not be there; returns the cell to write where it was not.
-fn edit_cell<const N: usize>(
-    set: &PolicySet,
-    cell: Option<&mut Cell<N>>,
-    absent: Absent,
-    change: impl Fn(&mut Cell<N>),
-) -> Option<Cell<N>> {
-    if let Some(cell) = cell {
-        change(cell);
+/// Changes what is remembered of a key; returns the slot to write where it had none.
+fn edit_slot<const N: usize, S: Slot<N>>(
+    (cells, wanted): (&Cells, Option<&Wanted>),
+    slot: Option<&mut S>,
+    (absent, edit): (Absent, Edit<'_>),
+    now: Instant,
+) -> Option<S> {
+    if slot.is_none() && absent == Absent::Leave {
         return None;
     }
-    if absent == Absent::Leave {
-        return None;
-    }
-    let mut cell = Cell::fresh(set);
-    change(&mut cell);
-    Some(cell)
+    let mut made = None;
+    let slot = slot.unwrap_or_else(|| made.insert(S::fresh(cells, wanted)));
+    slot.open(cells, wanted, now);
+    let translated;
+    let edit = match edit {
+        Edit::Settle(receipt, actual, made_by) => {
+            translated = slot.translate(cells, receipt, made_by)?;
+            Edit::Settle(&translated, actual, made_by)
+        }
+        edit => edit,
+    };
+    let (set, cell) = slot.open(cells, None, now);
+    edit.apply(set, cell, now);
+    made
 }

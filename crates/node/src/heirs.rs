@@ -20,6 +20,7 @@ use tollgate_table::Print;
 use crate::cells::{Cells, on_table};
 use crate::company::Parts;
 use crate::node::Node;
+use crate::terms::Slot;
 
 /// For each policy, the place of its namesake before.
 pub(crate) type Places = Box<[Option<usize>]>;
@@ -124,7 +125,7 @@ impl Cells {
         let adopted = on_table!(self, table => table.adopt(print, now.as_nanos(), || {
             on_table!(old, from => from
                 .remove(print)
-                .map(|cell| self.set.inherit(&old.set, places, &cell, now)))
+                .map(|slot| Slot::adopted((self, &old), places, slot, now)))
         }));
         if adopted {
             self.changed(print);

@@ -21,9 +21,10 @@ mod node;
 mod scope;
 mod settled;
 mod succession;
+mod terms;
 
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
-pub use answer::{Answer, Booking, Receipt, RefusedBy};
+pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy};
 pub use apart::{Remembered, Spot, Spots};
 pub use company::{
     Admitted, BadRoster, CompanyGossip, GossipRefused, Journal, Membership, Outgoing, Peer,
@@ -43,3 +44,4 @@ pub use tollgate_supply::{
 };
 
 pub use scope::{Read, Scope, UnknownContract, Within};
+pub use terms::{Knowledge, Stranger};

@@ -30,6 +30,8 @@ pub struct NodeConfig {
     pub sweep: Sweep,
     /// The most operation ids remembered at once.
     pub ids_max: usize,
+    /// Whether keys of contracts that follow a plan may have terms of their own ([`Node::learn`]).
+    pub is_assigned: bool,
 }
 
 impl Default for NodeConfig {
@@ -40,6 +42,7 @@ impl Default for NodeConfig {
             when_full: WhenFull::Evict,
             sweep: Sweep::BeforeGrowth,
             ids_max: 1 << 20,
+            is_assigned: false,
         }
     }
 }
@@ -230,7 +233,7 @@ impl Node {
         for booking in receipt.bookings() {
             if let Some((cells, charge)) = self.cells_for(booking) {
                 // A full table has counted the key it turned away; there is nobody else to tell.
-                let _ = cells.settle(booking.print, &charge, actual, now);
+                let _ = cells.settle(booking.print, (&charge, booking.terms), actual, now);
             }
         }
     }

@@ -3,13 +3,14 @@
 //! Not here: how a contract is found by the entries of a key (`contract`), and the short way of a bare key (`node`).
 
 use core::fmt;
+use std::borrow::Cow;
 
 use smallvec::SmallVec;
-use tollgate_contract::Descriptor;
+use tollgate_contract::{Contract, Descriptor, NamedPolicy};
 use tollgate_limit::{Cost, Forecast, Instant, Lot, Status};
 use tollgate_table::{Print, Seed};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, OwnTerms};
 use crate::batch::CHUNK;
 use crate::cells::Step;
 use crate::decide::{Ask, Bound, decide};
@@ -47,6 +48,23 @@ pub struct Read<'a, T> {
     pub node: &'a Node,
     /// The place of each contract, and what its policies say in order.
     pub each: Vec<(usize, Vec<T>)>,
+    /// Contracts that the key has terms of its own in: it is those policies that say it.
+    pub terms: Vec<OwnTerms>,
+}
+
+impl<T> Read<'_, T> {
+    /// A policy of a contract, as it is for the key.
+    pub fn policy<'c>(
+        &self,
+        place: usize,
+        contract: &'c Contract,
+        policy: usize,
+    ) -> Option<Cow<'c, NamedPolicy>> {
+        match self.terms.iter().find(|(at, _)| *at == place) {
+            None => contract.policies.get(policy).map(Cow::Borrowed),
+            Some((_, own)) => own.policies.get(policy).cloned().map(Cow::Owned),
+        }
+    }
 }
 
 /// A node as far as a scope reaches.
@@ -151,27 +169,35 @@ impl<'a> Within<'a> {
 
     /// How each policy of each contract that binds the key stands, by the newest contracts.
     pub fn status(&self, key: Key<'_>, now: Instant) -> Read<'a, Status> {
-        self.read(key, |bound| bound.cells.status(bound.print, now))
+        self.read(key, now, |bound| bound.cells.status(bound.print, now))
     }
 
     /// What each policy of each contract that binds the key would say to a request, by the newest contracts.
     pub fn foresee(&self, key: Key<'_>, cost: Cost, now: Instant) -> Read<'a, Forecast> {
-        self.read(key, |b| b.cells.foresee(b.print, cost, now, b.lot))
+        self.read(key, now, |b| b.cells.foresee(b.print, cost, now, b.lot))
     }
 
     /// Reads what the newest contracts know of a key.
-    fn read<T>(&self, key: Key<'_>, read: impl Fn(&Bound<'_>) -> Vec<T>) -> Read<'a, T> {
+    fn read<T>(
+        &self,
+        key: Key<'_>,
+        now: Instant,
+        read: impl Fn(&Bound<'_>) -> Vec<T>,
+    ) -> Read<'a, T> {
         let mut within = *self;
         loop {
             let bound = within.bind(key);
             let each = bound.iter().map(|bound| (bound.contract, read(bound)));
             let each = each.collect();
+            let own = |b: &Bound<'_>| Some((b.contract, b.cells.terms(b.print, now)?));
+            let terms = bound.iter().filter_map(own).collect();
             match within.next() {
                 Some(next) => within = next,
                 None => {
                     return Read {
                         node: within.node,
                         each,
+                        terms,
                     };
                 }
             }

@@ -19,6 +19,7 @@ use crate::company::{Company, Membership, Parts, Seats};
 use crate::heirs::{Heir, Origin, Places, Swap, translate};
 use crate::ids::Ids;
 use crate::node::{Node, NodeConfig, shards_each};
+use crate::terms;
 
 /// What outlives the contracts of a node.
 #[derive(Debug)]
@@ -113,6 +114,7 @@ impl Lasting {
             order,
             origin,
             parts,
+            is_assigned: self.config.is_assigned && contract.plan.is_some(),
         };
         Cells::new(contract, config, Arc::clone(&self.budget), lineage)
     }
@@ -295,13 +297,12 @@ fn counts_alike(old: &Contract, new: &Contract) -> bool {
             (&old.name, &old.policy, old.durable) == (&new.name, &new.policy, new.durable)
                 && (old.coordination, old.design) == (new.coordination, new.design)
         })
+        && old.plan.is_some() == new.plan.is_some()
 }
 
 /// For each policy of `new`, the place of its namesake in `old`.
 fn places(old: &Contract, new: &Contract) -> Places {
-    let place = |name: &str| old.policies.iter().position(|old| old.name == name);
-    let policies = new.policies.iter();
-    policies.map(|policy| place(&policy.name)).collect()
+    terms::places(&old.policies, &new.policies)
 }
 
 /// Pages carried over without letting others at what came before.

@@ -70,7 +70,7 @@ impl Ruling {
     }
 
     /// How the policies stand; in the turn of the decision.
-    pub fn report<'t>(&self, turn: &'t Turn<'_>) -> Report<'t> {
+    pub fn report<'t>(&'t self, turn: &'t Turn<'_>) -> Report<'t> {
         fields::report(turn, &self.answer)
     }
 

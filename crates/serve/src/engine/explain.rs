@@ -2,6 +2,7 @@
 //!
 //! Nothing is charged. Not here: how an explanation is written on a wire.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use tollgate_contract::{Contract, Contracts, NamedPolicy};
@@ -29,7 +30,7 @@ pub struct Explained<'a> {
     /// The contract.
     pub contract: &'a Contract,
     /// The policy.
-    pub policy: &'a NamedPolicy,
+    pub policy: Cow<'a, NamedPolicy>,
     /// What it would say.
     pub forecast: Forecast,
     /// That in one sentence.
@@ -54,24 +55,29 @@ impl Turn<'_> {
         let heard = self
             .notes
             .and_then(|notes| self.forecasts_noted(notes, within, ask));
-        let Read { node, each } = match heard {
+        let mut read = match heard {
             Some(each) => Read {
                 node: self.node(),
                 each,
+                terms: Vec::new(),
             },
             None => within.foresee(ask.key, ask.cost, self.now()),
         };
-        for (place, forecasts) in each {
+        let node = read.node;
+        for (place, forecasts) in std::mem::take(&mut read.each) {
             let Some(contract) = node.contracts().get(place) else {
                 continue;
             };
             bound.push(place);
-            for (policy, forecast) in contract.policies.iter().zip(forecasts) {
+            for (nth, forecast) in forecasts.into_iter().enumerate() {
+                let Some(policy) = read.policy(place, contract, nth) else {
+                    continue;
+                };
                 policies.push(Explained {
                     contract,
+                    sentence: sentence(contract, &policy, &forecast, ask.cost),
                     policy,
                     forecast,
-                    sentence: sentence(contract, policy, &forecast, ask.cost),
                 });
             }
         }

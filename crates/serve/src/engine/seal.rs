@@ -154,9 +154,14 @@ fn put_booking(bytes: &mut Vec<u8>, booking: &Booking) {
         contract,
         cells,
         print,
+        terms,
         receipt,
     } = booking;
-    put(bytes, *contract as u64);
+    // Few keys have terms of their own.
+    put(bytes, (*contract as u64) << 1 | u64::from(*terms != 0));
+    if *terms != 0 {
+        put(bytes, *terms);
+    }
     put(bytes, *cells);
     bytes.extend(print.0.to_le_bytes());
     bytes.extend(receipt.at.as_nanos().to_le_bytes());
@@ -178,8 +183,11 @@ struct Body<'a>(&'a [u8]);
 
 impl Body<'_> {
     fn booking(&mut self) -> Option<Booking> {
+        let head = self.number()?;
+        let terms = if head & 1 == 0 { 0 } else { self.number()? };
         Some(Booking {
-            contract: usize::try_from(self.number()?).ok()?,
+            contract: usize::try_from(head >> 1).ok()?,
+            terms,
             cells: self.number()?,
             print: Print(self.word()?),
             receipt: tollgate_limit::Receipt {
@@ -229,17 +237,21 @@ mod tests {
     use super::*;
 
     fn receipts() -> impl Strategy<Value = Receipt> {
-        let one = (0..100_usize, any::<[u64; 3]>(), any::<u64>(), 1..u64::MAX);
-        let booking = one.prop_map(|(contract, [cells, print, at], cost, charged)| Booking {
-            contract,
-            cells,
-            print: Print(print),
-            receipt: tollgate_limit::Receipt {
-                at: Instant::from_nanos(at),
-                cost,
-                charged,
-            },
-        });
+        let one = (0..100_usize, any::<[u64; 4]>(), any::<u64>(), 1..u64::MAX);
+        let booking =
+            one.prop_map(
+                |(contract, [cells, print, at, terms], cost, charged)| Booking {
+                    contract,
+                    terms: if cells % 2 == 0 { 0 } else { terms },
+                    cells,
+                    print: Print(print),
+                    receipt: tollgate_limit::Receipt {
+                        at: Instant::from_nanos(at),
+                        cost,
+                        charged,
+                    },
+                },
+            );
         prop::collection::vec(booking, 1..=BOOKINGS_MAX).prop_map(|bookings| match *bookings {
             [booking] => Receipt::One(booking),
             _ => Receipt::Several(bookings.into()),
@@ -295,6 +307,7 @@ mod tests {
     fn one() -> Receipt {
         Receipt::One(Booking {
             contract: 3,
+            terms: 0,
             cells: 4,
             print: Print(u64::MAX / 3),
             receipt: tollgate_limit::Receipt {
@@ -332,7 +345,8 @@ mod tests {
         let seal = Seal::new(&[7; 32]);
         let most = u64::MAX;
         let booking = Booking {
-            contract: usize::MAX,
+            contract: usize::MAX >> 1,
+            terms: most,
             cells: most,
             print: Print(most),
             receipt: tollgate_limit::Receipt {

@@ -1,5 +1,6 @@
 //! One request, or those that came in together: the contracts they are asked of, and the time they came.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use arc_swap::Guard;
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, Contracts, NamedPolicy};
 use tollgate_limit::{Cost, Instant, OperationId, PolicyError, Span, Status};
-use tollgate_node::{Answer, IdError, Key, Node, Read, Receipt, RefusedBy, Scope, Within};
+use tollgate_node::{Answer, IdError, Key, Node, Receipt, RefusedBy, Scope, Within};
 
 use super::later::{Notes, Verb};
 use super::{Engine, Opened, SealError};
@@ -358,16 +359,19 @@ impl<'e> Turn<'e> {
 
     fn standings_in<'a>(&self, within: Within<'a>, key: Key<'_>) -> Vec<Standing<'a>> {
         let mut standings = Vec::new();
-        let Read { node, each } = within.status(key, self.now);
-        for (place, statuses) in each {
+        let mut read = within.status(key, self.now);
+        let node = read.node;
+        for (place, statuses) in std::mem::take(&mut read.each) {
             let Some(contract) = node.contracts().get(place) else {
                 continue;
             };
-            let policies = contract.policies.iter().zip(statuses);
-            standings.extend(policies.map(|(policy, status)| Standing {
-                contract,
-                policy,
-                status,
+            let statuses = statuses.into_iter().enumerate();
+            standings.extend(statuses.filter_map(|(nth, status)| {
+                Some(Standing {
+                    contract,
+                    policy: read.policy(place, contract, nth)?,
+                    status,
+                })
             }));
         }
         standings
@@ -389,18 +393,24 @@ impl<'e> Turn<'e> {
     }
 
     /// The policy with the least left, with its contract.
-    pub fn tightest(&self, answer: &Answer) -> Option<(&Contract, &NamedPolicy)> {
-        let contract = self.contracts_of(answer)?.get(answer.contract?)?;
-        Some((contract, contract.policies.get(answer.policy)?))
+    pub fn tightest<'a>(&'a self, answer: &'a Answer) -> Option<(&'a Contract, &'a NamedPolicy)> {
+        let place = answer.contract?;
+        let contract = self.contracts_of(answer)?.get(place)?;
+        let policy = answer.policies_of(place, contract).get(answer.policy)?;
+        Some((contract, policy))
     }
 
     /// The policy that refused, with its contract.
-    pub fn refuser(&self, answer: &Answer) -> Option<(&Contract, &NamedPolicy)> {
-        let RefusedBy::Policy { contract, policy } = answer.refused_by? else {
+    pub fn refuser<'a>(&'a self, answer: &'a Answer) -> Option<(&'a Contract, &'a NamedPolicy)> {
+        let RefusedBy::Policy {
+            contract: place,
+            policy,
+        } = answer.refused_by?
+        else {
             return None;
         };
-        let contract = self.contracts_of(answer)?.get(contract)?;
-        Some((contract, contract.policies.get(policy)?))
+        let contract = self.contracts_of(answer)?.get(place)?;
+        Some((contract, answer.policies_of(place, contract).get(policy)?))
     }
 
     /// The contracts that gave an answer; `None` where it is from before, remembered by its id.
@@ -410,12 +420,12 @@ impl<'e> Turn<'e> {
 }
 
 /// How one policy stands for a key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Standing<'a> {
     /// The contract.
     pub contract: &'a Contract,
     /// The policy.
-    pub policy: &'a NamedPolicy,
+    pub policy: Cow<'a, NamedPolicy>,
     /// How it stands.
     pub status: Status,
 }

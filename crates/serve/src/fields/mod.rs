@@ -23,6 +23,6 @@ pub fn each(
 
 /// How the policies stand that gave an answer: header fields, status and body of a refusal.
 #[inline]
-pub fn report<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Report<'t> {
+pub fn report<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Report<'t> {
     Report::of(turn.node(), answer, turn.now())
 }

@@ -188,7 +188,7 @@ fn put_fields(turn: &Turn<'_>, asked: &Asked<'_>, answer: &Answer, reply: &mut R
 }
 
 /// The answer as it is written.
-fn response<'t>(turn: &'t Turn<'_>, answer: &Answer) -> CheckResponse<'t> {
+fn response<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> CheckResponse<'t> {
     CheckResponse {
         allowed: answer.is_allowed(),
         policy: policy(turn, answer).map(Cow::Borrowed),
@@ -202,13 +202,13 @@ fn response<'t>(turn: &'t Turn<'_>, answer: &Answer) -> CheckResponse<'t> {
 }
 
 /// The name of the policy that refused, or that has the least left.
-fn policy<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Option<&'t str> {
+fn policy<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<&'t str> {
     let named = turn.refuser(answer).or_else(|| turn.tightest(answer));
     named.map(|(_, policy)| &*policy.name)
 }
 
 /// A denial as a problem.
-fn denial<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Problem<'t> {
+fn denial<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Problem<'t> {
     if answer.refused_by == Some(RefusedBy::FullTable) {
         return Problem::reduced_capacity("There is no room to count another key.");
     }

@@ -134,6 +134,7 @@ pub(super) fn by_wish(
         remaining: 0,
         reset_after: Span::ZERO,
         shadowed: false,
+        terms: None,
         receipt: Receipt::Several(bookings.collect()),
         version: node.version(),
     };

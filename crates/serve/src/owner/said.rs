@@ -130,6 +130,7 @@ pub(super) struct Answers<'a>(Reader<'a>);
 
 /// What was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "nearly all hold an answer")]
 pub(super) enum Reply {
     Said(Said),
     /// The owner does not know a contract.
@@ -212,6 +213,7 @@ fn answer(reader: &mut Reader<'_>, (spots, asked): (&[Spot], Cost), node: &Node)
         remaining,
         reset_after,
         shadowed: head & SHADOWED != 0,
+        terms: None,
         receipt,
         version: node.version(),
     })

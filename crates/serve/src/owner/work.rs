@@ -45,6 +45,7 @@ pub(super) struct Step {
     is_undo: bool,
 }
 
+#[allow(clippy::large_enum_variant, reason = "nearly all hold an answer")]
 enum State {
     Todo,
     Sent,

@@ -49,7 +49,7 @@ fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
 }
 
 /// The name of the policy that refused, or that has the least left.
-fn policy<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Option<&'t str> {
+fn policy<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<&'t str> {
     let named = turn.refuser(answer).or_else(|| turn.tightest(answer));
     named.map(|(_, policy)| &*policy.name)
 }

@@ -52,7 +52,7 @@ pub(super) fn of(
 }
 
 /// The policy to tell of, what it has left, and when it is as if nothing had been taken.
-fn judge<'t>(turn: &'t Turn<'_>, answer: &Answer) -> Option<(&'t NamedPolicy, u64, Span)> {
+fn judge<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<(&'t NamedPolicy, u64, Span)> {
     let node = turn.node().giver(answer)?;
     let contracts = node.contracts();
     if let Receipt::One(booking) = &answer.receipt

@@ -1,5 +1,7 @@
 //! What a turn with notes says.
 
+use std::borrow::Cow;
+
 use tollgate_contract::OnFailure;
 use tollgate_limit::{Cost, Decision, Span};
 use tollgate_node::{
@@ -29,6 +31,9 @@ impl Turn<'_> {
         ask: &Ask<'_>,
         ttl: Option<Span>,
     ) -> Result<Answer, EngineError> {
+        if self.waits_for_terms(notes, ask) {
+            return Ok(blank());
+        }
         if let Some((known, is_told)) = notes.pad.lock().read() {
             let answer = match known {
                 None => return Ok(blank()),
@@ -111,6 +116,9 @@ impl Turn<'_> {
         (verb, ask): (Verb, &Ask<'_>),
         here: impl FnOnce() -> Result<bool, EngineError>,
     ) -> Result<bool, EngineError> {
+        if self.waits_for_terms(notes, ask) {
+            return Ok(true);
+        }
         Self::done_noted(notes, || {
             let Some(spots) = self.spots_elsewhere(self.within(ask.scope)?, ask) else {
                 return here().map(Err);
@@ -252,7 +260,7 @@ impl Turn<'_> {
                 let policies = contract.policies.iter().zip(statuses);
                 standings.extend(policies.map(|(policy, status)| Standing {
                     contract,
-                    policy,
+                    policy: Cow::Borrowed(policy),
                     status,
                 }));
             }
@@ -286,6 +294,9 @@ impl Turn<'_> {
         verb: Verb,
         (within, ask): (Within<'_>, &Ask<'_>),
     ) -> Reading {
+        if self.waits_for_terms(notes, ask) {
+            return Reading::Later;
+        }
         let mut pad = notes.pad.lock();
         if let Some((known, _)) = pad.read() {
             return match known {
@@ -333,6 +344,7 @@ impl Turn<'_> {
 }
 
 /// What was read.
+#[allow(clippy::large_enum_variant, reason = "nearly all hold an answer")]
 enum Reading {
     /// Nothing: this node knows best.
     Here,

@@ -1,0 +1,401 @@
+//! Keys that have terms of their own, instead of the policies of their contract.
+//!
+//! Whoever knows the terms of a key tells the node ([`Node::learn`]); what the node knows it forgets in time, when room is short, and
+//! when told to. A cell remembers the terms that counted it last. When a key has newer ones its cell is changed as their
+//! policies say (`inherit`), under the lock of its page: no charge is lost, and none is counted twice.
+//!
+//! Not here: who has which terms, and where that is written (`tollgate-catalogue`). Policies that are counted with other nodes
+//! are the same for all keys.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tollgate_contract::{Contract, NamedPolicy, Terms};
+use tollgate_limit::{Cell, Instant, PolicySet, Receipt};
+use tollgate_table::{Budget, Print, Rules, Table, TableConfig};
+
+use crate::cells::{Cells, Worth};
+use crate::heirs::{Places, translate};
+use crate::key::Key;
+use crate::node::Node;
+use crate::scope::Within;
+
+/// What somebody knows of the terms of a key.
+#[derive(Clone, Debug)]
+pub struct Knowledge {
+    /// The terms.
+    pub terms: Arc<Terms>,
+    /// Whether other keys have the same, so that they cost this one nothing.
+    pub is_shared: bool,
+    /// Of two that differ, the later counts.
+    pub revision: u64,
+    /// When somebody has to be asked again.
+    pub until: Instant,
+}
+
+/// A contract in which the terms of a key are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    /// Place of the contract.
+    pub contract: usize,
+    /// The print of the key in it.
+    pub print: Print,
+}
+
+/// What is known of the terms of the keys of one contract.
+#[derive(Debug)]
+pub(crate) struct Assigned {
+    known: Table<Knowledge, Learnt>,
+    /// The terms of keys of which nothing is known: the contract's own policies.
+    default: Arc<Terms>,
+}
+
+impl Assigned {
+    pub(crate) fn new(contract: &Contract, config: TableConfig, budget: Arc<Budget>) -> Self {
+        Self {
+            known: Table::new(Learnt, config, budget),
+            default: Arc::new(Terms {
+                policies: contract.policies.clone(),
+                set: contract.policy_set().clone(),
+                version: 0,
+            }),
+        }
+    }
+
+    fn learn(&self, print: Print, knowledge: Knowledge, now: Instant) {
+        // A full table has counted the key it turned away; the key is asked for again.
+        let _ = self.known.update(print, now.as_nanos(), |known| {
+            let is_newer = known.is_none_or(|known| known.revision <= knowledge.revision);
+            ((), is_newer.then_some(knowledge))
+        });
+    }
+
+    fn known(&self, print: Print, now: Instant) -> Option<Wanted> {
+        let wanted = |known: &Knowledge| (now < known.until).then(|| Wanted::of(known));
+        self.known.get(print, wanted).flatten()
+    }
+
+    fn forget(&self, print: Print) {
+        drop(self.known.remove(print));
+    }
+
+    fn forget_all(&self) {
+        let mut prints = Vec::new();
+        for shard in 0..self.known.shards_count() {
+            self.known.for_each_in(shard, |print, _| prints.push(print));
+            for print in prints.drain(..) {
+                self.forget(print);
+            }
+        }
+    }
+}
+
+/// Tells the table what knowledge is worth.
+#[derive(Debug)]
+struct Learnt;
+
+impl Rules<Knowledge> for Learnt {
+    fn fresh_at(&self, known: &Knowledge) -> u64 {
+        known.until.as_nanos()
+    }
+
+    fn heap_bytes(&self, known: &Knowledge) -> usize {
+        own_bytes(&known.terms, known.is_shared)
+    }
+}
+
+/// Terms by which a key is to be counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) terms: Arc<Terms>,
+    is_shared: bool,
+    revision: u64,
+}
+
+impl Wanted {
+    fn of(known: &Knowledge) -> Self {
+        Self {
+            terms: Arc::clone(&known.terms),
+            is_shared: known.is_shared,
+            revision: known.revision,
+        }
+    }
+}
+
+/// What is remembered of a key: its state, the terms that wrote it, and those before.
+#[derive(Clone, Debug)]
+pub(crate) struct Own {
+    cell: Cell<1>,
+    /// `None` stands for the contract's own policies.
+    by: Option<Wanted>,
+    before: Option<Arc<Terms>>,
+}
+
+impl Own {
+    /// Of what revision the terms are that counted it last.
+    fn revision(&self) -> u64 {
+        self.by.as_ref().map_or(0, |by| by.revision)
+    }
+
+    /// The policies that counted it last.
+    fn set<'a>(&'a self, cells: &'a Cells) -> &'a PolicySet {
+        self.by.as_ref().map_or(&cells.set, |by| &by.terms.set)
+    }
+
+    /// Changes the cell where newer terms are wanted.
+    fn follow(&mut self, cells: &Cells, wanted: Option<&Wanted>, now: Instant) {
+        let newer = wanted.filter(|wanted| wanted.revision > self.revision());
+        let (Some(wanted), Some(assigned)) = (newer, &cells.assigned) else {
+            return;
+        };
+        let old = self.by.as_ref().map_or(&assigned.default, |by| &by.terms);
+        if old.policies != wanted.terms.policies {
+            let places = places(&old.policies, &wanted.terms.policies);
+            let set = &wanted.terms.set;
+            self.cell = set.inherit(&old.set, &places, &self.cell, now);
+            self.before = Some(Arc::clone(old));
+        }
+        self.by = Some(wanted.clone());
+    }
+}
+
+/// What a table of cells holds for a key.
+pub(crate) trait Slot<const N: usize>: Clone {
+    /// The slot of a key never seen.
+    fn fresh(cells: &Cells, wanted: Option<&Wanted>) -> Self;
+
+    /// The cell, and the policies that count it once it follows the terms that are wanted.
+    fn open<'a>(
+        &'a mut self,
+        cells: &'a Cells,
+        wanted: Option<&Wanted>,
+        now: Instant,
+    ) -> (&'a PolicySet, &'a mut Cell<N>);
+
+    /// The cell, and the policies that counted it last.
+    fn read<'a>(&'a self, cells: &'a Cells) -> (&'a PolicySet, &'a Cell<N>);
+
+    /// The terms that counted it last, where they are a key's own.
+    fn terms(&self) -> Option<&Arc<Terms>>;
+
+    /// A charge of before as its policies see it today; `None` where that is too long ago to know.
+    fn translate(&self, cells: &Cells, receipt: &Receipt, made_by: u64) -> Option<Receipt>;
+
+    /// A slot with this cell, of the contract's own policies.
+    fn of(cells: &Cells, cell: Cell<N>) -> Self;
+
+    /// What becomes of a slot of the contract before. `places` are those that the contract's own policies had there.
+    fn adopted<const M: usize, O: Slot<M>>(
+        (cells, old): (&Cells, &Cells),
+        places: &[Option<usize>],
+        slot: O,
+        now: Instant,
+    ) -> Self {
+        let (set, cell) = slot.read(old);
+        let places = slot.origins(old, places);
+        Self::of(cells, cells.set.inherit(set, &places, cell, now))
+    }
+
+    /// Where policies were in the terms that counted it, by where they were in the contract.
+    fn origins<'a>(&self, _: &Cells, places: &'a [Option<usize>]) -> Cow<'a, [Option<usize>]> {
+        Cow::Borrowed(places)
+    }
+
+    /// The same, where it has terms of its own.
+    fn into_own(self) -> Result<Own, Self> {
+        Err(self)
+    }
+}
+
+impl<const N: usize> Slot<N> for Cell<N> {
+    #[inline]
+    fn fresh(cells: &Cells, _: Option<&Wanted>) -> Self {
+        Self::fresh(&cells.set)
+    }
+
+    #[inline]
+    fn open<'a>(
+        &'a mut self,
+        cells: &'a Cells,
+        _: Option<&Wanted>,
+        _: Instant,
+    ) -> (&'a PolicySet, &'a mut Self) {
+        (&cells.set, self)
+    }
+
+    #[inline]
+    fn read<'a>(&'a self, cells: &'a Cells) -> (&'a PolicySet, &'a Self) {
+        (&cells.set, self)
+    }
+
+    fn terms(&self) -> Option<&Arc<Terms>> {
+        None
+    }
+
+    fn translate(&self, _: &Cells, receipt: &Receipt, _: u64) -> Option<Receipt> {
+        Some(*receipt)
+    }
+
+    fn of(_: &Cells, cell: Self) -> Self {
+        cell
+    }
+}
+
+impl Slot<1> for Own {
+    fn fresh(cells: &Cells, wanted: Option<&Wanted>) -> Self {
+        let set = wanted.map_or(&*cells.set, |wanted| &wanted.terms.set);
+        Self {
+            cell: Cell::fresh(set),
+            by: wanted.cloned(),
+            before: None,
+        }
+    }
+
+    fn open<'a>(
+        &'a mut self,
+        cells: &'a Cells,
+        wanted: Option<&Wanted>,
+        now: Instant,
+    ) -> (&'a PolicySet, &'a mut Cell<1>) {
+        self.follow(cells, wanted, now);
+        let set = self.by.as_ref().map_or(&*cells.set, |by| &by.terms.set);
+        (set, &mut self.cell)
+    }
+
+    fn read<'a>(&'a self, cells: &'a Cells) -> (&'a PolicySet, &'a Cell<1>) {
+        (self.set(cells), &self.cell)
+    }
+
+    fn terms(&self) -> Option<&Arc<Terms>> {
+        self.by.as_ref().map(|by| &by.terms)
+    }
+
+    fn translate(&self, cells: &Cells, receipt: &Receipt, made_by: u64) -> Option<Receipt> {
+        let default = &cells.assigned.as_ref()?.default;
+        let today = self.terms().unwrap_or(default);
+        if today.version == made_by {
+            return Some(*receipt);
+        }
+        let before = self.before.as_ref().filter(|t| t.version == made_by)?;
+        let places = places(&before.policies, &today.policies);
+        Some(translate(&places, receipt))
+    }
+
+    fn of(_: &Cells, cell: Cell<1>) -> Self {
+        Self {
+            cell,
+            by: None,
+            before: None,
+        }
+    }
+
+    /// Terms of its own stay until newer ones are known.
+    fn adopted<const M: usize, O: Slot<M>>(
+        (cells, old): (&Cells, &Cells),
+        places: &[Option<usize>],
+        slot: O,
+        now: Instant,
+    ) -> Self {
+        slot.into_own().unwrap_or_else(|slot| {
+            let (set, cell) = slot.read(old);
+            Self::of(cells, cells.set.inherit(set, places, cell, now))
+        })
+    }
+
+    fn origins<'a>(&self, old: &Cells, places: &'a [Option<usize>]) -> Cow<'a, [Option<usize>]> {
+        let (Some(by), Some(assigned)) = (&self.by, &old.assigned) else {
+            return Cow::Borrowed(places);
+        };
+        let of_contract = self::places(&by.terms.policies, &assigned.default.policies);
+        let origin = |place: &Option<usize>| of_contract.get((*place)?).copied().flatten();
+        places.iter().map(origin).collect()
+    }
+
+    fn into_own(self) -> Result<Self, Self> {
+        if self.by.is_some() {
+            Ok(self)
+        } else {
+            Err(self)
+        }
+    }
+}
+
+impl Rules<Own> for Worth {
+    fn fresh_at(&self, own: &Own) -> u64 {
+        let set = own.by.as_ref().map_or(&*self.0, |by| &by.terms.set);
+        set.fresh_at(&own.cell).as_nanos()
+    }
+
+    fn heap_bytes(&self, own: &Own) -> usize {
+        let terms = |by: &Wanted| own_bytes(&by.terms, by.is_shared);
+        own.cell.heap_bytes() + own.by.as_ref().map_or(0, terms)
+    }
+}
+
+impl Node {
+    /// Takes note of the terms of a key. Nothing where the contract's keys have none of their own.
+    pub fn learn(&self, stranger: Stranger, knowledge: Knowledge, now: Instant) {
+        let cells = self.cells_of(stranger.contract);
+        if let Some(assigned) = cells.and_then(|cells| cells.assigned.as_ref()) {
+            assigned.learn(stranger.print, knowledge, now);
+        }
+    }
+
+    /// Forgets the terms of a key: they have to be learnt again.
+    pub fn unlearn(&self, stranger: Stranger) {
+        let cells = self.cells_of(stranger.contract);
+        if let Some(assigned) = cells.and_then(|cells| cells.assigned.as_ref()) {
+            assigned.forget(stranger.print);
+        }
+    }
+
+    /// Forgets the terms of all keys of a contract.
+    pub fn unlearn_all(&self, contract: usize) {
+        if let Some(assigned) = self.cells_of(contract).and_then(|c| c.assigned.as_ref()) {
+            assigned.forget_all();
+        }
+    }
+}
+
+impl Within<'_> {
+    /// The contracts that bind a key whose terms in them are not known.
+    pub fn strangers(&self, key: Key<'_>, now: Instant) -> Vec<Stranger> {
+        let bound = self.bind(key).into_iter();
+        let unknown = bound.filter(|bound| {
+            let assigned = bound.cells.assigned.as_ref();
+            assigned.is_some_and(|assigned| assigned.known(bound.print, now).is_none())
+        });
+        unknown
+            .map(|bound| Stranger {
+                contract: bound.contract,
+                print: bound.print,
+            })
+            .collect()
+    }
+}
+
+impl Cells {
+    /// The terms that a key is known to have, where keys have their own.
+    #[inline]
+    pub(crate) fn wanted(&self, print: Print, now: Instant) -> Option<Wanted> {
+        self.assigned.as_ref()?.known(print, now)
+    }
+}
+
+/// For each policy of `new`, the place of its namesake in `old`.
+pub(crate) fn places(old: &[NamedPolicy], new: &[NamedPolicy]) -> Places {
+    let place = |name: &str| old.iter().position(|old| old.name == name);
+    new.iter().map(|policy| place(&policy.name)).collect()
+}
+
+/// Bytes of terms that one key alone has.
+fn own_bytes(terms: &Terms, is_shared: bool) -> usize {
+    if is_shared {
+        return 0;
+    }
+    let each = size_of::<NamedPolicy>() + size_of::<tollgate_limit::Policy>() + NAME_BYTES;
+    size_of::<Terms>() + terms.policies.len() * each
+}
+
+/// What the name of a policy takes, with what the allocator adds.
+const NAME_BYTES: usize = 32;
