@@ -26,7 +26,9 @@ use later::Apart;
 
 pub(crate) use described::RETRY_WHEN_FULL;
 pub use explain::{Explained, Explanation, Miss};
-pub use later::{Elsewhere, Heard, Hearing, Notes, Question, Said, Verb};
+pub use later::{
+    Elsewhere, Heard, Hearing, Learning, Notes, Question, Registrar, Said, Unknown, Verb,
+};
 pub use seal::{Opened, Seal, SealError};
 pub use tollgate_node::Scope;
 pub use turn::{Ask, EngineError, Standing, Turn};

@@ -8,6 +8,7 @@
 //!
 //! Contracts that are decided here pay one look at a flag for all this. Not here: who decides instead (`owner`).
 
+mod learn;
 mod noted;
 mod notes;
 
@@ -24,6 +25,7 @@ use tollgate_node::{Answer, Node, Spot, Spots};
 use super::{Engine, Turn};
 use crate::meter::Door;
 
+pub use learn::{Learning, Registrar, Unknown};
 pub use notes::Notes;
 
 /// Something to be asked elsewhere, of some contracts and places in them.
@@ -113,23 +115,27 @@ pub trait Elsewhere: Send + Sync {
 pub(super) struct Apart {
     is_apart: AtomicBool,
     elsewhere: OnceLock<Arc<dyn Elsewhere>>,
+    registrar: OnceLock<Arc<dyn Registrar>>,
 }
 
 impl Apart {
     /// Looks at the contracts in use, which are these.
     pub(super) fn look_at(&self, contracts: &Contracts) {
-        let Some(elsewhere) = self.elsewhere.get() else {
-            return;
-        };
+        let elsewhere = self.elsewhere.get();
         let mut policies = contracts.as_slice().iter().flat_map(|c| &c.policies);
-        let is_apart = policies.any(|policy| {
+        let is_elsewhere = policies.any(|policy| {
             matches!(
                 policy.coordination,
                 Coordination::Owner | Coordination::Store
             )
         });
+        let mut plans = contracts.as_slice().iter().map(|contract| &contract.plan);
+        let learns = self.registrar.get().is_some() && plans.any(Option::is_some);
+        let is_apart = elsewhere.is_some() && is_elsewhere || learns;
         self.is_apart.store(is_apart, Relaxed);
-        elsewhere.reloaded();
+        if let Some(elsewhere) = elsewhere {
+            elsewhere.reloaded();
+        }
     }
 }
 
@@ -138,6 +144,12 @@ impl Engine {
     pub fn set_elsewhere(&self, elsewhere: Arc<dyn Elsewhere>) {
         // A second one would have to know what the first has promised.
         let _ = self.apart.elsewhere.set(elsewhere);
+        self.apart.look_at(self.node.load().contracts());
+    }
+
+    /// From here on somebody knows the terms of keys; for once, before anything is asked.
+    pub fn set_registrar(&self, registrar: Arc<dyn Registrar>) {
+        let _ = self.apart.registrar.set(registrar);
         self.apart.look_at(self.node.load().contracts());
     }
 
@@ -162,6 +174,10 @@ impl Engine {
             }
             notes.decide(self).await;
         }
+    }
+
+    pub(super) fn registrar(&self) -> Option<&Arc<dyn Registrar>> {
+        self.apart.registrar.get()
     }
 
     pub(super) fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {

@@ -11,6 +11,7 @@ use tollgate_node::{
 };
 
 use super::super::{Engine, EngineError, Turn};
+use super::learn::Unknown;
 use super::{Heard, Question, Said, Verb};
 
 /// What was asked for one request, or for those that came in together.
@@ -44,6 +45,8 @@ struct Item {
 
 enum State {
     Open(Question),
+    /// Terms to be learnt; none once they are.
+    Learn(Vec<Unknown>),
     Known(Known),
 }
 
@@ -115,6 +118,9 @@ impl Notes {
         let pad = pad.get_mut();
         pad.next = 0;
         pad.waits += 1;
+        if let (Some(registrar), unknown @ [_, ..]) = (engine.registrar(), &*pad.take_unknown()) {
+            registrar.learn(node, unknown.to_vec(), *now).await;
+        }
         let Some(elsewhere) = engine.elsewhere().filter(|_| pad.waits <= WAITS_MAX) else {
             return pad.close();
         };
@@ -136,14 +142,43 @@ impl Pad {
     /// What was answered before to what is asked now; whether the meter was told of it already.
     pub(super) fn read(&mut self) -> Option<(Option<Known>, bool)> {
         let item = self.items.get_mut(self.next)?;
+        if let State::Learn(unknown) = &item.state
+            && unknown.is_empty()
+        {
+            return None;
+        }
         self.next += 1;
         Some(match &item.state {
-            State::Open(_) => (None, true),
+            State::Open(_) | State::Learn(_) => (None, true),
             State::Known(known) => (
                 Some(known.clone()),
                 std::mem::replace(&mut item.is_told, true),
             ),
         })
+    }
+
+    /// Whether what is asked now was asked before.
+    pub(super) fn is_read(&self) -> bool {
+        self.next < self.items.len()
+    }
+
+    /// Writes down terms to be learnt before an answer can be.
+    pub(super) fn learn(&mut self, unknown: Vec<Unknown>) {
+        self.open += 1;
+        self.write(State::Learn(unknown), None);
+    }
+
+    /// All terms that are to be learnt; from here on they are taken to be.
+    fn take_unknown(&mut self) -> Vec<Unknown> {
+        let mut all = Vec::new();
+        self.open = 0;
+        for item in &mut self.items {
+            self.open += usize::from(matches!(item.state, State::Open(_)));
+            if let State::Learn(unknown) = &mut item.state {
+                all.append(unknown);
+            }
+        }
+        all
     }
 
     /// Writes down what is known.
@@ -158,13 +193,17 @@ impl Pad {
     }
 
     fn write(&mut self, state: State, once: Option<Once>) {
-        self.next += 1;
         let is_told = matches!(state, State::Known(_));
-        self.items.push(Item {
+        let item = Item {
             state,
             once,
             is_told,
-        });
+        };
+        match self.items.get_mut(self.next) {
+            Some(learnt) => *learnt = item,
+            None => self.items.push(item),
+        }
+        self.next += 1;
     }
 
     fn take_open(&mut self) -> (Vec<usize>, Vec<Question>) {
@@ -177,7 +216,7 @@ impl Pad {
                 let cost = question.cost;
                 Some((place, Question { verb, spots, cost }))
             }
-            State::Known(_) => None,
+            State::Known(_) | State::Learn(_) => None,
         });
         open.unzip()
     }

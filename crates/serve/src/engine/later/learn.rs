@@ -1,0 +1,84 @@
+//! Terms of keys that nobody has told the node yet: they are asked for before the key is decided about.
+//!
+//! A turn with notes writes down whose terms it misses, and goes on once they are there. Whoever cannot be asked in time is
+//! counted by the policies of the contract. Not here: where terms are written (`Registrar`).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tollgate_limit::Instant;
+use tollgate_node::{Key, Node, Stranger, Within};
+
+use super::super::{Ask, Turn};
+use super::notes::Notes;
+
+/// A key whose terms are not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// Where it is counted.
+    pub stranger: Stranger,
+    /// The values that identify it, in the order of the contract's key.
+    pub values: Vec<String>,
+}
+
+/// Done once all is learnt that could be.
+pub type Learning<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// Somebody who knows the terms of keys.
+pub trait Registrar: Send + Sync {
+    /// Tells the node the terms of these keys, or that it has to do without.
+    fn learn<'a>(
+        &'a self,
+        node: &'a Arc<Node>,
+        unknown: Vec<Unknown>,
+        now: Instant,
+    ) -> Learning<'a>;
+}
+
+impl Turn<'_> {
+    /// Whether the terms of a key have to be waited for.
+    pub(super) fn waits_for_terms(&self, notes: &Notes, ask: &Ask<'_>) -> bool {
+        let within = self.engine.registrar().map(|_| self.within(ask.scope));
+        let Some(Ok(within)) = within else {
+            return false;
+        };
+        let mut pad = notes.pad.lock();
+        if pad.is_read() {
+            return false;
+        }
+        let unknown = self.unknown(within, ask.key);
+        let waits = !unknown.is_empty();
+        if waits {
+            pad.learn(unknown);
+        }
+        waits
+    }
+
+    fn unknown(&self, within: Within<'_>, key: Key<'_>) -> Vec<Unknown> {
+        let strangers = within.strangers(key, self.now).into_iter();
+        let each = strangers.map(|stranger| Unknown {
+            stranger,
+            values: self.values(stranger.contract, key),
+        });
+        each.collect()
+    }
+
+    /// The values by which a contract counts a key.
+    fn values(&self, contract: usize, key: Key<'_>) -> Vec<String> {
+        let text = match key {
+            Key::Entries(entries) => {
+                let contract = self.node.contracts().get(contract);
+                let names = contract.map_or(&[][..], |contract| &contract.key).iter();
+                let value = |name: &String| entries.iter().find(|(is, _)| is == name);
+                return names
+                    .filter_map(value)
+                    .map(|(_, value)| (*value).to_owned())
+                    .collect();
+            }
+            Key::Word(word) => word.to_string(),
+            Key::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        };
+        vec![text]
+    }
+}
