@@ -380,3 +380,43 @@ contracts:
     assert_eq!(file.contract("z"), all.contract("z"));
     file.assignment("{ identity: user=1, plan: b }").unwrap();
 }
+
+#[test]
+fn a_change_below_that_makes_a_chain_too_long_is_refused() {
+    let mut all = Catalogue::default();
+    let policies = "policies: [{ name: p, limit: 1, per: 1s }]";
+    put(
+        &mut all,
+        Kind::Plan,
+        "p1",
+        &format!("{{ id: p1, {policies} }}"),
+    );
+    for depth in 2..=8 {
+        let (id, below) = (format!("p{depth}"), depth - 1);
+        put(
+            &mut all,
+            Kind::Plan,
+            &id,
+            &format!("{{ id: {id}, follows: p{below} }}"),
+        );
+    }
+    put(
+        &mut all,
+        Kind::Plan,
+        "p0",
+        &format!("{{ id: p0, {policies} }}"),
+    );
+    let refusal = all
+        .put(Kind::Plan, "p1", "{ id: p1, follows: p0 }")
+        .unwrap_err();
+    assert!(
+        matches!(&refusal, Refusal::Breaks { count: 1, .. }),
+        "{refusal}"
+    );
+    assert!(
+        refusal
+            .to_string()
+            .contains("`p8`: a plan follows at most 7"),
+        "{refusal}"
+    );
+}

@@ -96,7 +96,13 @@ impl Typed<'_> {
 
     /// The policies of the plan that a contract follows.
     fn named(&self, name: &Text, problems: &mut Problems) -> Option<Vec<Given>> {
-        if !self.plans.has(&name.value) {
+        if self.plans.is_empty() {
+            let what = format!(
+                "unknown plan {}; the file has no `plans`",
+                quote(&name.value)
+            );
+            problems.add(Problem::new(ErrorKind::UnknownName, name.place, what));
+        } else if !self.plans.has(&name.value) {
             problems.add(self.plans.unknown(&name.value, name.place));
         }
         self.resolved(&name.value)

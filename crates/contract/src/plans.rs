@@ -2,6 +2,7 @@
 //!
 //! Not here: a whole file (`check`), nor who is on a plan (`tollgate-catalogue`).
 
+use core::iter::successors;
 use std::collections::BTreeMap;
 
 use tollgate_limit::POLICIES_MAX;
@@ -54,7 +55,10 @@ impl Plans {
 
     /// The plan itself and every plan that follows it, over however many others; sorted.
     pub fn family(&self, id: &str) -> Vec<&str> {
-        let is_in = |name: &&str| self.chain(name).is_ok_and(|chain| chain.contains(&id));
+        let is_in = |name: &&str| {
+            let mut chain = successors(Some(*name), |name| self.follows(name)).take(LOOK_MAX);
+            chain.any(|is| is == id)
+        };
         self.names().filter(is_in).collect()
     }
 
@@ -107,6 +111,8 @@ impl Plans {
         let mut problems = Problems::default();
         if let Some(all) = self.named(id, Place::default(), &mut problems) {
             check_resolved(&all, Place::default(), &mut problems);
+        } else if let Some(what) = self.chain(id).err().and_then(|broken| broken.what()) {
+            problems.add(Problem::new(ErrorKind::Conflict, Place::default(), what));
         }
         problems
     }
@@ -149,7 +155,7 @@ impl Plans {
     pub(crate) fn unknown(&self, name: &str, place: Place) -> Problem {
         let known: Vec<&str> = self.names().collect();
         let hint = if known.is_empty() {
-            "; the file has no `plans`".into()
+            "; there are no plans".into()
         } else {
             hint(name, &known)
         };
@@ -165,21 +171,18 @@ impl Plans {
         if !self.has(&follows.value) {
             return problems.add(self.unknown(&follows.value, follows.place));
         }
-        let what = match self.chain(&raw.id.value) {
-            Err(Broken::Circle(chain)) if !once || chain.iter().min() == chain.first() => {
-                format!(
-                    "plans cannot follow each other in a circle: {}",
-                    arrows(&chain)
-                )
-            }
-            Err(Broken::Deep(chain)) => format!(
-                "a plan follows at most {} others, one after the other: {}",
-                PLAN_DEPTH_MAX - 1,
-                arrows(&chain)
-            ),
-            Err(Broken::Circle(_) | Broken::Elsewhere) | Ok(_) => return,
+        let Err(broken) = self.chain(&raw.id.value) else {
+            return;
         };
-        problems.add(Problem::new(ErrorKind::Conflict, follows.place, what));
+        if let Broken::Circle(chain) = &broken
+            && once
+            && chain.iter().min() != chain.first()
+        {
+            return;
+        }
+        if let Some(what) = broken.what() {
+            problems.add(Problem::new(ErrorKind::Conflict, follows.place, what));
+        }
     }
 
     /// The plan and those it follows, itself first.
@@ -230,6 +233,24 @@ enum Broken<'a> {
     Deep(Vec<&'a str>),
     /// One of those that it follows is wrong; that is told there.
     Elsewhere,
+}
+
+impl Broken<'_> {
+    /// What is wrong, where that is told here.
+    fn what(&self) -> Option<String> {
+        match self {
+            Self::Circle(chain) => Some(format!(
+                "plans cannot follow each other in a circle: {}",
+                arrows(chain)
+            )),
+            Self::Deep(chain) => Some(format!(
+                "a plan follows at most {} others, one after the other: {}",
+                PLAN_DEPTH_MAX - 1,
+                arrows(chain)
+            )),
+            Self::Elsewhere => None,
+        }
+    }
 }
 
 /// Checks a plan's policies with those below them.

@@ -5,14 +5,14 @@
 use crate::check::{check_contract, check_policies, given};
 use crate::contract::Contract;
 use crate::coordination::{Coordination, Design};
-use crate::error::ContractErrors;
+use crate::error::{ContractErrors, ErrorKind};
 use crate::kept::Kept;
 use crate::merge::{Given, laid_over, overlaid};
 use crate::plans::Plans;
 use crate::policy::Inherited;
-use crate::problems::Problems;
+use crate::problems::{Problem, Problems};
 use crate::raw::{RawContract, RawPolicies};
-use crate::snippet::Place;
+use crate::snippet::{Place, quote};
 use crate::terms::Terms;
 use crate::text::{Node, Text};
 use crate::yaml;
@@ -119,7 +119,14 @@ impl Contract {
     /// An override of a policy that is not there changes nothing. Contracts that were imported or made in code have no
     /// other terms.
     pub fn terms(&self, plans: &Plans, deal: &Deal, problems: &mut Problems) -> Option<Terms> {
-        let source = self.source.as_ref()?;
+        let Some(source) = &self.source else {
+            let what = format!(
+                "the contract {} was not read from a contract file; it has no other terms",
+                quote(&self.id)
+            );
+            problems.add(Problem::new(ErrorKind::Conflict, deal.place, what));
+            return None;
+        };
         let own = source.own.given(deal.place);
         let other = deal.plan.as_ref().map(|text| &*text.value);
         let mut all = match other.or(self.plan.as_deref()) {
