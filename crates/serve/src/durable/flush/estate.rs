@@ -63,7 +63,9 @@ impl Work {
                 tracing::warn!("{}", StoreError::Vacated);
                 seat.take_again()?;
                 self.begin_again(node, now);
-                Ok(())
+                self.recall(node, now)?;
+                // Before, nobody hands keys over that would be forgotten.
+                seat.beat()
             }
             Err(StoreError::TakenOver) => {
                 // Nothing is written any more, and nothing is kept in mind for it.

@@ -131,12 +131,10 @@ impl Seat {
         self.write(async |at| rows::beat(at).await)
     }
 
-    /// Takes the seat again that others took for left.
+    /// Takes the seat again that others took for left. It is counted on from the next beat.
     pub(super) fn take_again(&self) -> Result<(), StoreError> {
         self.standing.check()?;
-        let begun = self.standing.now();
         self.thread.run(async |desk| desk.take(None).await)?;
-        self.standing.beat(begun);
         Ok(())
     }
 
