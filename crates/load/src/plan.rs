@@ -29,6 +29,8 @@ pub struct Plan {
     pub warm_up: Duration,
     /// How long to record.
     pub duration: Duration,
+    /// Times since the start of the run, in order, between which latencies are told by themselves too.
+    pub marks: Vec<Duration>,
     /// A secret to show to the server.
     pub token: Option<String>,
     /// Keys and arrival times follow from it.

@@ -24,6 +24,9 @@ pub struct Report {
     pub latency: Latency,
     /// From the time a request was sent to its reply.
     pub service: Latency,
+    /// The same by the marks of the plan: of what was due before the first, then up to the second, and so on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Latency>,
     /// What went wrong, warm-up included.
     pub errors: Vec<ErrorCount>,
 }

@@ -36,6 +36,7 @@ fn plan(server: &str, call: Call) -> Plan {
         warm_up: Duration::from_millis(50),
         duration: Duration::from_millis(300),
         token: None,
+        marks: Vec::new(),
         seed: 1,
     }
 }
@@ -116,6 +117,7 @@ fn a_stall_is_charged_to_every_request_that_was_due() {
         rate: 1000.0,
         arrivals: Arrivals::Even,
     };
+    plan.marks = [150, 350].map(Duration::from_millis).into();
     let report = done(&plan);
     let late = |latency: &tollgate_load::Latency| -> u64 {
         let slices = latency
@@ -126,6 +128,15 @@ fn a_stall_is_charged_to_every_request_that_was_due() {
     };
     assert_eq!(report.latency.count, 500, "{report:?}");
     assert!(late(&report.latency) >= 60, "{report:?}");
+    // Cut by when they were due: the stall begins 150 answers after the start, and the warm-up is left out.
+    let counts: Vec<u64> = report.parts.iter().map(|part| part.count).collect();
+    assert_eq!(counts, [100, 200, 200]);
+    let parts: Vec<u64> = report.parts.iter().map(late).collect();
+    assert_eq!(
+        parts.iter().sum::<u64>(),
+        late(&report.latency),
+        "{parts:?}"
+    );
     // By service time alone, one request was slow.
     assert!(late(&report.service) < 40, "{report:?}");
 }

@@ -9,8 +9,8 @@ use tollgate_load::{
 };
 
 use super::{About, Context, PER_SECOND, figures};
-use crate::server::host::Host;
-use crate::server::peers::{LUA, OURS, OURS_SHARED, Runtime, THROTTLECRAB, redis};
+use crate::server::host::{Host, redis};
+use crate::server::peers::{LUA, OURS, OURS_SHARED, Runtime, THROTTLECRAB};
 use crate::server::rounds::{Contender, take_turns};
 use crate::server::{Figures, Line};
 use crate::stopwatch::Spread;
@@ -76,6 +76,7 @@ impl Asked {
             warm_up: Duration::from_millis(300),
             duration,
             token: None,
+            marks: Vec::new(),
             seed: 1,
         })
     }

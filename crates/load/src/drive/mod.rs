@@ -106,7 +106,7 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(Progress)) -> Result<Report, Lo
         handles.push(builder.spawn(work).map_err(LoadError::System)?);
     }
     watch(&handles, (plan, start), &told, &mut progress);
-    let mut record = Record::new(span);
+    let mut record = Record::new(plan);
     for handle in handles {
         let done = handle.join();
         let done = done.unwrap_or_else(|_| Err(io::Error::other("a load thread panicked")));
@@ -175,6 +175,11 @@ fn report(plan: &Plan, record: Record) -> Report {
         },
         latency: Latency::of(&record.latency),
         service: Latency::of(&record.service),
+        parts: record
+            .parts
+            .iter()
+            .map(|(_, part)| Latency::of(part))
+            .collect(),
         errors: record.errors.into_list(),
     }
 }

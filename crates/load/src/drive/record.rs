@@ -1,5 +1,7 @@
 //! What one thread saw.
 
+use std::time::Duration;
+
 use hdrhistogram::Histogram;
 
 use crate::codec::Outcome;
@@ -20,8 +22,6 @@ pub(crate) struct Span {
 
 impl Span {
     pub(crate) fn new(plan: &Plan) -> Self {
-        let ns =
-            |duration: std::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let from = ns(plan.warm_up);
         let to = from.saturating_add(ns(plan.duration));
         Self {
@@ -34,6 +34,10 @@ impl Span {
     fn has(&self, at: u64) -> bool {
         (self.from..self.to).contains(&at)
     }
+}
+
+fn ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A request under way, with its times in nanoseconds from the start of the run.
@@ -51,6 +55,8 @@ pub(crate) struct Record {
     span: Span,
     pub(crate) latency: Histogram<u64>,
     pub(crate) service: Histogram<u64>,
+    /// Latencies by marks: what was due up to each, and the rest.
+    pub(crate) parts: Vec<(u64, Histogram<u64>)>,
     pub(crate) replies: u64,
     pub(crate) allowed: u64,
     pub(crate) denied: u64,
@@ -60,9 +66,12 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn new(span: Span) -> Self {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let mut ends: Vec<u64> = plan.marks.iter().map(|mark| ns(*mark)).collect();
+        ends.extend((!ends.is_empty()).then_some(u64::MAX));
         Self {
-            span,
+            span: Span::new(plan),
+            parts: ends.into_iter().map(|end| (end, histogram())).collect(),
             latency: histogram(),
             service: histogram(),
             replies: 0,
@@ -92,8 +101,12 @@ impl Record {
     /// they would make a server look good that answers nothing.
     pub(crate) fn took(&mut self, flight: Flight, now: u64) {
         if self.span.has(flight.due) {
-            self.latency
-                .saturating_record(now.saturating_sub(flight.due).min(NS_MAX));
+            let latency = now.saturating_sub(flight.due).min(NS_MAX);
+            self.latency.saturating_record(latency);
+            let mut parts = self.parts.iter_mut();
+            if let Some((_, part)) = parts.find(|(end, _)| flight.due < *end) {
+                part.saturating_record(latency);
+            }
             self.service
                 .saturating_record(now.saturating_sub(flight.sent).min(NS_MAX));
         }
@@ -103,6 +116,9 @@ impl Record {
         // Both have the same bounds.
         let _ = self.latency.add(&other.latency);
         let _ = self.service.add(&other.service);
+        for ((_, part), (_, other)) in self.parts.iter_mut().zip(&other.parts) {
+            let _ = part.add(other);
+        }
         self.replies += other.replies;
         self.allowed += other.allowed;
         self.denied += other.denied;

@@ -87,7 +87,7 @@ impl<C: Codec> Worker<C> {
                 plan.seed,
                 (at, of),
             ),
-            record: Record::new(share.span),
+            record: Record::new(plan),
             told: (0, 0),
             share,
         })

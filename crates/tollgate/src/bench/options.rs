@@ -282,6 +282,7 @@ impl BenchCommand {
             warm_up: load.warm_up,
             duration: load.duration,
             token: load.token.clone(),
+            marks: Vec::new(),
             seed: load.seed,
         })
     }
