@@ -1,4 +1,4 @@
-//! Redis' clock against ours. Decisions go by the clock of the node; this says how far that can be trusted.
+//! Asks Redis for its time, every now and then.
 
 use core::time::Duration;
 use std::sync::Weak;
@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use redis::{Cmd, Value};
 use tokio::time::{Instant, sleep};
+use tollgate_store::Clock;
 
 use crate::engine::Inner;
 
@@ -13,26 +14,6 @@ use crate::engine::Inner;
 const EVERY: Duration = Duration::from_secs(10);
 /// How long to wait for an answer.
 const TIME: Duration = Duration::from_secs(1);
-/// Clocks further apart than this are worth a warning.
-pub const APART_MAX: Duration = Duration::from_secs(1);
-
-/// A comparison of clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
-    /// How many nanoseconds Redis is ahead of us; negative where it is behind.
-    pub ahead_ns: i64,
-    /// By how much that may be wrong: half the way there and back.
-    pub error: Duration,
-}
-
-impl Clock {
-    /// Whether the clocks are surely further apart than [`APART_MAX`].
-    pub fn is_apart(&self) -> bool {
-        let apart = Duration::from_nanos(self.ahead_ns.unsigned_abs());
-        apart.saturating_sub(self.error) > APART_MAX
-    }
-}
-
 /// Compares clocks from time to time, as long as the engine is there.
 pub(crate) async fn keep(inner: Weak<Inner>) {
     let mut wait = Duration::from_millis(100);
@@ -62,32 +43,11 @@ where
         return None;
     };
     let theirs = Duration::from_secs(there(seconds)?) + Duration::from_micros(there(micros)?);
-    let error = start.elapsed() / 2;
-    let ours = wall + error;
-    let nanos = |span: Duration| i64::try_from(span.as_nanos()).ok();
-    Some(Clock {
-        ahead_ns: nanos(theirs)?.saturating_sub(nanos(ours)?),
-        error,
-    })
+    Clock::of(theirs, wall, start.elapsed())
 }
 
 fn since_epoch() -> Duration {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clocks_are_apart_only_beyond_what_may_be_wrong() {
-        let clock = |ms: i64, error| Clock {
-            ahead_ns: ms * 1_000_000,
-            error: Duration::from_millis(error),
-        };
-        assert!(!clock(1_400, 500).is_apart());
-        assert!(clock(1_600, 500).is_apart() && clock(-1_600, 500).is_apart());
-    }
 }

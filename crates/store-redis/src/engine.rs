@@ -8,9 +8,9 @@ use redis::{Cmd, ErrorKind, RedisResult, ServerErrorKind, Value};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use tollgate_limit::Lot;
-use tollgate_store::{Ask, Book, Engine, Failure, Said, Verb};
+use tollgate_store::{Ask, Book, Clock, Engine, Failure, Said, Verb};
 
-use crate::clock::{self, Clock};
+use crate::clock;
 use crate::config::Config;
 use crate::decide::decide;
 use crate::dial::Dialer;
@@ -84,11 +84,6 @@ impl Redis {
     pub fn dials(&self) -> u64 {
         self.inner.links.iter().map(|link| link.dials()).sum()
     }
-
-    /// Redis' clock against ours, as measured last; `None` before the first time.
-    pub fn clock(&self) -> Option<Clock> {
-        *self.inner.clock.lock()
-    }
 }
 
 impl Drop for Redis {
@@ -141,6 +136,10 @@ impl Engine for Redis {
 
     fn name(&self) -> &'static str {
         "redis"
+    }
+
+    fn clock(&self) -> Option<Clock> {
+        *self.inner.clock.lock()
     }
 }
 

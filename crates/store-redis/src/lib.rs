@@ -24,7 +24,6 @@ mod reply;
 mod scripts;
 mod shapes;
 
-pub use clock::{APART_MAX, Clock};
 pub use config::{BadAddress, Config, Servers, Tls};
 pub use engine::Redis;
 pub use figures::Figures;

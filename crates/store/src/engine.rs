@@ -5,6 +5,7 @@ use core::future::Future;
 use core::time::Duration;
 
 use crate::ask::{Ask, Said};
+use crate::clock::Clock;
 
 /// Something that keeps states for many nodes and decides by them.
 ///
@@ -20,6 +21,11 @@ pub trait Engine: Send + Sync + 'static {
 
     /// The engine in a word, for metrics and logs: `redis`, `postgres`.
     fn name(&self) -> &'static str;
+
+    /// Its clock against ours, as compared last; `None` where it was not, or is ours.
+    fn clock(&self) -> Option<Clock> {
+        None
+    }
 }
 
 /// Why an engine did not answer.

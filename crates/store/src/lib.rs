@@ -10,6 +10,7 @@
 mod ask;
 mod book;
 mod breaker;
+mod clock;
 mod engine;
 mod memory;
 mod shape;
@@ -17,6 +18,7 @@ mod shape;
 pub use ask::{Ask, Name, Said, Verb};
 pub use book::{Book, Found, Next, Write};
 pub use breaker::{Breaker, BreakerConfig, Go};
+pub use clock::{APART_MAX, Clock};
 pub use engine::{Engine, Failure};
 pub use memory::Memory;
 pub use shape::{Old, Shape};

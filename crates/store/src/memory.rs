@@ -1,7 +1,7 @@
 //! What this node last heard of keys, to decide by while the engine does not answer, and what it owes the engine for that.
 //!
-//! One place for each of a fixed number of keys. What is only remembered gives way to what is newer; what is owed never does,
-//! so that nothing admitted without the engine is forgotten. Not here: when to decide so, and when to pay.
+//! Places for a fixed number of keys, of which every key may have some. What is only remembered gives way to what is newer; what
+//! is owed never does, so that nothing admitted without the engine is forgotten. Not here: when to decide so, and when to pay.
 
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ use crate::book::{Book, Found, Write};
 #[derive(Debug)]
 pub struct Memory {
     slots: Box<[Option<Entry>]>,
+    /// How many of them, side by side, a key may be in.
+    ways: usize,
     /// Entries that owe something.
     owing: usize,
 }
@@ -28,10 +30,14 @@ struct Entry {
 }
 
 impl Memory {
-    /// Room for that many keys.
+    /// Room for that many keys, or a few more.
     pub fn new(keys: usize) -> Self {
+        let ways = keys.clamp(1, WAYS);
         Self {
-            slots: (0..keys.max(1)).map(|_| None).collect(),
+            slots: (0..keys.next_multiple_of(ways).max(ways))
+                .map(|_| None)
+                .collect(),
+            ways,
             owing: 0,
         }
     }
@@ -44,7 +50,9 @@ impl Memory {
             // What a charge or a refund left behind is not told: what was known is no longer so.
             Said::Done => None,
         };
-        let slot = self.slot(ask.book.tag(), ask.name);
+        let Some(slot) = self.slot(ask) else {
+            return;
+        };
         if slot.as_ref().is_some_and(|entry| entry.owed > 0) {
             return;
         }
@@ -66,11 +74,8 @@ impl Memory {
     /// Decides a check without the engine, by what is known of the key, and owes what it charged. `None` where there is no
     /// room to owe it, or the ask is no check.
     pub fn decide(&mut self, ask: &Ask) -> Option<Said> {
-        let slot = self.slot(ask.book.tag(), ask.name);
+        let slot = self.slot(ask)?;
         let is_its = slot.as_ref().is_some_and(|entry| entry.is_of(ask));
-        if !is_its && slot.as_ref().is_some_and(|entry| entry.owed > 0) {
-            return None;
-        }
         let known = slot.as_ref().filter(|_| is_its);
         let was_owed = known.map_or(0, |entry| entry.owed);
         let found = known
@@ -131,8 +136,8 @@ impl Memory {
         let Verb::Charge(cost) = ask.verb else {
             return false;
         };
-        let slot = self.slot(ask.book.tag(), ask.name);
-        let Some(entry) = slot.as_mut().filter(|entry| entry.is_of(ask)) else {
+        let slot = self.slot(ask).and_then(Option::as_mut);
+        let Some(entry) = slot.filter(|entry| entry.is_of(ask)) else {
             return false;
         };
         let is_first = entry.owed == 0;
@@ -150,12 +155,27 @@ impl Memory {
         }
     }
 
+    /// The place of a key: its own, or an empty one, or that of the key charged longest ago. `None` where all owe.
     #[allow(clippy::cast_possible_truncation)] // A remainder below the number of slots, and any 64 bits of a name do.
-    fn slot(&mut self, tag: u64, name: Name) -> &mut Option<Entry> {
-        let place = (tag ^ name.0 as u64) % self.slots.len() as u64;
-        &mut self.slots[place as usize]
+    fn slot(&mut self, ask: &Ask) -> Option<&mut Option<Entry>> {
+        let sets = self.slots.len() / self.ways;
+        let set = (ask.book.tag() ^ ask.name.0 as u64) % sets as u64;
+        let set = self.slots.chunks_mut(self.ways).nth(set as usize)?;
+        let rank = |slot: &Option<Entry>| match slot {
+            Some(entry) if entry.is_of(ask) => Some((0, Instant::default())),
+            None => Some((1, Instant::default())),
+            Some(entry) if entry.owed == 0 => Some((2, entry.found.at)),
+            Some(_) => None,
+        };
+        let ranked = set.iter().enumerate();
+        let ranked = ranked.filter_map(|(place, slot)| Some((rank(slot)?, place)));
+        let (_, place) = ranked.min()?;
+        set.get_mut(place)
     }
 }
+
+/// Where chance puts more keys than this together, those beyond have no place.
+const WAYS: usize = 16;
 
 impl Entry {
     fn is_of(&self, ask: &Ask) -> bool {
@@ -223,6 +243,17 @@ mod tests {
         memory.forget_known();
         assert_eq!(memory.take_owed(10, Instant::default()).len(), 1);
         assert!(passes(memory.decide(&check(&book, 2)).as_ref()));
+    }
+
+    #[test]
+    fn keys_that_chance_puts_together_all_have_a_place() {
+        let (book, mut memory) = (book(), Memory::new(1024));
+        // Spread as fingerprints are.
+        let name = |number: u128| (number * number * 0x9E37_79B9_7F4A_7C15) >> 17;
+        for number in 0..256 {
+            assert!(memory.decide(&check(&book, name(number))).is_some());
+        }
+        assert_eq!(memory.owing(), 256);
     }
 
     #[test]

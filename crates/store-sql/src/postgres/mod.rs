@@ -7,6 +7,7 @@
 //!
 //! Not here: when not to ask at all, and what is answered instead.
 
+mod clock;
 mod decide;
 mod failure;
 mod group;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tokio::time::Instant;
-use tollgate_store::{Ask, Engine, Failure, Said};
+use tollgate_store::{Ask, Clock, Engine, Failure, Said};
 
 pub use failure::of as failure_of;
 use group::{Group, grouped};
@@ -68,7 +69,7 @@ type Answers = Vec<Result<Said, Failure>>;
 const GIVE_UP: Duration = Duration::from_secs(5);
 
 impl Postgres {
-    /// An engine that connects when it is first asked, and whenever it must again.
+    /// An engine that connects soon, or when it is first asked, and whenever it must again.
     pub fn new(config: &PostgresConfig) -> Result<Self, Failure> {
         let options: PgConnectOptions = config
             .url
@@ -79,6 +80,7 @@ impl Postgres {
         if let Some(sweep) = config.sweep {
             sweep::start(&pool, sweep);
         }
+        clock::start(&pool);
         Ok(Self { pool })
     }
 }
@@ -128,6 +130,10 @@ impl Engine for Postgres {
 
     fn name(&self) -> &'static str {
         "postgres"
+    }
+
+    fn clock(&self) -> Option<Clock> {
+        *pool::lock(&self.pool.clock)
     }
 }
 

@@ -14,7 +14,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
-use tollgate_store::Failure;
+use tollgate_store::{Clock, Failure};
 
 use super::failure;
 use super::group::Group;
@@ -44,6 +44,7 @@ pub(super) struct Pool {
     down: Mutex<Option<Down>>,
     is_migrated: AtomicBool,
     shapes: Mutex<BTreeSet<u64>>,
+    pub(super) clock: Mutex<Option<Clock>>,
 }
 
 /// Why no connection can be made, and until when nobody tries.
@@ -84,6 +85,7 @@ impl Pool {
             down: Mutex::default(),
             is_migrated: AtomicBool::new(false),
             shapes: Mutex::default(),
+            clock: Mutex::default(),
         }
     }
 
@@ -220,6 +222,6 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     transaction.commit().await
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

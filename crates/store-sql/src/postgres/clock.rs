@@ -1,0 +1,47 @@
+//! Asks the database for its time, every now and then.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::{Instant, sleep};
+use tollgate_store::Clock;
+
+use super::pool::{Pool, lock};
+
+/// How often clocks are compared.
+const EVERY: Duration = Duration::from_secs(10);
+/// How long a connection is waited for.
+const TIME: Duration = Duration::from_secs(1);
+const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT";
+
+/// Compares clocks until the pool is gone.
+pub(super) fn start(pool: &Arc<Pool>) {
+    let pool = Arc::downgrade(pool);
+    tokio::spawn(async move {
+        let mut wait = Duration::from_millis(100);
+        loop {
+            sleep(wait).await;
+            wait = EVERY;
+            if pool.strong_count() == 0 {
+                return;
+            }
+            // What could not be compared now is compared next time.
+            let _ = tokio::time::timeout(TIME, compare(&pool)).await;
+        }
+    });
+}
+
+async fn compare(pool: &Weak<Pool>) -> Option<()> {
+    let pool = pool.upgrade()?;
+    let mut connection = pool.take(Instant::now() + TIME).await.ok()?;
+    let (start, asked) = (Instant::now(), SystemTime::UNIX_EPOCH.elapsed().ok()?);
+    let micros: i64 = sqlx::query_scalar(NOW)
+        .fetch_one(&mut *connection)
+        .await
+        .ok()?;
+    let theirs = Duration::from_micros(u64::try_from(micros).ok()?);
+    let clock = Clock::of(theirs, asked, start.elapsed());
+    pool.give_back(connection);
+    *lock(&pool.clock) = clock;
+    Some(())
+}
