@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tollgate_store_redis::{Config, Redis, Tls};
 use tollgate_store_sql::{Postgres, PostgresConfig, Sqlite, SqliteConfig};
 
-use super::{Decides, Store};
+use super::{Decides, Store, clock};
 use crate::settings::StoreSettings;
 
 /// A store that is asked until this is dropped.
@@ -82,11 +82,14 @@ fn run(settings: &StoreSettings, opened: &mpsc::Sender<Opened>, stopped: oneshot
     };
     runtime.block_on(async {
         let engine = open(settings).await;
-        let is_open = engine.is_ok();
+        let clock = engine.as_ref().ok().map(Arc::clone);
         let engine = engine.map(|engine| (engine, Handle::current()));
-        if opened.send(engine).is_ok() && is_open {
-            // Ends when it is told to, or nobody is there to tell it.
-            let _ = stopped.await;
+        if let (Ok(()), Some(engine)) = (opened.send(engine), clock) {
+            tokio::select! {
+                // Ends when it is told to, or nobody is there to tell it.
+                _ = stopped => {}
+                () = clock::watch(&*engine) => {}
+            }
         }
     });
 }

@@ -1,18 +1,21 @@
 //! The way to the engine: batches, the breaker, and debts that are paid when it is back.
 //!
 //! While as many batches as are allowed are under way, the next one collects; so asks for one key meet in one batch, and the
-//! engine makes one call of them. Bounded: past the bound nothing is asked. Not here: what is answered instead.
+//! engine makes one call of them. Bounded: past the bound nothing is asked. When the breaker opens, whoever waits is told at
+//! once. Not here: what is answered instead.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tollgate_store::{Ask, Breaker, Failure, Go, Memory, Said, Verb};
 
 use super::Decides;
 use super::counts::Counts;
+use crate::logs::Rarely;
 use crate::meter::process::wall;
 
 /// Why there is no answer.
@@ -34,6 +37,11 @@ pub(super) struct Lane {
     pub(super) breaker: Mutex<Breaker>,
     pub(super) memory: Mutex<Memory>,
     pub(super) counts: Counts,
+    /// Told when the breaker opens.
+    pub(super) given_up: Notify,
+    /// Says in the log that it did, and whether that was said last.
+    pub(super) said: Rarely,
+    pub(super) is_said: AtomicBool,
     /// The most batches under way.
     pub(super) batches_max: usize,
 }
@@ -74,6 +82,7 @@ impl Lane {
                 return missing(Missing::Open);
             }
         }
+        let within = within.saturating_sub(SLACK.min(within / 10));
         let Some(answer) = self.enqueue(asks, within) else {
             self.counts.busy.add(1);
             return missing(Missing::Busy);
@@ -81,14 +90,16 @@ impl Lane {
         let answers = match tokio::time::timeout(within, answer).await {
             Ok(Ok(answers)) => answers,
             Ok(Err(_)) => vec![Err(Failure::Unreachable("it ends".to_owned())); count],
-            Err(_) => {
-                self.failed(&Failure::Late);
-                return missing(Missing::Failed(Failure::Late));
-            }
+            Err(_) => vec![Err(Failure::Late); count],
         };
         let answers = answers.into_iter();
         answers
-            .map(|answer| answer.map_err(Missing::Failed))
+            .map(|answer| {
+                answer.map_err(|failure| {
+                    self.counts.failed(&failure);
+                    Missing::Failed(failure)
+                })
+            })
             .collect()
     }
 
@@ -118,11 +129,20 @@ impl Lane {
 
     /// Carries batches as long as there are some.
     async fn drive(self: Arc<Self>) {
-        while let Some((asks, senders, until)) = self.next() {
+        loop {
+            // From now on, so that none is missed between this and the wait.
+            let given_up = self.given_up.notified();
+            let Some((asks, senders, until)) = self.next() else {
+                break;
+            };
             let time = until.saturating_duration_since(tokio::time::Instant::now());
             self.counts.batches.add(1);
             self.counts.asked.add(asks.len() as u64);
-            let answers = self.decide(asks.clone(), time).await;
+            let answers = tokio::select! {
+                biased;
+                answers = self.decide(asks.clone(), time) => answers,
+                () = given_up => vec![Err(Failure::Late); asks.len()],
+            };
             self.take_note(&asks, &answers);
             let mut answers = answers.into_iter();
             for (sender, count) in senders {
@@ -176,27 +196,55 @@ impl Lane {
     /// Learns from answers: whether the engine is there, and how keys stand.
     fn take_note(&self, asks: &[Ask], answers: &Answers) {
         let mut memory = self.memory.lock();
-        let mut is_there = false;
+        let (mut is_there, mut failures) = (false, Vec::new());
         for (ask, answer) in asks.iter().zip(answers) {
             match answer {
                 Ok(said) => {
                     is_there = true;
                     memory.note(ask, said);
                 }
-                Err(failure) if failure.is_of_the_engine() => self.failed(failure),
-                Err(failure) => self.counts.failed(failure),
+                Err(failure) => failures.extend(failure.is_of_the_engine().then_some(failure)),
             }
         }
         drop(memory);
+        // An engine that answers some of a batch is there: a part of a Cluster may be missing.
         if is_there {
             self.breaker.lock().succeeded();
+            if self.is_said.swap(false, Relaxed) {
+                tracing::info!("the store answers again");
+            }
+        } else {
+            self.failed(&failures);
         }
     }
 
-    fn failed(&self, failure: &Failure) {
-        self.counts.failed(failure);
+    /// Takes note of failures; whoever waits need not any longer, where they are too many.
+    fn failed(&self, failures: &[&Failure]) {
         let chance = getrandom::u32().unwrap_or(0);
-        self.breaker.lock().failed(wall(), chance);
+        let mut breaker = self.breaker.lock();
+        let was_closed = breaker.is_closed();
+        for _ in failures {
+            breaker.failed(wall(), chance);
+        }
+        let has_opened = was_closed && !breaker.is_closed();
+        drop(breaker);
+        if !has_opened {
+            return;
+        }
+        if let (Some(unsaid), Some(failure)) = (self.said.now(), failures.last()) {
+            tracing::warn!(unsaid, "the store is done without for now: {failure}");
+            self.is_said.store(true, Relaxed);
+        }
+        let waiting = {
+            let mut queue = self.queue.lock();
+            queue.asks = 0;
+            std::mem::take(&mut queue.waiting)
+        };
+        for one in waiting {
+            // Whoever stopped waiting need not be told.
+            let _ = one.answer.send(vec![Err(Failure::Late); one.asks.len()]);
+        }
+        self.given_up.notify_waiters();
     }
 
     /// Looks whether the engine is back, with nobody waiting for it.
@@ -213,6 +261,8 @@ impl Lane {
             let asks = vec![ask];
             let answers = lane.decide(asks.clone(), PROBE).await;
             lane.take_note(&asks, &answers);
+            let failures = answers.iter().filter_map(|answer| answer.as_ref().err());
+            failures.for_each(|failure| lane.counts.failed(failure));
             lane.pay().await;
         });
     }
@@ -258,5 +308,7 @@ const ASKS_MAX: usize = 1 << 16;
 const BATCH: usize = 256;
 /// How long debts and probes are waited for.
 const PROBE: Duration = Duration::from_secs(1);
+/// Timers ring up to this much later than they are set; answers are to be there by the deadline all the same.
+const SLACK: Duration = Duration::from_millis(2);
 /// How much longer than told an engine may take to say that it is late.
 const GRACE: Duration = Duration::from_millis(1);

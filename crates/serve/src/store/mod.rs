@@ -5,6 +5,7 @@
 //! What was admitted meanwhile by `on_failure: local` is owed, and charged when the engine is back. Not here: engines, which
 //! spots are asked of whom (`owner`).
 
+mod clock;
 mod connect;
 mod counts;
 mod lane;
@@ -12,18 +13,21 @@ mod lane;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tollgate_contract::OnFailure;
 use tollgate_limit::{Cell, Instant};
 use tollgate_node::{Node, Spot};
 use tollgate_store::{
-    Ask, Book, Breaker, BreakerConfig, Engine, Failure, Found, Memory, Name, Said as Heard,
+    Ask, Book, Breaker, BreakerConfig, Clock, Engine, Failure, Found, Memory, Name, Said as Heard,
     Verb as Asked,
 };
 
 use crate::engine::{Question, Said, Verb};
+use crate::logs::Rarely;
 use crate::settings::StoreSettings;
 
 pub(crate) use connect::seed;
@@ -43,6 +47,9 @@ pub trait Decides: Send + Sync + 'static {
 
     /// The engine in a word.
     fn kind(&self) -> &'static str;
+
+    /// Its clock against ours, as [`Engine::clock`].
+    fn clock(&self) -> Option<Clock>;
 }
 
 impl<E: Engine> Decides for E {
@@ -52,6 +59,10 @@ impl<E: Engine> Decides for E {
 
     fn kind(&self) -> &'static str {
         self.name()
+    }
+
+    fn clock(&self) -> Option<Clock> {
+        Engine::clock(self)
     }
 }
 
@@ -75,6 +86,9 @@ impl Store {
             breaker: Mutex::new(Breaker::new(BreakerConfig::default())),
             memory: Mutex::new(Memory::new(settings.remembered)),
             counts: Counts::default(),
+            given_up: Notify::new(),
+            said: Rarely::new(SAY_EVERY),
+            is_said: AtomicBool::new(false),
             batches_max: settings.batches,
         };
         Self {
@@ -97,6 +111,7 @@ impl Store {
         };
         let owing = lane.memory.lock().owing();
         lane.counts.render(out, (is_closed, opened, owing));
+        clock::render(lane.engine.clock(), out);
     }
 
     /// How long an answer is waited for.
@@ -132,6 +147,9 @@ impl Store {
         }
     }
 }
+
+/// How often it is said at most that the store is done without.
+const SAY_EVERY: Duration = Duration::from_secs(10);
 
 /// The ask that a question is, about its one spot.
 pub(crate) fn ask_of(question: &Question, spot: &Spot, book: &Arc<Book>, now: Instant) -> Ask {
