@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Nothing here takes as long unless it hangs.
@@ -46,6 +47,8 @@ pub(crate) fn refused(output: &Output, code: i32, said: &[&str]) {
 /// A running server.
 pub(crate) struct Server {
     child: Child,
+    /// Reads what it says on standard error, so that it is never held up by that.
+    errors: Option<JoinHandle<String>>,
     pub(crate) http: SocketAddr,
     pub(crate) resp: SocketAddr,
 }
@@ -89,10 +92,17 @@ impl Server {
                 .parse()
                 .unwrap()
         };
+        let mut stderr = child.stderr.take().unwrap();
+        let errors = std::thread::spawn(move || {
+            let mut errors = String::new();
+            stderr.read_to_string(&mut errors).unwrap();
+            errors
+        });
         Self {
             http: address("http"),
             resp: address("resp"),
             child,
+            errors: Some(errors),
         }
     }
 
@@ -115,13 +125,7 @@ impl Server {
             assert!(begun.elapsed() < DEADLINE, "the server does not end");
             std::thread::sleep(Duration::from_millis(5));
         };
-        let mut errors = String::new();
-        self.child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut errors)
-            .unwrap();
+        let errors = self.errors.take().unwrap().join().unwrap();
         assert!(!errors.contains("panicked"), "{errors}");
         (status.code(), errors)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tollgate_parts::{Papers, Postgres, Redis, Setup};
 
 use crate::kit::{Server, file, refused, run, tollgate, until};
-use crate::store::{check, fell_back, passes, ready};
+use crate::store::{check, ready};
 
 /// A server's file with these lines about its store.
 fn config(folder: &Path, lines: &[String]) -> String {
@@ -46,12 +46,12 @@ fn decides(url: &str, papers: &Papers) {
     let folder = tempfile::tempdir().unwrap();
     let server = self::server(folder.path(), &lines(url, papers, papers));
     ready(&server);
-    let passed = (0..4).filter(|_| passes(&check(&server, "anna")));
+    let passed = (0..4).filter(|_| check(&server, "anna").passes());
     assert_eq!(passed.count(), 2);
     let others = Papers::new();
     let server = self::server(folder.path(), &lines(url, &others, papers));
     until("it is counted as forbidden", || {
-        assert!(fell_back(&check(&server, "anna")));
+        assert!(check(&server, "anna").instead().is_some());
         server.metric("tollgate_store_failures_total{kind=\"forbidden\"}") > 0.0
     });
 }
