@@ -3,13 +3,14 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 /// A server that runs; dropping it ends it.
 pub(crate) struct Host {
@@ -79,6 +80,10 @@ impl Host {
         self.ports.get(at).copied().unwrap_or_default()
     }
 
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
+        kill_process(Pid::from_child(&self.child), signal).context("no such process")
+    }
+
     /// Nanoseconds of CPU that its threads have taken.
     pub(crate) fn cpu_ns(&self) -> Result<f64> {
         let mut total = 0.0;
@@ -139,9 +144,7 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         // Asked first, as nginx would leave its workers behind.
-        if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
-            let _ = kill_process(pid, Signal::TERM);
-        }
+        let _ = self.signal(Signal::TERM);
         let deadline = Instant::now() + LEAVE_WITHIN;
         while Instant::now() < deadline {
             if let Ok(Some(_)) = self.child.try_wait() {
@@ -158,6 +161,52 @@ impl Drop for Host {
 pub(crate) fn free_port() -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
     Ok(listener.local_addr()?.port())
+}
+
+/// The ports of our server: HTTP and RESP.
+pub(crate) fn doors(line: &str) -> Option<Vec<u16>> {
+    let told: Value = serde_json::from_str(line).ok()?;
+    let port = |door: &str| {
+        let address = told.get(door)?.get(0)?.as_str()?;
+        address.rsplit_once(':')?.1.parse().ok()
+    };
+    Some(vec![port("http")?, port("resp")?])
+}
+
+/// Redis without persistence.
+pub(crate) fn redis(name: &'static str) -> Result<Host> {
+    let port = free_port()?;
+    let mut command = Command::new("redis-server");
+    command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+    command.args(["--port", &port.to_string()]);
+    Host::start(name, command, vec![port])
+}
+
+/// Builds our server as it is released.
+pub(crate) fn build_tollgate() -> Result<PathBuf> {
+    eprintln!("building tollgate");
+    let mut command = Command::new("cargo");
+    command.args([
+        "build",
+        "--release",
+        "--package",
+        "tollgate",
+        "--message-format",
+        "json",
+    ]);
+    let output = command
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("tollgate does not build");
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let executable = text.lines().rev().find_map(|line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        Some(PathBuf::from(message.get("executable")?.as_str()?))
+    });
+    executable.context("cargo did not say where the binary is")
 }
 
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
-use super::host::{Host, free_port};
+use super::host::{Host, build_tollgate, doors, free_port};
 use super::options::ServerOptions;
 
 pub(crate) const OURS: &str = "tollgate";
@@ -85,14 +84,7 @@ impl Peers {
             .arg("--data-dir")
             .arg(data);
         command.env("TOLLGATE_RUNTIME", kind);
-        Host::start_told(name, command, |line| {
-            let told: Value = serde_json::from_str(line).ok()?;
-            let port = |door: &str| {
-                let address = told.get(door)?.get(0)?.as_str()?;
-                address.rsplit_once(':')?.1.parse().ok()
-            };
-            Some(vec![port("http")?, port("resp")?])
-        })
+        Host::start_told(name, command, doors)
     }
 
     /// Throttlecrab with `TCP_NODELAY`, which it does not set itself: RESP, HTTP and gRPC.
@@ -126,15 +118,6 @@ impl Peers {
     }
 }
 
-/// Redis without persistence.
-pub(crate) fn redis(name: &'static str) -> Result<Host> {
-    let port = free_port()?;
-    let mut command = Command::new("redis-server");
-    command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
-    command.args(["--port", &port.to_string()]);
-    Host::start(name, command, vec![port])
-}
-
 /// A server that is part of this program.
 pub(crate) fn stand_in(name: &'static str, kind: &str) -> Result<Host> {
     let port = free_port()?;
@@ -147,33 +130,6 @@ impl Drop for Peers {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.scratch);
     }
-}
-
-/// Builds our server as it is released.
-fn build_tollgate() -> Result<PathBuf> {
-    eprintln!("building tollgate");
-    let mut command = Command::new("cargo");
-    command.args([
-        "build",
-        "--release",
-        "--package",
-        "tollgate",
-        "--message-format",
-        "json",
-    ]);
-    let output = command
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .context("cannot run cargo")?;
-    if !output.status.success() {
-        bail!("tollgate does not build");
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let executable = text.lines().rev().find_map(|line| {
-        let message: Value = serde_json::from_str(line).ok()?;
-        Some(PathBuf::from(message.get("executable")?.as_str()?))
-    });
-    executable.context("cargo did not say where the binary is")
 }
 
 /// Installs a peer from crates.io unless it is there.

@@ -8,9 +8,9 @@ use tollgate_load::LUA_TOKEN_BUCKET;
 use tollgate_wire::rls::{Entry, RateLimitDescriptor, RateLimitRequest};
 
 use super::{About, Context, PER_SECOND, figures};
-use crate::server::host::Host;
+use crate::server::host::{Host, redis};
 use crate::server::peers::{
-    AXUM, LIMITADOR, LUA, NGINX, NOTHING, OURS, Runtime, SET, THROTTLECRAB, TONIC, redis, stand_in,
+    AXUM, LIMITADOR, LUA, NGINX, NOTHING, OURS, Runtime, SET, THROTTLECRAB, TONIC, stand_in,
 };
 use crate::server::rounds::{Contender, take_turns};
 use crate::server::standin::HelloRequest;

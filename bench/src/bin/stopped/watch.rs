@@ -1,0 +1,127 @@
+//! Stops the store and lets it go on at the times of a plan, and looks at the server meanwhile.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::Signal;
+
+use super::host::Host;
+
+/// What was seen of the server at a time.
+pub(crate) struct Sample {
+    /// Since the load began.
+    pub(crate) at: Duration,
+    /// Whether the store answers.
+    pub(crate) store: &'static str,
+    /// Bytes in memory.
+    pub(crate) resident: f64,
+    /// Answers by `on_failure` so far.
+    pub(crate) fell_back: f64,
+    /// Whether the breaker is open.
+    pub(crate) open: f64,
+    /// Keys whose admissions the store does not know.
+    pub(crate) owing: f64,
+}
+
+/// Who stops and looks.
+pub(crate) struct Watch<'a> {
+    store: &'a Host,
+    server: &'a Host,
+    /// What is still to come: when, and what the store is told.
+    to_do: Vec<(Duration, Signal)>,
+    state: &'static str,
+    sample_at: Duration,
+    seen: Result<Vec<Sample>>,
+}
+
+impl<'a> Watch<'a> {
+    /// Stops the store at the first mark, and lets it go on at the last.
+    pub(crate) fn new(marks: &[Duration], store: &'a Host, server: &'a Host) -> Self {
+        let signals = marks.last().map(|mark| (*mark, Signal::CONT));
+        let signals = signals
+            .into_iter()
+            .chain(marks.first().map(|mark| (*mark, Signal::STOP)));
+        Self {
+            store,
+            server,
+            to_do: signals.collect(),
+            state: "answers",
+            sample_at: Duration::ZERO,
+            seen: Ok(Vec::new()),
+        }
+    }
+
+    /// Called every second; waits for what is to be done within the next.
+    pub(crate) fn look(&mut self, elapsed: Duration) {
+        let begun = Instant::now();
+        if elapsed >= self.sample_at {
+            self.sample_at = elapsed + EVERY;
+            self.sample(elapsed);
+        }
+        let Some((at, signal)) = self
+            .to_do
+            .pop_if(|(at, _)| at.saturating_sub(elapsed) <= Duration::from_secs(1))
+        else {
+            return;
+        };
+        thread::sleep(at.saturating_sub(elapsed + SAMPLING + begun.elapsed()));
+        self.sample(at);
+        self.sample_at = at + EVERY;
+        thread::sleep(at.saturating_sub(elapsed + begun.elapsed()));
+        self.state = if signal == Signal::STOP {
+            "stopped"
+        } else {
+            "goes on"
+        };
+        if let Err(error) = self.store.signal(signal) {
+            self.seen = Err(error);
+        }
+    }
+
+    /// What was seen, once the load is over.
+    pub(crate) fn end(mut self, at: Duration) -> Result<Vec<Sample>> {
+        self.sample(at);
+        self.seen
+    }
+
+    fn sample(&mut self, at: Duration) {
+        let sample = Sample::take(self.server, at, self.state);
+        match (&mut self.seen, sample) {
+            (Ok(seen), Ok(sample)) => seen.push(sample),
+            (Ok(_), Err(error)) => self.seen = Err(error),
+            (Err(_), _) => {}
+        }
+    }
+}
+
+impl Sample {
+    fn take(server: &Host, at: Duration, store: &'static str) -> Result<Self> {
+        let resident = server.resident_bytes()?;
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port(0)))?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n")?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        let metric = |name: &str| {
+            let lines = text.lines().filter_map(|line| line.strip_prefix(name));
+            let values = lines.filter(|rest| rest.starts_with([' ', '{']));
+            let values = values.map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok());
+            values.sum::<Option<f64>>().context("a metric is no number")
+        };
+        Ok(Self {
+            at,
+            store,
+            resident,
+            fell_back: metric("tollgate_store_fallback_total")?,
+            open: metric("tollgate_store_open")?,
+            owing: metric("tollgate_store_owing")?,
+        })
+    }
+}
+
+/// How often the server is looked at.
+const EVERY: Duration = Duration::from_secs(10);
+/// How long before a change the server is looked at: longer than a look takes.
+const SAMPLING: Duration = Duration::from_millis(50);
