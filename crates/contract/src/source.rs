@@ -89,14 +89,14 @@ impl Source {
         }
     }
 
-    /// A number that is the same for the same policies, wherever and whenever they came together.
+    /// A number that is the same for the same policies, wherever and whenever they came together; never zero.
     fn version(&self, all: &[Given]) -> u64 {
         let mut hash = Fnv::default();
         hash.add(&[self.coordination as u8]);
         hash.add(&[self.design.map_or(u8::MAX, |design| design as u8)]);
         let sorted: Vec<Given> = all.iter().map(Given::sorted).collect();
         hash.add(Kept::of(&sorted).bytes());
-        hash.0
+        hash.0.max(1)
     }
 }
 
