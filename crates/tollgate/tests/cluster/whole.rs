@@ -98,7 +98,7 @@ fn a_cluster_that_is_killed_whole_remembers_what_is_durable() {
 }
 
 #[test]
-#[ignore = "the design `home` lost counts once when all disks were lost twice on a busy machine: not understood yet"]
+#[ignore = "the design `home` does not find its counts again when all disks are lost: not mended yet"]
 fn a_cluster_that_lost_all_its_disks_remembers_by_its_database() {
     let database = Postgres::start();
     remembers(&["--database", &database.url()], true);

@@ -113,7 +113,7 @@ pub trait Elsewhere: Send + Sync {
 /// Whether something is decided elsewhere, and by whom.
 #[derive(Default)]
 pub(super) struct Apart {
-    is_apart: AtomicBool,
+    waits: AtomicBool,
     elsewhere: OnceLock<Arc<dyn Elsewhere>>,
     registrar: OnceLock<Arc<dyn Registrar>>,
 }
@@ -132,7 +132,7 @@ impl Apart {
         let mut plans = contracts.as_slice().iter().map(|contract| &contract.plan);
         let learns = self.registrar.get().is_some() && plans.any(Option::is_some);
         let is_apart = elsewhere.is_some() && is_elsewhere || learns;
-        self.is_apart.store(is_apart, Relaxed);
+        self.waits.store(is_apart, Relaxed);
         if let Some(elsewhere) = elsewhere {
             elsewhere.reloaded();
         }
@@ -156,7 +156,7 @@ impl Engine {
     /// Whether answers may have to be waited for, by the contracts in use.
     #[inline]
     pub fn is_apart(&self) -> bool {
-        self.apart.is_apart.load(Relaxed)
+        self.apart.waits.load(Relaxed)
     }
 
     /// Notes for one request, or for those that came in together.
