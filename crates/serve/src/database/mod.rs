@@ -127,7 +127,11 @@ async fn version(connection: &mut PgConnection) -> Result<i64, DatabaseError> {
 
 /// How long a connection may take, migrations included.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// How long the database may take for a statement, and for a lock within it.
-const LIMITS: [(&str, &str); 2] = [("statement_timeout", "10s"), ("lock_timeout", "5s")];
+/// How long the database may take for a statement, and for a lock within it. To compile one takes longer than to run it.
+const LIMITS: [(&str, &str); 3] = [
+    ("statement_timeout", "10s"),
+    ("lock_timeout", "5s"),
+    ("jit", "off"),
+];
 /// All who bring the tables up to date at once take turns by this number.
 const MIGRATING: i64 = 0x746f_6c6d;

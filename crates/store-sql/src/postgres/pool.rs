@@ -25,7 +25,12 @@ const WAITING_MAX: usize = 1024;
 const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// How long the database may take for a statement, and for a lock within it.
-const LIMITS: [(&str, &str); 2] = [("statement_timeout", "2s"), ("lock_timeout", "1s")];
+const LIMITS: [(&str, &str); 3] = [
+    ("statement_timeout", "2s"),
+    ("lock_timeout", "1s"),
+    // To compile a statement takes longer than to run it.
+    ("jit", "off"),
+];
 /// Numbers of shapes that are remembered to be written.
 const SHAPES_MAX: usize = 100_000;
 /// All nodes that bring the tables up to date at once take turns by this number.
