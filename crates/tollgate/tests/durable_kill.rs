@@ -273,7 +273,7 @@ fn loses_what_it_says_at_most(
         server = Server::start(folder);
         let found = used(server.http) - known;
         let charged = asked.load(SeqCst);
-        let kept = at_most.map_or(kept, |at_most| kept.max(end - at_most));
+        let kept = at_most.map_or(kept, |at_most| kept.max(end.checked_sub(at_most).unwrap()));
         let safe = answered.iter().filter(|at| **at < kept).count() as u64;
         assert!(found <= charged, "round {round}: {found} of {charged}");
         assert!(found >= safe, "round {round}: {found}, and {safe} were old");
