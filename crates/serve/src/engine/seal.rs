@@ -228,7 +228,7 @@ const TAG_LEN: usize = 16;
 /// The most contracts that a receipt may be of.
 const BOOKINGS_MAX: usize = 64;
 /// More than the longest receipt has.
-const BYTES_MAX: usize = 4 << 10;
+const BYTES_MAX: usize = 5 << 10;
 
 #[cfg(test)]
 mod tests {
