@@ -106,10 +106,11 @@ impl Assignment {
             instant(&mut raw.until, problems),
         );
         raw.check_times((from, until), problems);
-        let Some(identity) = raw.identity(problems) else {
+        let Some(identity) = parse_identity(&mut raw.identity, problems) else {
             return Ok(None);
         };
-        let id = raw.name(&identity);
+        let id = raw.id.take();
+        let id = id.unwrap_or_else(|| named(&identity, raw.contract.as_ref(), raw.identity.place));
         problems.keep(file::name(&id, "the id"));
         let deal = Deal::new(raw.plan.clone(), &raw.overrides, place, problems);
         let then = raw.then.clone();
@@ -178,46 +179,12 @@ impl Assignment {
 }
 
 impl Raw {
-    fn identity(&mut self, problems: &mut Problems) -> Option<Identity> {
-        problems.keep(file::name(&self.identity, "the identity"))?;
-        let wrong = |what| Problem::new(ErrorKind::BadValue, self.identity.place, what);
-        let identity = problems.keep(Identity::parse(&self.identity.value).map_err(wrong))?;
-        self.identity.value = identity.to_string().into();
-        Some(identity)
-    }
-
-    fn name(&self, identity: &Identity) -> Text {
-        let made = || Text {
-            value: match &self.contract {
-                None => identity.to_string().into(),
-                Some(contract) => format!("{identity}@{}", contract.value).into(),
-            },
-            place: self.identity.place,
-            plain: false,
-        };
-        self.id.clone().unwrap_or_else(made)
-    }
-
     fn check_words(&self, place: Place, problems: &mut Problems) {
         if self.plan.is_none() && self.overrides.is_empty() {
             let what = "an assignment needs a `plan`, or `overrides`";
             problems.add(Problem::new(ErrorKind::Missing, place, what));
         }
-        let Some(note) = &self.note else {
-            return;
-        };
-        if note.value.len() > REASON_BYTES_MAX {
-            let what = format!("the note has more than {REASON_BYTES_MAX} bytes");
-            problems.add(Problem::new(ErrorKind::TooLarge, note.place, what));
-        }
-        if note
-            .value
-            .chars()
-            .any(|letter| letter.is_control() && letter != '\n')
-        {
-            let what = "the note has a control character";
-            problems.add(Problem::new(ErrorKind::BadValue, note.place, what));
-        }
+        check_note(self.note.as_ref(), "the note", problems);
     }
 
     fn check_times(
@@ -241,8 +208,45 @@ impl Raw {
     }
 }
 
+/// An identity, brought into one form.
+pub(crate) fn parse_identity(text: &mut Text, problems: &mut Problems) -> Option<Identity> {
+    problems.keep(file::name(text, "the identity"))?;
+    let wrong = |what| Problem::new(ErrorKind::BadValue, text.place, what);
+    let identity = problems.keep(Identity::parse(&text.value).map_err(wrong))?;
+    text.value = identity.to_string().into();
+    Some(identity)
+}
+
+/// What something about an identity is called where nothing else was said.
+pub(crate) fn named(identity: &Identity, contract: Option<&Text>, place: Place) -> Text {
+    Text {
+        value: match contract {
+            None => identity.to_string().into(),
+            Some(contract) => format!("{identity}@{}", contract.value).into(),
+        },
+        place,
+        plain: false,
+    }
+}
+
+/// Checks a text for people.
+pub(crate) fn check_note(note: Option<&Text>, what: &str, problems: &mut Problems) {
+    let Some(note) = note else {
+        return;
+    };
+    if note.value.len() > REASON_BYTES_MAX {
+        let what = format!("{what} has more than {REASON_BYTES_MAX} bytes");
+        problems.add(Problem::new(ErrorKind::TooLarge, note.place, what));
+    }
+    let is_bad = |letter: char| letter.is_control() && letter != '\n';
+    if note.value.chars().any(is_bad) {
+        let what = format!("{what} has a control character");
+        problems.add(Problem::new(ErrorKind::BadValue, note.place, what));
+    }
+}
+
 /// A point in time, brought into one form.
-fn instant(text: &mut Option<Text>, problems: &mut Problems) -> Option<Instant> {
+pub(crate) fn instant(text: &mut Option<Text>, problems: &mut Problems) -> Option<Instant> {
     let text = text.as_mut()?;
     let nanos = text.value.parse::<Timestamp>().ok().and_then(|time| {
         let nanos = u64::try_from(time.as_nanosecond()).ok()?;

@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tollgate_contract::file::{Place, Problem, Problems, RawPlan, Text, hint, quote};
+use tollgate_contract::file::{Place, Problem, Problems, RawContract, RawPlan, Text, hint, quote};
 use tollgate_contract::{
     CONTRACTS_MAX, Contract, ContractErrors, Contracts, ErrorKind, PLANS_MAX, POLICIES_TOTAL_MAX,
     Plans,
 };
 
 use crate::Document;
+use crate::ban::check_names;
 use crate::change::{Kind, check_size};
 use crate::refusal::{Refusal, SHOWN_MAX};
 
@@ -114,7 +115,7 @@ impl Catalogue {
         match kind {
             Kind::Contract => self.put_contract(id, text),
             Kind::Plan => self.put_plan(id, text),
-            Kind::Assignment | Kind::Import => Err(not_here(kind)),
+            Kind::Assignment | Kind::Import | Kind::Ban => Err(not_here(kind)),
         }
     }
 
@@ -141,7 +142,7 @@ impl Catalogue {
                     ..Affected::default()
                 })
             }
-            Kind::Assignment | Kind::Import => Err(not_here(kind)),
+            Kind::Assignment | Kind::Import | Kind::Ban => Err(not_here(kind)),
         }
     }
 
@@ -149,6 +150,7 @@ impl Catalogue {
         let read = Contract::read(text, &self.plans).map_err(Refusal::Invalid);
         let (contract, raw) = read?;
         check_id(&contract.id, id)?;
+        check_names(contract.policies.iter().map(|named| &*named.name))?;
         let mut entries = contract.key.clone();
         let policies = contract.policies.len();
         let before = self.contracts.insert(id.to_owned(), Arc::new(contract));
@@ -181,6 +183,7 @@ impl Catalogue {
         let mut plans = self.plans.clone();
         let raw = plans.put(text).map_err(Refusal::Invalid)?;
         check_id(raw.id(), id)?;
+        check_names(plans.policy_names(id).iter().map(|name| &**name))?;
         if plans.len() > PLANS_MAX {
             return Err(Refusal::Wrong(format!(
                 "there are at most {PLANS_MAX} plans"
@@ -263,6 +266,16 @@ impl Catalogue {
 /// the contracts.
 pub fn documents(text: &str) -> Result<Vec<(Kind, String, Document)>, ContractErrors> {
     let (plans, contracts) = Contracts::typed(text)?;
+    Ok(in_order(&plans, &contracts))
+}
+
+/// The same of a file that holds more than contracts.
+pub fn documents_within(text: &str) -> Result<Vec<(Kind, String, Document)>, ContractErrors> {
+    let (plans, contracts) = Contracts::typed_within(text)?;
+    Ok(in_order(&plans, &contracts))
+}
+
+fn in_order(plans: &[RawPlan], contracts: &[RawContract]) -> Vec<(Kind, String, Document)> {
     let by_id: BTreeMap<&str, &RawPlan> = plans.iter().map(|plan| (plan.id(), plan)).collect();
     let depth = |plan: &&RawPlan| {
         let next = |id: &&str| by_id.get(*id).and_then(|plan| plan.follows());
@@ -275,7 +288,7 @@ pub fn documents(text: &str) -> Result<Vec<(Kind, String, Document)>, ContractEr
         .map(|plan| (Kind::Plan, plan.id().to_owned(), document(plan)));
     let contracts = contracts.iter();
     let contracts = contracts.map(|raw| (Kind::Contract, raw.id().to_owned(), document(raw)));
-    Ok(plans.chain(contracts).collect())
+    plans.chain(contracts).collect()
 }
 
 /// What a change would break: all counted, a few told.

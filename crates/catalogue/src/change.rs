@@ -19,11 +19,19 @@ pub enum Kind {
     Assignment,
     /// Many assignments at once; the document says how many.
     Import,
+    /// A ban.
+    Ban,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Contract, Self::Plan, Self::Assignment, Self::Import];
+    pub const ALL: [Self; 5] = [
+        Self::Contract,
+        Self::Plan,
+        Self::Assignment,
+        Self::Import,
+        Self::Ban,
+    ];
 
     /// The word for it.
     pub const fn name(self) -> &'static str {
@@ -32,6 +40,7 @@ impl Kind {
             Self::Plan => "plan",
             Self::Assignment => "assignment",
             Self::Import => "import",
+            Self::Ban => "ban",
         }
     }
 

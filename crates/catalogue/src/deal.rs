@@ -1,13 +1,13 @@
 //! Whether contracts and plans go along with what an assignment wants.
 //!
-//! Policies counted in cells may be other ones for each key. Those that nodes agree about among themselves are the same for
-//! every key of their contract, so whoever wants other ones is told what to do instead.
+//! Policies that a node counts alone, in memory, may be other ones for each key. Those of contracts that are counted with
+//! others, or kept, are the same for every key, so whoever wants other ones is told what to do instead.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 use tollgate_contract::file::{Place, Problem, Problems, RawPolicies, Text, hint, quote, read};
-use tollgate_contract::{Contract, Coordination, Deal, ErrorKind, NamedPolicy, Terms};
+use tollgate_contract::{Contract, Coordination, Deal, ErrorKind, Terms};
 
 use crate::Document;
 use crate::assignment::Assignment;
@@ -152,42 +152,38 @@ pub(crate) fn is_about(contract: &Contract, only: Option<&str>) -> bool {
     }
 }
 
-/// Refuses changes of what is not counted in cells.
-fn check_changes(contract: &Contract, terms: &Terms, deal: &Deal, problems: &mut Problems) {
-    let policies = contract.policies.iter().chain(&terms.policies);
-    for name in policies.map(|named| &named.name).collect::<BTreeSet<_>>() {
-        let of = |list: &'_ [NamedPolicy]| list.iter().position(|named| named.name == *name);
-        let was = of(&contract.policies).map(|at| &contract.policies[at]);
-        let is = of(&terms.policies).map(|at| &terms.policies[at]);
-        let shared = [was, is]
-            .into_iter()
-            .flatten()
-            .find(|is| !in_cells(is.coordination));
-        if was == is {
-            continue;
-        }
-        let Some(shared) = shared else {
-            continue;
-        };
-        let what = format!(
-            "the policy {} of the contract {} has `coordination: {}`, under which all keys have the same; use \
-             `coordination: owner`, or a contract of its own by `match`",
-            quote(name),
-            quote(&contract.id),
-            shared.coordination.name()
-        );
-        let own = deal.overridden().find(|(is, _)| is == name);
-        let place = own.map_or(deal.place(), |(_, place)| place);
-        problems.add(Problem::new(ErrorKind::Conflict, place, what));
+/// Refuses terms for keys of a contract that all keys share.
+pub(crate) fn check_changes(
+    contract: &Contract,
+    terms: &Terms,
+    deal: &Deal,
+    problems: &mut Problems,
+) {
+    if contract.policies == terms.policies {
+        return;
     }
-}
-
-/// Whether each key has its own count, by whichever policies it has.
-const fn in_cells(coordination: Coordination) -> bool {
-    match coordination {
-        Coordination::Local | Coordination::Owner | Coordination::Store => true,
-        Coordination::Lease | Coordination::Gossip | Coordination::Supply | Coordination::Split => {
-            false
-        }
-    }
+    let id = quote(&contract.id);
+    let mut policies = contract.policies.iter().chain(&terms.policies);
+    let shared = policies.find(|named| named.coordination != Coordination::Local || named.durable);
+    let what = match shared {
+        None if contract.plan.is_some() => return,
+        None => format!(
+            "the contract {id} follows no plan, so that all its keys have its policies; let it follow one"
+        ),
+        Some(named) if named.durable => format!(
+            "the policy {} of the contract {id} is durable, and such keys have the policies of their contract; use a \
+             contract of its own by `match`",
+            quote(&named.name),
+        ),
+        Some(named) => format!(
+            "the policy {} of the contract {id} has `coordination: {}`, under which all keys have the same; use \
+             `coordination: local`, or a contract of its own by `match`",
+            quote(&named.name),
+            named.coordination.name()
+        ),
+    };
+    let own = |(name, _): &(&str, Place)| shared.is_some_and(|shared| shared.name == *name);
+    let place = deal.overridden().find(own);
+    let place = place.map_or(deal.place(), |(_, place)| place);
+    problems.add(Problem::new(ErrorKind::Conflict, place, what));
 }

@@ -64,6 +64,17 @@ pub fn candidates(entry: &str, value: &str) -> Vec<String> {
     found
 }
 
+/// The first address and the length of a range that is kept; `None` where a value is none.
+pub fn range(value: &str) -> Option<(IpAddr, u32)> {
+    let (first, length) = value.split_once('/')?;
+    Some((first.parse().ok()?, length.parse().ok()?))
+}
+
+/// The first address of the range of that length around an address; `None` where there is no such range.
+pub fn first_of(address: IpAddr, length: u32) -> Option<IpAddr> {
+    (length <= bits(address)).then(|| start(address, length))
+}
+
 /// A value as it is kept; what to write instead, where it is a range that is none.
 fn canonical(value: &str) -> Result<String, String> {
     if let Ok(address) = value.parse::<IpAddr>() {

@@ -1,4 +1,4 @@
-//! Contracts, plans and assignments as live data: what is allowed, and what it means for a key.
+//! Contracts, plans, assignments and bans as live data: what is allowed, and what it means for a key.
 //!
 //! A [`Catalogue`] has the contracts and plans at one moment. An [`Assignment`] binds an [`Identity`] to a plan for a while, with
 //! overrides. [`Catalogue::ruling`] says what binds one key of one contract at one time. Whatever changes is a [`Change`]:
@@ -7,6 +7,7 @@
 //! Deliberately absent: where it is kept (`tollgate-catalogue-sql`), clocks, and deciding.
 
 mod assignment;
+mod ban;
 mod catalogue;
 mod change;
 mod deal;
@@ -16,11 +17,12 @@ mod refusal;
 mod ruling;
 
 pub use assignment::Assignment;
-pub use catalogue::{Affected, Catalogue, documents};
+pub use ban::{BAN, Ban};
+pub use catalogue::{Affected, Catalogue, documents, documents_within};
 pub use change::{Change, Edit, Kind, Seen};
 pub use deal::Shape;
 pub use diff::{Difference, differences};
-pub use identity::{Identity, candidates};
+pub use identity::{Identity, candidates, first_of, range};
 pub use refusal::Refusal;
 pub use ruling::Ruling;
 pub use tollgate_contract::NAME_BYTES_MAX;
@@ -32,5 +34,7 @@ pub type Document = serde_json::Value;
 pub const DOCUMENT_BYTES_MAX: usize = 256 << 10;
 /// The longest reason of a change, and the longest note of an assignment, in bytes.
 pub const REASON_BYTES_MAX: usize = 500;
+/// The most bans.
+pub const BANS_MAX: u64 = 10_000;
 /// The most assignments of one identity.
 pub const ASSIGNMENTS_MAX: usize = 8;

@@ -10,7 +10,7 @@ use tollgate_limit::Instant;
 
 use crate::assignment::Assignment;
 use crate::catalogue::Catalogue;
-use crate::deal::is_about;
+use crate::deal::{check_changes, is_about};
 use crate::identity::candidates;
 
 /// What binds a key, and for how long.
@@ -73,7 +73,11 @@ impl Catalogue {
         if let Some((_, _, assignment, deal)) = first {
             ruling.by = Some(assignment.id.clone());
             let mut problems = Problems::default();
-            match contract.terms(self.plans(), deal, &mut problems) {
+            let terms = contract.terms(self.plans(), deal, &mut problems);
+            if let Some(terms) = &terms {
+                check_changes(contract, terms, deal, &mut problems);
+            }
+            match terms.filter(|_| problems.is_empty()) {
                 Some(terms) => ruling.terms = Some(Arc::new(terms)),
                 None => ruling.failed = Some(problems.messages().collect::<Vec<_>>().join("; ")),
             }

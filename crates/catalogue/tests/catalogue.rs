@@ -148,7 +148,7 @@ plan: pro
     let text = "
 identity: user=42
 plan: pro
-overrides: [{ name: burst, limit: 50, durable: true }]
+overrides: [{ name: burst, limit: 50, count_refused: true }]
 from: 2026-01-01T01:00:00+01:00
 until: 2026-02-01T00:00:00Z
 then: free
@@ -158,7 +158,7 @@ note: trial
     assert_eq!(
         document,
         json!({ "id": "user=42", "identity": "user=42", "plan": "pro",
-            "overrides": [{ "name": "burst", "limit": 50, "durable": true }],
+            "overrides": [{ "name": "burst", "limit": 50, "count_refused": true }],
             "from": "2026-01-01T00:00:00Z", "until": "2026-02-01T00:00:00Z", "then": "free", "note": "trial" })
     );
     assert_eq!(
@@ -241,7 +241,23 @@ fn policies_that_all_keys_share_are_left_alone() {
     refused(
         &all,
         "{ identity: user=1, contract: shared, overrides: [{ name: all, limit: 2 }] }",
-        "has `coordination: gossip`, under which all keys have the same; use `coordination: owner`",
+        "has `coordination: gossip`, under which all keys have the same; use `coordination: local`",
+    );
+    for (field, said) in [
+        ("coordination: owner", "has `coordination: owner`"),
+        ("coordination: store", "has `coordination: store`"),
+        ("durable: true", "is durable"),
+    ] {
+        let overrides = format!("{{ identity: user=1, overrides: [{{ name: burst, {field} }}] }}");
+        refused(&all, &overrides, said);
+    }
+    let mut all = all;
+    let alone = "{ id: alone, key: [user], policies: [{ name: one, limit: 9, per: 1s }] }";
+    put(&mut all, Kind::Contract, "alone", alone);
+    refused(
+        &all,
+        "{ identity: user=1, contract: alone, overrides: [{ name: one, limit: 2 }] }",
+        "follows no plan",
     );
     // Nothing is changed by it, so nothing is wrong with it.
     all.assignment("{ identity: user=1, contract: shared, overrides: [{ name: all, limit: 9 }] }")

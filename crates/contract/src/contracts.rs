@@ -59,7 +59,19 @@ impl Contracts {
 
     /// The plans and contracts of a contract file as they were typed, where nothing is wrong with it.
     pub fn typed(text: &str) -> Result<(Vec<RawPlan>, Vec<RawContract>), ContractErrors> {
-        let raw: RawFile = yaml::read(text)?;
+        Self::as_typed(yaml::read(text)?, text)
+    }
+
+    /// The same of a file that holds more than contracts.
+    pub fn typed_within(text: &str) -> Result<(Vec<RawPlan>, Vec<RawContract>), ContractErrors> {
+        let RawPart { contracts, plans } = yaml::read(text)?;
+        Self::as_typed(RawFile { contracts, plans }, text)
+    }
+
+    fn as_typed(
+        raw: RawFile,
+        text: &str,
+    ) -> Result<(Vec<RawPlan>, Vec<RawContract>), ContractErrors> {
         check::check(&raw, text)?;
         let contracts = raw.contracts.into_iter().flat_map(|list| list.value.0);
         let contracts = contracts.map(|contract| contract.value).collect();
