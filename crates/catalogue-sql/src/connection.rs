@@ -12,23 +12,29 @@ use crate::error::Error;
 
 /// A connection.
 #[derive(Debug)]
-pub(crate) enum Connection {
+pub enum Connection {
+    /// A file.
     Sqlite(SqliteConnection),
+    /// A server.
     Postgres(Box<PgConnection>),
 }
 
 /// A value of a statement.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// A number.
     Number(Option<i64>),
+    /// A text.
     Text(Option<String>),
     /// For `= ANY($1)`.
     Texts(Vec<String>),
 }
 
 /// A row that was read.
-pub(crate) enum Row {
+pub enum Row {
+    /// Of a file.
     Sqlite(SqliteRow),
+    /// Of a server.
     Postgres(PgRow),
 }
 
@@ -48,7 +54,7 @@ macro_rules! bound {
 
 impl Connection {
     /// Does a statement: how many rows it changed.
-    pub(crate) async fn execute(
+    pub async fn execute(
         &mut self,
         statement: &'static str,
         values: Vec<Value>,
@@ -69,7 +75,7 @@ impl Connection {
     }
 
     /// The rows of a statement.
-    pub(crate) async fn rows(
+    pub async fn rows(
         &mut self,
         statement: &'static str,
         values: Vec<Value>,
@@ -82,7 +88,7 @@ impl Connection {
                 Ok(rows.into_iter().map(Row::Sqlite).collect())
             }
             Self::Postgres(connection) => {
-                let query = sqlx::query(statement);
+                let query = sqlx::query(AssertSqlSafe(for_postgres(statement).into_owned()));
                 let rows = bound!(query, values, |texts| texts);
                 let rows = rows.fetch_all(&mut **connection).await?;
                 Ok(rows.into_iter().map(Row::Postgres).collect())
@@ -91,7 +97,7 @@ impl Connection {
     }
 
     /// The first row of a statement.
-    pub(crate) async fn row(
+    pub async fn row(
         &mut self,
         statement: &'static str,
         values: Vec<Value>,
@@ -100,7 +106,7 @@ impl Connection {
     }
 
     /// Does several statements without values.
-    pub(crate) async fn script(&mut self, statements: &str) -> Result<(), Error> {
+    pub async fn script(&mut self, statements: &str) -> Result<(), Error> {
         match self {
             Self::Sqlite(connection) => {
                 let statements = statements.replace("{text}", "TEXT");
@@ -118,7 +124,7 @@ impl Connection {
     }
 
     /// Begins a transaction that will write.
-    pub(crate) async fn begin(&mut self) -> Result<(), Error> {
+    pub async fn begin(&mut self) -> Result<(), Error> {
         let begin = match self {
             // Whoever will write waits here, not in the middle.
             Self::Sqlite(_) => "BEGIN IMMEDIATE",
@@ -128,7 +134,7 @@ impl Connection {
     }
 
     /// Begins a transaction that sees one moment.
-    pub(crate) async fn begin_reading(&mut self) -> Result<(), Error> {
+    pub async fn begin_reading(&mut self) -> Result<(), Error> {
         let begin = match self {
             Self::Sqlite(_) => "BEGIN DEFERRED",
             Self::Postgres(_) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -136,11 +142,13 @@ impl Connection {
         self.script(begin).await
     }
 
-    pub(crate) async fn commit(&mut self) -> Result<(), Error> {
+    /// Ends a transaction: all of it is done.
+    pub async fn commit(&mut self) -> Result<(), Error> {
         self.script("COMMIT").await
     }
 
-    pub(crate) async fn rollback(&mut self) -> Result<(), Error> {
+    /// Ends a transaction: nothing of it is done.
+    pub async fn rollback(&mut self) -> Result<(), Error> {
         self.script("ROLLBACK").await
     }
 
@@ -152,32 +160,37 @@ impl Connection {
         }
     }
 
-    pub(crate) const fn is_postgres(&self) -> bool {
+    /// Whether it is a server.
+    pub const fn is_postgres(&self) -> bool {
         matches!(self, Self::Postgres(_))
     }
 }
 
 impl Row {
-    pub(crate) fn text(&self, column: usize) -> Result<String, Error> {
+    /// The text in a column.
+    pub fn text(&self, column: usize) -> Result<String, Error> {
         Ok(match self {
             Self::Sqlite(row) => row.try_get(column)?,
             Self::Postgres(row) => row.try_get(column)?,
         })
     }
 
-    pub(crate) fn text_if_any(&self, column: usize) -> Result<Option<String>, Error> {
+    /// The text in a column that may have none.
+    pub fn text_if_any(&self, column: usize) -> Result<Option<String>, Error> {
         Ok(match self {
             Self::Sqlite(row) => row.try_get(column)?,
             Self::Postgres(row) => row.try_get(column)?,
         })
     }
 
-    pub(crate) fn number(&self, column: usize) -> Result<u64, Error> {
+    /// The number in a column.
+    pub fn number(&self, column: usize) -> Result<u64, Error> {
         let number = self.number_if_any(column)?;
         number.ok_or_else(|| Error::Broken("a number is missing".into()))
     }
 
-    pub(crate) fn number_if_any(&self, column: usize) -> Result<Option<u64>, Error> {
+    /// The number in a column that may have none.
+    pub fn number_if_any(&self, column: usize) -> Result<Option<u64>, Error> {
         let number: Option<i64> = match self {
             Self::Sqlite(row) => row.try_get(column)?,
             Self::Postgres(row) => row.try_get(column)?,

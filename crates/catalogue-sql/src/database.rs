@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sqlx::ConnectOptions;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 
 use crate::error::Error;
-use crate::pool::{Options, Pool};
+use crate::pool::{Options, Pool, Taken};
 use crate::snapshot::Snapshot;
 
 /// Where the database is.
@@ -35,6 +35,8 @@ pub struct Config {
     pub connections: usize,
     /// The most bytes a file may have; `None` leaves that to the disk.
     pub bytes_max: Option<u64>,
+    /// Who must have signed the certificate of a server, in PEM; the usual authorities where absent.
+    pub ca: Option<PathBuf>,
 }
 
 impl Config {
@@ -45,6 +47,7 @@ impl Config {
             time: Duration::from_secs(5),
             connections: 4,
             bytes_max: None,
+            ca: None,
         }
     }
 }
@@ -77,13 +80,18 @@ impl Database {
         })
     }
 
+    /// A connection, for those who keep other tables beside these.
+    pub async fn take(&self) -> Result<Taken<'_>, Error> {
+        self.pool.take().await
+    }
+
     async fn take_once(&self) -> Result<(), Error> {
         self.pool.take().await?.done();
         Ok(())
     }
 
     /// Ends a call when its time is up. What it had begun is undone with its connection.
-    pub(crate) async fn in_time<T>(
+    pub async fn in_time<T>(
         &self,
         call: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
@@ -108,10 +116,16 @@ fn options(config: &Config, patience: Duration) -> Result<Options, Error> {
             Ok(Options::Sqlite(Box::new(options)))
         }
         Source::Postgres(url) => {
-            let options: PgConnectOptions = url
+            let mut options: PgConnectOptions = url
                 .parse()
                 .map_err(|_| Error::Forbidden("the address of the database is malformed".into()))?;
-            let options = options.options([
+            if let Some(path) = &config.ca {
+                options = options.ssl_root_cert(path);
+                if !url.contains("sslmode=") {
+                    options = options.ssl_mode(PgSslMode::VerifyFull);
+                }
+            }
+            let options = options.application_name("tollgate").options([
                 (
                     "statement_timeout",
                     format!("{}ms", config.time.as_millis()),

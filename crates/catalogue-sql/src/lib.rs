@@ -22,9 +22,11 @@ mod write;
 
 pub use access::{NewToken, Role, Token};
 pub use audit::Entry;
+pub use connection::{Connection, Row, Value};
 pub use database::{Config, Database, Source};
 pub use error::Error;
 pub use import::{Imported, Importer};
+pub use pool::Taken;
 pub use read::{Filter, Item};
 pub use snapshot::Snapshot;
 pub use write::Written;

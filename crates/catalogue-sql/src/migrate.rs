@@ -6,9 +6,10 @@
 use crate::connection::Connection;
 use crate::error::Error;
 
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     include_str!("../migrations/1-objects.sql"),
     include_str!("../migrations/2-access.sql"),
+    include_str!("../migrations/3-statistics.sql"),
 ];
 
 /// Whoever brings the tables up to date at once takes turns by this number.

@@ -34,7 +34,7 @@ pub(crate) struct Pool {
 
 /// A connection and the right to have one. One that is not given back is closed, and what it had begun is undone.
 #[derive(Debug)]
-pub(crate) struct Taken<'a> {
+pub struct Taken<'a> {
     connection: Connection,
     pool: &'a Pool,
     _permit: OwnedSemaphorePermit,
@@ -103,12 +103,12 @@ impl Pool {
 
 impl Taken<'_> {
     /// Gives a connection back that is as good as before.
-    pub(crate) fn done(self) {
+    pub fn done(self) {
         lock(&self.pool.idle).push(self.connection);
     }
 
     /// Ends a transaction in which nothing is to be changed, and passes on why.
-    pub(crate) async fn undone(mut self, why: Error) -> Error {
+    pub async fn undone(mut self, why: Error) -> Error {
         if why.is_an_answer() && self.rollback().await.is_ok() {
             self.done();
         }

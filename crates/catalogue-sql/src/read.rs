@@ -1,7 +1,7 @@
 //! Reading: one thing, a page of things, and the assignments of one key.
 
 use serde::Serialize;
-use tollgate_catalogue::{Assignment, Document, Kind, NAME_BYTES_MAX};
+use tollgate_catalogue::{Assignment, BANS_MAX, Ban, Document, Kind, NAME_BYTES_MAX};
 
 use crate::PAGE_MAX;
 use crate::change::document;
@@ -27,6 +27,8 @@ pub struct Filter {
     pub prefix: String,
     /// Those on this plan, of assignments: now, or when their time is up.
     pub plan: Option<String>,
+    /// Those of this identity, of assignments.
+    pub identity: Option<String>,
     /// Those after this id: the last of the page before.
     pub after: Option<String>,
 }
@@ -51,12 +53,22 @@ impl Database {
         const ASSIGNMENTS: &str = "
             SELECT id, version, document FROM catalogue_assignment
                 WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3) ORDER BY id LIMIT $4";
+        const OF_ONE: &str = "
+            SELECT id, version, document FROM catalogue_assignment
+                WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3) AND identity = $5 ORDER BY id LIMIT $4";
+        if let (Some(identity), Some(plan)) = (&filter.identity, &filter.plan) {
+            let both = format!("ask for `{identity}` or for those on `{plan}`, not for both");
+            return Err(Error::wrong(both));
+        }
         self.in_time(async {
             let mut taken = self.pool.take().await?;
             let (statement, more) = match (kind, filter.plan.as_deref()) {
+                (Kind::Assignment, None) if filter.identity.is_some() => {
+                    (OF_ONE, filter.identity.as_deref())
+                }
                 (Kind::Assignment, None) => (ASSIGNMENTS, None),
                 (Kind::Assignment, Some(plan)) => (on_plan(&mut taken, plan).await?, Some(plan)),
-                (Kind::Contract | Kind::Plan, _) => (OBJECTS, Some(kind.name())),
+                (Kind::Contract | Kind::Plan | Kind::Ban, _) => (OBJECTS, Some(kind.name())),
                 (Kind::Import, _) => {
                     return Err(Error::wrong("imports are in the list of changes"));
                 }
@@ -98,6 +110,35 @@ impl Database {
         })
         .await
     }
+}
+
+impl Database {
+    /// All bans. One that makes no sense to this program is left out.
+    pub async fn bans(&self) -> Result<Vec<Ban>, Error> {
+        const ALL: &str = "
+            SELECT document FROM catalogue_object WHERE kind = $1 ORDER BY id LIMIT $2";
+        self.in_time(async {
+            let mut taken = self.pool.take().await?;
+            let values = vec![Kind::Ban.name().into(), BANS_MAX.into()];
+            let rows = taken.rows(ALL, values).await?;
+            taken.done();
+            let texts: Vec<String> = rows
+                .iter()
+                .map(|row| row.text(0))
+                .collect::<Result<_, _>>()?;
+            let read = |text: &String| Some(Ban::read(text).ok()?.0);
+            Ok(texts.iter().filter_map(read).collect())
+        })
+        .await
+    }
+}
+
+/// How many bans there are, but for one.
+pub(crate) async fn bans_but(connection: &mut Connection, id: &str) -> Result<u64, Error> {
+    const COUNT: &str = "SELECT count(*) FROM catalogue_object WHERE kind = $1 AND id <> $2";
+    let values = vec![Kind::Ban.name().into(), id.into()];
+    let count = connection.row(COUNT, values).await?;
+    count.map_or(Ok(0), |row| row.number(0))
 }
 
 /// The statement for a page of those on a plan.
@@ -150,7 +191,7 @@ pub(crate) async fn present(
     const ASSIGNMENT: &str = "SELECT id, version, document FROM catalogue_assignment WHERE id = $1";
     let row = match kind {
         Kind::Assignment => connection.row(ASSIGNMENT, vec![id.into()]).await?,
-        Kind::Contract | Kind::Plan => {
+        Kind::Contract | Kind::Plan | Kind::Ban => {
             connection
                 .row(OBJECT, vec![kind.name().into(), id.into()])
                 .await?

@@ -120,7 +120,8 @@ async fn follow(connection: &mut Connection, last: &Snapshot) -> Result<Option<C
 }
 
 async fn load(connection: &mut Connection) -> Result<Catalogue, Error> {
-    let all = "SELECT kind, id, document FROM catalogue_object ORDER BY kind, id";
+    let all =
+        "SELECT kind, id, document FROM catalogue_object WHERE kind <> 'ban' ORDER BY kind, id";
     let rows = connection.rows(all, Vec::new()).await?;
     let (mut plans, mut contracts) = (Vec::new(), Vec::new());
     for row in rows {

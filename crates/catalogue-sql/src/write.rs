@@ -14,7 +14,7 @@ use crate::change::{document_at, keep};
 use crate::connection::Connection;
 use crate::database::{Database, now_ns};
 use crate::error::Error;
-use crate::read::{Item, assignments, present};
+use crate::read::{Item, assignments, bans_but, present};
 use crate::shapes;
 use crate::snapshot::{Snapshot, revision_alone};
 
@@ -51,6 +51,49 @@ impl Database {
     /// Makes something what it was at a version: a new change with the old document, or without one where there was none.
     pub async fn rollback(&self, edit: &Edit, version: u64) -> Result<Written, Error> {
         self.in_time(self.write(edit, Wish::Back(version))).await
+    }
+
+    /// Puts the first documents into a database in which nothing was ever changed, all or none, in an order in which each makes
+    /// sense after those before it. Says whether it did: where somebody was first, nothing is changed.
+    pub async fn found(&self, documents: &[(Edit, String)]) -> Result<bool, Error> {
+        self.in_time(async {
+            for (edit, _) in documents {
+                edit.check()?;
+            }
+            let mut taken = self.pool.take().await?;
+            taken.begin().await?;
+            match self.found_in(&mut taken, documents).await {
+                Ok(Some(snapshot)) => {
+                    taken.commit().await?;
+                    taken.done();
+                    self.remember(&snapshot);
+                    Ok(true)
+                }
+                Ok(None) => {
+                    taken.rollback().await?;
+                    taken.done();
+                    Ok(false)
+                }
+                Err(why) => Err(taken.undone(why).await),
+            }
+        })
+        .await
+    }
+
+    async fn found_in(
+        &self,
+        connection: &mut Connection,
+        documents: &[(Edit, String)],
+    ) -> Result<Option<Arc<Snapshot>>, Error> {
+        if revision_alone(connection).await? != 0 {
+            return Ok(None);
+        }
+        let mut snapshot = Arc::default();
+        for (edit, text) in documents {
+            let turn = Turn::begin(connection, edit, snapshot).await?;
+            (_, snapshot) = turn.change(Wish::Put(text)).await?;
+        }
+        Ok(Some(snapshot))
     }
 
     /// Whether a document could be put, and what it would be; nothing is changed.
@@ -100,13 +143,7 @@ impl Database {
     ) -> Result<Turn<'a>, Error> {
         let revision = revision_alone(connection).await?;
         let snapshot = self.snapshot_at(connection, revision).await?;
-        let present = present(connection, edit.kind, &edit.id).await?;
-        Ok(Turn {
-            connection,
-            edit,
-            snapshot,
-            present,
-        })
+        Turn::begin(connection, edit, snapshot).await
     }
 
     async fn change(
@@ -115,26 +152,7 @@ impl Database {
         edit: &Edit,
         wish: Wish<'_>,
     ) -> Result<(Written, Arc<Snapshot>), Error> {
-        let mut turn = self.turn(connection, edit).await?;
-        let wanted = turn.document(wish).await?;
-        turn.check_seen()?;
-        let (after, next) = turn.applied(wanted).await?;
-        if let Some(present) = &turn.present
-            && after.as_ref() == Some(&present.document)
-        {
-            let written = Written {
-                revision: turn.snapshot.revision,
-                version: present.version,
-                is_changed: false,
-            };
-            return Ok((written, turn.snapshot));
-        }
-        let written = turn.kept(after).await?;
-        let next = Snapshot {
-            revision: written.revision,
-            ..next
-        };
-        Ok((written, Arc::new(next)))
+        self.turn(connection, edit).await?.change(wish).await
     }
 }
 
@@ -146,7 +164,45 @@ struct Turn<'a> {
     present: Option<Item>,
 }
 
-impl Turn<'_> {
+impl<'a> Turn<'a> {
+    /// The turn of whoever has the row of the revision.
+    async fn begin(
+        connection: &'a mut Connection,
+        edit: &'a Edit,
+        snapshot: Arc<Snapshot>,
+    ) -> Result<Self, Error> {
+        let present = present(connection, edit.kind, &edit.id).await?;
+        Ok(Self {
+            connection,
+            edit,
+            snapshot,
+            present,
+        })
+    }
+
+    /// Checks a wish and makes the change: what became of it, and what the catalogue is then.
+    async fn change(mut self, wish: Wish<'_>) -> Result<(Written, Arc<Snapshot>), Error> {
+        let wanted = self.document(wish).await?;
+        self.check_seen()?;
+        let (after, next) = self.applied(wanted).await?;
+        if let Some(present) = &self.present
+            && after.as_ref() == Some(&present.document)
+        {
+            let written = Written {
+                revision: self.snapshot.revision,
+                version: present.version,
+                is_changed: false,
+            };
+            return Ok((written, self.snapshot));
+        }
+        let written = self.kept(after).await?;
+        let next = Snapshot {
+            revision: written.revision,
+            ..next
+        };
+        Ok((written, Arc::new(next)))
+    }
+
     /// The document that is wanted; `None` is none.
     async fn document(&mut self, wish: Wish<'_>) -> Result<Option<String>, Error> {
         let version = match wish {
@@ -186,6 +242,10 @@ impl Turn<'_> {
             let after = self.assignment(wanted).await?;
             return Ok((after, next));
         }
+        if kind == Kind::Ban {
+            let after = self.ban(wanted).await?;
+            return Ok((after, next));
+        }
         let Some(text) = wanted else {
             let affected = next.catalogue.remove(kind, id)?;
             shapes::check_unused(self.connection, &affected).await?;
@@ -197,22 +257,43 @@ impl Turn<'_> {
         Ok((Some(document), next))
     }
 
+    /// The same for a ban.
+    async fn ban(&mut self, wanted: Option<String>) -> Result<Option<Document>, Error> {
+        let Some(text) = self.still(wanted)? else {
+            return Ok(None);
+        };
+        let others = bans_but(self.connection, &self.edit.id).await?;
+        let (ban, document) = self.snapshot.catalogue.ban(&text, others)?;
+        self.check_id(&ban.id)?;
+        Ok(Some(document))
+    }
+
+    /// The document that is wanted; what is to go must be there.
+    fn still(&self, wanted: Option<String>) -> Result<Option<String>, Error> {
+        if wanted.is_none() && self.present.is_none() {
+            return Err(Error::not_found(self.edit.kind, &self.edit.id));
+        }
+        Ok(wanted)
+    }
+
+    fn check_id(&self, id: &str) -> Result<(), Error> {
+        if id == self.edit.id {
+            return Ok(());
+        }
+        let what = format!(
+            "the document has the id `{id}`, but `{}` is asked for; an id never changes",
+            self.edit.id
+        );
+        Err(Error::wrong(what))
+    }
+
     /// The same for an assignment, which is checked against those of the same identity.
     async fn assignment(&mut self, wanted: Option<String>) -> Result<Option<Document>, Error> {
-        let Some(text) = wanted else {
-            return match &self.present {
-                Some(_) => Ok(None),
-                None => Err(Error::not_found(self.edit.kind, &self.edit.id)),
-            };
+        let Some(text) = self.still(wanted)? else {
+            return Ok(None);
         };
         let (assignment, document) = self.snapshot.catalogue.assignment(&text)?;
-        if assignment.id != self.edit.id {
-            let what = format!(
-                "the document has the id `{}`, but `{}` is asked for; an id never changes",
-                assignment.id, self.edit.id
-            );
-            return Err(Error::wrong(what));
-        }
+        self.check_id(&assignment.id)?;
         let identity = vec![assignment.identity.to_string()];
         let others = assignments(self.connection, identity).await?;
         check_others(

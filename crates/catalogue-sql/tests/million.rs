@@ -74,6 +74,7 @@ async fn measure(name: &str, source: Source) {
         prefix: "user=5".into(),
         plan: Some("pro".into()),
         after: Some("user=55".into()),
+        ..Filter::default()
     };
     let page = database.list(Kind::Assignment, &filter, 50).await.unwrap();
     println!(

@@ -39,6 +39,7 @@ impl Server {
 async fn postgres_passes_the_suite() {
     let server = Server::start();
     suite::edits::a_thing_has_a_history(&server.source("history")).await;
+    suite::edits::a_database_is_founded_once(&server.source("founded")).await;
     suite::edits::of_two_editors_one_wins(&server.source("editors")).await;
     suite::edits::what_is_used_stays(&server.source("used")).await;
     suite::edits::an_identity_has_one_assignment_at_a_time(&server.source("identity")).await;
@@ -145,7 +146,7 @@ async fn half_made(server: &Server) {
     drop(other);
     furnish(&open(&source).await).await;
     let mut other = server.beside("half").await;
-    sqlx::raw_sql("DROP TABLE catalogue_token, catalogue_audit, catalogue_setting; DELETE FROM catalogue_migration WHERE step = 2")
+    sqlx::raw_sql("DROP TABLE catalogue_token, catalogue_audit, catalogue_setting, statistics_row, statistics_writer; DELETE FROM catalogue_migration WHERE step >= 2")
         .execute(&mut other)
         .await
         .unwrap();

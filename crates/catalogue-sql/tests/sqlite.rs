@@ -45,6 +45,7 @@ macro_rules! in_a_file {
 
 in_a_file!(
     edits::a_thing_has_a_history,
+    edits::a_database_is_founded_once,
     edits::of_two_editors_one_wins,
     edits::what_is_used_stays,
     edits::an_identity_has_one_assignment_at_a_time,
@@ -156,7 +157,7 @@ async fn tables_that_were_half_made_are_made_again() {
     suite::edits::a_thing_has_a_history(&file.source()).await;
     // Or between the steps.
     let mut other = file.beside().await;
-    sqlx::raw_sql("DROP TABLE catalogue_token; DROP TABLE catalogue_audit; DROP TABLE catalogue_setting; DELETE FROM catalogue_migration WHERE step = 2")
+    sqlx::raw_sql("DROP TABLE catalogue_token; DROP TABLE catalogue_audit; DROP TABLE catalogue_setting; DROP TABLE statistics_row; DROP TABLE statistics_writer; DELETE FROM catalogue_migration WHERE step >= 2")
         .execute(&mut other)
         .await
         .unwrap();

@@ -256,3 +256,29 @@ pub(crate) async fn an_identity_has_one_assignment_at_a_time(source: &Source) {
         .unwrap();
     assert!(nobody.is_empty());
 }
+
+/// The first documents are put in all or none, and only where nobody was before.
+pub(crate) async fn a_database_is_founded_once(source: &Source) {
+    let (one, two) = (open(source).await, open(source).await);
+    let plan = |id: &str, more: &str| {
+        let text = format!("{{ id: {id}, policies: [{{ name: a, limit: 1, per: 1s }}]{more} }}");
+        (edit(Kind::Plan, id, Seen::Nothing), text)
+    };
+    let wrong = [plan("free", ""), plan("pro", ", follows: fre")];
+    assert!(one.found(&wrong).await.is_err());
+    assert_eq!(one.revision().await.unwrap(), 0, "all or none");
+    let right = [plan("free", ""), plan("pro", ", follows: free")];
+    let (first, second) = tokio::join!(one.found(&right), two.found(&right));
+    assert!(first.unwrap() != second.unwrap(), "one of them was first");
+    assert!(!two.found(&right).await.unwrap());
+    assert_eq!(two.snapshot().await.unwrap().revision, 2);
+    let ban = edit(Kind::Ban, "ip=10.0.0.0/8", Seen::Nothing);
+    one.put(&ban, "{ identity: ip=10.0.0.0/8, reason: noise }")
+        .await
+        .unwrap();
+    assert_eq!(
+        two.bans().await.unwrap()[0].reason.as_deref(),
+        Some("noise")
+    );
+    assert_eq!(two.snapshot().await.unwrap().catalogue.plans().len(), 2);
+}
