@@ -1,0 +1,338 @@
+//! Sheets folded into minutes and hours, as far as there is room, until they are kept elsewhere.
+//!
+//! A [`Line`] says what is to be added, so that lines of several nodes, and of one node at several times, go together by
+//! adding. A contract's line without an identity is the sum of all its requests; what the lines with identities miss of it
+//! is of those who found no row. Not here: where lines go, and when.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::counts::Counts;
+use crate::pulse::{Pace, Pulse};
+use crate::sheet::{Of, Sheet, Told, Who};
+use crate::time::Step;
+
+/// How much a ledger holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Identities with a row of their own, in a minute and in an hour.
+    pub identities: usize,
+    /// Rows with identities that may wait to be kept.
+    pub waiting: usize,
+    /// Minutes whose sums may wait to be kept.
+    pub minutes: usize,
+}
+
+impl Limits {
+    /// Room for so many identities, for ten times as many rows that wait, and for the sums of a day.
+    pub const fn of(identities: usize) -> Self {
+        Self {
+            identities,
+            waiting: identities.saturating_mul(10),
+            minutes: 1440,
+        }
+    }
+}
+
+/// What is to be added for a contract, or for one identity in it, in a minute or an hour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// A minute or an hour.
+    pub step: Step,
+    /// Which one, since the epoch.
+    pub at: u64,
+    /// The contract; empty for the sum over all contracts.
+    pub contract: Arc<str>,
+    /// Who was counted; empty for the sum of all.
+    pub identity: Arc<str>,
+    /// What to add.
+    pub counts: Counts,
+}
+
+/// What could not be kept as it should.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Losses {
+    /// Decisions that are in the sums of minutes but in no row of an identity, for there were too many identities or they
+    /// waited for too long.
+    pub unnamed: u64,
+    /// Decisions that are in no sum, as these waited for too long.
+    pub lost: u64,
+}
+
+/// Minutes and hours that are not kept elsewhere yet.
+#[derive(Debug)]
+pub struct Ledger {
+    limits: Limits,
+    minutes: BTreeMap<u64, Page>,
+    hours: BTreeMap<u64, Page>,
+    names: Names,
+    /// What is for somebody whom no sheet has named yet.
+    nameless: Vec<(u64, Arc<str>, Who, Counts)>,
+    ids: BTreeSet<Arc<str>>,
+    pulse: Pulse,
+    losses: Losses,
+}
+
+#[derive(Debug, Default)]
+struct Page {
+    sums: BTreeMap<Arc<str>, Counts>,
+    /// By contract and identity; who has a row keeps it as long as the page is there.
+    rows: BTreeMap<(Arc<str>, Arc<str>), Counts>,
+}
+
+impl Ledger {
+    /// Nothing is counted yet.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            minutes: BTreeMap::new(),
+            hours: BTreeMap::new(),
+            names: Names::default(),
+            nameless: Vec::new(),
+            ids: BTreeSet::new(),
+            pulse: Pulse::default(),
+            losses: Losses::default(),
+        }
+    }
+
+    /// Folds what a sheet has counted since the last time. [`Self::beat`] follows once all sheets are.
+    pub fn fold(&mut self, sheet: &mut Sheet) {
+        let minute = sheet.minute();
+        sheet.tell(|told| self.add(minute, &told));
+    }
+
+    fn add(&mut self, minute: u64, told: &Told<'_>) {
+        let contract = self.id(told.contract);
+        let identity = match told.of {
+            Of::Everybody | Of::Rest => None,
+            Of::Named(who, name) => Some(self.names.learn(who, name)),
+            Of::Nameless(who) => {
+                // The sheet that has the name may be folded after this one.
+                self.nameless.push((minute, contract, who, told.counts));
+                return;
+            }
+        };
+        let is_named = self.enter((minute, &contract), identity.as_ref(), &told.counts);
+        if !is_named || told.of == Of::Rest {
+            self.losses.unnamed += told.counts.asked();
+        }
+    }
+
+    /// Whether there was a row for the identity, where there is one.
+    fn enter(
+        &mut self,
+        (minute, contract): (u64, &Arc<str>),
+        identity: Option<&Arc<str>>,
+        counts: &Counts,
+    ) -> bool {
+        self.pulse.add(contract, counts);
+        let room = self.limits.identities;
+        let all = (&self.id(""), None);
+        let minutes = self.minutes.entry(minute).or_default();
+        minutes.add(all, counts, room);
+        let is_named = minutes.add((contract, identity), counts, room);
+        let hours = self.hours.entry(minute / 60).or_default();
+        hours.add(all, counts, room);
+        hours.add((contract, identity), counts, room);
+        is_named
+    }
+
+    /// All of one contract share its name.
+    fn id(&mut self, contract: &str) -> Arc<str> {
+        if let Some(id) = self.ids.get(contract) {
+            return Arc::clone(id);
+        }
+        if self.ids.len() >= IDS_MAX {
+            self.ids.clear();
+        }
+        let id: Arc<str> = contract.into();
+        self.ids.insert(Arc::clone(&id));
+        id
+    }
+
+    /// Ends a stretch of time: what was folded since the last one happened until `now_ms`.
+    pub fn beat(&mut self, now_ms: u64) {
+        for (minute, contract, who, counts) in std::mem::take(&mut self.nameless) {
+            let identity = self.names.find(who);
+            self.enter((minute, &contract), identity.as_ref(), &counts);
+        }
+        self.pulse.beat(now_ms);
+        self.names.turn(now_ms / NAMES_TURN_MS);
+        self.trim();
+    }
+
+    /// How fast requests came over the last seconds, by contract.
+    pub fn pace(&self, window_ms: u64) -> Vec<(Arc<str>, Pace)> {
+        self.pulse.pace(window_ms)
+    }
+
+    /// What could not be kept as it should.
+    pub const fn losses(&self) -> Losses {
+        self.losses
+    }
+
+    /// Rows and sums that are not kept elsewhere yet.
+    pub fn waiting(&self) -> usize {
+        let pages = self.minutes.values().chain(self.hours.values());
+        let fresh = |counts: &&Counts| !counts.is_zero();
+        pages
+            .map(|page| {
+                page.sums.values().filter(fresh).count() + page.rows.values().filter(fresh).count()
+            })
+            .sum()
+    }
+
+    /// Everything that is to be kept elsewhere, in the order of its places; at most so many lines. Called again it tells what
+    /// came since.
+    pub fn take(&mut self, now_minute: u64, lines_max: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (step, pages) in [
+            (Step::Minute, &mut self.minutes),
+            (Step::Hour, &mut self.hours),
+        ] {
+            for (at, page) in pages {
+                page.take((step, *at), lines_max, &mut lines);
+            }
+        }
+        let is_full = lines.len() >= lines_max;
+        let last = |now: u64| now.saturating_sub(1);
+        // A page may get more as long as threads may have a sheet of its minute.
+        let keeps = |page: &Page, is_old: bool| is_full && !page.is_empty() || !is_old;
+        self.minutes
+            .retain(|at, page| keeps(page, *at < last(now_minute)));
+        self.hours
+            .retain(|at, page| keeps(page, *at < last(now_minute / 60)));
+        lines
+    }
+
+    /// Forgets what there is no room for: first whom sums are of, then sums, the oldest first.
+    fn trim(&mut self) {
+        let rows = |pages: &BTreeMap<u64, Page>| pages.values().map(|page| page.rows.len()).sum();
+        let mut waiting: usize = rows(&self.minutes);
+        for page in self.minutes.values_mut() {
+            if waiting <= self.limits.waiting {
+                break;
+            }
+            waiting -= page.rows.len();
+            let unnamed = page.rows.values().map(Counts::asked);
+            self.losses.unnamed += unnamed.sum::<u64>();
+            page.rows.clear();
+        }
+        let mut waiting: usize = rows(&self.hours);
+        for page in self.hours.values_mut() {
+            if waiting <= self.limits.waiting {
+                break;
+            }
+            waiting -= page.rows.len();
+            page.rows.clear();
+        }
+        while self.minutes.len() > self.limits.minutes {
+            if let Some((_, page)) = self.minutes.pop_first() {
+                let lost = page.sums.get("").map_or(0, Counts::asked);
+                self.losses.lost += lost;
+            }
+        }
+        while self.hours.len() > self.limits.minutes {
+            self.hours.pop_first();
+        }
+    }
+}
+
+impl Page {
+    /// Adds to the sum of a contract and to the row of an identity; whether it has one, where it should.
+    fn add(
+        &mut self,
+        (contract, identity): (&Arc<str>, Option<&Arc<str>>),
+        counts: &Counts,
+        rows_max: usize,
+    ) -> bool {
+        let sum = self.sums.entry(Arc::clone(contract)).or_default();
+        sum.add(counts);
+        let Some(identity) = identity else {
+            return true;
+        };
+        let key = (Arc::clone(contract), Arc::clone(identity));
+        if let Some(row) = self.rows.get_mut(&key) {
+            row.add(counts);
+            return true;
+        }
+        let has_room = self.rows.len() < rows_max;
+        if has_room {
+            self.rows.insert(key, *counts);
+        }
+        has_room
+    }
+
+    /// Whether nothing waits on it.
+    fn is_empty(&self) -> bool {
+        let mut all = self.sums.values().chain(self.rows.values());
+        all.all(Counts::is_zero)
+    }
+
+    fn take(&mut self, (step, at): (Step, u64), lines_max: usize, lines: &mut Vec<Line>) {
+        let mut push = |contract: &Arc<str>, identity: Arc<str>, counts: &mut Counts| {
+            if counts.is_zero() || lines.len() >= lines_max {
+                return;
+            }
+            lines.push(Line {
+                step,
+                at,
+                contract: Arc::clone(contract),
+                identity,
+                counts: std::mem::take(counts),
+            });
+        };
+        for (contract, counts) in &mut self.sums {
+            push(contract, "".into(), counts);
+        }
+        for ((contract, identity), counts) in &mut self.rows {
+            push(contract, Arc::clone(identity), counts);
+        }
+    }
+}
+
+/// Who has which name, as long as a receipt can be settled, which has none.
+#[derive(Debug, Default)]
+struct Names {
+    turn: u64,
+    new: BTreeMap<Who, Arc<str>>,
+    old: BTreeMap<Who, Arc<str>>,
+}
+
+impl Names {
+    fn learn(&mut self, who: Who, name: &str) -> Arc<str> {
+        if let Some(known) = self.new.get(&who)
+            && **known == *name
+        {
+            return Arc::clone(known);
+        }
+        let known = self.old.get(&who).filter(|known| ***known == *name);
+        let name = known.cloned().unwrap_or_else(|| name.into());
+        if self.new.len() < NAMES_MAX {
+            self.new.insert(who, Arc::clone(&name));
+        }
+        name
+    }
+
+    fn find(&self, who: Who) -> Option<Arc<str>> {
+        let found = self.new.get(&who).or_else(|| self.old.get(&who));
+        found.cloned()
+    }
+
+    /// Forgets who was not named for two turns.
+    fn turn(&mut self, turn: u64) {
+        if turn != self.turn {
+            self.turn = turn;
+            self.old = std::mem::take(&mut self.new);
+        }
+    }
+}
+
+/// Names of contracts that are remembered as one.
+const IDS_MAX: usize = 65_536;
+/// Names that are remembered of one turn.
+const NAMES_MAX: usize = 65_536;
+/// As long as a receipt is valid.
+const NAMES_TURN_MS: u64 = 900_000;

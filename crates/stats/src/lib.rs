@@ -1,0 +1,32 @@
+//! Request statistics: who asked how often, and what became of it.
+//!
+//! A thread that decides counts on a [`Sheet`] of its own. A [`Ledger`] folds sheets into minutes and hours and hands out what
+//! is to be kept as [`Line`]s, which are added where they are kept. Both are bounded: who finds no row is counted in the sum of
+//! its contract alone, so that sums are exact whatever happens. [`Recorder`] has the last requests whole, as far as there is
+//! room, and [`try_change`] runs them through two sets of contracts.
+//!
+//! Deliberately absent: clocks, threads, databases (`tollgate-stats-sql`), doors.
+
+mod counts;
+mod csv;
+mod ledger;
+mod name;
+mod offline;
+mod pulse;
+mod record;
+mod report;
+mod sheet;
+mod time;
+mod trial;
+
+pub use counts::Counts;
+pub use csv::{CSV_HEAD, csv_line};
+pub use ledger::{Ledger, Limits, Line, Losses};
+pub use name::{IDENTITY_BYTES_MAX, identity_of, key_name};
+pub use offline::Offline;
+pub use pulse::Pace;
+pub use record::{Kept, Recorded, Recorder, Said};
+pub use report::{By, Load, LoadOf, Point, TopRow, Usage, UsagePage, UsageRow};
+pub use sheet::{Sheet, Who};
+pub use time::{DAY_S, HOUR_S, MINUTE_S, Step, date, day_of_date, moment};
+pub use trial::{Bucket, Changed, Tried, TriedSums, try_change};
