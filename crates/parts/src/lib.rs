@@ -1,7 +1,7 @@
-//! The real parts of tests: private servers of Redis and `PostgreSQL`, and the certificates they show.
+//! The real parts of tests: private servers of Redis and `PostgreSQL`, the certificates they show, and a browser.
 //!
 //! Each has free ports and a folder of its own and goes when it is dropped, so that tests run side by side. The programs
-//! (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`) must be installed. A part that cannot be had ends the test.
+//! (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`, `chromium`, `chromedriver`) must be installed. A part that cannot be had ends the test.
 //!
 //! Deliberately absent: clients, engines, anything of the product. Whoever tests says what is asked.
 
@@ -12,6 +12,7 @@
     reason = "only tests and measurements use this crate, and a broken set-up must stop them"
 )]
 
+mod browser;
 mod cluster;
 mod papers;
 mod postgres;
@@ -19,6 +20,7 @@ mod process;
 mod redis;
 mod sentinels;
 
+pub use browser::Browser;
 pub use cluster::Cluster;
 pub use papers::Papers;
 pub use postgres::Postgres;

@@ -1,0 +1,282 @@
+//! A headless Chromium of its own, driven by `chromedriver` over `WebDriver`: what tests of pages look through.
+//!
+//! Programs: `chromium` and `chromedriver` (Debian's packages `chromium` and `chromium-driver`).
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::process::{PATIENCE, Process, free_port, until};
+
+/// A browser with one window; closed when dropped.
+pub struct Browser {
+    port: u16,
+    session: String,
+    _driver: Process,
+    _folder: TempDir,
+}
+
+impl Browser {
+    /// Starts a browser that remembers nothing of others.
+    pub fn start() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let port = free_port();
+        let driver = Process::spawn(Command::new("chromedriver").arg(format!("--port={port}")));
+        until("chromedriver answers", || {
+            ask(port, "GET", "/status", &Value::Null).is_ok_and(|status| status["ready"] == true)
+        });
+        let profile = format!("--user-data-dir={}", folder.path().display());
+        let mut arguments = vec![
+            "--headless=new",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--hide-scrollbars",
+            &profile,
+        ];
+        if rustix::process::geteuid().is_root() {
+            arguments.push("--no-sandbox");
+        }
+        let wanted = json!({ "capabilities": { "alwaysMatch": {
+            "browserName": "chrome",
+            "goog:chromeOptions": { "args": arguments },
+            "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
+        } } });
+        let made = ask(port, "POST", "/session", &wanted).expect("a session");
+        let session = made["sessionId"].as_str().expect("its id").to_owned();
+        let browser = Self {
+            port,
+            session,
+            _driver: driver,
+            _folder: folder,
+        };
+        // The page it begins with is not the test's.
+        browser.go("about:blank");
+        browser.requests();
+        browser
+    }
+
+    /// Opens an address and waits until it is loaded.
+    pub fn go(&self, url: &str) {
+        self.post("/url", &json!({ "url": url }));
+    }
+
+    /// Runs a script in the page: the value it returns.
+    pub fn run(&self, script: &str) -> Value {
+        self.post("/execute/sync", &json!({ "script": script, "args": [] }))
+    }
+
+    /// Presses and releases keys, one after another. `\u{e004}` is Tab, `\u{e007}` Enter, `\u{e00c}` Escape.
+    pub fn press(&self, keys: &str) {
+        let turn = |kind: &'static str, key: char| json!({ "type": kind, "value": key });
+        let actions: Vec<Value> = keys
+            .chars()
+            .flat_map(|key| [turn("keyDown", key), turn("keyUp", key)])
+            .collect();
+        self.post(
+            "/actions",
+            &json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": actions }] }),
+        );
+    }
+
+    /// Clicks on the first element of that selector.
+    pub fn click(&self, selector: &str) {
+        let element = self.element(selector);
+        self.post(&format!("/element/{element}/click"), &json!({}));
+    }
+
+    /// Puts text into a field, in the place of what is there.
+    pub fn fill(&self, selector: &str, text: &str) {
+        let element = self.element(selector);
+        self.post(&format!("/element/{element}/clear"), &json!({}));
+        self.post(
+            &format!("/element/{element}/value"),
+            &json!({ "text": text }),
+        );
+    }
+
+    /// The text that is seen of the first element of that selector; empty where there is none.
+    pub fn text(&self, selector: &str) -> String {
+        let script = "return document.querySelector(arguments[0])?.innerText ?? ''";
+        let said = self.post(
+            "/execute/sync",
+            &json!({ "script": script, "args": [selector] }),
+        );
+        said.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A command of the developer tools.
+    pub fn tools(&self, command: &str, parameters: &Value) -> Value {
+        self.post(
+            "/goog/cdp/execute",
+            &json!({ "cmd": command, "params": parameters }),
+        )
+    }
+
+    /// Sets the size of the page and whether it is dark.
+    pub fn look(&self, (width, height): (u32, u32), is_dark: bool) {
+        let is_phone = width < 600;
+        self.tools("Emulation.setDeviceMetricsOverride", &json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone }));
+        let scheme = if is_dark { "dark" } else { "light" };
+        self.tools(
+            "Emulation.setEmulatedMedia",
+            &json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] }),
+        );
+    }
+
+    /// Whether pages may run scripts. [`Self::run`] works only where they may.
+    pub fn allow_scripts(&self, is_allowed: bool) {
+        self.tools(
+            "Emulation.setScriptExecutionDisabled",
+            &json!({ "value": !is_allowed }),
+        );
+    }
+
+    /// What was logged since the last time: `browser` is the console, `performance` what was loaded.
+    pub fn logs(&self, kind: &str) -> Vec<Value> {
+        let logs = self.post("/se/log", &json!({ "type": kind }));
+        logs.as_array().cloned().unwrap_or_default()
+    }
+
+    /// The addresses that were asked for since the last time.
+    pub fn requests(&self) -> Vec<String> {
+        let message =
+            |entry: &Value| serde_json::from_str::<Value>(entry["message"].as_str()?).ok();
+        let asked = |entry: Value| {
+            let message = message(&entry)?;
+            let is_request = message["message"]["method"] == "Network.requestWillBeSent";
+            let url = message["message"]["params"]["request"]["url"].as_str()?;
+            is_request.then(|| url.to_owned())
+        };
+        self.logs("performance")
+            .into_iter()
+            .filter_map(asked)
+            .collect()
+    }
+
+    /// Keeps a picture of the whole page as PNG.
+    pub fn picture(&self, file: &Path) {
+        let taken = self.tools(
+            "Page.captureScreenshot",
+            &json!({ "captureBeyondViewport": true }),
+        );
+        let bytes = decoded(taken["data"].as_str().expect("a picture"));
+        std::fs::write(file, bytes).expect("a file for the picture");
+    }
+
+    fn element(&self, selector: &str) -> String {
+        let found = self.post(
+            "/element",
+            &json!({ "using": "css selector", "value": selector }),
+        );
+        let id = found
+            .as_object()
+            .and_then(|found| found.values().next())
+            .and_then(Value::as_str);
+        id.unwrap_or_else(|| panic!("no {selector}: {found}"))
+            .to_owned()
+    }
+
+    #[track_caller]
+    fn post(&self, path: &str, body: &Value) -> Value {
+        self.ask("POST", path, body)
+    }
+
+    #[track_caller]
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        let path = format!("/session/{}{path}", self.session);
+        ask(self.port, method, &path, body).unwrap_or_else(|error| panic!("{path} {body}: {error}"))
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // Otherwise Chromium stays when its driver is killed.
+        let _ = ask(
+            self.port,
+            "DELETE",
+            &format!("/session/{}", self.session),
+            &Value::Null,
+        );
+    }
+}
+
+/// One request on a connection of its own: the value of the answer, or what is wrong.
+fn ask(port: u16, method: &str, path: &str, body: &Value) -> Result<Value, String> {
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let answer = exchange(port, &request).map_err(|error| error.to_string())?;
+    let mut answer: Value = serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
+    let value = answer["value"].take();
+    match value["error"].as_str() {
+        Some(error) => Err(format!("{error}: {}", value["message"])),
+        None => Ok(value),
+    }
+}
+
+fn exchange(port: u16, request: &str) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(request.as_bytes())?;
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        let is_end = reader.read_line(&mut line)? == 0 || line == "\r\n";
+        if is_end {
+            break;
+        }
+        let field = line
+            .split_once(':')
+            .filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+        length = field
+            .and_then(|(_, value)| value.trim().parse().ok())
+            .unwrap_or(length);
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(body)
+}
+
+/// Base64 to bytes.
+fn decoded(text: &str) -> Vec<u8> {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = text
+        .bytes()
+        .filter_map(|byte| LETTERS.iter().position(|letter| *letter == byte));
+    let (mut bytes, mut held, mut bits) = (Vec::with_capacity(text.len() / 4 * 3), 0_usize, 0);
+    for digit in digits {
+        held = (held << 6 | digit) & 0xffff;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from(held >> bits & 0xff).unwrap_or_default());
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decoded;
+
+    #[test]
+    fn decodes_base64_of_every_length() {
+        assert_eq!(decoded(""), b"");
+        assert_eq!(decoded("Zg=="), b"f");
+        assert_eq!(decoded("Zm8="), b"fo");
+        assert_eq!(decoded("Zm9vYmFy"), b"foobar");
+        assert_eq!(decoded("/+8A"), [0xff, 0xef, 0x00]);
+    }
+}
