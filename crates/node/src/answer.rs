@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use smallvec::{SmallVec, smallvec};
 use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{Outcome, Plain, Span, Taken, Verdict};
 use tollgate_table::Print;
@@ -66,6 +67,21 @@ impl Answer {
                 retry_after: RETRY_WHEN_FULL,
             },
             refused_by: Some(RefusedBy::FullTable),
+            ..Self::unbound()
+        }
+    }
+
+    /// The answer to a request that is denied before anything is counted, in the name of the one policy of these terms.
+    pub fn barred(contract: usize, terms: &Arc<Terms>, retry_after: Span) -> Self {
+        Self {
+            verdict: Verdict::Deny { retry_after },
+            refused_by: Some(RefusedBy::Policy {
+                contract,
+                policy: 0,
+            }),
+            contract: Some(contract),
+            reset_after: retry_after,
+            terms: KeyTerms::of(smallvec![(contract, Arc::clone(terms))]),
             ..Self::unbound()
         }
     }
@@ -143,7 +159,7 @@ impl Answer {
         for booking in self.receipt.bookings_mut() {
             booking.terms = terms.version;
         }
-        self.terms = KeyTerms::of(vec![(contract, terms)]);
+        self.terms = KeyTerms::of(smallvec![(contract, terms)]);
         self
     }
 
@@ -165,11 +181,11 @@ pub type OwnTerms = (usize, Arc<Terms>);
 
 /// Terms of a key's own, in some of the contracts that bind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyTerms(Vec<OwnTerms>);
+pub struct KeyTerms(SmallVec<[OwnTerms; 1]>);
 
 impl KeyTerms {
     /// Behind a box, as few keys have any; `None` where there are none.
-    pub(crate) fn of(each: Vec<OwnTerms>) -> Option<Box<Self>> {
+    pub(crate) fn of(each: SmallVec<[OwnTerms; 1]>) -> Option<Box<Self>> {
         (!each.is_empty()).then(|| Box::new(Self(each)))
     }
 }

@@ -96,6 +96,18 @@ impl Node {
         }
     }
 
+    /// Settles what a booking says, wherever it was charged, at this node.
+    pub fn settle_booking(&self, booking: &Booking, actual: Cost, now: Instant) {
+        let spot = self
+            .spot_of(booking)
+            .filter(|_| booking.receipt.charged != 0);
+        if let Some((spot, charge)) = spot
+            && let Some(cells) = self.cells_of(spot.contract)
+        {
+            let _ = cells.settle(spot.print, (&charge, booking.terms), actual, now);
+        }
+    }
+
     /// How each policy stands at one spot.
     pub fn status_at(&self, spot: &Spot, now: Instant) -> Vec<Status> {
         let cells = self.cells_of(spot.contract);

@@ -14,7 +14,7 @@ use crate::company::Parts;
 use crate::dirty::Dirty;
 use crate::durable::{RestoreError, WrittenBy};
 use crate::heirs::{Heir, Origin};
-use crate::terms::{Assigned, Own, Slot, Wanted};
+use crate::terms::{Assigned, Knowledge, Own, Slot};
 
 /// Tells the table what a cell of these policies is worth.
 #[derive(Debug)]
@@ -388,7 +388,7 @@ type Checked = (Outcome, Option<Arc<Terms>>);
 pub(crate) fn check_slot<const N: usize, S: Slot<N>>(
     cells: &Cells,
     slot: Option<&mut S>,
-    wanted: Option<&Wanted>,
+    wanted: Option<&Knowledge>,
     (cost, now, lot): (Cost, Instant, Lot),
 ) -> (Checked, Option<S>) {
     let mut made = None;

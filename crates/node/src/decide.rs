@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use tollgate_contract::Terms;
 use tollgate_limit::{
     Cell, Cost, Decision, Instant, Lot, Outcome, Policy, PolicySet, Receipt as Charge, Span,
@@ -219,7 +220,7 @@ pub(crate) struct Tally {
     /// What was charged in no cell.
     parts: Charged,
     /// Terms of the key's own.
-    terms: Vec<OwnTerms>,
+    terms: SmallVec<[OwnTerms; 1]>,
 }
 
 impl PartProbe {
@@ -253,7 +254,7 @@ impl Tally {
             reset_after: Span::ZERO,
             bookings: Vec::with_capacity(contracts),
             parts: Charged::new(),
-            terms: Vec::new(),
+            terms: SmallVec::new(),
         }
     }
 

@@ -6,7 +6,7 @@ use tollgate_limit::{Cell, Cost, Instant, PolicySet, Receipt};
 use tollgate_table::{Full, Print};
 
 use crate::cells::{Cells, Miss, on_table};
-use crate::terms::{Slot, Wanted};
+use crate::terms::{Knowledge, Slot};
 
 impl Cells {
     /// Charges without asking; a cell is made where there is none.
@@ -52,7 +52,11 @@ impl Cells {
         let absent = if less { Absent::Leave } else { Absent::Make };
         let done = self.edit(print, now, absent, Edit::Settle(&here, actual, terms));
         if let (Err(Miss::Left), Some(heir)) = (done, self.heir()) {
-            return heir.settle(print, (&heir.translate(receipt), terms), actual, now);
+            let receipt = match terms {
+                0 => heir.translate(receipt),
+                _ => *receipt,
+            };
+            return heir.settle(print, (&receipt, terms), actual, now);
         }
         if let Some(parts) = self.parts() {
             parts.settle(print, receipt, actual, now);
@@ -130,7 +134,7 @@ impl Edit<'_> {
 
 /// Changes what is remembered of a key; returns the slot to write where it had none.
 fn edit_slot<const N: usize, S: Slot<N>>(
-    (cells, wanted): (&Cells, Option<&Wanted>),
+    (cells, wanted): (&Cells, Option<&Knowledge>),
     slot: Option<&mut S>,
     (absent, edit): (Absent, Edit<'_>),
     now: Instant,

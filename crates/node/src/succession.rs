@@ -231,7 +231,11 @@ impl Node {
         let past = self.lasting().past.lock();
         let (mut id, mut charge) = (booking.cells, booking.receipt);
         while let Some((heir, places)) = past.heirs.get(&id) {
-            (id, charge) = (*heir, translate(places, &charge));
+            id = *heir;
+            // Places in terms of a key's own are not those in its contract.
+            if booking.terms == 0 {
+                charge = translate(places, &charge);
+            }
             if let Some(cells) = self.all_cells().iter().find(|cells| cells.id == id) {
                 return Some((cells, charge));
             }

@@ -23,14 +23,40 @@ use crate::scope::Within;
 /// What somebody knows of the terms of a key.
 #[derive(Clone, Debug)]
 pub struct Knowledge {
-    /// The terms.
-    pub terms: Arc<Terms>,
+    /// The terms; `None` where they are the policies of the contract.
+    pub terms: Option<Arc<Terms>>,
     /// Whether other keys have the same, so that they cost this one nothing.
     pub is_shared: bool,
-    /// Of two that differ, the later counts.
+    /// Of two that differ the later counts, and of one revision what is sure for longer. Zero is nobody's word: whatever
+    /// counted the key before still does.
     pub revision: u64,
     /// When somebody has to be asked again.
     pub until: Instant,
+}
+
+impl Knowledge {
+    /// Nobody knows; to be asked again at `until`.
+    pub const fn none(until: Instant) -> Self {
+        Self {
+            terms: None,
+            is_shared: true,
+            revision: 0,
+            until,
+        }
+    }
+
+    fn is_after(&self, other: &Self) -> bool {
+        (self.revision, self.until) > (other.revision, other.until)
+    }
+
+    fn set<'a>(&'a self, of_contract: &'a PolicySet) -> &'a PolicySet {
+        self.terms.as_ref().map_or(of_contract, |terms| &terms.set)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let terms = self.terms.as_ref();
+        terms.map_or(0, |terms| own_bytes(terms, self.is_shared))
+    }
 }
 
 /// A contract in which the terms of a key are not known.
@@ -64,15 +90,26 @@ impl Assigned {
 
     fn learn(&self, print: Print, knowledge: Knowledge, now: Instant) {
         // A full table has counted the key it turned away; the key is asked for again.
-        let _ = self.known.update(print, now.as_nanos(), |known| {
-            let is_newer = known.is_none_or(|known| known.revision <= knowledge.revision);
-            ((), is_newer.then_some(knowledge))
-        });
+        let _ = self
+            .known
+            .update(print, now.as_nanos(), |known| match known {
+                Some(known) if knowledge.revision == 0 => {
+                    known.until = known.until.max(knowledge.until);
+                    ((), None)
+                }
+                Some(known) if known.revision > knowledge.revision => ((), None),
+                _ => ((), Some(knowledge)),
+            });
     }
 
-    fn known(&self, print: Print, now: Instant) -> Option<Wanted> {
-        let wanted = |known: &Knowledge| (now < known.until).then(|| Wanted::of(known));
+    fn known(&self, print: Print, now: Instant) -> Option<Knowledge> {
+        let wanted = |known: &Knowledge| (now < known.until).then(|| known.clone());
         self.known.get(print, wanted).flatten()
+    }
+
+    fn is_known(&self, print: Print, now: Instant) -> bool {
+        let is_sure = |known: &Knowledge| now < known.until;
+        self.known.get(print, is_sure).unwrap_or(false)
     }
 
     fn forget(&self, print: Print) {
@@ -100,25 +137,7 @@ impl Rules<Knowledge> for Learnt {
     }
 
     fn heap_bytes(&self, known: &Knowledge) -> usize {
-        own_bytes(&known.terms, known.is_shared)
-    }
-}
-
-/// Terms by which a key is to be counted.
-#[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    pub(crate) terms: Arc<Terms>,
-    is_shared: bool,
-    revision: u64,
-}
-
-impl Wanted {
-    fn of(known: &Knowledge) -> Self {
-        Self {
-            terms: Arc::clone(&known.terms),
-            is_shared: known.is_shared,
-            revision: known.revision,
-        }
+        known.heap_bytes()
     }
 }
 
@@ -126,49 +145,50 @@ impl Wanted {
 #[derive(Clone, Debug)]
 pub(crate) struct Own {
     cell: Cell<1>,
-    /// `None` stands for the contract's own policies.
-    by: Option<Wanted>,
-    before: Option<Arc<Terms>>,
+    by: Knowledge,
+    /// And whether other keys have them too.
+    before: Option<(Arc<Terms>, bool)>,
 }
 
 impl Own {
-    /// Of what revision the terms are that counted it last.
-    fn revision(&self) -> u64 {
-        self.by.as_ref().map_or(0, |by| by.revision)
-    }
-
-    /// The policies that counted it last.
-    fn set<'a>(&'a self, cells: &'a Cells) -> &'a PolicySet {
-        self.by.as_ref().map_or(&cells.set, |by| &by.terms.set)
+    /// A key never seen by whoever knows of terms.
+    const fn with(cell: Cell<1>, by: Knowledge) -> Self {
+        Self {
+            cell,
+            by,
+            before: None,
+        }
     }
 
     /// Changes the cell where newer terms are wanted.
-    fn follow(&mut self, cells: &Cells, wanted: Option<&Wanted>, now: Instant) {
-        let newer = wanted.filter(|wanted| wanted.revision > self.revision());
+    fn follow(&mut self, cells: &Cells, wanted: Option<&Knowledge>, now: Instant) {
+        let newer = wanted.filter(|wanted| wanted.is_after(&self.by));
         let (Some(wanted), Some(assigned)) = (newer, &cells.assigned) else {
             return;
         };
-        let old = self.by.as_ref().map_or(&assigned.default, |by| &by.terms);
-        if old.policies != wanted.terms.policies {
-            let places = places(&old.policies, &wanted.terms.policies);
-            let set = &wanted.terms.set;
-            self.cell = set.inherit(&old.set, &places, &self.cell, now);
-            self.before = Some(Arc::clone(old));
+        let default = &assigned.default;
+        let old = self.by.terms.as_ref().unwrap_or(default);
+        let new = wanted.terms.as_ref().unwrap_or(default);
+        if old.policies != new.policies {
+            let places = places(&old.policies, &new.policies);
+            self.cell = new.set.inherit(&old.set, &places, &self.cell, now);
+            let is_shared = self.by.terms.is_none() || self.by.is_shared;
+            self.before = Some((Arc::clone(old), is_shared));
         }
-        self.by = Some(wanted.clone());
+        self.by = wanted.clone();
     }
 }
 
 /// What a table of cells holds for a key.
 pub(crate) trait Slot<const N: usize>: Clone {
     /// The slot of a key never seen.
-    fn fresh(cells: &Cells, wanted: Option<&Wanted>) -> Self;
+    fn fresh(cells: &Cells, wanted: Option<&Knowledge>) -> Self;
 
     /// The cell, and the policies that count it once it follows the terms that are wanted.
     fn open<'a>(
         &'a mut self,
         cells: &'a Cells,
-        wanted: Option<&Wanted>,
+        wanted: Option<&Knowledge>,
         now: Instant,
     ) -> (&'a PolicySet, &'a mut Cell<N>);
 
@@ -209,7 +229,7 @@ pub(crate) trait Slot<const N: usize>: Clone {
 
 impl<const N: usize> Slot<N> for Cell<N> {
     #[inline]
-    fn fresh(cells: &Cells, _: Option<&Wanted>) -> Self {
+    fn fresh(cells: &Cells, _: Option<&Knowledge>) -> Self {
         Self::fresh(&cells.set)
     }
 
@@ -217,7 +237,7 @@ impl<const N: usize> Slot<N> for Cell<N> {
     fn open<'a>(
         &'a mut self,
         cells: &'a Cells,
-        _: Option<&Wanted>,
+        _: Option<&Knowledge>,
         _: Instant,
     ) -> (&'a PolicySet, &'a mut Self) {
         (&cells.set, self)
@@ -232,8 +252,9 @@ impl<const N: usize> Slot<N> for Cell<N> {
         None
     }
 
-    fn translate(&self, _: &Cells, receipt: &Receipt, _: u64) -> Option<Receipt> {
-        Some(*receipt)
+    fn translate(&self, _: &Cells, receipt: &Receipt, made_by: u64) -> Option<Receipt> {
+        // Places of policies in terms are not those in the contract.
+        (made_by == 0).then_some(*receipt)
     }
 
     fn of(_: &Cells, cell: Self) -> Self {
@@ -242,32 +263,28 @@ impl<const N: usize> Slot<N> for Cell<N> {
 }
 
 impl Slot<1> for Own {
-    fn fresh(cells: &Cells, wanted: Option<&Wanted>) -> Self {
-        let set = wanted.map_or(&*cells.set, |wanted| &wanted.terms.set);
-        Self {
-            cell: Cell::fresh(set),
-            by: wanted.cloned(),
-            before: None,
-        }
+    fn fresh(cells: &Cells, wanted: Option<&Knowledge>) -> Self {
+        let by = wanted.cloned();
+        let by = by.unwrap_or_else(|| Knowledge::none(Instant::default()));
+        Self::with(Cell::fresh(by.set(&cells.set)), by)
     }
 
     fn open<'a>(
         &'a mut self,
         cells: &'a Cells,
-        wanted: Option<&Wanted>,
+        wanted: Option<&Knowledge>,
         now: Instant,
     ) -> (&'a PolicySet, &'a mut Cell<1>) {
         self.follow(cells, wanted, now);
-        let set = self.by.as_ref().map_or(&*cells.set, |by| &by.terms.set);
-        (set, &mut self.cell)
+        (self.by.set(&cells.set), &mut self.cell)
     }
 
     fn read<'a>(&'a self, cells: &'a Cells) -> (&'a PolicySet, &'a Cell<1>) {
-        (self.set(cells), &self.cell)
+        (self.by.set(&cells.set), &self.cell)
     }
 
     fn terms(&self) -> Option<&Arc<Terms>> {
-        self.by.as_ref().map(|by| &by.terms)
+        self.by.terms.as_ref()
     }
 
     fn translate(&self, cells: &Cells, receipt: &Receipt, made_by: u64) -> Option<Receipt> {
@@ -276,17 +293,14 @@ impl Slot<1> for Own {
         if today.version == made_by {
             return Some(*receipt);
         }
-        let before = self.before.as_ref().filter(|t| t.version == made_by)?;
+        let before = self.before.as_ref().map(|(terms, _)| terms);
+        let before = before.filter(|terms| terms.version == made_by)?;
         let places = places(&before.policies, &today.policies);
         Some(translate(&places, receipt))
     }
 
     fn of(_: &Cells, cell: Cell<1>) -> Self {
-        Self {
-            cell,
-            by: None,
-            before: None,
-        }
+        Self::with(cell, Knowledge::none(Instant::default()))
     }
 
     /// Terms of its own stay until newer ones are known.
@@ -296,39 +310,42 @@ impl Slot<1> for Own {
         slot: O,
         now: Instant,
     ) -> Self {
-        slot.into_own().unwrap_or_else(|slot| {
-            let (set, cell) = slot.read(old);
-            Self::of(cells, cells.set.inherit(set, places, cell, now))
-        })
+        let mut own = match slot.into_own() {
+            Ok(own) => own,
+            Err(slot) => {
+                let (set, cell) = slot.read(old);
+                return Self::of(cells, cells.set.inherit(set, places, cell, now));
+            }
+        };
+        if own.by.terms.is_none() {
+            own.cell = cells.set.inherit(&old.set, places, &own.cell, now);
+        }
+        own
     }
 
     fn origins<'a>(&self, old: &Cells, places: &'a [Option<usize>]) -> Cow<'a, [Option<usize>]> {
-        let (Some(by), Some(assigned)) = (&self.by, &old.assigned) else {
+        let (Some(terms), Some(assigned)) = (&self.by.terms, &old.assigned) else {
             return Cow::Borrowed(places);
         };
-        let of_contract = self::places(&by.terms.policies, &assigned.default.policies);
+        let of_contract = self::places(&terms.policies, &assigned.default.policies);
         let origin = |place: &Option<usize>| of_contract.get((*place)?).copied().flatten();
         places.iter().map(origin).collect()
     }
 
     fn into_own(self) -> Result<Self, Self> {
-        if self.by.is_some() {
-            Ok(self)
-        } else {
-            Err(self)
-        }
+        Ok(self)
     }
 }
 
 impl Rules<Own> for Worth {
     fn fresh_at(&self, own: &Own) -> u64 {
-        let set = own.by.as_ref().map_or(&*self.0, |by| &by.terms.set);
-        set.fresh_at(&own.cell).as_nanos()
+        own.by.set(&self.0).fresh_at(&own.cell).as_nanos()
     }
 
     fn heap_bytes(&self, own: &Own) -> usize {
-        let terms = |by: &Wanted| own_bytes(&by.terms, by.is_shared);
-        own.cell.heap_bytes() + own.by.as_ref().map_or(0, terms)
+        let before = own.before.as_ref();
+        let before = before.map_or(0, |(terms, is_shared)| own_bytes(terms, *is_shared));
+        own.cell.heap_bytes() + own.by.heap_bytes() + before
     }
 }
 
@@ -338,6 +355,26 @@ impl Node {
         let cells = self.cells_of(stranger.contract);
         if let Some(assigned) = cells.and_then(|cells| cells.assigned.as_ref()) {
             assigned.learn(stranger.print, knowledge, now);
+        }
+    }
+
+    /// The same by the id of a contract and by the newest contracts, whichever came since.
+    pub fn learn_of(&self, contract: &str, print: Print, knowledge: Knowledge, now: Instant) {
+        let node = self.newest();
+        if let Some(contract) = node.contracts().position(contract) {
+            node.learn(Stranger { contract, print }, knowledge, now);
+        }
+    }
+
+    /// Forgets the terms of the key of a contract that counts by one entry, however it was written.
+    pub fn unlearn_value(&self, contract: usize, value: &str) {
+        let word = value.parse::<u64>().ok();
+        let word = word.map(|word| self.seed().word(word));
+        for print in word
+            .into_iter()
+            .chain([self.seed().bytes(value.as_bytes())])
+        {
+            self.unlearn(Stranger { contract, print });
         }
     }
 
@@ -363,7 +400,7 @@ impl Within<'_> {
         let bound = self.bind(key).into_iter();
         let unknown = bound.filter(|bound| {
             let assigned = bound.cells.assigned.as_ref();
-            assigned.is_some_and(|assigned| assigned.known(bound.print, now).is_none())
+            assigned.is_some_and(|assigned| !assigned.is_known(bound.print, now))
         });
         unknown
             .map(|bound| Stranger {
@@ -377,7 +414,7 @@ impl Within<'_> {
 impl Cells {
     /// The terms that a key is known to have, where keys have their own.
     #[inline]
-    pub(crate) fn wanted(&self, print: Print, now: Instant) -> Option<Wanted> {
+    pub(crate) fn wanted(&self, print: Print, now: Instant) -> Option<Knowledge> {
         self.assigned.as_ref()?.known(print, now)
     }
 }

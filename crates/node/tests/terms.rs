@@ -45,7 +45,7 @@ fn terms(policies: &str, version: u64) -> Arc<Terms> {
 
 fn learn(node: &Node, stranger: Stranger, terms: &Arc<Terms>, revision: u64) {
     let knowledge = Knowledge {
-        terms: Arc::clone(terms),
+        terms: Some(Arc::clone(terms)),
         is_shared: true,
         revision,
         until: LATER,
@@ -144,7 +144,7 @@ fn knowledge_ends_when_it_says() {
     let node = node(&following(FREE));
     let ann = spot(&node, "ann", 0);
     let knowledge = Knowledge {
-        terms: terms("{ name: a, limit: 50, per: 1h }", 2),
+        terms: Some(terms("{ name: a, limit: 50, per: 1h }", 2)),
         is_shared: true,
         revision: 1,
         until: NOW,
@@ -153,6 +153,89 @@ fn knowledge_ends_when_it_says() {
     assert_eq!(strangers(&node, "ann"), [ann]);
     node.unlearn_all(0);
     assert_eq!(left(&node, "ann"), [10]);
+}
+
+#[test]
+fn of_one_revision_what_is_sure_for_longer_counts() {
+    let node = node(&following(FREE));
+    let ann = spot(&node, "ann", 0);
+    let trial = Knowledge {
+        terms: Some(terms("{ name: a, limit: 50, per: 1h }", 2)),
+        is_shared: true,
+        revision: 1,
+        until: NOW.saturating_add(Span::from_nanos(1)),
+    };
+    let after = Knowledge {
+        terms: None,
+        until: LATER,
+        ..trial.clone()
+    };
+    node.learn(ann, trial.clone(), NOW);
+    assert!(ask(&node, "ann", 4).is_allowed());
+    assert_eq!(left(&node, "ann"), [46]);
+    node.learn(ann, after, NOW);
+    assert!(ask(&node, "ann", 1).is_allowed());
+    assert_eq!(left(&node, "ann"), [5], "the contract's again");
+    node.unlearn(ann);
+    node.learn(ann, trial, NOW);
+    assert!(ask(&node, "ann", 1).is_allowed());
+    assert_eq!(left(&node, "ann"), [4], "a slow word takes nobody back");
+}
+
+#[test]
+fn where_nobody_knows_the_last_word_stands() {
+    let node = node(&following(FREE));
+    let ann = spot(&node, "ann", 0);
+    learn(&node, ann, &terms("{ name: a, limit: 50, per: 1h }", 2), 3);
+    assert!(ask(&node, "ann", 4).is_allowed());
+    node.unlearn(ann);
+    node.learn(ann, Knowledge::none(LATER), NOW);
+    assert!(strangers(&node, "ann").is_empty(), "for a while");
+    assert_eq!(left(&node, "ann"), [46]);
+    learn(&node, ann, &terms("{ name: a, limit: 60, per: 1h }", 4), 4);
+    assert_eq!(left(&node, "ann"), [56]);
+    node.learn(spot(&node, "bob", 0), Knowledge::none(LATER), NOW);
+    assert_eq!(left(&node, "bob"), [10]);
+}
+
+#[test]
+fn terms_of_before_are_paid_for_as_long_as_they_are_kept() {
+    let node = node(&following(FREE));
+    let ann = spot(&node, "ann", 0);
+    let mut bytes = Vec::new();
+    for revision in 1..=4 {
+        let own = Knowledge {
+            terms: Some(terms(
+                &format!("{{ name: a, limit: {revision}00, per: 1h }}"),
+                revision,
+            )),
+            is_shared: false,
+            revision,
+            until: LATER,
+        };
+        node.learn(ann, own, NOW);
+        assert!(ask(&node, "ann", 1).is_allowed());
+        bytes.push(node.bytes());
+    }
+    let one = u64::try_from(size_of::<Terms>()).expect("a small number");
+    assert!(bytes[1] > bytes[0] + one, "{bytes:?}");
+    assert_eq!(bytes[1], bytes[3], "those before them are gone");
+}
+
+#[test]
+fn receipts_of_own_terms_outlive_a_change_of_the_contract() {
+    let first = node(&following(FREE));
+    let ann = spot(&first, "ann", 0);
+    let both = "{ name: b, limit: 100, per: 1h }, { name: a, limit: 100, per: 1h }";
+    learn(&first, ann, &terms(both, 7), 1);
+    let receipt = ask(&first, "ann", 10).receipt;
+    let next = "{ name: c, limit: 20, per: 1h }, { name: a, limit: 30, per: 1h }";
+    let next = first.succeed(contracts(&following(next)), NOW);
+    while next.carry_over(NOW, 7) {}
+    next.settle(&receipt, Cost::from_u32(30), NOW);
+    assert_eq!(left(&next, "ann"), [70, 70]);
+    first.settle(&receipt, Cost::from_u32(20), NOW);
+    assert_eq!(left(&next, "ann"), [60, 60], "asked of the node before");
 }
 
 #[test]
@@ -225,7 +308,7 @@ fn knowledge_is_bounded_by_the_budget() {
     let one = terms("{ name: a, limit: 50, per: 1h }", 1);
     for user in 0..20_000_u64 {
         let own = Knowledge {
-            terms: Arc::new((*one).clone()),
+            terms: Some(Arc::new((*one).clone())),
             is_shared: false,
             revision: 1,
             until: LATER,
@@ -345,7 +428,7 @@ proptest! {
                 }
                 Step::Change(plan) => {
                     let knowledge = Knowledge {
-                        terms: terms(PLANS[plan], revision),
+                        terms: Some(terms(PLANS[plan], revision)),
                         is_shared: false,
                         revision,
                         until: LATER,
