@@ -45,6 +45,7 @@ mod tests {
     const STRANGER: Peer = Peer {
         address: None,
         certified: false,
+        is_sealed: false,
         connection: 1,
     };
 

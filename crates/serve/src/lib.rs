@@ -6,8 +6,10 @@
 
 pub mod access;
 pub mod auth;
+pub mod catalogue;
 pub mod cluster;
 pub mod database;
+pub mod desk;
 pub mod durable;
 pub mod engine;
 pub mod fields;
@@ -25,6 +27,7 @@ pub mod settings;
 pub mod shared;
 pub mod source;
 mod state;
+pub mod statistics;
 pub mod store;
 pub mod supply;
 pub mod throttle;

@@ -7,11 +7,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tollgate_node::Node;
 
+use crate::catalogue::Live;
 use crate::cluster::Handle;
+use crate::desk::{self, Desk};
 use crate::durable::Standing;
 use crate::engine::Engine;
 use crate::owner::Owner;
 use crate::settings::Settings;
+use crate::statistics::Reader;
 use crate::supply::Supply;
 
 pub use crate::state::{State, Ticket};
@@ -32,6 +35,11 @@ pub struct Shared {
     pub supply: Supply,
     /// How surely the seat is held under which counts are kept, where there is one; set once.
     pub standing: OnceLock<Arc<Standing>>,
+    /// Whoever answers where nothing is decided, where there is somebody; set once as well.
+    pub desk: OnceLock<Arc<dyn Desk>>,
+    pub(crate) live: OnceLock<Arc<Live>>,
+    /// Tells what is known of requests, where they are counted; set once as well.
+    pub statistics: OnceLock<Reader>,
 }
 
 impl Shared {
@@ -47,7 +55,16 @@ impl Shared {
             owner: OnceLock::new(),
             supply: Supply::default(),
             standing: OnceLock::new(),
+            desk: OnceLock::new(),
+            live: OnceLock::new(),
+            statistics: OnceLock::new(),
         }
+    }
+
+    /// The contracts and plans in force, and the way to change them, where there is one.
+    pub fn catalogue(&self) -> &Arc<Live> {
+        let of_file = || Arc::new(Live::of_file(self.engine.node().contracts()));
+        self.live.get_or_init(of_file)
     }
 
     /// Whether others may have taken this server's counts of a durable contract, for it heard nothing of its seat for long.
@@ -55,6 +72,12 @@ impl Shared {
     pub(crate) fn is_in_doubt(&self, node: &Node, contract: usize) -> bool {
         let standing = self.standing.get();
         standing.is_some_and(|seat| !seat.is_sure()) && node.durable_policies(contract) != 0
+    }
+
+    /// Whoever answers at a path in the engine's place.
+    #[inline]
+    pub(crate) fn desk_for(&self, path: &str) -> Option<&Arc<dyn Desk>> {
+        desk::is_for(path).then(|| self.desk.get()).flatten()
     }
 
     /// A place among the requests that are worked on, to be kept until the answer is there; `None` where so many are that
@@ -78,6 +101,8 @@ pub struct Peer {
     pub address: Option<SocketAddr>,
     /// Whether a client certificate was shown and is trusted.
     pub certified: bool,
+    /// Whether the connection is sealed by TLS.
+    pub is_sealed: bool,
     /// Number of the connection, from 1.
     pub connection: u64,
 }

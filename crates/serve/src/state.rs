@@ -27,6 +27,8 @@ pub struct State {
     store_error: Mutex<Option<String>>,
     /// What is wrong with this node's part in the cluster.
     cluster_error: Mutex<Option<String>>,
+    /// Why changes of the catalogue do not come into force.
+    catalogue_error: Mutex<Option<String>>,
 }
 
 impl State {
@@ -44,6 +46,7 @@ impl State {
             reload_error: Mutex::new(None),
             store_error: Mutex::new(None),
             cluster_error: Mutex::new(None),
+            catalogue_error: Mutex::new(None),
         }
     }
 
@@ -113,11 +116,17 @@ impl State {
         let store = self.store_error.lock().clone();
         let store = store.map(|error| format!("durable counts are not written: {error}"));
         let cluster = self.cluster_error.lock().clone();
-        reload.into_iter().chain(store).chain(cluster).collect()
+        let catalogue = self.catalogue_error.lock().clone();
+        let troubles = [reload, store, cluster, catalogue];
+        troubles.into_iter().flatten().collect()
     }
 
     pub(crate) fn set_store_error(&self, error: Option<String>) {
         *self.store_error.lock() = error;
+    }
+
+    pub(crate) fn set_catalogue_error(&self, error: Option<String>) {
+        *self.catalogue_error.lock() = error;
     }
 
     pub(crate) fn set_cluster_error(&self, error: Option<String>) {

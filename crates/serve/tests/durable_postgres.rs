@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tollgate_contract::Contracts;
 use tollgate_limit::Cost;
 use tollgate_node::{Key, NodeConfig};
-use tollgate_parts::{Postgres, until};
+use tollgate_parts::{Papers, Postgres, until};
 use tollgate_serve::durable::{self, Flusher, Loaded, StoreError};
 use tollgate_serve::engine::Engine;
 use tollgate_serve::settings::{DatabaseSettings, Keeping, Settings};
@@ -44,7 +44,15 @@ impl Server {
     }
 
     fn try_start(url: &str, seat: &str, given: Option<[u8; 16]>) -> Result<Self, StoreError> {
-        let (store, secrets) = durable::open_seat(&settings(url), seat, given, None)?;
+        Self::at(&settings(url), seat, given)
+    }
+
+    fn at(
+        database: &DatabaseSettings,
+        seat: &str,
+        given: Option<[u8; 16]>,
+    ) -> Result<Self, StoreError> {
+        let (store, secrets) = durable::open_seat(database, seat, given, None)?;
         let contracts = Contracts::parse(FILE).unwrap();
         let engine = Engine::new(contracts, NodeConfig::default(), &secrets);
         let loaded = store.load_into(&engine.node())?;
@@ -291,4 +299,39 @@ fn a_database_that_cannot_be_used_keeps_a_server_from_starting_and_says_why() {
     assert!(matches!(error, StoreError::OtherSecretOfSeat(_)), "{error}");
     server.charge("ann", 1);
     server.flush().unwrap();
+}
+
+#[test]
+fn counts_are_told_only_to_the_database_that_was_meant() {
+    let papers = Papers::of(&["localhost"]);
+    let database = Postgres::with_tls(&papers, "scram-sha-256");
+    let by = |authority: &Papers| DatabaseSettings {
+        ca_file: Some(authority.ca()),
+        ..settings(&database.url())
+    };
+    let first = Server::at(&by(&papers), "n1", None).unwrap_or_else(|error| panic!("{error}"));
+    first.charge("u", 3);
+    first.stop();
+    let again = Server::at(&by(&papers), "n1", None).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(again.used("u"), [3, 0], "found again");
+    again.stop();
+
+    let others = Papers::of(&["localhost"]);
+    let error = Server::at(&by(&others), "n1", None).err().unwrap();
+    assert!(error.to_string().contains("certificate"), "{error}");
+    assert!(!error.to_string().contains("secret"), "{error}");
+}
+
+#[test]
+fn a_server_that_stops_writes_all_although_its_database_was_started_anew() {
+    let mut database = Postgres::start();
+    let server = Server::start(&database, "n1");
+    server.charge("ann", 1);
+    server.flush().unwrap();
+    database.stop();
+    database.run(&[]);
+    server.charge("ann", 2);
+    server.stop();
+    let again = Server::start(&database, "n1");
+    assert_eq!(again.used("ann"), [3, 0]);
 }

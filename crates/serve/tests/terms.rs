@@ -36,7 +36,10 @@ impl Registrar for Knows {
         Box::pin(async move {
             tokio::task::yield_now().await;
             self.times.fetch_add(1, Relaxed);
-            for Unknown { stranger, values } in unknown {
+            for Unknown {
+                stranger, values, ..
+            } in unknown
+            {
                 let contract = node.contracts().get(stranger.contract).expect("a contract");
                 let limit = if values[0] == "acme" { 10 } else { 3 };
                 self.asked.lock().push(values);
@@ -51,7 +54,7 @@ impl Registrar for Knows {
                     .clone();
                 assert_eq!(contract.id, "users");
                 let knowledge = Knowledge {
-                    terms: Arc::new(Terms::new(policies, limit).expect("good")),
+                    terms: Some(Arc::new(Terms::new(policies, limit).expect("good"))),
                     is_shared: false,
                     revision: 1,
                     until: Instant::from_nanos(u64::MAX),

@@ -3,7 +3,7 @@
 //! One text for any bytes: spare bits of the last letter must be zero, so that no two texts are one receipt.
 
 /// The bytes as text.
-pub(crate) fn encode(bytes: &[u8]) -> String {
+pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let byte = |place: usize| chunk.get(place).copied().map_or(0, u32::from);
@@ -17,7 +17,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 }
 
 /// The bytes of a text, at most that many; `None` where it is none that [`encode`] writes.
-pub(crate) fn decode(text: &str, bytes_max: usize) -> Option<Vec<u8>> {
+pub fn decode(text: &str, bytes_max: usize) -> Option<Vec<u8>> {
     let letters = text.as_bytes();
     if letters.len() / 4 * 3 > bytes_max || letters.len() % 4 == 1 {
         return None;

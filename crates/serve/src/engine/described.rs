@@ -76,6 +76,10 @@ impl Turn<'_> {
             policy,
         };
         let decision = self.engine.adhoc.check(&asked, self.now);
+        if let Ok(decision) = &decision {
+            let asked = (ask.key, ask.cost.tokens());
+            self.count_described(print.0, asked, decision.verdict);
+        }
         let judgement = match &decision {
             Ok(decision) => Judgement::of(decision.verdict, false),
             Err(AdhocError::Full) => Judgement::Denied,

@@ -2,6 +2,7 @@
 //!
 //! Not here: its messages (`gubernator`), nor how it counts (`tollgate_node::Gubernator`).
 
+use tollgate_limit::Verdict;
 use tollgate_node::{GubernatorAnswer, GubernatorAsk, GubernatorError, Key};
 
 use super::Turn;
@@ -21,6 +22,17 @@ impl Turn<'_> {
 
     fn gubernate_here(&self, ask: &GubernatorAsk<'_>) -> Result<GubernatorAnswer, GubernatorError> {
         let answer = self.engine.gubernator.check(ask, self.now);
+        if let (Ok(answer), Some(_)) = (&answer, self.engine.statistics()) {
+            let key = [("name", ask.name), ("key", ask.key)];
+            let key = Key::Entries(&key);
+            let verdict = if answer.is_over {
+                Verdict::Never
+            } else {
+                Verdict::Allow
+            };
+            let cost = u64::try_from(ask.cost).unwrap_or(0);
+            self.count_described(self.engine.meter().hash(key), (key, cost), verdict);
+        }
         let judgement = match &answer {
             Ok(answer) if answer.is_over => Judgement::Denied,
             Ok(_) => Judgement::Allowed,

@@ -3,7 +3,9 @@
 //! A listener takes a [`Turn`] for one request, or for all requests that came in together, and asks it. A turn reaches the
 //! contracts it began with and those loaded since, so that names in an answer are those of the contracts that gave it. Nothing here waits. Not here: protocols.
 
-pub(crate) mod base64;
+mod bans;
+pub mod base64;
+mod counted;
 mod described;
 mod explain;
 mod gubernated;
@@ -11,7 +13,7 @@ mod later;
 mod seal;
 mod turn;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -22,6 +24,8 @@ use tollgate_node::{Adhoc, Gubernator, Membership, Node, NodeConfig};
 use tollgate_table::Seed;
 
 use crate::meter::Meter;
+use crate::statistics::Statistics;
+use bans::Barred;
 use later::Apart;
 
 pub(crate) use described::RETRY_WHEN_FULL;
@@ -46,6 +50,9 @@ pub struct Engine {
     /// Held while contracts are loaded.
     loading: Mutex<()>,
     apart: Apart,
+    barred: Barred,
+    /// Where requests are counted one identity at a time, where they are.
+    statistics: OnceLock<Arc<Statistics>>,
 }
 
 impl Engine {
@@ -82,6 +89,8 @@ impl Engine {
             meter,
             loading: Mutex::new(()),
             apart: Apart::default(),
+            barred: Barred::default(),
+            statistics: OnceLock::new(),
         }
     }
 
@@ -126,6 +135,18 @@ impl Engine {
     /// What happened so far.
     pub fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    /// From here on requests are counted here; for once.
+    pub fn set_statistics(&self, statistics: Arc<Statistics>) {
+        // A second one would have no reader.
+        let _ = self.statistics.set(statistics);
+    }
+
+    /// Where requests are counted one identity at a time, where they are.
+    #[inline]
+    pub fn statistics(&self) -> Option<&Arc<Statistics>> {
+        self.statistics.get()
     }
 
     pub(crate) const fn seal(&self) -> &Seal {

@@ -134,11 +134,15 @@ impl<'e> Turn<'e> {
         if let Some(notes) = self.notes {
             return self.check_noted(notes, ask, None);
         }
-        self.check_here(ask)
+        match self.banned(ask) {
+            None => self.check_here(ask),
+            Some(answer) => self.note(ask, Ok(answer), false),
+        }
     }
 
     #[inline]
     pub(super) fn check_here(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
+        let is_again = self.is_again(ask);
         let answer = self.within(ask.scope).and_then(|within| {
             let Some(id) = ask.id else {
                 return Ok(within.check(ask.key, ask.cost, self.now));
@@ -146,7 +150,7 @@ impl<'e> Turn<'e> {
             let done = within.check_once(&operation(id)?, (ask.key, ask.cost), self.now);
             done.map_err(EngineError::Id)
         });
-        self.note(ask.key, answer)
+        self.note(ask, answer, is_again)
     }
 
     /// Decides many requests in order, and hands each answer over with its place; faster than one by one.
@@ -155,7 +159,7 @@ impl<'e> Turn<'e> {
         asks: &[Ask<'_>],
         mut answer: impl FnMut(usize, Result<Answer, EngineError>),
     ) {
-        if self.notes.is_some() {
+        if self.notes.is_some() || self.engine.has_bans() {
             let each = asks.iter().enumerate();
             return each.for_each(|(place, ask)| answer(place, self.check(ask)));
         }
@@ -172,20 +176,28 @@ impl<'e> Turn<'e> {
                 continue;
             }
             self.node.check_many(&run, self.now, |decided| {
-                let key = asks.get(place).map_or(Key::Word(0), |ask| ask.key);
-                answer(place, self.note(key, Ok(decided)));
+                if let Some(ask) = asks.get(place) {
+                    answer(place, self.note(ask, Ok(decided), false));
+                }
                 place += 1;
             });
         }
     }
 
-    /// Tells the meter what was decided, by whichever policies.
+    /// Tells the meter what was decided, by whichever policies; statistics too, unless it is said again.
     #[inline]
-    pub fn note(
+    pub(super) fn note(
         &self,
-        key: Key<'_>,
+        ask: &Ask<'_>,
         answer: Result<Answer, EngineError>,
+        is_again: bool,
     ) -> Result<Answer, EngineError> {
+        let key = ask.key;
+        if let Ok(answer) = &answer
+            && !is_again
+        {
+            self.count(ask, answer);
+        }
         let decided = match &answer {
             Ok(answer) => Decided::of(self.door, key, answer, self.now),
             Err(_) => Decided {
@@ -204,17 +216,21 @@ impl<'e> Turn<'e> {
     pub fn reserve(&self, ask: &Ask<'_>, ttl: Span) -> Result<Answer, EngineError> {
         match self.notes {
             Some(notes) => self.check_noted(notes, ask, Some(ttl)),
-            None => self.reserve_here(ask, ttl),
+            None => match self.banned(ask) {
+                None => self.reserve_here(ask, ttl),
+                Some(answer) => self.note(ask, Ok(answer), false),
+            },
         }
     }
 
     pub(super) fn reserve_here(&self, ask: &Ask<'_>, ttl: Span) -> Result<Answer, EngineError> {
+        let is_again = self.is_again(ask);
         let answer = self.within(ask.scope).and_then(|within| {
             let id = operation(ask.id.unwrap_or_default())?;
             let done = within.reserve(&id, (ask.key, ask.cost), ttl, self.now);
             done.map_err(EngineError::Id)
         });
-        self.note(ask.key, answer)
+        self.note(ask, answer, is_again)
     }
 
     /// Settles a reservation at its actual cost.
@@ -222,7 +238,13 @@ impl<'e> Turn<'e> {
         if let Some(notes) = self.notes {
             return self.commit_noted(notes, id, actual);
         }
-        let done = self.node.commit(&operation(id)?, actual, self.now);
+        let settle = |receipt: &Receipt| {
+            self.node.settle(receipt, actual, self.now);
+            self.count_settled(receipt, actual);
+        };
+        let done = self
+            .node
+            .commit_by(&operation(id)?, actual, self.now, settle);
         done.map_err(EngineError::Id)
     }
 
@@ -246,9 +268,11 @@ impl<'e> Turn<'e> {
         } = receivable;
         let id = id.map(operation).transpose()?;
         let settle = || {
-            let settled = (&receipt, actual);
-            self.node
-                .settle_numbered(number, settled, expires, self.now)
+            let times = (expires, self.now);
+            self.node.settle_numbered_by(number, actual, times, || {
+                self.node.settle(&receipt, actual, self.now);
+                self.count_settled(&receipt, actual);
+            })
         };
         let Some(id) = id else {
             return settle().map_err(EngineError::Id);
@@ -278,10 +302,11 @@ impl<'e> Turn<'e> {
 
     /// Gives what an answer took back in full, before anybody has its receipt.
     pub fn give_back(&self, receipt: &Receipt) {
-        match self.notes {
-            Some(notes) => self.give_back_noted(notes, receipt),
-            None => self.node.settle(receipt, Cost::PEEK, self.now),
+        if let Some(notes) = self.notes {
+            return self.give_back_noted(notes, receipt);
         }
+        self.node.settle(receipt, Cost::PEEK, self.now);
+        self.count_settled(receipt, Cost::PEEK);
     }
 
     /// Charges without asking. Says whether every contract had room for the key.
@@ -295,6 +320,7 @@ impl<'e> Turn<'e> {
 
     fn charge_here(&self, ask: &Ask<'_>) -> Result<bool, EngineError> {
         let within = self.within(ask.scope)?;
+        self.count_write(&Verb::Charge, ask);
         let Some(id) = ask.id else {
             return Ok(within.charge(ask.key, ask.cost, self.now));
         };
@@ -313,6 +339,7 @@ impl<'e> Turn<'e> {
 
     fn refund_here(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
         let within = self.within(ask.scope)?;
+        self.count_write(&Verb::Refund, ask);
         let Some(id) = ask.id else {
             within.refund(ask.key, ask.cost, self.now);
             return Ok(());

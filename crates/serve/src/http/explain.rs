@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use tollgate_wire::v1::{self, ExplainRequest, ExplainResponse, PolicyExplained};
 
 use super::body::{self, Refusal, millis};
+use super::reply::JSON;
 use super::{Asked, Reply};
-use crate::engine::{Ask, Explained, Scope, Turn};
+use crate::engine::{Ask, EngineError, Explained, Scope, Turn};
 
 /// `POST /v1/explain`.
 pub(super) fn explain(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
@@ -31,18 +32,27 @@ fn explained(
             body::cost(request.cost)?,
         )
     };
-    let explanation = turn.explain(&ask)?;
+    reply.own(JSON, told(turn, &ask)?);
+    Ok(())
+}
+
+/// Why a request would pass or not, as the body of an answer.
+pub fn told(turn: &Turn<'_>, ask: &Ask<'_>) -> Result<Vec<u8>, EngineError> {
+    let explanation = turn.explain(ask)?;
     let misses = explanation.misses.iter().map(|miss| v1::Miss {
         contract: Cow::Borrowed(&miss.contract.id),
         lacks: miss.lacks.clone(),
     });
-    reply.json(&ExplainResponse {
+    let told = ExplainResponse {
         summary: Cow::Borrowed(&explanation.sentence),
         verdict: verdict(explanation.verdict),
         policies: explanation.policies.iter().map(policy).collect(),
         misses: misses.collect(),
-    });
-    Ok(())
+    };
+    let mut body = Vec::new();
+    // It has text for names, so that nothing can fail.
+    let _ = v1::encode(&told, &mut body);
+    Ok(body)
 }
 
 fn policy<'a>(explained: &'a Explained<'_>) -> PolicyExplained<'a> {

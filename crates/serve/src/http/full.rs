@@ -21,10 +21,11 @@ use super::rewind::Rewind;
 use super::sent::Sent;
 use super::timed::{AtWork, Pace, Timed};
 use super::{Asked, Lines, Reply, route};
+use crate::desk::{self, Desk, Visit};
 use crate::grpc;
 use crate::meter::{Door, Event};
 use crate::settings::Limits;
-use crate::shared::{Peer, Shared, Stop, Stream};
+use crate::shared::{Peer, Shared, Stop, Stream, Ticket};
 
 /// Serves the rest of an HTTP/1 connection.
 pub(super) async fn http1<S: Stream>(stream: Rewind<S>, call: Call, mut stop: Stop) {
@@ -122,6 +123,10 @@ async fn answer(
     }
     let is_head = request.method() == Method::HEAD;
     let mut reply = Reply::new();
+    if let Some(desk) = shared.desk_for(request.uri().path()) {
+        let answered = at_desk(desk, request, (peer, &shared), &mut reply).await;
+        return answered.map_or_else(|| response(&reply, is_head), |it| whole(it, is_head));
+    }
     answer_into(request, peer, &shared, &mut reply).await;
     if !reply.hold().is_zero() {
         tokio::time::sleep(reply.hold()).await;
@@ -135,20 +140,12 @@ async fn answer_into(
     shared: &Arc<Shared>,
     reply: &mut Reply,
 ) {
-    let meter = shared.engine.meter();
-    let Some(_ticket) = shared.enter() else {
-        meter.count(Event::Shed(Door::Http));
-        return reply.shed("There is too much to do.");
+    let Some((request, _ticket)) = read(request, shared, &shared.settings.limits, reply).await
+    else {
+        return;
     };
     let (head, body) = request.into_parts();
-    if head.version < Version::HTTP_2 && !has_one_host(&head) {
-        meter.count(Event::Malformed(Door::Http));
-        return reply.refuse(StatusCode::BAD_REQUEST, "There must be one `Host`.");
-    }
-    let body = match collect::collect(&head.headers, body, &shared.settings.limits).await {
-        Ok(body) => body,
-        Err(uncollected) => return refuse(uncollected, shared, reply),
-    };
+    let meter = shared.engine.meter();
     let began = tokio::time::Instant::now();
     let asked = Asked {
         shared,
@@ -167,6 +164,49 @@ async fn answer_into(
     meter.served(Door::Http, 1, began.elapsed());
 }
 
+/// Asks whoever answers there; `reply` says why not, where there is no answer.
+async fn at_desk(
+    desk: &Arc<dyn Desk>,
+    request: Request<Incoming>,
+    (peer, shared): (Peer, &Shared),
+    reply: &mut Reply,
+) -> Option<Response<Bytes>> {
+    let limits = Limits {
+        body_bytes_max: desk::BODY_BYTES_MAX,
+        ..shared.settings.limits
+    };
+    let (request, _ticket) = read(request, shared, &limits, reply).await?;
+    Some(desk.answer(Visit { request, peer }).await)
+}
+
+/// A request with its body, and its place among those that are worked on; `reply` says why not, where there is none.
+async fn read<'s>(
+    request: Request<Incoming>,
+    shared: &'s Shared,
+    limits: &Limits,
+    reply: &mut Reply,
+) -> Option<(Request<Bytes>, Ticket<'s>)> {
+    let meter = shared.engine.meter();
+    let Some(ticket) = shared.enter() else {
+        meter.count(Event::Shed(Door::Http));
+        reply.shed("There is too much to do.");
+        return None;
+    };
+    let (head, body) = request.into_parts();
+    if head.version < Version::HTTP_2 && !has_one_host(&head) {
+        meter.count(Event::Malformed(Door::Http));
+        reply.refuse(StatusCode::BAD_REQUEST, "There must be one `Host`.");
+        return None;
+    }
+    match collect::collect(&head.headers, body, limits).await {
+        Ok(body) => Some((Request::from_parts(head, body), ticket)),
+        Err(uncollected) => {
+            refuse(uncollected, shared, limits, reply);
+            None
+        }
+    }
+}
+
 /// HTTP/1.1 asks for exactly one host, HTTP/1.0 for one at most.
 fn has_one_host(head: &http::request::Parts) -> bool {
     match head.headers.get_all(HOST).iter().count() {
@@ -176,12 +216,12 @@ fn has_one_host(head: &http::request::Parts) -> bool {
 }
 
 #[cold]
-fn refuse(uncollected: Uncollected, shared: &Shared, reply: &mut Reply) {
+fn refuse(uncollected: Uncollected, shared: &Shared, limits: &Limits, reply: &mut Reply) {
     let meter = shared.engine.meter();
     match uncollected {
         Uncollected::TooLarge => {
             meter.count(Event::Malformed(Door::Http));
-            let max = shared.settings.limits.body_bytes_max;
+            let max = limits.body_bytes_max;
             let detail = format!("A body may have at most {max} bytes.");
             reply.refuse(StatusCode::PAYLOAD_TOO_LARGE, &detail);
         }
@@ -199,6 +239,18 @@ fn refuse(uncollected: Uncollected, shared: &Shared, reply: &mut Reply) {
             reply.refuse(StatusCode::BAD_REQUEST, "The body could not be read.");
         }
     }
+}
+
+/// An answer of a desk, with its length.
+fn whole(answered: Response<Bytes>, is_head: bool) -> Response<Sent> {
+    let length = answered.body().len();
+    let mut response = answered
+        .map(|body| Sent::Whole((!is_head).then_some(body).filter(|body| !body.is_empty())));
+    if response.status() != StatusCode::NO_CONTENT {
+        let length = HeaderValue::from(length);
+        response.headers_mut().insert(CONTENT_LENGTH, length);
+    }
+    response
 }
 
 fn response(reply: &Reply, is_head: bool) -> Response<Sent> {

@@ -32,6 +32,8 @@ use full::Call;
 use lean::Next;
 use rewind::Rewind;
 
+pub use explain::told as explained;
+
 pub(crate) use asked::{Asked, Lines};
 pub(crate) use reply::Reply;
 pub(crate) use route::FALLBACK;

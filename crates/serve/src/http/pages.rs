@@ -39,8 +39,15 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         body.push_str(&crate::meter::cluster(&crate::cluster::view(asked.shared)));
         body.push_str(&crate::meter::supply(asked.shared));
     }
+    body.push_str(&asked.shared.catalogue().render());
     if let Some(owner) = asked.shared.owner.get() {
         owner.render(&mut body);
+    }
+    if let Some(statistics) = engine.statistics() {
+        body.push_str(&crate::meter::statistics(
+            &statistics.figures(),
+            engine.now(),
+        ));
     }
     reply.text("text/plain; version=0.0.4; charset=utf-8", body.as_bytes());
 }

@@ -135,6 +135,7 @@ fn admit(post: &Arc<Post>, ground: &Ground, accepted: Accepted) {
     let peer = Peer {
         address,
         certified: false,
+        is_sealed: false,
         connection: ground.crowd.number(),
     };
     match accepted {
@@ -211,7 +212,12 @@ async fn shake<S: Stream>(
         shared.engine.meter().count(event);
     }
     let certified = certificates.asks_clients();
-    shaken.map(|stream| (stream, Peer { certified, ..peer }))
+    let peer = Peer {
+        certified,
+        is_sealed: true,
+        ..peer
+    };
+    shaken.map(|stream| (stream, peer))
 }
 
 /// Keeps the guards until the connection is over, also where it ends by a panic.

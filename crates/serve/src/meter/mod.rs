@@ -13,9 +13,10 @@ pub(crate) mod process;
 mod render;
 mod shard;
 mod sketch;
-mod slot;
+pub(crate) mod slot;
+mod statistics;
 mod supply;
-mod text;
+pub(crate) mod text;
 mod top;
 mod view;
 
@@ -37,6 +38,7 @@ use slot::{COMMON, SLOTS};
 pub(crate) use cluster::cluster;
 pub use durable::DurableMeter;
 pub use event::{Decided, Door, Event, Judgement};
+pub(crate) use statistics::statistics;
 pub(crate) use supply::supply;
 pub use top::{Percentiles, Rates, Top, TopKey};
 
@@ -164,7 +166,7 @@ impl Meter {
         }
     }
 
-    fn hash(&self, key: Key<'_>) -> u64 {
+    pub(crate) fn hash(&self, key: Key<'_>) -> u64 {
         match key {
             Key::Word(word) => self.seed.word(word).0,
             Key::Text(text) => self.seed.bytes(text).0,

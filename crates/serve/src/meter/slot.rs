@@ -7,7 +7,7 @@ use std::cell::Cell;
 use parking_lot::Mutex;
 
 /// Places for threads, the shared one among them.
-pub(super) const SLOTS: usize = 128;
+pub(crate) const SLOTS: usize = 128;
 /// The place that threads share when there is none left.
 pub(super) const COMMON: usize = 0;
 
@@ -31,7 +31,7 @@ struct Free {
 
 /// The place of the thread that asks.
 #[inline]
-pub(super) fn mine() -> usize {
+pub(crate) fn mine() -> usize {
     match SLOT.get() {
         NONE => first(),
         slot => slot,

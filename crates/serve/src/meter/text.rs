@@ -3,21 +3,21 @@
 use std::fmt::{Display, Write};
 
 /// A text of families.
-pub(super) struct Text {
+pub(crate) struct Text {
     text: String,
     family: &'static str,
 }
 
 /// What kind of metric a family is.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Counter,
     Gauge,
     Histogram,
 }
 
 impl Text {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             text: String::with_capacity(16 << 10),
             family: "",
@@ -25,7 +25,7 @@ impl Text {
     }
 
     /// Begins a family; its samples follow.
-    pub(super) fn family(&mut self, name: &'static str, kind: Kind, help: &str) {
+    pub(crate) fn family(&mut self, name: &'static str, kind: Kind, help: &str) {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
@@ -44,12 +44,12 @@ impl Text {
     }
 
     /// One sample of the family.
-    pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
+    pub(crate) fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
         self.part("", labels, value);
     }
 
     /// One sample of a histogram: of its buckets, sum or count.
-    pub(super) fn part(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
+    pub(crate) fn part(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
         let family = self.family;
         self.write(format_args!("{family}{suffix}"));
         for (place, (name, text)) in labels.iter().enumerate() {
@@ -65,12 +65,12 @@ impl Text {
     }
 
     /// A family of one sample without labels.
-    pub(super) fn one(&mut self, name: &'static str, kind: Kind, help: &str, value: impl Display) {
+    pub(crate) fn one(&mut self, name: &'static str, kind: Kind, help: &str, value: impl Display) {
         self.family(name, kind, help);
         self.sample(&[], value);
     }
 
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.text
     }
 

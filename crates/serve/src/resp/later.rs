@@ -87,8 +87,13 @@ impl<'e> Apart<'e> {
         }
         let (shared, replies) = (Arc::clone(shared), std::mem::take(replies));
         Some(Box::pin(async move {
-            notes.decide(&shared.engine).await;
-            gaps.fill(&shared, &notes, &replies)
+            loop {
+                notes.decide(&shared.engine).await;
+                let filled = gaps.fill(&shared, &notes, &replies);
+                if !notes.wait() {
+                    return filled;
+                }
+            }
         }))
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use crate::catalogue::CatalogueError;
 use crate::cluster::ClusterError;
 use crate::durable::StoreError;
 use crate::listen::{BindError, TlsError};
@@ -24,6 +25,8 @@ pub enum StartError {
     Cluster(ClusterError),
     /// The store that many nodes share cannot be used.
     Engine(ConnectError),
+    /// The catalogue cannot be used.
+    Catalogue(CatalogueError),
     /// The system gives no threads.
     Thread(io::Error),
     /// The system gives something else not.
@@ -39,6 +42,7 @@ impl fmt::Display for StartError {
             Self::Bind(error) => error.fmt(f),
             Self::Cluster(error) => error.fmt(f),
             Self::Engine(error) => error.fmt(f),
+            Self::Catalogue(error) => error.fmt(f),
             Self::Thread(error) => write!(f, "cannot start threads: {error}"),
             Self::System(text) => f.write_str(text),
         }

@@ -62,6 +62,7 @@ fn look_after(
             keep.flush(shared);
         }
         let file = shared.settings.contracts.file();
+        let file = file.filter(|_| shared.catalogue().database().is_none());
         if file.is_some_and(|file| watch.is_due(Stamp::of(file))) {
             // The outcome is logged, counted and remembered.
             let _ = loader.reload_contracts();

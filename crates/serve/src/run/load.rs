@@ -13,7 +13,11 @@ pub type Loaded = (Contracts, Vec<ByOwnerView>);
 
 /// The contracts that settings name, as a server with these settings counts them.
 pub fn contracts(settings: &Settings) -> Result<Loaded, StartError> {
-    let contracts = settings.contracts.read()?;
+    as_counted(settings, settings.contracts.read()?)
+}
+
+/// These contracts, as a server with these settings counts them.
+pub(super) fn as_counted(settings: &Settings, contracts: Contracts) -> Result<Loaded, StartError> {
     let cluster = settings.cluster.as_ref();
     let roster = cluster.and_then(|cluster| cluster.roster.as_ref());
     let divided = divided(contracts, roster, cluster.is_none());

@@ -16,9 +16,12 @@ use std::thread::JoinHandle;
 use tokio::sync::watch;
 use tollgate_cluster::OwnerKey;
 use tollgate_contract::{Contracts, Coordination};
+use tollgate_node::NodeConfig;
 use tollgate_table::Seed;
 
+use crate::catalogue::{self, Opened, Room, Watcher};
 use crate::cluster::{Daemon, Fatal, Prepared, keys::KeyRing, read_keys};
+use crate::desk::Desk;
 use crate::durable::{self, Flusher, Folder, Store, StoreError};
 use crate::engine::{Engine, Secrets};
 use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
@@ -27,6 +30,7 @@ use crate::owner::{self, Mover};
 use crate::settings::{Address, DatabaseSettings, Listener, Seat, Settings};
 use crate::shared::{Shared, Stop};
 use crate::source::SourceError;
+use crate::statistics::{self, Scribe};
 use crate::store::{Connected, connect, seed};
 use crate::traces::{self, Traces};
 
@@ -53,6 +57,10 @@ pub struct Running {
     store: Option<Connected>,
     /// Sends traces until it is dropped.
     traces: Option<Traces>,
+    /// Follows the catalogue until it is dropped.
+    watcher: Option<Watcher>,
+    /// Writes request statistics until it is dropped.
+    scribe: Option<Scribe>,
 }
 
 /// A listener that is open.
@@ -68,8 +76,19 @@ pub struct Open {
 
 /// Starts a server. All ports are open when this returns.
 pub fn start(settings: Settings) -> Result<Running, StartError> {
+    start_with(settings, |_| Ok(None))
+}
+
+/// Starts a server with a desk, which is set up when all but the first connection is there.
+pub fn start_with(
+    settings: Settings,
+    desk: impl FnOnce(&Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, StartError>,
+) -> Result<Running, StartError> {
     let stamp = settings.contracts.file().and_then(Stamp::of);
-    let (contracts, small) = load::contracts(&settings)?;
+    let catalogue = catalogue::open(&settings).map_err(StartError::Catalogue)?;
+    let contracts = catalogue.as_ref().map(Opened::contracts);
+    let contracts = contracts.map(|contracts| load::as_counted(&settings, contracts));
+    let (contracts, small) = contracts.unwrap_or_else(|| load::contracts(&settings))?;
     let listeners = certified(&settings)?;
     let ring = settings.cluster.as_ref().map(read_keys).transpose()?;
     if ring.is_none() {
@@ -90,33 +109,50 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
     let share = cluster.as_ref().map(|prepared| prepared.share(seat));
     let share = share.transpose()?.flatten();
     let (share, keep) = share.map_or((None, None), |(share, keep)| (Some(share), keep));
-    let engine = match &cluster {
-        Some(prepared) => {
-            let membership = prepared.membership(share, wall());
-            Engine::with_company(contracts, settings.node, &secrets, membership)
-        }
-        None => Engine::new(contracts, settings.node, &secrets),
+    let config = NodeConfig {
+        is_assigned: catalogue.is_some(),
+        ..settings.node
+    };
+    let name = cluster.as_ref().map(Prepared::name);
+    let members = cluster.as_ref().map(|prep| prep.membership(share, wall()));
+    let engine = match members {
+        Some(members) => Engine::with_company(contracts, config, &secrets, members),
+        None => Engine::new(contracts, config, &secrets),
     };
     if let Some(store) = &store {
         store.load_into(&engine.node()).map_err(StartError::Store)?;
     }
     let shared = Arc::new(Shared::new(engine, settings));
     shared.supply.set_small(small);
+    let room = catalogue.map(|opened| opened.install(&shared));
     let flusher = store.map(|store| Flusher::start(store, Arc::clone(&shared)));
     let flusher = flusher.transpose().map_err(StartError::Store)?;
     let traces = traces::start(&shared).map_err(|error| StartError::System(error.to_string()))?;
     let cluster = cluster.map(|prepared| Daemon::start(prepared, &shared));
     let cluster = cluster.transpose()?.map(Arc::new);
     let mover = owned(&shared, owner_key, engine_of_many.as_ref())?;
+    let scribe = counted(&shared, name)?;
+    if let Some(desk) = desk(&shared)? {
+        let _ = shared.desk.set(desk);
+    }
     let mut running = work(&shared, bound, cluster)?;
+    running.scribe = scribe;
     running.mover = mover;
     running.store = engine_of_many;
     let loader = Arc::clone(&running.loader);
+    running.watcher = room.map(|room| watcher(room, &shared, &loader));
     let keeper = Keeper::start(Arc::clone(&shared), loader, (flusher, keep), stamp);
     running.keeper = Some(keeper.map_err(StartError::Thread)?);
     running.traces = traces;
     shared.state.set_ready(true);
     Ok(running)
+}
+
+/// Whoever follows the catalogue, and gives what it says to whoever loads contracts.
+fn watcher(room: Room, shared: &Arc<Shared>, loader: &Arc<Loader>) -> Watcher {
+    let loader = Arc::clone(loader);
+    let adopt = move |contracts| loader.adopt(contracts);
+    Watcher::start(room, shared, Arc::new(adopt))
 }
 
 /// Tells of contracts that are meant for a cluster where there is none.
@@ -152,6 +188,13 @@ fn prepared(settings: &Settings, ring: Option<KeyRing>) -> Result<Option<Prepare
 fn connected(settings: &Settings) -> Result<Option<Connected>, StartError> {
     let store = settings.keeping.store.as_ref();
     store.map(connect).transpose().map_err(StartError::Engine)
+}
+
+/// Counts requests one identity at a time, where there is a database to keep that in or the settings say so.
+fn counted(shared: &Arc<Shared>, name: Option<String>) -> Result<Option<Scribe>, StartError> {
+    let node = name.unwrap_or_else(|| SEAT.to_owned());
+    let database = statistics::place(&shared.settings);
+    statistics::start(shared, database.as_ref(), &node).map_err(StartError::Thread)
 }
 
 /// What moves keys to their owners, where there is a cluster.
@@ -280,6 +323,8 @@ fn work(
         mover: None,
         store: None,
         traces: None,
+        watcher: None,
+        scribe: None,
     };
     for number in 0..shared.settings.runtime.sockets() {
         let worker = Worker {
@@ -389,6 +434,8 @@ impl Running {
             let _ = std::fs::remove_file(path);
         }
         drop(self.traces.take());
+        drop(self.watcher.take());
+        drop(self.scribe.take());
         self.keeper.take().map_or(Ok(()), Keeper::stop)
     }
 }

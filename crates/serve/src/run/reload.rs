@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
+use tollgate_contract::Contracts;
 use tollgate_node::Roster;
 
 use super::load;
@@ -61,13 +62,29 @@ impl Loader {
         self.remember(outcome.err().as_slice())
     }
 
-    /// Contracts depend on the roster: how many nodes there are decides which of them are divided.
+    /// Decides by these contracts from here on.
+    pub(super) fn adopt(&self, contracts: Contracts) -> Result<(), String> {
+        let _turn = self.turn.lock();
+        let outcome = self.load(contracts);
+        self.remember(outcome.err().as_slice())
+    }
+
     fn contracts(&self) -> Result<(), String> {
+        let live = self.shared.catalogue();
+        if live.database().is_some() {
+            return self.load(live.snapshot().catalogue.compiled());
+        }
+        let source = &self.shared.settings.contracts;
+        let contracts = source.read().map_err(|error| error.to_string())?;
+        live.set_file(&contracts);
+        self.load(contracts)
+    }
+
+    /// Contracts depend on the roster: how many nodes there are decides which of them are divided.
+    fn load(&self, contracts: Contracts) -> Result<(), String> {
         let roster = self.roster()?;
         let before = self.shared.engine.node().roster();
         let counted = roster.as_ref().or(before.as_deref());
-        let source = &self.shared.settings.contracts;
-        let contracts = source.read().map_err(|error| error.to_string())?;
         let is_alone = self.cluster.is_none();
         let (contracts, small) = load::divided(contracts, counted, is_alone)?;
         if let Some(roster) = roster {

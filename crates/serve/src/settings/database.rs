@@ -141,7 +141,7 @@ impl Check<'_> {
         Some(DatabaseSettings { url, ca_file, seat })
     }
 
-    fn parsed<T: FromStr<Err = String>>(&mut self, text: &Text) -> Option<T> {
+    pub(super) fn parsed<T: FromStr<Err = String>>(&mut self, text: &Text) -> Option<T> {
         let wrong = |what| Problem::new(ErrorKind::BadValue, text.place, what);
         self.problems.keep(text.value.parse().map_err(wrong))
     }

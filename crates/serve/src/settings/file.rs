@@ -95,7 +95,10 @@ impl Check<'_> {
         self.telemetry(raw.telemetry.unwrap_or_default(), &mut settings);
         settings.cluster = raw.cluster.and_then(|cluster| self.cluster(cluster));
         settings.keeping.store = raw.store.and_then(|store| self.store(store));
+        let statistics = raw.statistics.unwrap_or_default();
+        self.statistics(statistics, &mut settings.keeping.statistics);
         settings.keeping.database = raw.database.and_then(|database| self.database(database));
+        settings.keeping.catalogue = raw.catalogue.and_then(|raw| self.catalogue(raw));
         settings
     }
 
@@ -369,7 +372,12 @@ impl Check<'_> {
             .map_or(*into, narrow);
     }
 
-    fn size(&mut self, text: Option<Text>, (what, bounds): (&str, (u64, u64)), into: &mut usize) {
+    pub(super) fn size(
+        &mut self,
+        text: Option<Text>,
+        (what, bounds): (&str, (u64, u64)),
+        into: &mut usize,
+    ) {
         let given = text.and_then(|text| self.problems.keep(size::bytes(&text, what, bounds)));
         *into = given.map_or(*into, narrow);
     }

@@ -3,6 +3,7 @@
 //! Not here: contracts, which change while the server runs.
 
 mod address;
+mod catalogue;
 mod cluster;
 mod database;
 mod file;
@@ -11,6 +12,7 @@ mod overrides;
 mod raw;
 mod roster;
 mod size;
+mod statistics;
 mod store;
 mod token;
 
@@ -25,12 +27,14 @@ pub use crate::auth::{AuthSettings, EntrySource};
 pub use crate::logs::{LogFormat, LogSettings};
 pub use crate::traces::{TraceProtocol, TraceSettings};
 pub use address::{Address, AddressError};
+pub use catalogue::{CataloguePlace, CatalogueSettings};
 pub use cluster::{CLUSTER_DEFAULT, ClusterOverrides, ClusterSettings, Join};
 pub use database::{DatabaseSettings, DatabaseUrl, Seat};
 pub use file::is_server_file;
 pub use overrides::{OverrideError, Overrides, StoreOverrides, misspelt};
 pub use raw::json_schema;
 pub use roster::{ROSTER_MAX, roster};
+pub use statistics::StatisticsSettings;
 pub use store::{StoreSettings, StoreUrl};
 pub use token::Token;
 
@@ -69,7 +73,7 @@ pub struct Settings {
     pub cluster: Option<ClusterSettings>,
 }
 
-/// Where counts are kept besides memory, and how.
+/// Where counts and contracts are kept besides memory, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keeping {
     /// How often durable counts are written.
@@ -78,6 +82,10 @@ pub struct Keeping {
     pub store: Option<StoreSettings>,
     /// The database of durable counts, where it is not a file in the data directory.
     pub database: Option<DatabaseSettings>,
+    /// Where contracts are live data, where they are.
+    pub catalogue: Option<CatalogueSettings>,
+    /// What is kept of requests.
+    pub statistics: StatisticsSettings,
 }
 
 impl Default for Keeping {
@@ -86,6 +94,8 @@ impl Default for Keeping {
             flush_every: Duration::from_secs(1),
             store: None,
             database: None,
+            catalogue: None,
+            statistics: StatisticsSettings::default(),
         }
     }
 }
@@ -264,6 +274,14 @@ impl Settings {
             ),
             ("store", self.keeping.store == other.keeping.store),
             ("database", self.keeping.database == other.keeping.database),
+            (
+                "catalogue",
+                self.keeping.catalogue == other.keeping.catalogue,
+            ),
+            (
+                "statistics",
+                self.keeping.statistics == other.keeping.statistics,
+            ),
             ("contracts", self.contracts == other.contracts),
             ("access", self.tokens == other.tokens),
             ("headers", self.dialect == other.dialect),

@@ -10,9 +10,9 @@ use tollgate_contract::nearest;
 use super::cluster::{self, ClusterOverrides};
 use super::file::{LOG_FORMATS, MEMORY, THREADS_MAX};
 use super::{
-    Address, ContractSource, DatabaseSettings, DatabaseUrl, Keeping, Listener, LogFormat,
-    RuntimeKind, Seat, Settings, StoreSettings, StoreUrl, Tls, Token, TraceProtocol, TraceSettings,
-    size, token,
+    Address, CataloguePlace, CatalogueSettings, ContractSource, DatabaseSettings, DatabaseUrl,
+    Keeping, Listener, LogFormat, RuntimeKind, Seat, Settings, StoreSettings, StoreUrl, Tls, Token,
+    TraceProtocol, TraceSettings, size, token,
 };
 
 /// What is said outside the file.
@@ -59,6 +59,8 @@ pub struct StoreOverrides {
     pub database: Option<DatabaseUrl>,
     /// Whose rows there are ours.
     pub seat: Option<Seat>,
+    /// Where contracts are live data.
+    pub catalogue: Option<CataloguePlace>,
 }
 
 /// What is wrong with a value from outside the file, and where it was said.
@@ -108,6 +110,7 @@ impl Overrides {
                 store: read(&variable, "TOLLGATE_STORE", str::parse)?,
                 database: read(&variable, "TOLLGATE_DATABASE", str::parse)?,
                 seat: read(&variable, "TOLLGATE_SEAT", str::parse)?,
+                catalogue: read(&variable, "TOLLGATE_CATALOGUE", str::parse)?,
             },
         })
     }
@@ -182,6 +185,7 @@ impl StoreOverrides {
             store: self.store.or(below.store),
             database: self.database.or(below.database),
             seat: self.seat.or(below.seat),
+            catalogue: self.catalogue.or(below.catalogue),
         }
     }
 
@@ -196,6 +200,12 @@ impl StoreOverrides {
             match &mut keeping.database {
                 Some(database) => database.url = url,
                 database => *database = Some(DatabaseSettings::new(url)),
+            }
+        }
+        if let Some(at) = self.catalogue {
+            match &mut keeping.catalogue {
+                Some(catalogue) => catalogue.at = at,
+                catalogue => *catalogue = Some(CatalogueSettings::new(at)),
             }
         }
         if let Some(database) = &mut keeping.database {
@@ -330,7 +340,7 @@ fn replace<T>(old: &mut T, new: Option<T>) {
 }
 
 /// Every variable.
-const VARIABLES: [&str; 19] = [
+const VARIABLES: [&str; 21] = [
     "TOLLGATE_CONFIG",
     "TOLLGATE_CONTRACTS",
     "TOLLGATE_DATA_DIR",
@@ -350,6 +360,8 @@ const VARIABLES: [&str; 19] = [
     "TOLLGATE_STORE",
     "TOLLGATE_DATABASE",
     "TOLLGATE_SEAT",
+    "TOLLGATE_CATALOGUE",
+    "TOLLGATE_ADMIN_TOKEN",
 ];
 
 #[cfg(test)]

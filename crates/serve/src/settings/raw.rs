@@ -10,9 +10,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tollgate_contract::file::{Few, Node, Pairs, Text, given};
 
+use super::catalogue::RawCatalogue;
 use super::cluster::RawCluster;
 use super::database::RawDatabase;
 use super::forms::{RawContracts, RawListeners};
+use super::statistics::RawStatistics;
 use super::store::RawStore;
 
 /// Settings of a Tollgate server.
@@ -80,6 +82,13 @@ pub(crate) struct RawServer {
     /// The database of durable counts, where it is not a file in the data directory.
     #[serde(deserialize_with = "given")]
     pub(crate) database: Option<RawDatabase>,
+    /// Where contracts, plans and assignments are live data.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "Option<RawCatalogue>")]
+    pub(crate) catalogue: Option<Node<RawCatalogue>>,
+    /// What is kept of requests.
+    #[serde(deserialize_with = "given")]
+    pub(crate) statistics: Option<RawStatistics>,
 }
 
 /// A listener.

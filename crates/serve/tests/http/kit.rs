@@ -3,8 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate_serve::desk::Desk;
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{Address, ContractSource, Listener, Settings};
 
@@ -45,7 +47,21 @@ impl Server {
             ..Settings::default()
         };
         set(&mut settings);
-        let running = run::start(settings).expect("a server starts");
+        Self::of(run::start(settings).expect("a server starts"))
+    }
+
+    /// A server with a desk.
+    pub(crate) fn at_desk(desk: Arc<dyn Desk>) -> Self {
+        let settings = Settings {
+            contracts: ContractSource::Text(CONTRACTS.to_owned()),
+            http: vec![Listener::loopback()],
+            ..Settings::default()
+        };
+        let running = run::start_with(settings, |_| Ok(Some(desk)));
+        Self::of(running.expect("a server starts"))
+    }
+
+    fn of(running: Running) -> Self {
         let at = running.http().expect("an address");
         let running = Some(running);
         Self { running, at }

@@ -4,6 +4,7 @@
 
 mod agree;
 mod describe;
+mod desk;
 mod framing;
 mod http2;
 mod kit;

@@ -329,6 +329,7 @@ async fn listen(shared: &Arc<Shared>, is_http: bool) -> SocketAddr {
             let peer = Peer {
                 address: Some(address),
                 certified: false,
+                is_sealed: false,
                 connection: 1,
             };
             if is_http {

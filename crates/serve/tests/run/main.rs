@@ -6,5 +6,6 @@ mod basics;
 mod fault;
 mod kit;
 mod reload;
+mod statistics;
 mod stop;
 mod tls;

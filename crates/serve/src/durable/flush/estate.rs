@@ -99,7 +99,12 @@ impl Work {
 
     /// Says that everything is written, and that the seat is free.
     pub(super) fn leave(&mut self) -> Result<(), StoreError> {
-        match self.flush() {
+        let mut done = self.flush();
+        if let Err(StoreError::Away(_)) = done {
+            // A connection may have ended unseen; the next flush has a new one.
+            done = self.flush();
+        }
+        match done {
             // Somebody else writes: there is nothing to lose here.
             Err(StoreError::TakenOver) => Ok(()),
             Err(error) => Err(error),

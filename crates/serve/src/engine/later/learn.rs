@@ -18,6 +18,8 @@ use super::notes::Notes;
 pub struct Unknown {
     /// Where it is counted.
     pub stranger: Stranger,
+    /// The id of the contract.
+    pub contract: String,
     /// The values that identify it, in the order of the contract's key.
     pub values: Vec<String>,
 }
@@ -44,7 +46,8 @@ impl Turn<'_> {
             return false;
         };
         let mut pad = notes.pad.lock();
-        if pad.is_read() {
+        // Nobody is looked up to be denied.
+        if !pad.may_learn() || self.banned(ask).is_some() {
             return false;
         }
         let unknown = self.unknown(within, ask.key);
@@ -59,9 +62,15 @@ impl Turn<'_> {
         let strangers = within.strangers(key, self.now).into_iter();
         let each = strangers.map(|stranger| Unknown {
             stranger,
+            contract: self.contract_id(stranger.contract),
             values: self.values(stranger.contract, key),
         });
         each.collect()
+    }
+
+    fn contract_id(&self, place: usize) -> String {
+        let contract = self.node.contracts().get(place);
+        contract.map_or_else(String::new, |contract| contract.id.clone())
     }
 
     /// The values by which a contract counts a key.

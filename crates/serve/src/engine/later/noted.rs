@@ -44,8 +44,13 @@ impl Turn<'_> {
             return if is_told {
                 answer
             } else {
-                self.note(ask.key, answer)
+                self.note(ask, answer, false)
             };
+        }
+        if let Some(answer) = self.banned(ask) {
+            let known = Known::Said(Ok(Said::Answer(answer.clone())));
+            notes.pad.lock().know(known);
+            return self.note(ask, Ok(answer), false);
         }
         match self.asked_elsewhere(ask, ttl) {
             Ok(None) => {
@@ -60,7 +65,7 @@ impl Turn<'_> {
             Ok(Some(Asked::Known(answer))) => {
                 let known = answer.clone().map(Said::Answer);
                 notes.pad.lock().know(Known::Said(known));
-                self.note(ask.key, answer)
+                self.note(ask, answer, true)
             }
             Ok(Some(Asked::Open(question, once))) => {
                 notes.pad.lock().open(question, once);
@@ -68,7 +73,7 @@ impl Turn<'_> {
             }
             Err(error) => {
                 notes.pad.lock().know(Known::Said(Err(error.clone())));
-                self.note(ask.key, Err(error))
+                self.note(ask, Err(error), false)
             }
         }
     }
@@ -131,9 +136,12 @@ impl Turn<'_> {
                     .do_once(&operation(id)?, self.now, || is_first = true);
                 once.map_err(EngineError::Id)?;
             }
+            if !is_first {
+                return Ok(Err(true));
+            }
+            self.count_noted(&verb, ask);
             let cost = ask.cost;
-            let question = Question { verb, spots, cost };
-            Ok(if is_first { Ok(question) } else { Err(true) })
+            Ok(Ok(Question { verb, spots, cost }))
         })
     }
 
@@ -147,7 +155,10 @@ impl Turn<'_> {
     ) -> Result<(), EngineError> {
         let done = Self::done_noted(notes, || {
             let mut left = None;
-            let settle = |receipt: &Receipt| left = self.settle_or_ask(receipt, actual);
+            let settle = |receipt: &Receipt| {
+                self.count_settled(receipt, actual);
+                left = self.settle_or_ask(receipt, actual);
+            };
             let done = self
                 .node
                 .commit_by(&operation(id)?, actual, self.now, settle);
@@ -170,7 +181,10 @@ impl Turn<'_> {
             let mut left = None;
             let mut settle = || {
                 let times = (receivable.expires, self.now);
-                let settle = || left = self.settle_or_ask(&receivable.receipt, actual);
+                let settle = || {
+                    self.count_settled(&receivable.receipt, actual);
+                    left = self.settle_or_ask(&receivable.receipt, actual);
+                };
                 self.node
                     .settle_numbered_by(receivable.number, actual, times, settle)
             };
@@ -192,6 +206,7 @@ impl Turn<'_> {
     #[cold]
     pub(in super::super) fn give_back_noted(&self, notes: &Notes, receipt: &Receipt) {
         let done = Self::done_noted(notes, || {
+            self.count_settled(receipt, Cost::PEEK);
             Ok(self.settle_or_ask(receipt, Cost::PEEK).ok_or(true))
         });
         drop(done);
@@ -200,15 +215,12 @@ impl Turn<'_> {
     /// Settles a receipt where this node can, and returns what has to be asked otherwise.
     fn settle_or_ask(&self, receipt: &Receipt, actual: Cost) -> Split {
         let question = settling(&self.node, receipt, actual)?;
-        let elsewhere = self.engine.elsewhere()?;
-        if !elsewhere.is_here(&self.node, &question.spots) {
+        let elsewhere = self.engine.elsewhere();
+        if elsewhere.is_some_and(|elsewhere| !elsewhere.is_here(&self.node, &question.spots)) {
             return Some(question);
         }
-        let Verb::Settle(charges) = &question.verb else {
-            return None;
-        };
-        for (spot, charge) in question.spots.iter().zip(charges) {
-            self.node.settle_spot(spot, charge, actual, self.now);
+        for booking in receipt.bookings() {
+            self.node.settle_booking(booking, actual, self.now);
         }
         None
     }

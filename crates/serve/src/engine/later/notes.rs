@@ -24,7 +24,8 @@ pub struct Notes {
 
 #[derive(Default)]
 pub(super) struct Pad {
-    items: Vec<Item>,
+    /// One for most requests.
+    items: SmallVec<[Item; 1]>,
     /// The item that is asked for next.
     next: usize,
     /// Items without an answer.
@@ -157,9 +158,13 @@ impl Pad {
         })
     }
 
-    /// Whether what is asked now was asked before.
-    pub(super) fn is_read(&self) -> bool {
-        self.next < self.items.len()
+    /// Whether terms may be learnt for what is asked now: it is new, or what was learnt was forgotten since.
+    pub(super) fn may_learn(&self) -> bool {
+        match self.items.get(self.next).map(|item| &item.state) {
+            None => true,
+            Some(State::Learn(unknown)) => unknown.is_empty() && self.waits < WAITS_MAX,
+            Some(State::Open(_) | State::Known(_)) => false,
+        }
     }
 
     /// Writes down terms to be learnt before an answer can be.

@@ -74,7 +74,7 @@ fn answer_head(
     (reply, output): (&mut Reply, &mut Vec<u8>),
 ) -> Outcome {
     let length = usize::try_from(head.body).unwrap_or(usize::MAX);
-    if length > BODY_MAX {
+    if length > BODY_MAX || call.shared.desk_for(head.path).is_some() {
         return Outcome::Other;
     }
     let Some(body) = bytes.get(head.length..head.length + length) else {

@@ -192,8 +192,21 @@ impl<S: Stream> Lean<'_, S> {
         self.vigil.disarm();
     }
 
-    /// Answers the first request as far as this node can.
+    /// Answers requests one by one, as far as this node can.
     fn answer_apart(&mut self) -> (u64, Step) {
+        let mut all = 0;
+        loop {
+            let (done, step) = self.answer_first();
+            all += done;
+            let is_full = self.output.len() > OUTPUT_MAX;
+            if step != Step::Again || is_full || !self.hold.is_zero() {
+                return (all, step);
+            }
+        }
+    }
+
+    /// Answers the first request as far as this node can.
+    fn answer_first(&mut self) -> (u64, Step) {
         let engine = &self.shared.engine;
         let notes = self.notes.take();
         let mut notes = notes.unwrap_or_else(|| Box::new(engine.notes()));

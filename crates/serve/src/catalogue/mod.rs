@@ -1,0 +1,170 @@
+//! The catalogue of a running server: which contracts and plans are in force, and whose keys have terms of their own.
+//!
+//! Where settings name a database, contracts are live data: `open` reads them at the start, `watch` follows every
+//! change, and `clerk` looks up the terms of keys when they are first asked for. Otherwise a contract file is the source, and
+//! nobody can change anything here. Not here: what documents mean (`tollgate-catalogue`), tables (`tollgate-catalogue-sql`), and
+//! who may change them.
+
+mod clerk;
+mod counts;
+mod error;
+mod open;
+mod touched;
+mod watch;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use tokio::sync::{Notify, watch as seen};
+use tollgate_catalogue::Catalogue;
+use tollgate_catalogue_sql::{Database, Snapshot};
+use tollgate_contract::Contracts;
+
+pub use counts::Counts;
+pub use error::CatalogueError;
+
+use clerk::Clerk;
+pub(crate) use open::{Opened, Room, config, open};
+pub(crate) use watch::Watcher;
+
+/// What of the catalogue is in force on this server, and the way to change it.
+pub struct Live {
+    database: Option<Database>,
+    force: ArcSwap<Snapshot>,
+    /// How often something else came into force; whoever learns holds it, so that what he was told is not older.
+    turn: RwLock<u64>,
+    touch: Mutex<Touch>,
+    /// Wakes whoever looks for changes.
+    nudge: Notify,
+    reached: seen::Sender<u64>,
+    counts: Counts,
+}
+
+/// How the database was last found.
+struct Touch {
+    /// When it last said which revision is the newest.
+    at: Instant,
+    trouble: Option<String>,
+}
+
+impl Live {
+    /// The catalogue of a database, as of a revision.
+    pub fn new(database: Database, snapshot: Arc<Snapshot>) -> Self {
+        Self::of(Some(database), snapshot)
+    }
+
+    /// The contracts of a file: nothing can be changed, and no key has terms of its own.
+    pub fn of_file(contracts: &Contracts) -> Self {
+        Self::of(None, file(contracts))
+    }
+
+    fn of(database: Option<Database>, snapshot: Arc<Snapshot>) -> Self {
+        Self {
+            database,
+            reached: seen::Sender::new(snapshot.revision),
+            force: ArcSwap::new(snapshot),
+            turn: RwLock::new(1),
+            touch: Mutex::new(Touch {
+                at: Instant::now(),
+                trouble: None,
+            }),
+            nudge: Notify::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// The database; `None` where a file is the source, so that nothing can be changed.
+    pub const fn database(&self) -> Option<&Database> {
+        self.database.as_ref()
+    }
+
+    /// The contracts and plans in force, with their revision; those of a file have revision 0.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.force.load_full()
+    }
+
+    /// Waits until this server decides by a revision, or a later one; says whether it does by then.
+    pub async fn reach(&self, revision: u64, within: Duration) -> bool {
+        let mut reached = self.reached.subscribe();
+        self.nudge.notify_one();
+        let there = reached.wait_for(|reached| *reached >= revision);
+        tokio::time::timeout(within, there)
+            .await
+            .is_ok_and(|there| there.is_ok())
+    }
+
+    /// How long ago the database last said that nothing newer is there. A file is never out of date.
+    pub fn staleness(&self) -> Duration {
+        match self.database {
+            None => Duration::ZERO,
+            Some(_) => self.touch.lock().at.elapsed(),
+        }
+    }
+
+    /// Why changes do not come into force, where they do not.
+    pub fn trouble(&self) -> Option<String> {
+        self.touch.lock().trouble.clone()
+    }
+
+    /// What was counted so far.
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The families of the catalogue, as Prometheus reads them; empty where a file is the source.
+    pub(crate) fn render(&self) -> String {
+        match self.database {
+            None => String::new(),
+            Some(_) => self
+                .counts
+                .render(self.snapshot().revision, self.staleness()),
+        }
+    }
+
+    /// The contracts of a file that was read again.
+    pub(crate) fn set_file(&self, contracts: &Contracts) {
+        if self.database.is_none() {
+            self.force.store(file(contracts));
+        }
+    }
+
+    /// What is in force, and the number of it.
+    fn in_force(&self) -> (u64, Arc<Snapshot>) {
+        let turn = self.turn.read();
+        (*turn, self.force.load_full())
+    }
+
+    /// The number of what is in force; nothing else comes into force while it is held.
+    fn turn(&self) -> RwLockReadGuard<'_, u64> {
+        self.turn.read()
+    }
+
+    /// Puts something else in force. `forget` is done before anybody can learn by it.
+    fn advance(&self, snapshot: Arc<Snapshot>, forget: impl FnOnce()) {
+        let revision = snapshot.revision;
+        let mut turn = self.turn.write();
+        *turn += 1;
+        self.force.store(snapshot);
+        forget();
+        drop(turn);
+        self.reached.send_replace(revision);
+    }
+
+    /// The database was asked, since then.
+    fn touched(&self, since: Instant, outcome: Result<(), String>) {
+        let mut touch = self.touch.lock();
+        if outcome.is_ok() {
+            touch.at = since;
+        }
+        touch.trouble = outcome.err();
+    }
+}
+
+fn file(contracts: &Contracts) -> Arc<Snapshot> {
+    Arc::new(Snapshot {
+        revision: 0,
+        catalogue: Catalogue::of(contracts),
+    })
+}

@@ -1,0 +1,156 @@
+//! Opening the catalogue that settings name, and what is put into a new one.
+//!
+//! A catalogue that cannot be read keeps the server from starting: without its contracts nothing would be limited.
+
+use std::sync::{Arc, mpsc};
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tollgate_catalogue::{Ban, Document, Edit, Kind, Seen, documents, documents_within};
+use tollgate_catalogue_sql::{Config, Database, Source};
+use tollgate_contract::{Contracts, decode};
+
+use super::error::CatalogueError;
+use super::{Clerk, Live};
+use crate::settings::{CataloguePlace, CatalogueSettings, ContractSource, Settings};
+use crate::shared::Shared;
+use crate::source::{self, SourceError};
+
+/// A catalogue, and the threads that ask its database until this is dropped.
+pub(crate) struct Opened {
+    live: Arc<Live>,
+    room: Room,
+    bans: Vec<Ban>,
+}
+
+impl Opened {
+    /// The contracts in force.
+    pub(crate) fn contracts(&self) -> Contracts {
+        self.live.snapshot().catalogue.compiled()
+    }
+
+    /// Lets a server have the catalogue, before anybody asks it anything.
+    pub(crate) fn install(self, shared: &Shared) -> Room {
+        if let Some(handle) = self.room.handle() {
+            let clerk = Clerk::new(&self.live, handle);
+            shared.engine.set_registrar(Arc::new(clerk));
+        }
+        shared.engine.set_bans(&self.bans);
+        let _ = shared.live.set(self.live);
+        self.room
+    }
+}
+
+/// Threads of their own, so that nobody who serves waits for a database.
+pub(crate) struct Room(Option<Runtime>);
+
+impl Room {
+    fn new() -> Result<Self, CatalogueError> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("catalogue")
+            .enable_all()
+            .build();
+        runtime
+            .map(|runtime| Self(Some(runtime)))
+            .map_err(CatalogueError::Thread)
+    }
+
+    /// The way in; `None` once it ends.
+    pub(crate) fn handle(&self) -> Option<&Handle> {
+        self.0.as_ref().map(Runtime::handle)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            // Nothing is lost: what was answered is on disk, and nobody waits for the rest.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Opens the catalogue, where settings name one.
+pub(crate) fn open(settings: &Settings) -> Result<Option<Opened>, CatalogueError> {
+    let Some(catalogue) = settings.keeping.catalogue.clone() else {
+        return Ok(None);
+    };
+    let room = Room::new()?;
+    let (tell, told) = mpsc::channel();
+    let contracts = settings.contracts.clone();
+    if let Some(handle) = room.handle() {
+        handle.spawn(async move {
+            // Whoever waits is there until it is told.
+            let _ = tell.send(begin(&catalogue, &contracts).await);
+        });
+    }
+    let ended = |_| Err(CatalogueError::Thread(std::io::Error::other("it ended")));
+    let (live, bans) = told.recv().unwrap_or_else(ended)?;
+    let live = Arc::new(live);
+    Ok(Some(Opened { live, room, bans }))
+}
+
+async fn begin(
+    settings: &CatalogueSettings,
+    contracts: &ContractSource,
+) -> Result<(Live, Vec<Ban>), CatalogueError> {
+    let failed = |error| CatalogueError::Database {
+        place: settings.at.clone(),
+        error,
+    };
+    let database = Database::open(&config(settings)).await.map_err(failed)?;
+    let is_new = database.revision().await.map_err(failed)? == 0;
+    if is_new {
+        let edits = edits(contracts).map_err(CatalogueError::Import)?;
+        let imported = !edits.is_empty() && database.found(&edits).await.map_err(failed)?;
+        if imported {
+            tracing::info!(count = edits.len(), "the contract file is in the catalogue");
+        }
+    } else if let Some(file) = contracts.file() {
+        let file = file.display();
+        tracing::info!(%file, "not read: contracts are in the catalogue; change them there");
+    }
+    let snapshot = database.snapshot().await.map_err(failed)?;
+    let bans = database.bans().await.map_err(failed)?;
+    Ok((Live::new(database, snapshot), bans))
+}
+
+/// How the database of a catalogue is reached.
+pub(crate) fn config(settings: &CatalogueSettings) -> Config {
+    let source = match &settings.at {
+        CataloguePlace::File(path) => Source::Sqlite(path.clone()),
+        CataloguePlace::Database(url) => Source::Postgres(url.secret().to_owned()),
+    };
+    Config {
+        ca: settings.ca_file.clone(),
+        ..Config::new(source)
+    }
+}
+
+/// What a contract file puts into a new catalogue.
+fn edits(contracts: &ContractSource) -> Result<Vec<(Edit, String)>, SourceError> {
+    let (name, text) = match contracts {
+        ContractSource::None => return Ok(Vec::new()),
+        ContractSource::Text(text) => ("contracts".to_owned(), text.clone().into_bytes()),
+        ContractSource::File(path) | ContractSource::Within(path) => {
+            (path.display().to_string(), source::read(path)?)
+        }
+    };
+    let read = decode(&text).and_then(|text| match contracts {
+        ContractSource::Within(_) => documents_within(text),
+        _ => documents(text),
+    });
+    let read = read.map_err(|errors| SourceError::Wrong(errors.render(&name)))?;
+    let edit = |(kind, id, document): (Kind, String, Document)| {
+        let edit = Edit {
+            kind,
+            id,
+            seen: Seen::Nothing,
+            author: "file".to_owned(),
+            origin: String::new(),
+            reason: "the first start".to_owned(),
+        };
+        (edit, document.to_string())
+    };
+    Ok(read.into_iter().map(edit).collect())
+}

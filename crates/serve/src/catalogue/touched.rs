@@ -1,0 +1,98 @@
+//! Whose terms a change may have changed.
+
+use std::net::IpAddr;
+
+use tollgate_catalogue::{Assignment, Change, Document, Identity, Kind};
+use tollgate_catalogue_sql::{Database, Error, PAGE_MAX, Snapshot};
+use tollgate_node::Node;
+
+/// What changed since a revision.
+#[derive(Debug, Default)]
+pub(super) struct Touched {
+    /// Contracts or plans, so that they are to be compiled again.
+    pub(super) has_objects: bool,
+    /// Bans.
+    pub(super) has_bans: bool,
+    /// Everybody, as what changed is not known one by one.
+    is_everybody: bool,
+    identities: Vec<Identity>,
+}
+
+impl Touched {
+    fn everything() -> Self {
+        Self {
+            has_objects: true,
+            has_bans: true,
+            is_everybody: true,
+            identities: Vec::new(),
+        }
+    }
+
+    /// What changed from a revision to that of the snapshot.
+    pub(super) async fn since(
+        database: &Database,
+        revision: u64,
+        snapshot: &Snapshot,
+    ) -> Result<Self, Error> {
+        let behind = snapshot.revision.checked_sub(revision);
+        let Some(behind) = behind.filter(|behind| *behind <= PAGE_MAX) else {
+            // Far behind, or a database that was restored.
+            return Ok(Self::everything());
+        };
+        let changes = database.changes(revision, behind).await?;
+        Ok(Self::of(&changes, behind))
+    }
+
+    fn of(changes: &[Change], behind: u64) -> Self {
+        if u64::try_from(changes.len()) != Ok(behind) {
+            return Self::everything();
+        }
+        let mut touched = Self::default();
+        for change in changes {
+            match change.kind {
+                Kind::Contract | Kind::Plan => {
+                    touched.has_objects = true;
+                    touched.is_everybody = true;
+                }
+                Kind::Import => touched.is_everybody = true,
+                Kind::Assignment => touched.add(change),
+                Kind::Ban => touched.has_bans = true,
+            }
+        }
+        touched
+    }
+
+    fn add(&mut self, change: &Change) {
+        let read = |document: &Document| Assignment::read(&document.to_string());
+        for document in change.before.iter().chain(&change.after) {
+            match read(document) {
+                Ok(assignment) => self.identities.push(assignment.identity),
+                Err(_) => self.is_everybody = true,
+            }
+        }
+    }
+
+    /// Forgets what may not be true any more.
+    pub(super) fn forget(&self, node: &Node) {
+        let contracts = node.contracts().as_slice().iter().enumerate();
+        for (place, contract) in contracts {
+            let about = |is: &&Identity| contract.key.iter().any(|entry| entry == is.entry());
+            let about: Vec<&Identity> = self.identities.iter().filter(about).collect();
+            let is_one_by_one = contract.key.len() == 1 && about.iter().all(|is| is_plain(is));
+            if self.is_everybody || (!about.is_empty() && !is_one_by_one) {
+                node.unlearn_all(place);
+                continue;
+            }
+            for identity in about {
+                node.unlearn_value(place, identity.value());
+            }
+        }
+    }
+}
+
+/// Whether keys have it written in this one way: addresses have several, and ranges are none.
+fn is_plain(identity: &Identity) -> bool {
+    let value = identity.value();
+    let address = value.split('/').next().unwrap_or_default();
+    address.parse::<IpAddr>().is_err()
+}

@@ -1,0 +1,188 @@
+//! Follows the catalogue: every change of it is in force within a second.
+//!
+//! The database is asked for the number of its last change a few times a second. While it does not answer, what was in force
+//! stays in force. Not here: what a change touches (`touched`).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+use tollgate_catalogue::Ban;
+use tollgate_catalogue_sql::{Database, Error, Snapshot};
+use tollgate_contract::Contracts;
+
+use super::Live;
+use super::open::Room;
+use super::touched::Touched;
+use crate::logs::Rarely;
+use crate::shared::Shared;
+
+/// Puts contracts in force, or says why they cannot be.
+pub(crate) type Adopt = Arc<dyn Fn(Contracts) -> Result<(), String> + Send + Sync>;
+
+/// Follows the catalogue until it is dropped.
+pub(crate) struct Watcher {
+    following: Option<JoinHandle<()>>,
+    _room: Room,
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        if let Some(following) = self.following.take() {
+            following.abort();
+        }
+    }
+}
+
+impl Watcher {
+    /// Begins to follow.
+    pub(crate) fn start(room: Room, shared: &Arc<Shared>, adopt: Adopt) -> Self {
+        let watch = Watch {
+            live: Arc::clone(shared.catalogue()),
+            shared: Arc::clone(shared),
+            adopt,
+            refused: Arc::default(),
+            said: Rarely::new(SAY_EVERY),
+        };
+        let following = room.handle().map(|handle| handle.spawn(watch.follow()));
+        Self {
+            following,
+            _room: room,
+        }
+    }
+}
+
+struct Watch {
+    live: Arc<Live>,
+    shared: Arc<Shared>,
+    adopt: Adopt,
+    /// The last revision whose contracts could not be put in force.
+    refused: Arc<Mutex<Option<Refused>>>,
+    said: Rarely,
+}
+
+impl Watch {
+    async fn follow(self) {
+        let mut pause = LOOK_EVERY;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(jittered(pause)) => {}
+                () = self.live.nudge.notified() => {}
+            }
+            let since = Instant::now();
+            let outcome = self.look().await;
+            pause = match &outcome {
+                Ok(()) => LOOK_EVERY,
+                Err(_) => (pause * 2).min(PAUSE_MAX),
+            };
+            self.tell(since, outcome);
+        }
+    }
+
+    fn tell(&self, since: Instant, outcome: Result<(), String>) {
+        match (&outcome, self.live.trouble()) {
+            (Ok(()), Some(_)) => tracing::info!("the catalogue is followed again"),
+            (Ok(()), None) => {}
+            (Err(error), _) => {
+                self.live.counts.missed.add(1);
+                if let Some(before) = self.said.now() {
+                    tracing::warn!(
+                        error,
+                        before,
+                        "the catalogue cannot be followed; what was in force stays"
+                    );
+                }
+            }
+        }
+        let trouble = outcome.as_ref().err();
+        let trouble = trouble.map(|error| format!("the catalogue is not followed: {error}"));
+        self.shared.state.set_catalogue_error(trouble);
+        self.live.touched(since, outcome);
+    }
+
+    async fn look(&self) -> Result<(), String> {
+        let Some(database) = self.live.database() else {
+            return Ok(());
+        };
+        let changed = tokio::time::timeout(LOOK_WITHIN, self.changed(database)).await;
+        let changed = changed.unwrap_or(Err(Error::Late));
+        let Some((snapshot, touched, bans)) = changed.map_err(|error| error.to_string())? else {
+            return Ok(());
+        };
+        let (live, shared) = (Arc::clone(&self.live), Arc::clone(&self.shared));
+        let (adopt, refused) = (Arc::clone(&self.adopt), Arc::clone(&self.refused));
+        // Carrying keys over may take a while.
+        let applied = tokio::task::spawn_blocking(move || {
+            if let Some(bans) = bans {
+                shared.engine.set_bans(&bans);
+            }
+            if touched.has_objects {
+                put_in_force(&snapshot, &adopt, &mut refused.lock())?;
+            }
+            let node = shared.engine.node();
+            live.advance(snapshot, || touched.forget(&node));
+            Ok(())
+        });
+        applied.await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    async fn changed(&self, database: &Database) -> Result<Option<Changed>, Error> {
+        let before = self.live.snapshot().revision;
+        if database.revision().await? == before {
+            return Ok(None);
+        }
+        let snapshot = database.snapshot().await?;
+        let touched = Touched::since(database, before, &snapshot).await?;
+        let bans = if touched.has_bans {
+            Some(database.bans().await?)
+        } else {
+            None
+        };
+        Ok(Some((snapshot, touched, bans)))
+    }
+}
+
+/// Contracts that could not be put in force, and why; they are not tried again for a while.
+struct Refused {
+    revision: u64,
+    why: String,
+    at: Instant,
+}
+
+fn put_in_force(
+    snapshot: &Snapshot,
+    adopt: &Adopt,
+    refused: &mut Option<Refused>,
+) -> Result<(), String> {
+    let revision = snapshot.revision;
+    if let Some(before) = refused
+        && before.revision == revision
+        && before.at.elapsed() < SAY_EVERY
+    {
+        return Err(before.why.clone());
+    }
+    let adopted = adopt(snapshot.catalogue.compiled());
+    *refused = adopted.as_ref().err().map(|why| Refused {
+        revision,
+        why: why.clone(),
+        at: Instant::now(),
+    });
+    adopted
+}
+
+/// What is newer: contracts and plans, whom it touches, and all bans where they changed.
+type Changed = (Arc<Snapshot>, Touched, Option<Vec<Ban>>);
+
+/// A little more or less, so that nodes that lost a database together do not come back together.
+fn jittered(pause: Duration) -> Duration {
+    let chance = getrandom::u32().unwrap_or(0) % 256;
+    pause * (896 + chance) / 1024
+}
+
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long the database may take to say what changed.
+const LOOK_WITHIN: Duration = Duration::from_secs(4);
+/// The longest pause between two looks at a database that does not answer.
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+const SAY_EVERY: Duration = Duration::from_secs(30);

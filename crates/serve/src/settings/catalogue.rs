@@ -1,0 +1,124 @@
+//! Where contracts are live data: the database of the catalogue.
+//!
+//! Not here: the catalogue itself (`catalogue`), and contract files, which are the other source of contracts.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tollgate_contract::ErrorKind;
+use tollgate_contract::file::{Node, Problem, Text, given};
+
+use super::DatabaseUrl;
+use super::file::Check;
+
+/// The database of the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogueSettings {
+    /// Where it is.
+    pub at: CataloguePlace,
+    /// Who must have signed its certificate, in PEM; the usual authorities where absent.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl CatalogueSettings {
+    /// A catalogue at this place.
+    pub const fn new(at: CataloguePlace) -> Self {
+        Self { at, ca_file: None }
+    }
+}
+
+/// Where a catalogue is: a file of `SQLite`, or a database of `PostgreSQL`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CataloguePlace {
+    /// A file; made where there is none.
+    File(PathBuf),
+    /// A database; its password is shown to nobody.
+    Database(DatabaseUrl),
+}
+
+impl FromStr for CataloguePlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("write a path, or postgres://user:password@host/database".to_owned());
+        }
+        let path = text.strip_prefix("sqlite:").unwrap_or(text);
+        if path.contains("://") {
+            return text.parse().map(Self::Database);
+        }
+        Ok(Self::File(path.into()))
+    }
+}
+
+impl fmt::Display for CataloguePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Database(url) => url.fmt(f),
+        }
+    }
+}
+
+/// Contracts, plans and assignments as live data; one of `path` and `url`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Catalogue")]
+pub(crate) struct RawCatalogue {
+    /// A file of `SQLite`; made where there is none.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    path: Option<Text>,
+    /// A database that several servers share: `postgres://user:password@host/database`.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    url: Option<Text>,
+    /// Who must have signed the database's certificate, in PEM.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    ca_file: Option<Text>,
+}
+
+impl Check<'_> {
+    /// The catalogue's section.
+    pub(super) fn catalogue(&mut self, raw: Node<RawCatalogue>) -> Option<CatalogueSettings> {
+        let RawCatalogue { path, url, ca_file } = raw.value;
+        let at = match (path, url) {
+            (Some(path), None) => CataloguePlace::File(self.under(&path.value)),
+            (None, Some(url)) => CataloguePlace::Database(self.parsed(&url)?),
+            _ => {
+                let what = "a catalogue has either a `path` or a `url`";
+                let problem = Problem::new(ErrorKind::Conflict, raw.place, what);
+                self.problems.add(problem);
+                return None;
+            }
+        };
+        if let (CataloguePlace::File(_), Some(text)) = (&at, &ca_file) {
+            let what = "a file has no certificate; `ca_file` goes with `url`";
+            let problem = Problem::new(ErrorKind::Conflict, text.place, what);
+            self.problems.add(problem);
+        }
+        let ca_file = ca_file.map(|text| self.under(&text.value));
+        Some(CatalogueSettings { at, ca_file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_path_or_an_address_whose_password_is_not_shown() {
+        let place = |text: &str| text.parse::<CataloguePlace>();
+        let file = |path: &str| Ok(CataloguePlace::File(path.into()));
+        assert_eq!(place("a/b.db"), file("a/b.db"));
+        assert_eq!(place("sqlite:b.db"), file("b.db"));
+        let database = place("postgres://me:s3cret@db/x").unwrap();
+        assert_eq!(database.to_string(), "postgres://me:***@db/x");
+        assert!(!format!("{database:?}").contains("s3cret"));
+        assert!(place("").is_err() && place("mysql://x").is_err());
+    }
+}

@@ -1,0 +1,190 @@
+//! What is told of requests: usage, series, ranks, load, the last ones, and what a change would have done to them.
+//!
+//! Not here: doors. Whoever asks may be on any runtime; the database is asked on that of statistics.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tollgate_contract::Contracts;
+use tollgate_node::{Key, Scope};
+use tollgate_stats::{
+    By, Counts, Load, LoadOf, Point, Recorded, Step, TopRow, Tried, Usage, UsagePage, try_change,
+};
+use tollgate_stats_sql::{Book, Cursor, Error};
+
+use super::Statistics;
+use crate::engine::Engine;
+
+/// Tells what is known of requests.
+#[derive(Clone)]
+pub struct Reader {
+    statistics: Arc<Statistics>,
+    book: Option<Book>,
+    runtime: Handle,
+    node: String,
+}
+
+/// Why something cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// Statistics are kept nowhere: there is no database.
+    NotKept,
+    /// The database does not tell.
+    Database(Error),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotKept => f.write_str("statistics are not kept, as there is no database"),
+            Self::Database(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl Reader {
+    pub(super) fn new(
+        (statistics, book): (Arc<Statistics>, Option<Book>),
+        runtime: Handle,
+        node: String,
+    ) -> Self {
+        Self {
+            statistics,
+            book,
+            runtime,
+            node,
+        }
+    }
+
+    /// What identities used, by day, contract and identity, after the end of the page before.
+    pub async fn usage(
+        &self,
+        asked: Usage,
+        after: Option<Cursor>,
+        rows_max: usize,
+    ) -> Result<UsagePage, ReadError> {
+        self.ask(|book| async move { book.usage(&asked, after, rows_max).await })
+            .await
+    }
+
+    /// What was counted from `from_s` until `until_s`, part by part: for an identity of a contract, for a contract where that is
+    /// empty, or for all where that is as well.
+    pub async fn series(
+        &self,
+        (contract, identity): (String, String),
+        range_s: (u64, u64),
+        step: Step,
+    ) -> Result<Vec<Point>, ReadError> {
+        self.ask(|book| async move { book.series((&contract, &identity), range_s, step).await })
+            .await
+    }
+
+    /// Who was first in the last `window_s` seconds, at most a week; of all contracts where none is named.
+    pub async fn top(
+        &self,
+        by: By,
+        contract: String,
+        (window_s, now_s): (u64, u64),
+        rows_max: usize,
+    ) -> Result<Vec<TopRow>, ReadError> {
+        let range = (now_s.saturating_sub(window_s), now_s);
+        self.ask(|book| async move { book.top(by, &contract, range, rows_max).await })
+            .await
+    }
+
+    /// How busy this node is, and how busy others were in the last whole minute.
+    pub async fn load(&self, engine: &Engine) -> Load {
+        let mut load = self.load_here(engine);
+        let minute = (load.at_ms / 60_000).saturating_sub(1);
+        let others = self.ask(|book| async move { book.load_in(minute).await });
+        // Who asks how busy this node is must not wait for what the database knows of others.
+        if let Ok(Ok(others)) = tokio::time::timeout(OTHERS_WITHIN, others).await {
+            let others = others.into_iter().filter(|of| of.node != self.node);
+            load.contracts.extend(others);
+        }
+        load
+    }
+
+    /// How busy this node is, over the last ten seconds.
+    pub fn load_here(&self, engine: &Engine) -> Load {
+        let pace = self.statistics.ledger.lock().pace(LOAD_OVER_MS);
+        let mut all = Counts::ZERO;
+        let mut over_ms = 0;
+        let mut contracts = Vec::with_capacity(pace.len());
+        for (contract, pace) in pace {
+            all.add(&pace.counts);
+            over_ms = pace.over_ms;
+            let mut of = LoadOf::of(&self.node, &contract, &pace.counts, pace.over_ms);
+            if let Some(used) = used(engine, &contract) {
+                of.saturation = used;
+            }
+            contracts.push(of);
+        }
+        Load {
+            node: self.node.clone(),
+            at_ms: engine.now().as_nanos() / 1_000_000,
+            all: LoadOf::of(&self.node, "", &all, over_ms),
+            contracts,
+        }
+    }
+
+    /// The last requests that went to a contract and have an entry, as `user=42`; the newest first, at most so many.
+    pub fn recent(
+        &self,
+        contract: Option<&str>,
+        entry: Option<&str>,
+        rows_max: usize,
+    ) -> Vec<Recorded> {
+        self.statistics
+            .kept
+            .lock()
+            .recent(contract, entry, rows_max)
+    }
+
+    /// Requests since a time, of as many keys as were recorded all the time.
+    pub fn trace(&self, since_ms: u64) -> Vec<Recorded> {
+        self.statistics.kept.lock().trace(since_ms)
+    }
+
+    /// What a change of contracts would have done to the requests since a time.
+    pub async fn try_change(&self, before: Contracts, after: Contracts, since_ms: u64) -> Tried {
+        let trace = self.trace(since_ms);
+        let run = move || try_change(&before, &after, &trace);
+        self.runtime.spawn_blocking(run).await.unwrap_or_default()
+    }
+
+    async fn ask<T, F>(&self, ask: impl FnOnce(Book) -> F) -> Result<T, ReadError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let book = self.book.clone().ok_or(ReadError::NotKept)?;
+        let asked = self.runtime.spawn(ask(book)).await;
+        let gone = |_| Error::Away("the server stops".to_owned());
+        asked.map_err(gone).flatten().map_err(ReadError::Database)
+    }
+}
+
+/// The used share of the tightest policy of a contract that counts everybody together.
+#[allow(clippy::cast_precision_loss)] // A share for balancers.
+fn used(engine: &Engine, contract: &str) -> Option<f64> {
+    let node = engine.node();
+    let counts_all = node.contracts().as_slice().iter();
+    let mut counts_all = counts_all.filter(|of| of.id == contract && of.key.is_empty());
+    counts_all.next()?;
+    let within = node.within(Scope::Contract(contract)).ok()?;
+    let status = within.status(Key::Text(b""), engine.now());
+    let each = status.each.iter().flat_map(|(_, statuses)| statuses);
+    let used = each.filter(|status| status.limit > 0).map(|status| {
+        let left = status.remaining.min(status.limit);
+        (status.limit - left) as f64 / status.limit as f64
+    });
+    used.reduce(f64::max)
+}
+
+const LOAD_OVER_MS: u64 = 10_000;
+const OTHERS_WITHIN: std::time::Duration = std::time::Duration::from_millis(500);
