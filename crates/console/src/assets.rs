@@ -1,0 +1,94 @@
+//! The one style sheet, the one script and the icon, each under an address that changes with its content.
+//!
+//! Deliberately absent: sending them. Whoever does may let them be kept for ever.
+
+use core::fmt::Write;
+
+use crate::url::Url;
+
+/// A file of the console.
+#[derive(Clone, Copy, Debug)]
+pub struct Asset {
+    /// What it is, for `Content-Type`.
+    pub kind: &'static str,
+    /// All of it.
+    pub text: &'static str,
+    ending: &'static str,
+}
+
+/// The style sheet.
+pub const STYLE: Asset = Asset {
+    kind: "text/css; charset=utf-8",
+    text: include_str!("assets/console.css"),
+    ending: "css",
+};
+/// The script; every page works without it.
+pub const SCRIPT: Asset = Asset {
+    kind: "text/javascript; charset=utf-8",
+    text: include_str!("assets/console.js"),
+    ending: "js",
+};
+/// The icon.
+pub const ICON: Asset = Asset {
+    kind: "image/svg+xml",
+    text: include_str!("assets/icon.svg"),
+    ending: "svg",
+};
+/// The `Content-Security-Policy` that every page is made for.
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+impl Asset {
+    /// Its name below `/console/static`.
+    pub fn name(self) -> String {
+        // FNV-1a: this tells versions apart, it keeps no secret.
+        let hash = self
+            .text
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+        let mut name = String::new();
+        let _ = write!(name, "{hash:016x}.{}", self.ending);
+        name
+    }
+
+    /// Its address.
+    pub fn url(self) -> Url {
+        Url::to("/console/static").file(self.name())
+    }
+
+    /// The file of that name, where there is one.
+    pub fn find(name: &str) -> Option<Self> {
+        [STYLE, SCRIPT, ICON]
+            .into_iter()
+            .find(|asset| asset.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_found_by_the_name_it_gives() {
+        for asset in [STYLE, SCRIPT, ICON] {
+            assert_eq!(
+                Asset::find(&asset.name()).map(|found| found.text),
+                Some(asset.text)
+            );
+        }
+        assert!(Asset::find("console.css").is_none());
+    }
+
+    #[test]
+    fn asks_nobody_else_for_anything() {
+        for asset in [STYLE, SCRIPT] {
+            assert!(
+                !asset.text.contains("http") && !asset.text.contains("//cdn"),
+                "{}",
+                asset.kind
+            );
+        }
+        assert!(!STYLE.text.contains("@import"));
+    }
+}

@@ -1,0 +1,259 @@
+//! Requests over time: allowed, delayed and denied on top of each other, and the limit as a line.
+
+use super::axis::{Axis, area, coordinate, line};
+use super::bar::Meaning;
+use super::frame::{Framed, Table, framed};
+use crate::html::{Element, Html, el};
+use crate::moment::Moment;
+use crate::number;
+
+/// Requests of one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Passed at once.
+    pub allowed: u64,
+    /// Passed after a wait.
+    pub delayed: u64,
+    /// Refused.
+    pub denied: u64,
+}
+
+impl Tally {
+    /// All of them.
+    pub const fn all(self) -> u64 {
+        self.allowed
+            .saturating_add(self.delayed)
+            .saturating_add(self.denied)
+    }
+
+    /// The share that was refused, in words.
+    pub fn denied_share(self) -> String {
+        number::share(self.denied, self.all())
+    }
+}
+
+/// Requests over time, in equal steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Traffic {
+    /// The beginning of the first step.
+    pub from: Moment,
+    /// The length of a step.
+    pub step_ms: u64,
+    /// The steps, at most a few hundred.
+    pub points: Vec<Tally>,
+    /// What may pass each second, where one number says it.
+    pub limit: Option<f64>,
+}
+
+impl Traffic {
+    /// All steps together.
+    pub fn total(&self) -> Tally {
+        self.points
+            .iter()
+            .fold(Tally::default(), |sum, point| Tally {
+                allowed: sum.allowed.saturating_add(point.allowed),
+                delayed: sum.delayed.saturating_add(point.delayed),
+                denied: sum.denied.saturating_add(point.denied),
+            })
+    }
+
+    /// How long all of it is, as it follows on "the last".
+    pub fn length(&self) -> String {
+        match self.step_ms.saturating_mul(self.points.len() as u64) {
+            60_000 => "minute".to_owned(),
+            3_600_000 => "hour".to_owned(),
+            86_400_000 => "day".to_owned(),
+            millis => number::span(millis),
+        }
+    }
+
+    /// The fact: how much was denied, and in how long.
+    pub fn fact(&self) -> String {
+        format!(
+            "Denied {} in the last {}",
+            self.total().denied_share(),
+            self.length()
+        )
+    }
+
+    fn rate(&self, count: u64) -> f64 {
+        number::float(count) * 1000.0 / number::float(self.step_ms.max(1))
+    }
+}
+
+/// The chart; where nothing came, a sentence that says what to do.
+pub fn traffic(title: &str, traffic: &Traffic) -> Html {
+    let most = traffic
+        .points
+        .iter()
+        .map(|point| point.all())
+        .max()
+        .unwrap_or(0);
+    if most == 0 {
+        return el("figure")
+            .class("chart")
+            .with(el("figcaption").with(el("h3").text("No requests yet")))
+            .with(
+                el("p")
+                    .class("empty")
+                    .text("As soon as requests are decided, they are drawn here. Try one: ")
+                    .with(el("code").text("tollgate check user=42")),
+            )
+            .into();
+    }
+    let limit = traffic.limit.unwrap_or(0.0);
+    let axis = Axis::new(
+        traffic.from,
+        traffic.step_ms,
+        traffic.points.len(),
+        traffic.rate(most).max(limit),
+    );
+    framed(Framed {
+        title,
+        note: if traffic.limit.is_some() {
+            "Requests per second; the dashed line is the limit."
+        } else {
+            "Requests per second."
+        },
+        axis,
+        unit: number::short,
+        drawn: layers(&axis, traffic),
+        legend: legend(traffic.total()).into(),
+        table: Table {
+            columns: &["Allowed", "Delayed", "Denied"],
+            rows: traffic
+                .points
+                .iter()
+                .map(|p| {
+                    [p.allowed, p.delayed, p.denied]
+                        .map(|count| number::rate(traffic.rate(count)))
+                        .to_vec()
+                })
+                .collect(),
+        },
+    })
+}
+
+/// The areas and the line of the limit.
+pub(super) fn layers(axis: &Axis, traffic: &Traffic) -> Html {
+    let sums = |upto: fn(&Tally) -> u64| -> Vec<f64> {
+        traffic
+            .points
+            .iter()
+            .map(|point| traffic.rate(upto(point)))
+            .collect()
+    };
+    let zero = vec![0.0; traffic.points.len()];
+    let allowed = sums(|p| p.allowed);
+    let passed = sums(|p| p.allowed.saturating_add(p.delayed));
+    let all = sums(|p| p.all());
+    let layer = |class: &'static str, upper: &[f64], lower: &[f64]| {
+        el("path").class(class).attr("d", area(axis, upper, lower))
+    };
+    let denied = area(axis, &all, &passed);
+    let limit = traffic.limit.map(|limit| {
+        let y = coordinate(axis.y(limit));
+        el("line")
+            .class("limit")
+            .attr("x2", 1000)
+            .attr("y1", &y)
+            .attr("y2", &y)
+    });
+    Html::join([
+        Html::from(layer("allowed", &allowed, &zero)),
+        layer("delayed", &passed, &allowed).into(),
+        el("path").class("denied").attr("d", &denied).into(),
+        el("path")
+            .attr("fill", "url(#hatch)")
+            .attr("d", denied)
+            .into(),
+        el("path")
+            .class("edge")
+            .attr("d", line(axis, &allowed))
+            .into(),
+        limit.into(),
+    ])
+}
+
+/// What each colour means, with how many there were.
+pub fn legend(total: Tally) -> Element {
+    let item = |meaning: Meaning, count: u64| {
+        el("li")
+            .with(sign(meaning))
+            .with(" ")
+            .with(meaning.class())
+            .with(" ")
+            .with(el("b").text(number::short(number::float(count))))
+    };
+    el("ul")
+        .class("legend")
+        .with(item(Meaning::Allowed, total.allowed))
+        .with(item(Meaning::Delayed, total.delayed))
+        .with(item(Meaning::Denied, total.denied))
+}
+
+/// What each colour means.
+pub(crate) fn signs() -> Element {
+    let all = [Meaning::Allowed, Meaning::Delayed, Meaning::Denied];
+    el("ul")
+        .class("legend")
+        .each(all.map(|meaning| el("li").with(sign(meaning)).with(" ").with(meaning.class())))
+}
+
+/// The sign of a meaning: a disc, a diamond, a square. The shape says it too.
+pub(crate) fn sign(meaning: Meaning) -> Element {
+    let shape = match meaning {
+        Meaning::Allowed | Meaning::Plain | Meaning::Accent => {
+            el("circle").attr("cx", 5).attr("cy", 5).attr("r", 4)
+        }
+        Meaning::Delayed => el("path").attr("d", "M5 0L10 5L5 10L0 5Z"),
+        Meaning::Denied => el("path").attr("d", "M1 1H9V9H1Z"),
+    };
+    el("svg")
+        .class("mark")
+        .attr("width", 10)
+        .attr("height", 10)
+        .attr("aria-hidden", "true")
+        .with(shape.class(meaning.class()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_the_fact_and_what_to_do_without_any() {
+        let point = Tally {
+            allowed: 959,
+            delayed: 0,
+            denied: 41,
+        };
+        let some = Traffic {
+            step_ms: 60_000,
+            points: vec![point; 60],
+            ..Traffic::default()
+        };
+        assert_eq!(
+            some.fact().replace('\u{202f}', " "),
+            "Denied 4.1 % in the last hour"
+        );
+        let none = traffic("", &Traffic::default()).into_string();
+        assert!(none.contains("tollgate check"), "{none}");
+    }
+
+    #[test]
+    fn counts_beyond_all_bounds_are_drawn() {
+        let most = Tally {
+            allowed: u64::MAX,
+            delayed: u64::MAX,
+            denied: u64::MAX,
+        };
+        let view = Traffic {
+            step_ms: 0,
+            points: vec![most; 3],
+            from: Moment(i64::MAX),
+            limit: Some(f64::INFINITY),
+        };
+        assert!(!traffic("much", &view).is_empty());
+    }
+}

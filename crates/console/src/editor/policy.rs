@@ -1,0 +1,195 @@
+//! A policy as a form has it: every field as text, empty where it is not said.
+
+use core::fmt::Display;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use tollgate_contract::Contracts;
+use tollgate_limit::PolicyConfig;
+
+use super::fields::Fields;
+use crate::part::{Chip, Mode};
+
+/// The fields that are numbers in a document.
+const NUMBERS: [&str; 5] = ["limit", "burst", "slices", "enforce_percent", "max_debt"];
+/// Those that are yes or no.
+const SWITCHES: [&str; 2] = ["count_refused", "durable"];
+/// Those that are words, in the order in which people write them.
+const WORDS: [&str; 12] = [
+    "name",
+    "per",
+    "algorithm",
+    "offset",
+    "time_zone",
+    "on_limit",
+    "max_wait",
+    "mode",
+    "inherit",
+    "on_failure",
+    "coordination",
+    "design",
+];
+
+/// A policy as typed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PolicyDraft(BTreeMap<&'static str, String>);
+
+impl PolicyDraft {
+    /// The names of all fields.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        WORDS.into_iter().chain(NUMBERS).chain(SWITCHES)
+    }
+
+    /// What was typed; empty where nothing was.
+    pub fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    /// The same with another value.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Display) -> Self {
+        if let Some(name) = Self::names().find(|known| *known == name) {
+            self.0.insert(name, value.to_string());
+        }
+        self
+    }
+
+    /// The policy of that number in a form; nothing where all of its fields are missing.
+    pub(super) fn from_fields(fields: &Fields, number: usize) -> Option<Self> {
+        let mut is_there = false;
+        let mut draft = Self::default();
+        for name in Self::names() {
+            let field = format!("policy.{number}.{name}");
+            is_there |= fields.has(&field);
+            let value = fields.get(&field);
+            if !value.is_empty() {
+                draft.0.insert(name, value.to_owned());
+            }
+        }
+        is_there.then_some(draft)
+    }
+
+    /// A policy of a document; nothing for one that a form cannot say.
+    pub(super) fn from_document(document: &Value) -> Option<Self> {
+        let mut draft = Self::default();
+        for (name, value) in document.as_object()? {
+            let name = Self::names().find(|known| known == name)?;
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                Value::Bool(switch) => switch.to_string(),
+                Value::Null | Value::Array(_) | Value::Object(_) => return None,
+            };
+            draft.0.insert(name, text);
+        }
+        Some(draft)
+    }
+
+    /// The policy as a document has it. What is no number stays text, and is complained of by whoever checks it.
+    pub fn document(&self) -> Value {
+        let value = |name: &str, text: &String| {
+            let number = text.parse::<u64>().ok().filter(|_| NUMBERS.contains(&name));
+            let switch = text
+                .parse::<bool>()
+                .ok()
+                .filter(|_| SWITCHES.contains(&name));
+            let typed = number.map(Value::from).or(switch.map(Value::from));
+            typed.unwrap_or_else(|| Value::from(text.clone()))
+        };
+        let said = self.0.iter().filter(|(_, text)| !text.is_empty());
+        Value::Object(
+            said.map(|(name, text)| ((*name).to_owned(), value(name, text)))
+                .collect::<Map<_, _>>(),
+        )
+    }
+
+    /// Whether nothing was typed at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.values().all(String::is_empty)
+    }
+
+    /// The policy as the limiter has it; nothing while it makes no sense yet.
+    pub(crate) fn config(&self) -> Option<PolicyConfig> {
+        // Only what counts: names and how nodes agree change no picture.
+        let mut counted = self.clone();
+        counted.0.remove("coordination");
+        counted.0.remove("design");
+        counted.0.insert("name", "shown".to_owned());
+        let document = serde_json::json!({ "contracts": [{ "id": "shown", "policies": [counted.document()] }] });
+        let contracts = Contracts::parse(&document.to_string()).ok()?;
+        let contract = contracts.get(0)?;
+        let policy = contract.policies.first()?;
+        Some(policy.policy.config().clone())
+    }
+}
+
+/// A policy of a document in a few words.
+pub fn chip(policy: &Value) -> Chip {
+    let text = |name: &str| match policy.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number
+            .as_u64()
+            .map_or_else(|| number.to_string(), crate::number::whole),
+        _ => String::new(),
+    };
+    let per = text("per");
+    let unit = per
+        .strip_prefix('1')
+        .filter(|unit| unit.chars().all(char::is_alphabetic) && !unit.is_empty());
+    let mut words = match (text("limit"), unit.unwrap_or(&per)) {
+        (limit, "") => limit,
+        (limit, unit) if limit.is_empty() => format!("per {unit}"),
+        (limit, unit) => format!("{limit} / {unit}"),
+    };
+    if policy.get("burst").is_some() {
+        words = format!("{words} · burst {}", text("burst"));
+    }
+    let percent = policy.get("enforce_percent").and_then(Value::as_u64);
+    Chip {
+        name: text("name"),
+        text: words,
+        mode: match (policy.get("mode").and_then(Value::as_str), percent) {
+            (Some("shadow"), _) | (_, Some(0)) => Mode::Shadow,
+            (_, Some(percent @ 1..=99)) => Mode::Percent(u8::try_from(percent).unwrap_or(99)),
+            _ => Mode::Enforce,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn says_a_policy_in_a_few_words() {
+        let said = |policy: Value| chip(&policy).text.replace('\u{202f}', " ");
+        assert_eq!(
+            said(json!({ "limit": 20, "per": "1s", "burst": 40 })),
+            "20 / s · burst 40"
+        );
+        assert_eq!(
+            said(json!({ "limit": 100_000, "per": "month" })),
+            "100 000 / month"
+        );
+        assert_eq!(said(json!({ "limit": 5, "per": "1m30s" })), "5 / 1m30s");
+        assert_eq!(said(json!({ "limit": 5 })), "5");
+        assert_eq!(said(json!({ "per": "1h" })), "per h");
+        assert_eq!(said(json!({})), "");
+        assert_eq!(
+            chip(&json!({ "enforce_percent": 10 })).mode,
+            Mode::Percent(10)
+        );
+        assert_eq!(chip(&json!({ "mode": "shadow" })).mode, Mode::Shadow);
+    }
+
+    #[test]
+    fn pictures_only_what_makes_sense() {
+        let draft = PolicyDraft::default()
+            .with("limit", 20)
+            .with("per", "1s")
+            .with("coordination", "supply");
+        assert_eq!(draft.config().map(|config| config.limit), Some(20));
+        assert!(draft.with("burst", "many").config().is_none());
+    }
+}

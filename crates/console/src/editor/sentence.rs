@@ -1,0 +1,243 @@
+//! A policy as a sentence with gaps, a picture of what it does, and the rest of its fields below.
+
+use tollgate_contract::{Coordination, Design};
+use tollgate_limit::{Algorithm, Period, PolicyConfig};
+
+use super::policy::PolicyDraft;
+use crate::chart::spark;
+use crate::html::{Element, Html, el};
+use crate::part::{field, select};
+
+/// The form of one policy.
+pub(super) fn policy(draft: &PolicyDraft, number: usize) -> Element {
+    let gaps = Gaps { draft, number };
+    let title = match draft.get("name") {
+        "" => format!("Policy {}", number + 1),
+        name => name.to_owned(),
+    };
+    let picture = draft.config().map(|config| {
+        el("div").class("picture").with(spark(&config)).with(
+            el("span")
+                .class("note")
+                .text("a burst, then half over the limit"),
+        )
+    });
+    el("fieldset")
+        .class("policy")
+        .with(el("legend").with(el("bdi").text(title)))
+        .with(
+            el("div")
+                .class("spoken")
+                .with(gaps.sentence())
+                .with(picture),
+        )
+        .with(gaps.rest())
+        .with(
+            el("button")
+                .class("quiet")
+                .attr("name", "do")
+                .attr("value", format!("remove-policy-{number}"))
+                .attr("formnovalidate", "")
+                .text("Remove"),
+        )
+}
+
+struct Gaps<'a> {
+    draft: &'a PolicyDraft,
+    number: usize,
+}
+
+impl Gaps<'_> {
+    fn sentence(&self) -> Element {
+        el("p")
+            .class("sentence")
+            .with(self.gap("name", "Name", 10, "name"))
+            .with(": allow ")
+            .with(
+                self.gap("limit", "Limit", 8, "20")
+                    .attr("inputmode", "numeric"),
+            )
+            .with(" requests per ")
+            .with(self.gap("per", "Period", 6, "1s"))
+            .with(" with a burst of ")
+            .with(
+                self.gap("burst", "Burst", 8, self.usual_burst())
+                    .attr("inputmode", "numeric"),
+            )
+            .with(", counted by ")
+            .with(self.choice("algorithm", "token bucket (default)", &ALGORITHMS))
+            .with(", agreed by ")
+            .with(self.choice("coordination", "the contract’s choice", &coordinations()))
+            .with("; over the limit ")
+            .with(self.choice(
+                "on_limit",
+                "deny (default)",
+                &[("deny", "deny"), ("delay", "delay")],
+            ))
+            .with(".")
+    }
+
+    /// What a burst is where none is said.
+    fn usual_burst(&self) -> &'static str {
+        match self.draft.get("algorithm") {
+            "" | "gcra" | "token-bucket" | "leaky-bucket" => "the limit",
+            _ => "none",
+        }
+    }
+
+    fn rest(&self) -> Element {
+        let said = REST
+            .iter()
+            .map(|name| (name, self.draft.get(name)))
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| el("code").with(el("bdi").text(format!("{name}: {value}"))));
+        let summary = el("summary").text("More ").each(said);
+        let yes_no = [("true", "yes"), ("false", "no")];
+        let labelled = |label: &'static str, name: &str, options: &[(&str, &str)]| {
+            let all: Vec<(&str, &str)> =
+                [("", "not said")].iter().chain(options).copied().collect();
+            select(Some(label), self.name(name), self.draft.get(name), &all)
+        };
+        let text =
+            |label: &'static str, name: &str| field(label, self.name(name), self.draft.get(name));
+        el("details").class("rest").with(summary).with(
+            el("div")
+                .class("fields")
+                .with(labelled(
+                    "Mode",
+                    "mode",
+                    &[("enforce", "enforce"), ("shadow", "shadow: count only")],
+                ))
+                .with(text("Enforced for, % of keys", "enforce_percent"))
+                .with(text("Longest wait (delay)", "max_wait"))
+                .with(text("Most debt", "max_debt"))
+                .with(labelled(
+                    "Charge refused requests",
+                    "count_refused",
+                    &yes_no,
+                ))
+                .with(labelled("Survives a restart", "durable", &yes_no))
+                .with(labelled(
+                    "When the limit changes",
+                    "inherit",
+                    &[
+                        ("as-is", "keep what is spent"),
+                        ("proportional", "keep the spent share"),
+                        ("reset", "begin anew"),
+                    ],
+                ))
+                .with(labelled(
+                    "When others do not answer",
+                    "on_failure",
+                    &[
+                        ("local", "decide alone"),
+                        ("allow", "allow"),
+                        ("deny", "deny"),
+                    ],
+                ))
+                .with(text("Slices (sliding counters)", "slices"))
+                .with(text("Offset (fixed window)", "offset"))
+                .with(text("Time zone (calendar)", "time_zone"))
+                .with(labelled(
+                    "Design (gossip)",
+                    "design",
+                    &Design::ALL.map(|design| (design.name(), design.name())),
+                )),
+        )
+    }
+
+    fn gap(&self, name: &str, label: &'static str, size: u8, hint: &'static str) -> Element {
+        el("input")
+            .attr("name", self.name(name))
+            .attr("value", self.draft.get(name))
+            .attr("aria-label", label)
+            .attr("size", size)
+            .attr("placeholder", hint)
+            .attr("autocomplete", "off")
+            .attr("spellcheck", "false")
+    }
+
+    fn choice(&self, name: &str, nothing: &str, options: &[(&str, &str)]) -> Element {
+        let all: Vec<(&str, &str)> = [("", nothing)].iter().chain(options).copied().collect();
+        select(None, self.name(name), self.draft.get(name), &all)
+    }
+
+    fn name(&self, name: &str) -> String {
+        format!("policy.{}.{name}", self.number)
+    }
+}
+
+/// The fields below the sentence.
+const REST: [&str; 12] = [
+    "mode",
+    "enforce_percent",
+    "max_wait",
+    "max_debt",
+    "count_refused",
+    "durable",
+    "inherit",
+    "on_failure",
+    "slices",
+    "offset",
+    "time_zone",
+    "design",
+];
+
+const ALGORITHMS: [(&str, &str); 6] = [
+    ("token-bucket", "token bucket"),
+    ("leaky-bucket", "leaky bucket"),
+    ("fixed-window", "fixed window"),
+    ("sliding-log", "sliding log"),
+    ("sliding-counters", "sliding counters"),
+    ("sliding-weighted", "sliding weighted"),
+];
+
+pub(super) fn coordinations() -> [(&'static str, &'static str); 7] {
+    Coordination::ALL.map(|coordination| {
+        let words = match coordination {
+            Coordination::Local => "each node alone",
+            Coordination::Owner => "the key's owner",
+            Coordination::Store => "a shared store",
+            Coordination::Lease => "leases",
+            Coordination::Gossip => "gossip",
+            Coordination::Supply => "supply",
+            Coordination::Split => "split buckets",
+        };
+        (coordination.name(), words)
+    })
+}
+
+/// All algorithms side by side, each with a line and a picture of the same requests.
+pub(super) fn algorithms() -> Element {
+    let card = |algorithm: Algorithm| {
+        let about = match algorithm {
+            Algorithm::TokenBucket => {
+                "Saves up unused tokens for a burst, then passes at the rate."
+            }
+            Algorithm::LeakyBucket => "Lines requests up and lets them out at an even pace.",
+            Algorithm::FixedWindow => {
+                "Counts from zero in each window; at its edge twice the limit may pass."
+            }
+            Algorithm::SlidingLog => {
+                "Remembers each request for a whole period: exact, and the largest."
+            }
+            Algorithm::SlidingCounters => "Nearly the log, in slices: exact to the width of one.",
+            Algorithm::SlidingWeighted => {
+                "Two windows, the older one fading: small, and a good guess."
+            }
+        };
+        let shown = ALGORITHMS
+            .iter()
+            .find(|(name, _)| *name == algorithm.name())
+            .map_or("", |(_, words)| words);
+        el("li")
+            .with(spark(&PolicyConfig::new(algorithm, 1000, Period::MINUTE)))
+            .with(el("b").text(shown))
+            .with(el("span").class("note").text(about))
+    };
+    el("details").class("algorithms")
+        .with(el("summary").text("How the algorithms differ"))
+        .with(el("p").class("note").text("The same requests for each, for three periods: half the limit, a burst, then half over the limit."))
+        .with(el("ul").each(Algorithm::ALL.map(card)))
+        .with(Html::from(crate::chart::signs()))
+}

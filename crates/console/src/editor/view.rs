@@ -1,0 +1,272 @@
+//! The form in which contracts and plans are edited: as a sentence, or as text.
+
+use super::draft::{Draft, Kind};
+use super::sentence::{algorithms, coordinations, policy};
+use crate::frame::{Frame, Right, hidden};
+use crate::html::{Element, Html, el};
+use crate::part::{Message, button, field, messages, reason, select};
+use crate::url::Url;
+
+/// What is being edited.
+#[derive(Clone, Debug, Default)]
+pub struct Editor {
+    /// Which of the two.
+    pub kind: Kind,
+    /// Its id.
+    pub id: String,
+    /// The version that was seen; 0 for a new one.
+    pub version: u64,
+    /// As a form; nothing where only text can say it.
+    pub draft: Option<Draft>,
+    /// As text.
+    pub text: String,
+    /// Whether the text is shown first.
+    pub is_text: bool,
+    /// What is wrong with it; `None` where it was not checked yet.
+    pub messages: Option<Vec<Message>>,
+    /// The plans there are.
+    pub plans: Vec<String>,
+}
+
+/// The form with both of its faces.
+pub fn editor(frame: &Frame, view: &Editor) -> Html {
+    let shows_text = view.is_text || view.draft.is_none();
+    let face = match &view.draft {
+        Some(draft) if !shows_text => sentence(view, draft),
+        _ => text(view),
+    };
+    let path = match view.kind {
+        Kind::Contract => "/console/contract",
+        Kind::Plan => "/console/plan",
+    };
+    let form = frame
+        .form(&Url::to(path))
+        .class("editor")
+        .url("data-check", &check_url(view.kind))
+        .with(hidden("version", view.version))
+        .with(hidden("face", if shows_text { "text" } else { "sentence" }))
+        .with(tabs(view, shows_text))
+        .with(face)
+        .with(
+            el("div")
+                .class("said")
+                .attr("aria-live", "polite")
+                .flag("data-messages", true)
+                .with(view.messages.as_deref().map(messages)),
+        );
+    if frame.may(Right::Edit) {
+        form.with(save(view)).into()
+    } else {
+        el("fieldset")
+            .class("all")
+            .flag("disabled", true)
+            .with(form)
+            .into()
+    }
+}
+
+/// Where what was typed is sent while one types.
+fn check_url(kind: Kind) -> Url {
+    Url::to(match kind {
+        Kind::Contract => "/console/contract/check",
+        Kind::Plan => "/console/plan/check",
+    })
+}
+
+fn tabs(view: &Editor, shows_text: bool) -> Element {
+    let tab = |name: &'static str, words: &'static str, is_shown: bool| {
+        button(words)
+            .attr("name", "do")
+            .attr("value", name)
+            .attr("aria-pressed", is_shown)
+            .attr("formnovalidate", "")
+    };
+    let why = view.draft.is_none().then(|| {
+        el("span")
+            .class("note")
+            .text("This document says more than the form can, so it is edited as text.")
+    });
+    el("div")
+        .class("tabs")
+        .with(
+            tab("as-sentence", "As a sentence", !shows_text).flag("disabled", view.draft.is_none()),
+        )
+        .with(tab("as-text", "As YAML", shows_text))
+        .with(why)
+}
+
+fn text(view: &Editor) -> Html {
+    let area = el("textarea")
+        .class("code")
+        .attr("name", "text")
+        .attr("rows", 16)
+        .attr("spellcheck", "false")
+        .text(&view.text);
+    let label = el("label")
+        .class("field wide")
+        .with(el("span").text("YAML or JSON"))
+        .with(area);
+    Html::join([id(view), label])
+}
+
+/// An id is chosen once.
+fn id(view: &Editor) -> Element {
+    if view.version == 0 {
+        field("Id", "id", &view.id)
+    } else {
+        hidden("id", &view.id)
+    }
+}
+
+fn sentence(view: &Editor, draft: &Draft) -> Html {
+    let policies = draft
+        .policies
+        .iter()
+        .enumerate()
+        .map(|(i, draft)| policy(draft, i));
+    Html::join([
+        Html::from(
+            el("div")
+                .class("fields top")
+                .with(id(view))
+                .with(words(view, draft)),
+        ),
+        match view.kind {
+            Kind::Contract => binds(draft).into(),
+            Kind::Plan => Html::default(),
+        },
+        Html::join(policies),
+        el("div")
+            .class("buttons")
+            .with(
+                button("Add a policy")
+                    .attr("name", "do")
+                    .attr("value", "add-policy")
+                    .attr("formnovalidate", ""),
+            )
+            .into(),
+        algorithms().into(),
+    ])
+}
+
+fn words(view: &Editor, draft: &Draft) -> Html {
+    let plans: Vec<(&str, &str)> = [("", "none")]
+        .into_iter()
+        .chain(view.plans.iter().map(|plan| (&**plan, &**plan)))
+        .collect();
+    match view.kind {
+        Kind::Plan => select(Some("Follows"), "follows", draft.word("follows"), &plans).into(),
+        Kind::Contract => {
+            let agreed: Vec<(&str, &str)> = [("", "alone (default)")]
+                .into_iter()
+                .chain(coordinations())
+                .collect();
+            let headers: Vec<(&str, &str)> = [("", "the listener's")]
+                .into_iter()
+                .chain(tollgate_contract::Dialect::NAMES.map(|name| (name, name)))
+                .collect();
+            let designs: Vec<(&str, &str)> = [("", "auto (default)")]
+                .into_iter()
+                .chain(tollgate_contract::Design::ALL.map(|design| (design.name(), design.name())))
+                .collect();
+            Html::join([
+                select(Some("Follows the plan"), "plan", draft.word("plan"), &plans),
+                select(
+                    Some("Agreed by"),
+                    "coordination",
+                    draft.word("coordination"),
+                    &agreed,
+                ),
+                select(Some("Headers"), "headers", draft.word("headers"), &headers),
+                select(
+                    Some("Design (gossip)"),
+                    "design",
+                    draft.word("design"),
+                    &designs,
+                ),
+            ])
+        }
+    }
+}
+
+/// Which requests it binds: those with these entries, counted by those.
+fn binds(draft: &Draft) -> Element {
+    let empty = (String::new(), String::new());
+    let pairs = draft
+        .matches
+        .iter()
+        .chain([&empty])
+        .enumerate()
+        .map(|(i, (name, value))| {
+            el("span")
+                .class("entry")
+                .with(gap(
+                    &format!("match.{i}.name"),
+                    "Entry to match",
+                    name,
+                    "entry",
+                ))
+                .with(" = ")
+                .with(gap(
+                    &format!("match.{i}.value"),
+                    "Its value",
+                    value,
+                    "value",
+                ))
+        });
+    let nothing = String::new();
+    let keys = draft
+        .key
+        .iter()
+        .chain([&nothing])
+        .enumerate()
+        .map(|(i, name)| {
+            let gap = gap(&format!("key.{i}"), "Entry to count by", name, "entry");
+            Html::join([gap.into(), Html::from(" ")])
+        });
+    el("p")
+        .class("sentence")
+        .with("Bind requests with ")
+        .each(pairs)
+        .with(" and count them by ")
+        .each(keys)
+        .with(
+            el("span")
+                .class("note")
+                .text("Leave both empty for one counter for everybody."),
+        )
+}
+
+fn gap(name: &str, label: &str, value: &str, hint: &str) -> Element {
+    el("input")
+        .attr("name", name)
+        .attr("value", value)
+        .attr("aria-label", label)
+        .attr("placeholder", hint)
+        .attr("size", 10)
+        .attr("autocomplete", "off")
+        .attr("spellcheck", "false")
+}
+
+fn save(view: &Editor) -> Element {
+    let try_url = Url::to(match view.kind {
+        Kind::Contract => "/console/contract/try",
+        Kind::Plan => "/console/plan/try",
+    });
+    let verb = if view.version == 0 { "Create" } else { "Save" };
+    el("div").class("save").with(reason()).with(
+        el("div")
+            .class("buttons")
+            .with(
+                button("Preview")
+                    .url("formaction", &try_url)
+                    .attr("formnovalidate", ""),
+            )
+            .with(
+                button(verb)
+                    .class("main")
+                    .attr("name", "do")
+                    .attr("value", "save"),
+            ),
+    )
+}

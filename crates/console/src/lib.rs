@@ -1,0 +1,28 @@
+//! What the console looks like: plain views in, whole pages out.
+//!
+//! Each page is a struct of plain data and a function that makes a document of it. Pages work without a script; the script adds what
+//! moves. [`assets`] has the one style sheet and the one script, [`editor`] turns forms into documents and back.
+//!
+//! Deliberately absent: HTTP, sessions, databases, clocks. Whoever serves the pages fills in the views.
+
+pub mod assets;
+pub mod chart;
+pub mod editor;
+pub mod page;
+pub mod part;
+
+mod frame;
+mod html;
+mod moment;
+pub mod number;
+mod section;
+mod url;
+
+pub use frame::{Frame, Notice, Right, Role, Theme, Who};
+pub use html::{Element, Html, el};
+pub use moment::Moment;
+pub use section::Section;
+pub use url::Url;
+
+/// The largest page that is made of views of a usual size, in bytes.
+pub const PAGE_BYTES_MAX: usize = 200_000;

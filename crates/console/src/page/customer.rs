@@ -1,0 +1,88 @@
+//! What a customer sees behind a signed link: limits, usage, when it refills; nothing else.
+
+use super::identity::{Spent, spent};
+use crate::chart::Tally;
+use crate::frame::Frame;
+use crate::html::{Element, Html, el};
+use crate::number;
+use crate::part::empty;
+
+/// The page of a customer.
+#[derive(Clone, Debug, Default)]
+pub struct Customer {
+    /// Who looks, as they know themselves.
+    pub name: String,
+    /// The plan, as it is sold.
+    pub plan: Option<String>,
+    /// The limits and what is left.
+    pub limits: Vec<Spent>,
+    /// Requests since midnight.
+    pub today: Tally,
+    /// Requests since the first.
+    pub month: Tally,
+}
+
+/// The page; without navigation, without forms.
+pub fn customer(frame: &Frame, view: &Customer) -> String {
+    let plan = view.plan.as_ref().map(|plan| {
+        el("p")
+            .class("note")
+            .text("Plan ")
+            .with(el("bdi").text(plan))
+    });
+    let limits = if view.limits.is_empty() {
+        empty("No limit applies to you.", "Requests pass as they come.")
+    } else {
+        spent(&view.limits, frame.now)
+    };
+    let body = el("div")
+        .class("customer")
+        .with(el("h1").with(el("bdi").text(&view.name)))
+        .with(plan)
+        .with(
+            el("section")
+                .class("panel")
+                .with(el("h2").text("Your limits"))
+                .with(limits),
+        )
+        .with(
+            el("section")
+                .class("panel")
+                .with(el("h2").text("Your usage"))
+                .with(
+                    el("dl")
+                        .class("tiles")
+                        .with(used("Today", view.today))
+                        .with(used("This month", view.month)),
+                ),
+        )
+        .with(
+            el("p")
+                .class("note")
+                .text("As of ")
+                .with(
+                    el("time")
+                        .attr("datetime", frame.now.machine())
+                        .text(frame.now.absolute()),
+                )
+                .text("; days and months are those of UTC."),
+        );
+    frame.bare("Your limits", Html::from(body))
+}
+
+fn used(label: &'static str, tally: Tally) -> Element {
+    let passed = tally.allowed.saturating_add(tally.delayed);
+    let denied = if tally.denied == 0 {
+        "none denied".to_owned()
+    } else {
+        format!("{} denied", number::whole(tally.denied))
+    };
+    el("div").class("tile").with(el("dt").text(label)).with(
+        el("dd").with(el("b").text(number::whole(passed))).with(
+            el("span")
+                .class("note")
+                .text("requests passed, ")
+                .text(denied),
+        ),
+    )
+}

@@ -1,0 +1,112 @@
+//! What went wrong, and what to do about it.
+
+use crate::frame::Frame;
+use crate::html::{Element, Html, el};
+use crate::part::{Change, Difference, differences, head, name, object, panel};
+use crate::url::Url;
+
+/// Two editors at once: what the other one did, and what was not saved.
+#[derive(Clone, Debug, Default)]
+pub struct Conflict {
+    /// The change that was first.
+    pub theirs: Change,
+    /// What was typed, against the version that was seen.
+    pub mine: Vec<Difference>,
+    /// The document that was typed, so that nothing is lost.
+    pub text: String,
+}
+
+/// A page in the place of another.
+#[derive(Clone, Debug, Default)]
+pub struct Problem {
+    /// The status, as 404.
+    pub status: u16,
+    /// What happened.
+    pub sentence: String,
+    /// What to do.
+    pub advice: String,
+    /// Two editors at once.
+    pub conflict: Option<Conflict>,
+}
+
+/// The page.
+pub fn problem(frame: &Frame, view: &Problem) -> String {
+    let title = match view.status {
+        401 => "Sign in first",
+        403 => "Not allowed",
+        404 => "Not found",
+        409 => "Somebody else was first",
+        429 => "Too many tries",
+        500.. => "That did not work",
+        _ => "Not understood",
+    };
+    let next = if frame.who.is_some() {
+        el("a")
+            .class("button")
+            .url("href", &Url::to("/console"))
+            .text("To the overview")
+    } else {
+        el("a")
+            .class("button main")
+            .url("href", &Url::to("/console/login"))
+            .text("Sign in")
+    };
+    let theirs = view.conflict.as_ref().map(|conflict| &conflict.theirs);
+    let again = theirs.and_then(|theirs| {
+        let link = el("a")
+            .class("button main")
+            .url("href", &object(&theirs.kind, &theirs.id)?);
+        Some(link.text(format!("Edit version {}", theirs.version)))
+    });
+    let said = el("div")
+        .class("problem")
+        .with(head(
+            title,
+            format!("Answer {}", view.status),
+            Html::default(),
+        ))
+        .with(el("p").text(&view.sentence))
+        .with(el("p").with(el("b").text(&view.advice)))
+        .with(view.conflict.as_ref().map(|conflict| both(frame, conflict)))
+        .with(el("div").class("buttons").with(again).with(next));
+    if frame.who.is_some() {
+        frame.page(None, title, said.into())
+    } else {
+        frame.bare(title, said.into())
+    }
+}
+
+fn both(frame: &Frame, conflict: &Conflict) -> Element {
+    let theirs = &conflict.theirs;
+    el("div")
+        .class("pair")
+        .with(
+            panel("Saved meanwhile")
+                .with(
+                    el("p")
+                        .class("who")
+                        .with(name(&theirs.author))
+                        .with(" ")
+                        .with(theirs.at.ago(frame.now))
+                        .text(format!(", version {}", theirs.version)),
+                )
+                .with(el("p").class("reason").with(el("bdi").text(&theirs.reason)))
+                .with(differences(&theirs.differences)),
+        )
+        .with(
+            panel("Yours, not saved")
+                .with(differences(&conflict.mine))
+                .with(
+                    el("label")
+                        .class("field wide")
+                        .with(el("span").text("Your document, to take along"))
+                        .with(
+                            el("textarea")
+                                .class("code")
+                                .attr("rows", 8)
+                                .attr("readonly", "")
+                                .text(&conflict.text),
+                        ),
+                ),
+        )
+}

@@ -1,0 +1,213 @@
+//! Who comes most, who is refused most, who costs most.
+
+use super::identities;
+use crate::chart::{Bar, Meaning, Tally, bar};
+use crate::frame::Frame;
+use crate::html::{Element, Html, el};
+use crate::number;
+use crate::part::{Column, cell, empty, head, live, name, number_cell, table};
+use crate::section::Section;
+use crate::url::Url;
+
+/// What the list is sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// Requests.
+    #[default]
+    Requests,
+    /// Refused requests.
+    Denied,
+    /// Cost.
+    Cost,
+}
+
+/// How long ago it begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Window {
+    /// A minute.
+    #[default]
+    Minute,
+    /// An hour.
+    Hour,
+    /// A day.
+    Day,
+}
+
+impl By {
+    const ALL: [(Self, &'static str, &'static str); 3] = [
+        (Self::Requests, "requests", "Talkers"),
+        (Self::Denied, "denied", "Denied"),
+        (Self::Cost, "cost", "Most expensive"),
+    ];
+
+    /// As the query has it.
+    pub fn name(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(by, ..)| *by == self)
+            .map_or("requests", |(_, name, _)| name)
+    }
+
+    /// The order of that name; by requests for any other.
+    pub fn from_name(name: &str) -> Self {
+        Self::ALL
+            .iter()
+            .find(|(_, is, _)| *is == name)
+            .map_or_else(Self::default, |(by, ..)| *by)
+    }
+}
+
+impl Window {
+    const ALL: [(Self, &'static str); 3] = [
+        (Self::Minute, "minute"),
+        (Self::Hour, "hour"),
+        (Self::Day, "day"),
+    ];
+
+    /// As the query has it.
+    pub fn name(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(window, _)| *window == self)
+            .map_or("minute", |(_, name)| name)
+    }
+
+    /// The time of that name; a minute for any other.
+    pub fn from_name(name: &str) -> Self {
+        Self::ALL
+            .iter()
+            .find(|(_, is)| *is == name)
+            .map_or_else(Self::default, |(window, _)| *window)
+    }
+}
+
+/// Somebody in the list.
+#[derive(Clone, Debug, Default)]
+pub struct TopRow {
+    /// The key: `user=42`.
+    pub key: String,
+    /// The contract.
+    pub contract: String,
+    /// Its requests.
+    pub tally: Tally,
+    /// What they cost.
+    pub cost: u64,
+}
+
+/// The page.
+#[derive(Clone, Debug, Default)]
+pub struct Top {
+    /// What it is sorted by.
+    pub by: By,
+    /// How long.
+    pub window: Window,
+    /// The first of the list.
+    pub rows: Vec<TopRow>,
+}
+
+/// The page.
+pub fn top(frame: &Frame, view: &Top) -> String {
+    let page = |by: By, window: Window| {
+        Section::Top
+            .url()
+            .query("by", by.name())
+            .query("window", window.name())
+    };
+    let tab = |text: &'static str, url: Url, is_shown: bool| {
+        let link = el("a").url("href", &url).text(text);
+        if is_shown {
+            link.attr("aria-current", "true")
+        } else {
+            link
+        }
+    };
+    let sorts = By::ALL.map(|(by, _, words)| tab(words, page(by, view.window), by == view.by));
+    let windows =
+        Window::ALL.map(|(window, words)| tab(words, page(view.by, window), window == view.window));
+    let tabs = el("div")
+        .class("tabs")
+        .with(
+            el("nav")
+                .class("seg")
+                .attr("aria-label", "Sorted by")
+                .each(sorts),
+        )
+        .with(
+            el("nav")
+                .class("seg")
+                .attr("aria-label", "In the last")
+                .each(windows),
+        );
+    let note = format!(
+        "Of the last {}, as far as nodes remember them.",
+        view.window.name()
+    );
+    let body = Html::join([
+        Html::from(head("Top", note, Html::default())),
+        tabs.into(),
+        live("results", &page(view.by, view.window))
+            .with(rows(view))
+            .into(),
+    ]);
+    frame.page(Some(Section::Top), "Top", body)
+}
+
+fn rows(view: &Top) -> Element {
+    if view.rows.is_empty() {
+        return empty("Nobody came.", "Look at a longer time, or send a request.");
+    }
+    let most = view
+        .rows
+        .iter()
+        .map(|row| row.tally.all())
+        .max()
+        .unwrap_or(1);
+    let row = |(i, row): (usize, &TopRow)| {
+        let parts = [
+            Bar {
+                value: row.tally.allowed,
+                meaning: Meaning::Allowed,
+            },
+            Bar {
+                value: row.tally.delayed,
+                meaning: Meaning::Delayed,
+            },
+            Bar {
+                value: row.tally.denied,
+                meaning: Meaning::Denied,
+            },
+        ];
+        let words = format!(
+            "{} allowed, {} delayed, {} denied",
+            row.tally.allowed, row.tally.delayed, row.tally.denied
+        );
+        el("tr")
+            .with(number_cell(i + 1))
+            .with(cell(
+                el("a")
+                    .url("href", &identities::to(&row.key))
+                    .with(name(&row.key)),
+            ))
+            .with(cell(name(&row.contract)))
+            .with(cell(bar(&parts, most, &words)).class("wide"))
+            .with(number_cell(number::short(number::float(row.tally.all()))))
+            .with(number_cell(number::short(number::float(row.tally.denied))))
+            .with(number_cell(row.tally.denied_share()))
+            .with(number_cell(number::short(number::float(row.cost))))
+    };
+    let columns = [
+        Column("", true),
+        Column("Key", false),
+        Column("Contract", false),
+        Column("Requests, by answer", false),
+        Column("Requests", true),
+        Column("Denied", true),
+        Column("Share", true),
+        Column("Cost", true),
+    ];
+    el("div").class("panel").with(table(
+        "Top",
+        &columns,
+        view.rows.iter().enumerate().map(row).collect(),
+    ))
+}

@@ -1,0 +1,161 @@
+//! Changes: who, when, why, what is different, and the way back.
+
+use super::action::{Action, action};
+use super::list::{Column, cell, empty, name, table};
+use crate::frame::{Frame, Right, hidden};
+use crate::html::{Element, Html, el};
+use crate::moment::Moment;
+use crate::url::Url;
+
+/// One change of a contract, a plan or an assignment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Its number among all changes.
+    pub revision: u64,
+    /// `contract`, `plan` or `assignment`.
+    pub kind: String,
+    /// Of which.
+    pub id: String,
+    /// The version it made.
+    pub version: u64,
+    /// Who.
+    pub author: String,
+    /// When.
+    pub at: Moment,
+    /// Why.
+    pub reason: String,
+    /// What is different.
+    pub differences: Vec<Difference>,
+}
+
+/// A field that differs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// Which: `policies.burst.limit`.
+    pub path: String,
+    /// Before; nothing where it is new.
+    pub before: Option<String>,
+    /// Since; nothing where it is gone.
+    pub after: Option<String>,
+}
+
+/// Differences as lines, with signs for those who see no colours.
+pub fn differences(list: &[Difference]) -> Html {
+    if list.is_empty() {
+        return el("p").class("note").text("Nothing is different.").into();
+    }
+    let line = |difference: &Difference| {
+        let path = el("span")
+            .class("path")
+            .with(el("bdi").text(&difference.path));
+        let before = difference
+            .before
+            .as_ref()
+            .map(|value| el("del").with(el("bdi").text(value)));
+        let after = difference
+            .after
+            .as_ref()
+            .map(|value| el("ins").with(el("bdi").text(value)));
+        el("li")
+            .with(path)
+            .with(" ")
+            .with(before)
+            .with(" ")
+            .with(after)
+    };
+    el("ul").class("diff").each(list.iter().map(line)).into()
+}
+
+/// The history of one thing, newest first, each with the way back.
+pub fn history(frame: &Frame, rollback: &Url, present: u64, changes: &[Change]) -> Html {
+    if changes.is_empty() {
+        return empty(
+            "No changes yet.",
+            "Every change is kept here with its author, its reason and what was different.",
+        )
+        .into();
+    }
+    let item = |change: &Change| {
+        let back = (change.version < present && change.version > 0).then(|| {
+            let fields = Html::join([hidden("version", present), hidden("to", change.version)]);
+            let what = format!(
+                "Version {} becomes version {}: the same document again, as a new change.",
+                change.version,
+                present + 1
+            );
+            action(
+                frame,
+                rollback,
+                Action {
+                    name: "Roll back to this",
+                    what: &what,
+                    verb: "Roll back",
+                    is_hard: false,
+                    needs: Right::Edit,
+                },
+                fields,
+            )
+        });
+        el("li")
+            .with(
+                el("div")
+                    .class("who")
+                    .with(el("b").text("v").text(change.version))
+                    .with(" ")
+                    .with(name(&change.author))
+                    .with(" ")
+                    .with(change.at.ago(frame.now))
+                    .with(" ")
+                    .with(
+                        el("span")
+                            .class("note")
+                            .text("revision ")
+                            .text(change.revision),
+                    ),
+            )
+            .with(el("p").class("reason").with(el("bdi").text(&change.reason)))
+            .with(differences(&change.differences))
+            .with(back)
+    };
+    el("ol")
+        .class("history")
+        .each(changes.iter().map(item))
+        .into()
+}
+
+/// Changes of many things as a table.
+pub(crate) fn changes(frame: &Frame, list: &[Change]) -> Element {
+    let row = |change: &Change| {
+        let to = object(&change.kind, &change.id);
+        let what = match to {
+            Some(url) => el("a").url("href", &url).with(name(&change.id)),
+            None => name(&change.id),
+        };
+        el("tr")
+            .with(cell(change.at.ago(frame.now)))
+            .with(cell(name(&change.author)))
+            .with(cell(Html::join([
+                Html::text(&change.kind),
+                " ".into(),
+                what.into(),
+            ])))
+            .with(cell(el("bdi").text(&change.reason)))
+    };
+    let columns = [
+        Column("When", false),
+        Column("Who", false),
+        Column("What", false),
+        Column("Why", false),
+    ];
+    table("Changes", &columns, list.iter().map(row).collect())
+}
+
+/// Where a thing of the catalogue is shown.
+pub(crate) fn object(kind: &str, id: &str) -> Option<Url> {
+    let path = match kind {
+        "contract" => "/console/contract",
+        "plan" => "/console/plan",
+        _ => return None,
+    };
+    Some(Url::to(path).query("id", id))
+}

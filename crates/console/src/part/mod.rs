@@ -1,0 +1,18 @@
+//! Pieces that several pages share.
+
+mod action;
+mod change;
+mod form;
+mod list;
+mod policy;
+
+pub use action::{Action, action};
+pub use change::{Change, Difference, differences, history};
+pub use form::{Message, messages};
+pub use policy::{Chip, Mode, chips};
+
+pub(crate) use change::{changes, object};
+pub(crate) use form::{button, field, reason, search, select};
+pub(crate) use list::{
+    Column, cell, empty, facts, head, live, more, name, number_cell, panel, table, verdict,
+};

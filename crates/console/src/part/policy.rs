@@ -1,0 +1,50 @@
+//! A policy in a few words: `20 / s · burst 40`.
+
+use crate::html::{Element, Html, el};
+
+/// How a policy binds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It refuses.
+    #[default]
+    Enforce,
+    /// It only counts what it would refuse.
+    Shadow,
+    /// It refuses for that many of 100 keys.
+    Percent(u8),
+}
+
+impl Mode {
+    /// In words.
+    pub fn text(self) -> String {
+        match self {
+            Self::Enforce => "enforced".to_owned(),
+            Self::Shadow => "shadow".to_owned(),
+            Self::Percent(percent) => format!("{percent}\u{202f}% of keys"),
+        }
+    }
+}
+
+/// A policy in a few words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chip {
+    /// Its name.
+    pub name: String,
+    /// Its limit, as `20 / s · burst 40`.
+    pub text: String,
+    /// How it binds.
+    pub mode: Mode,
+}
+
+/// Chips beside each other.
+pub fn chips(list: &[Chip]) -> Html {
+    let chip = |chip: &Chip| -> Element {
+        let mode = (chip.mode != Mode::Enforce).then(|| el("i").text(chip.mode.text()));
+        el("li")
+            .with(el("bdi").text(&chip.name))
+            .with(" ")
+            .with(el("b").text(&chip.text))
+            .with(mode)
+    };
+    el("ul").class("chips").each(list.iter().map(chip)).into()
+}
