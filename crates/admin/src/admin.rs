@@ -1,0 +1,134 @@
+//! The desk: takes requests from the server's door, and answers on threads of its own.
+//!
+//! Not here: what there is (`route`), and who may (`access`).
+
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use http::Response;
+use tokio::runtime::{Builder, Runtime};
+use tollgate_catalogue_sql::Database;
+use tollgate_serve::desk::{Answering, Desk, Visit};
+use tollgate_serve::shared::Shared;
+
+use crate::access::Access;
+use crate::fault::Fault;
+use crate::route;
+
+/// Where contracts are written.
+#[derive(Clone, Debug)]
+pub(crate) enum Books {
+    /// In a database, which is changed here.
+    Database(Database),
+    /// In a file that somebody else changes; `None` where there is none at all.
+    File(Option<PathBuf>),
+}
+
+impl Books {
+    /// Those of a server.
+    fn of(shared: &Shared) -> Self {
+        match shared.catalogue().database() {
+            Some(database) => Self::Database(database.clone()),
+            None => Self::File(shared.settings.contracts.file().map(Into::into)),
+        }
+    }
+
+    /// The database; why there is nothing to change, otherwise.
+    pub(crate) fn database(&self) -> Result<&Database, Fault> {
+        match self {
+            Self::Database(database) => Ok(database),
+            Self::File(Some(path)) => Err(Fault::read_only(format!(
+                "contracts come from the file {}: change that, or let a database be the source",
+                path.display()
+            ))),
+            Self::File(None) => Err(Fault::read_only(
+                "there is no catalogue: say where it is in the server's settings",
+            )),
+        }
+    }
+}
+
+/// How a desk is set up.
+pub struct Config {
+    /// A secret that opens everything, chosen by whoever runs the server; at least 16 bytes.
+    pub preset: Option<String>,
+    /// Tells whoever runs the server the secret of the first token, once.
+    pub tell: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+/// The management API.
+pub struct Admin {
+    office: Arc<Office>,
+    runtime: Option<Runtime>,
+}
+
+/// What all requests share.
+pub(crate) struct Office {
+    pub(crate) server: Weak<Shared>,
+    pub(crate) books: Books,
+    pub(crate) access: Access,
+}
+
+impl Admin {
+    /// Sets the desk up; what is wrong with the preset secret or the system, otherwise.
+    ///
+    /// Not within an asynchronous task: it waits for the database, though not for ever.
+    pub fn open(shared: &Arc<Shared>, config: Config) -> Result<Self, String> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("admin")
+            .enable_all()
+            .build()
+            .map_err(|error| format!("cannot start threads: {error}"))?;
+        let access = Access::new(config.preset)?;
+        let office = Arc::new(Office {
+            server: Arc::downgrade(shared),
+            books: Books::of(shared),
+            access,
+        });
+        runtime.block_on(crate::access::first::greet(&office, config.tell));
+        Ok(Self {
+            office,
+            runtime: Some(runtime),
+        })
+    }
+}
+
+impl Desk for Admin {
+    fn answer(&self, visit: Visit) -> Answering<'_> {
+        let office = Arc::clone(&self.office);
+        let task = self
+            .runtime
+            .as_ref()
+            .map(|runtime| runtime.spawn(route::answer(office, visit)));
+        Box::pin(async move {
+            match task {
+                Some(task) => task.await.unwrap_or_else(|_| broken()),
+                None => broken(),
+            }
+        })
+    }
+}
+
+/// The answer where a handler panicked, which is a mistake of ours.
+fn broken() -> Response<Bytes> {
+    let fault = Fault::new(
+        http::StatusCode::INTERNAL_SERVER_ERROR,
+        "bug",
+        "this should not happen; the log of the server has more",
+    );
+    fault.answer().sent()
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        // May be dropped within a task, where waiting is not allowed.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Threads that answer; databases are waited for without one.
+const THREADS: usize = 2;

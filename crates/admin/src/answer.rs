@@ -1,0 +1,80 @@
+//! An answer on its way out, with the fields that every answer has.
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer(Response<Bytes>);
+
+impl Answer {
+    /// An answer with a body.
+    pub(crate) fn text(kind: &'static str, body: impl Into<Bytes>) -> Self {
+        let mut response = Response::new(body.into());
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        Self(response)
+    }
+
+    /// A value in JSON.
+    pub(crate) fn json(value: &impl Serialize) -> Self {
+        // Bodies of ours have text for names, so that nothing can fail.
+        Self::text(JSON, serde_json::to_vec(value).unwrap_or_default())
+    }
+
+    /// An answer without a body.
+    pub(crate) fn bare(status: StatusCode) -> Self {
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = status;
+        Self(response)
+    }
+
+    /// The same with another status.
+    pub(crate) fn with(mut self, status: StatusCode) -> Self {
+        *self.0.status_mut() = status;
+        self
+    }
+
+    /// The same with another field. A value that is none is left out.
+    pub(crate) fn line(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.0.headers_mut().append(name, value);
+        }
+        self
+    }
+
+    /// The same with the version of what it tells.
+    pub(crate) fn version(self, version: u64) -> Self {
+        self.line(ETAG, &format!("\"{version}\""))
+    }
+
+    /// As the server sends it: nobody keeps it, frames it, or takes it for something else.
+    pub(crate) fn sent(self) -> Response<Bytes> {
+        let mut response = self.0;
+        let headers = response.headers_mut();
+        for (name, value) in ALWAYS {
+            let value = HeaderValue::from_static(value);
+            headers
+                .entry(HeaderName::from_static(name))
+                .or_insert(value);
+        }
+        response
+    }
+}
+
+/// The type of JSON.
+pub(crate) const JSON: &str = "application/json";
+/// Fields of every answer that says nothing else.
+const ALWAYS: [(&str, &str); 6] = [
+    ("cache-control", "no-store"),
+    (
+        "content-security-policy",
+        "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    ),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+];

@@ -1,0 +1,125 @@
+//! One request for a page: who asks, the fields that came, and what stands around every page.
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION};
+use http::{HeaderMap, StatusCode};
+use serde_json::Value;
+use tollgate_console::assets::CONTENT_SECURITY_POLICY as POLICY;
+use tollgate_console::editor::Fields;
+use tollgate_console::{Frame, Moment, Role, Theme, Url, Who};
+
+use super::inner::Inner;
+use crate::access::sessions;
+use crate::answer::Answer;
+use crate::fault::Fault;
+use crate::time;
+
+/// One request for a page.
+pub(super) struct Page {
+    pub(super) inner: Inner,
+    pub(super) frame: Frame,
+    /// What stands in the address.
+    pub(super) query: Fields,
+    /// What was typed.
+    pub(super) form: Fields,
+}
+
+impl Page {
+    /// Whoever is signed in, with what they sent. What changes something must come from a page of ours.
+    pub(super) async fn new(
+        inner: Inner,
+        headers: &HeaderMap,
+        query: &str,
+        body: Option<&Bytes>,
+    ) -> Result<Self, Fault> {
+        let form = body.map_or_else(Fields::default, |body| {
+            Fields::parse(&String::from_utf8_lossy(body))
+        });
+        let Some(session) = &inner.caller.session else {
+            return Err(Fault::unauthorized("sign in to look at pages"));
+        };
+        if body.is_some() {
+            sessions::check_csrf(&inner.office, session, Some(form.get("csrf"))).await?;
+        }
+        let csrf = sessions::csrf(&inner.office, session).await?;
+        let status = inner.get("/status").await?;
+        let frame = Frame {
+            who: Some(Who {
+                name: inner.caller.name.clone(),
+                role: role(inner.caller.role.name()),
+            }),
+            csrf,
+            read_only: read_only(&status),
+            revision: status["catalogue"]["revision"].as_u64().unwrap_or(0),
+            ..stranger(headers)
+        };
+        Ok(Self {
+            inner,
+            frame,
+            query: Fields::parse(query),
+            form,
+        })
+    }
+}
+
+/// The frame for somebody who is not known yet.
+pub(super) fn stranger(headers: &HeaderMap) -> Frame {
+    let host = headers.get(HOST).and_then(|line| line.to_str().ok());
+    Frame {
+        theme: theme(headers),
+        now: now(),
+        node: host.unwrap_or_default().to_owned(),
+        ..Frame::default()
+    }
+}
+
+pub(super) fn now() -> Moment {
+    Moment(i64::try_from(time::now_ns() / 1_000_000).unwrap_or(i64::MAX))
+}
+
+/// A time that the interface told.
+pub(super) fn moment(told: &Value) -> Option<Moment> {
+    let nanos = time::read(told.as_str()?)?;
+    Some(Moment(i64::try_from(nanos / 1_000_000).ok()?))
+}
+
+pub(super) fn role(name: &str) -> Role {
+    let found = Role::ALL.into_iter().find(|role| role.name() == name);
+    found.unwrap_or(Role::Viewer)
+}
+
+fn read_only(status: &Value) -> Option<String> {
+    let catalogue = &status["catalogue"];
+    if catalogue["read_only"] != true {
+        return None;
+    }
+    Some(match catalogue["file"].as_str() {
+        Some(file) => format!("Contracts come from the file {file}; change them there."),
+        None => "There is no catalogue; say where it is in the server's settings.".to_owned(),
+    })
+}
+
+fn theme(headers: &HeaderMap) -> Theme {
+    let lines = headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|line| line.to_str().ok());
+    let mut cookies = lines.flat_map(|line| line.split(';'));
+    let theme = cookies.find_map(|cookie| cookie.trim().strip_prefix("theme="));
+    theme.map_or(Theme::System, Theme::from_name)
+}
+
+/// A page on its way out.
+pub(super) fn html(page: String) -> Answer {
+    Answer::text("text/html; charset=utf-8", page).line(CONTENT_SECURITY_POLICY, POLICY)
+}
+
+/// On to another page.
+pub(super) fn onward(to: &Url) -> Answer {
+    Answer::bare(StatusCode::SEE_OTHER).line(LOCATION, &to.to_string())
+}
+
+/// A file that changes its name with its content.
+pub(super) fn file(asset: tollgate_console::assets::Asset) -> Answer {
+    Answer::text(asset.kind, asset.text).line(CACHE_CONTROL, "public, max-age=31536000, immutable")
+}

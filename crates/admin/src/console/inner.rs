@@ -1,0 +1,90 @@
+//! The interface asked from inside: pages read and change by the routes that programs use, with their roles and their audit.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
+use http::{Method, Request};
+use serde_json::Value;
+use tollgate_serve::shared::{Peer, Shared};
+
+use crate::access::Caller;
+use crate::admin::Office;
+use crate::fault::Fault;
+use crate::route::{self, Known};
+
+/// Somebody who is signed in, and the interface.
+pub(super) struct Inner {
+    pub(super) office: Arc<Office>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) caller: Caller,
+    pub(super) peer: Peer,
+}
+
+/// What a change is made of.
+pub(super) struct Body<'a> {
+    /// The version that was seen; 0 is none. `None` where it does not matter.
+    pub(super) seen: Option<u64>,
+    pub(super) kind: &'static str,
+    pub(super) text: &'a str,
+}
+
+impl<'a> Body<'a> {
+    /// JSON that is about no version.
+    pub(super) const fn json(text: &'a str) -> Self {
+        Self {
+            seen: None,
+            kind: "application/json",
+            text,
+        }
+    }
+}
+
+impl Inner {
+    /// What a path below `/admin/v1` tells.
+    pub(super) async fn get(&self, path: &str) -> Result<Value, Fault> {
+        self.ask(Method::GET, path, &Body::json("")).await
+    }
+
+    /// Changes something.
+    pub(super) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Body<'_>,
+    ) -> Result<Value, Fault> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(CONTENT_TYPE, body.kind);
+        request = match body.seen {
+            None => request,
+            Some(0) => request.header(IF_NONE_MATCH, "*"),
+            Some(version) => request.header(IF_MATCH, format!("\"{version}\"")),
+        };
+        let request = request.body(Bytes::copy_from_slice(body.text.as_bytes()));
+        let request = request.map_err(|_| Fault::malformed("no such thing can be asked for"))?;
+        let known = Known {
+            office: Arc::clone(&self.office),
+            shared: Arc::clone(&self.shared),
+            caller: self.caller.clone(),
+            peer: self.peer,
+        };
+        let path = request.uri().path().to_owned();
+        let answer = route::known(known, request, &path).await?;
+        Ok(serde_json::from_slice(answer.sent().body()).unwrap_or_default())
+    }
+}
+
+/// A text as a part of a path or a query.
+pub(super) fn encoded(text: &str) -> String {
+    use std::fmt::Write;
+    text.bytes().fold(String::new(), |mut out, byte| {
+        if byte.is_ascii_alphanumeric() || b"-_~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+        out
+    })
+}

@@ -1,0 +1,240 @@
+//! The console: the way in and out, and pages that are filled by asking the interface from inside.
+//!
+//! Not here: what pages look like (`tollgate-console`), and what anything means (`resource`).
+
+mod desk;
+mod house;
+mod inner;
+mod people;
+mod things;
+
+use std::sync::Arc;
+
+use http::header::{ACCEPT, LOCATION, SET_COOKIE};
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::json;
+use tollgate_console::assets::Asset;
+use tollgate_console::editor::Kind;
+use tollgate_console::page::{self, Login, Problem};
+use tollgate_console::{Frame, Theme, Url};
+use tollgate_serve::desk::Visit;
+use tollgate_serve::shared::Shared;
+
+use crate::access::links::LinkError;
+use crate::access::{self, sessions};
+use crate::admin::Office;
+use crate::answer::Answer;
+use crate::fault::Fault;
+use crate::query::Query;
+use crate::time;
+use desk::{Page, file, html, onward, stranger};
+use inner::Inner;
+
+/// Answers below `/console` and `/my`; people are told in a page what programs are told in JSON.
+pub(crate) async fn answer(
+    office: Arc<Office>,
+    shared: Arc<Shared>,
+    visit: &Visit,
+) -> Result<Answer, Fault> {
+    let headers = visit.request.headers();
+    let answered = dispatch(office, shared, visit).await;
+    match answered {
+        Err(fault) if is_read_by_people(headers) => Ok(told(visit, &fault)),
+        answered => answered,
+    }
+}
+
+async fn dispatch(
+    office: Arc<Office>,
+    shared: Arc<Shared>,
+    visit: &Visit,
+) -> Result<Answer, Fault> {
+    let request = &visit.request;
+    let path = request.uri().path();
+    if let Some(asset) = path.strip_prefix("/console/static/").and_then(Asset::find) {
+        return Ok(file(asset));
+    }
+    match (request.method(), path) {
+        (&Method::POST, "/console/login") => login(&office, visit).await,
+        (&Method::GET | &Method::HEAD, "/console/login") => Ok(door(visit, None)),
+        (&Method::POST, "/console/logout") => logout(&office, visit).await,
+        (&Method::POST, "/console/theme") => Ok(theme(visit)),
+        (_, "/console/login" | "/console/logout" | "/console/theme") => {
+            Err(Fault::wrong_method("POST"))
+        }
+        (&Method::GET | &Method::HEAD, path) if path.starts_with(MY) => mine(&office, path).await,
+        (method, path) => {
+            let caller = access::caller(&office, request.headers(), &visit.peer).await?;
+            let inner = Inner {
+                office,
+                shared,
+                caller,
+                peer: visit.peer,
+            };
+            let is_sent = *method == Method::POST;
+            let query = request.uri().query().unwrap_or("");
+            let body = is_sent.then(|| request.body());
+            let page = Page::new(inner, request.headers(), query, body).await?;
+            let rest = path.strip_prefix("/console").unwrap_or_default();
+            let answered = if is_sent {
+                sent(&page, rest).await
+            } else {
+                looked_at(&page, rest).await
+            };
+            match answered {
+                Err(fault) if is_read_by_people(request.headers()) => {
+                    Ok(problem(&page.frame, &fault))
+                }
+                answered => answered,
+            }
+        }
+    }
+}
+
+/// Pages.
+async fn looked_at(page: &Page, path: &str) -> Result<Answer, Fault> {
+    match path {
+        "" | "/" => house::overview(page).await,
+        "/contracts" => things::list(page, Kind::Contract).await,
+        "/contract" => things::one(page, Kind::Contract).await,
+        "/plans" => things::list(page, Kind::Plan).await,
+        "/plan" => things::one(page, Kind::Plan).await,
+        "/identities" => people::search(page).await,
+        "/identity" => people::one(page).await,
+        "/audit" => house::audit(page).await,
+        "/settings" => house::settings(page, None).await,
+        "/top" | "/usage" | "/cluster" => Err(Fault::not_found(
+            "this server does not show this yet; `/admin/v1` tells what it knows",
+        )),
+        _ => Err(Fault::not_found("there is no such page")),
+    }
+}
+
+/// Forms.
+async fn sent(page: &Page, path: &str) -> Result<Answer, Fault> {
+    if let Some(what) = path.strip_prefix("/identity/") {
+        return people::act(page, what).await;
+    }
+    let (kind, rest) = match (path.strip_prefix("/contract"), path.strip_prefix("/plan")) {
+        (Some(rest), _) => (Kind::Contract, rest),
+        (_, Some(rest)) => (Kind::Plan, rest),
+        _ if path == "/settings/token" => return house::make(page).await,
+        _ if path == "/settings/revoke" => return house::revoke(page).await,
+        _ => return Err(Fault::not_found("nothing of that kind can be done here")),
+    };
+    match rest {
+        "" => things::submit(page, kind, false).await,
+        "/try" => things::submit(page, kind, true).await,
+        "/check" => things::check(page, kind).await,
+        "/delete" | "/rollback" | "/rollout" => {
+            things::act(page, kind, rest.trim_start_matches('/')).await
+        }
+        _ => Err(Fault::not_found("nothing of that kind can be done here")),
+    }
+}
+
+/// Whether a browser asks, and not a program.
+fn is_read_by_people(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|line| line.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("text/html"))
+}
+
+/// A refusal as a page: the door for strangers, otherwise what happened and what to do.
+fn told(visit: &Visit, fault: &Fault) -> Answer {
+    let request = &visit.request;
+    let path = request.uri().path();
+    if path == "/console/login" {
+        return door(visit, Some(fault)).with(fault.status());
+    }
+    if fault.status() == StatusCode::UNAUTHORIZED && *request.method() == Method::GET {
+        let next = request
+            .uri()
+            .path_and_query()
+            .map_or(path, |whole| whole.as_str());
+        return onward(&Url::to("/console/login").query("next", next));
+    }
+    problem(&stranger(request.headers()), fault)
+}
+
+/// What happened, and what to do.
+fn problem(frame: &Frame, fault: &Fault) -> Answer {
+    let view = Problem {
+        status: fault.status().as_u16(),
+        sentence: fault.message().to_owned(),
+        advice: fault.details().collect::<Vec<_>>().join("; "),
+        conflict: None,
+    };
+    html(page::problem(frame, &view)).with(fault.status())
+}
+
+/// The page before all others.
+fn door(visit: &Visit, fault: Option<&Fault>) -> Answer {
+    let query = visit.request.uri().query().unwrap_or("");
+    let query = tollgate_console::editor::Fields::parse(query);
+    let view = Login {
+        complaint: fault.map(|fault| fault.message().to_owned()),
+        next: query.get("next").to_owned(),
+    };
+    let frame: Frame = stranger(visit.request.headers());
+    html(page::login(&frame, &view))
+}
+
+/// Remembers a theme; nothing depends on who asks.
+fn theme(visit: &Visit) -> Answer {
+    let body = String::from_utf8_lossy(visit.request.body());
+    let form = tollgate_console::editor::Fields::parse(&body);
+    let theme = Theme::from_name(form.get("theme")).name();
+    let cookie = format!("theme={theme}; Path=/; Max-Age=31536000; SameSite=Strict");
+    onward(&Url::to("/console")).line(SET_COOKIE, &cookie)
+}
+
+/// Whose link it is.
+async fn mine(office: &Office, path: &str) -> Result<Answer, Fault> {
+    let signed = path.strip_prefix(MY).unwrap_or_default();
+    let opened = office
+        .access
+        .links
+        .open(&office.books, signed, time::now_ns())
+        .await;
+    let identity = opened.map_err(|error| match error {
+        LinkError::Away(error) => Fault::from(error),
+        LinkError::Tampered | LinkError::Expired => Fault::forbidden(error.to_string()),
+    })?;
+    Ok(Answer::json(&json!({ "identity": identity.to_string() })))
+}
+
+/// The fields of a form.
+fn form(visit: &Visit, known: &[&str]) -> Result<Query, Fault> {
+    let text = std::str::from_utf8(visit.request.body());
+    let text = text.map_err(|_| Fault::malformed("the form is not text"))?;
+    Query::read(text, known)
+}
+
+async fn login(office: &Office, visit: &Visit) -> Result<Answer, Fault> {
+    let form = form(visit, &["token", "next", "user", "csrf"])?;
+    let secret = form.text("token")?.unwrap_or_default();
+    let caller = access::by_secret(office, secret.trim(), &visit.peer).await?;
+    let cookie = sessions::begin(office, &caller, visit.peer.is_sealed).await?;
+    // Only to pages of ours.
+    let next = form.text("next")?;
+    let next = next.filter(|next| next.starts_with("/console/"));
+    Ok(Answer::bare(StatusCode::SEE_OTHER)
+        .line(LOCATION, next.unwrap_or("/console/"))
+        .line(SET_COOKIE, &cookie))
+}
+
+async fn logout(office: &Office, visit: &Visit) -> Result<Answer, Fault> {
+    let form = form(visit, &["csrf"])?;
+    let caller = access::caller(office, visit.request.headers(), &visit.peer).await?;
+    let Some(session) = &caller.session else {
+        return Err(Fault::malformed("there is no session to end"));
+    };
+    sessions::check_csrf(office, session, form.text("csrf")?).await?;
+    let cookie = sessions::end(office, session, visit.peer.is_sealed);
+    Ok(Answer::bare(StatusCode::SEE_OTHER)
+        .line(LOCATION, "/console/login")
+        .line(SET_COOKIE, &cookie))
+}
+
+/// Where customers see what is theirs.
+const MY: &str = "/my/";

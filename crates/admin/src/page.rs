@@ -1,0 +1,36 @@
+//! Lists, a page at a time: `limit` items after a cursor, which the page before gave as `next`.
+
+use serde::Serialize;
+use tollgate_catalogue_sql::PAGE_MAX;
+
+use crate::answer::Answer;
+use crate::fault::Fault;
+use crate::query::Query;
+
+/// The parameters of every list.
+pub(crate) const AFTER: &str = "after";
+/// The other one.
+pub(crate) const LIMIT: &str = "limit";
+
+/// How many items a page may have: 50 unless something else is said.
+pub(crate) fn limit(query: &Query) -> Result<u64, Fault> {
+    match query.number(LIMIT)? {
+        None => Ok(LIMIT_DEFAULT),
+        Some(limit) if (1..=PAGE_MAX).contains(&limit) => Ok(limit),
+        Some(_) => Err(Fault::malformed(format!("`limit` is 1 to {PAGE_MAX}"))),
+    }
+}
+
+/// A page of items; `cursor` tells where the next begins, where this one is full.
+pub(crate) fn page<T: Serialize>(items: &[T], limit: u64, cursor: impl Fn(&T) -> String) -> Answer {
+    #[derive(Serialize)]
+    struct Page<'a, T> {
+        items: &'a [T],
+        next: Option<String>,
+    }
+    let is_full = u64::try_from(items.len()).is_ok_and(|count| count >= limit);
+    let next = items.last().filter(|_| is_full).map(cursor);
+    Answer::json(&Page { items, next })
+}
+
+const LIMIT_DEFAULT: u64 = 50;

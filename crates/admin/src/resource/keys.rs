@@ -1,0 +1,232 @@
+//! Keys: why one is refused and until when, and what can be done for it.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tollgate_catalogue::Catalogue;
+use tollgate_limit::{Cost, Instant};
+use tollgate_node::{Key, Scope};
+use tollgate_serve::engine::{Ask, EngineError, Turn};
+use tollgate_serve::http::explained;
+use tollgate_serve::meter::Door;
+use tollgate_wire::v1;
+
+use crate::admin::Books;
+use crate::answer::Answer;
+use crate::call::{Call, checked};
+use crate::fault::Fault;
+use crate::time;
+
+/// `GET /keys/explain`: each `key` is an entry and its value; one without `=` is a bare key.
+pub(crate) async fn explain(call: &Call) -> Result<Answer, Fault> {
+    let texts: Vec<&str> = call.query.all("key").collect();
+    let key = match *texts {
+        [] => return Err(Fault::malformed("say whose, as `key=user=42`")),
+        [bare] if !bare.contains('=') => v1::Key::Bare(bare.into()),
+        _ => v1::Key::Entries(
+            texts
+                .iter()
+                .map(|text| entry(text))
+                .collect::<Result<_, _>>()?,
+        ),
+    };
+    let asked = Asked {
+        key,
+        cost: call.query.number("cost")?.unwrap_or(1),
+        contract: call.query.text("contract")?.map(Cow::from),
+        id: None,
+        reason: None,
+    };
+    let told = asked.run(call, explained).await?;
+    let mut told: Value = serde_json::from_slice(&told).unwrap_or_default();
+    told["assignments"] = assignments(call, &asked, &told).await?.into();
+    Ok(Answer::json(&told))
+}
+
+fn entry(text: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Fault> {
+    let pair = text
+        .split_once('=')
+        .map(|(name, value)| (name.into(), value.into()));
+    pair.ok_or_else(|| {
+        Fault::malformed("of several entries each is a name and a value, as `key=user=42`")
+    })
+}
+
+/// Which assignment says what binds the key, for each contract that does.
+async fn assignments(call: &Call, asked: &Asked<'_>, told: &Value) -> Result<Vec<Value>, Fault> {
+    let (Books::Database(database), v1::Key::Entries(entries)) = (&call.office.books, &asked.key)
+    else {
+        return Ok(Vec::new());
+    };
+    let snapshot = database.snapshot().await?;
+    let policies = told["policies"].as_array().into_iter().flatten();
+    let mut ids: Vec<&str> = policies
+        .filter_map(|policy| policy["contract"].as_str())
+        .collect();
+    ids.dedup();
+    let mut found = Vec::new();
+    for contract in ids
+        .into_iter()
+        .filter_map(|id| snapshot.catalogue.contract(id))
+    {
+        let value = |name: &String| {
+            entries
+                .iter()
+                .find(|(is, _)| is == name)
+                .map(|(_, value)| &**value)
+        };
+        let Some(values) = contract
+            .key
+            .iter()
+            .map(value)
+            .collect::<Option<Vec<&str>>>()
+        else {
+            continue;
+        };
+        let about = database
+            .lookup(Catalogue::identities(contract, &values))
+            .await?;
+        let now = Instant::from_nanos(time::now_ns());
+        let ruling = snapshot.catalogue.ruling(contract, &values, &about, now);
+        if let Some(by) = ruling.by {
+            let until = ruling.until.map(|until| time::told(until.as_nanos()));
+            found.push(json!({ "contract": contract.id, "assignment": by, "until": until, "failed": ruling.failed }));
+        }
+    }
+    Ok(found)
+}
+
+/// `POST /keys/reset`: as if the key had never been seen.
+pub(crate) async fn reset(call: &Call) -> Result<Answer, Fault> {
+    act(call, "reset key", |turn, ask| {
+        turn.reset(ask).map(|()| true)
+    })
+    .await
+}
+
+/// `POST /keys/charge`: takes tokens without asking.
+pub(crate) async fn charge(call: &Call) -> Result<Answer, Fault> {
+    fn run(turn: &Turn<'_>, ask: &Ask<'_>) -> Result<bool, EngineError> {
+        turn.charge(ask)
+    }
+    act(call, "charge key", run).await
+}
+
+/// `POST /keys/refund`: gives tokens back.
+pub(crate) async fn refund(call: &Call) -> Result<Answer, Fault> {
+    act(call, "refund key", |turn, ask| {
+        turn.refund(ask).map(|()| true)
+    })
+    .await
+}
+
+async fn act(
+    call: &Call,
+    what: &str,
+    run: impl Fn(&Turn<'_>, &Ask<'_>) -> Result<bool, EngineError> + Send + Sync,
+) -> Result<Answer, Fault> {
+    let asked: Asked<'_> = call.json()?;
+    let reason = match &asked.reason {
+        Some(reason) => checked(reason.to_string())?,
+        None => call.reason()?,
+    };
+    let applied = asked
+        .run(call, |turn, ask| {
+            Ok(run(turn, ask)? && !turn.standings(ask.key).is_empty())
+        })
+        .await?;
+    let outcome = format!(
+        "{}{reason}",
+        if applied { "done: " } else { "nothing to do: " }
+    );
+    call.audit(what, &asked.shown(), outcome.trim_end_matches([':', ' ']))
+        .await;
+    Ok(Answer::json(&json!({ "applied": applied })))
+}
+
+/// What is asked about which key.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked<'a> {
+    #[serde(borrow)]
+    key: v1::Key<'a>,
+    #[serde(default = "one")]
+    cost: u64,
+    #[serde(borrow, default)]
+    contract: Option<Cow<'a, str>>,
+    /// Makes sure that it happens once.
+    #[serde(borrow, default)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    reason: Option<Cow<'a, str>>,
+}
+
+impl Asked<'_> {
+    /// Asks the engine, waiting for whoever decides about the key.
+    async fn run<T>(
+        &self,
+        call: &Call,
+        run: impl Fn(&Turn<'_>, &Ask<'_>) -> Result<T, EngineError> + Send,
+    ) -> Result<T, Fault> {
+        let entries: Vec<(&str, &str)> = match &self.key {
+            v1::Key::Bare(_) => Vec::new(),
+            v1::Key::Entries(entries) => entries
+                .iter()
+                .map(|(name, value)| (&**name, &**value))
+                .collect(),
+        };
+        let key = match &self.key {
+            v1::Key::Bare(text) => Key::Text(text.as_bytes()),
+            v1::Key::Entries(_) => Key::Entries(&entries),
+        };
+        let max = call.shared.settings.limits.key_bytes_max;
+        if self.shown().len() > max {
+            return Err(Fault::invalid(format!(
+                "a key may have at most {max} bytes in all"
+            )));
+        }
+        let cost =
+            Cost::new(self.cost).map_err(|_| Fault::invalid("a cost is at most 2^63 - 1"))?;
+        let ask = Ask {
+            scope: self.contract.as_deref().map_or(Scope::All, Scope::Contract),
+            id: self.id.as_deref(),
+            ..Ask::new(key, cost)
+        };
+        let engine = &call.shared.engine;
+        let done = engine
+            .answer_later(Door::Http, |turn| run(turn, &ask))
+            .await;
+        done.map_err(|error| refused(&error))
+    }
+
+    /// The key as people write it.
+    fn shown(&self) -> String {
+        match &self.key {
+            v1::Key::Bare(text) => text.to_string(),
+            v1::Key::Entries(entries) => {
+                let entries = entries
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"));
+                entries.collect::<Vec<_>>().join(",")
+            }
+        }
+    }
+}
+
+fn refused(error: &EngineError) -> Fault {
+    match error {
+        EngineError::UnknownContract(_) => Fault::not_found(error.to_string()),
+        EngineError::Unreachable | EngineError::TooManyPolicies => {
+            Fault::unavailable(error.to_string())
+        }
+        EngineError::BadId
+        | EngineError::Id(_)
+        | EngineError::Receipt(_)
+        | EngineError::Policy(_) => Fault::invalid(error.to_string()),
+    }
+}
+
+const fn one() -> u64 {
+    1
+}

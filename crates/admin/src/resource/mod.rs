@@ -1,0 +1,14 @@
+//! What can be asked, a file for each thing.
+
+pub(crate) mod document;
+mod effective;
+pub(crate) mod history;
+pub(crate) mod identities;
+pub(crate) mod import;
+pub(crate) mod keys;
+pub(crate) mod objects;
+pub(crate) mod rollout;
+mod source;
+pub(crate) mod statistics;
+pub(crate) mod status;
+pub(crate) mod tokens;

@@ -1,0 +1,173 @@
+//! What is known of requests: usage for bills, series, ranks, load, the last ones, and what a change would have done to them.
+
+use serde_json::json;
+use tollgate_catalogue::Kind;
+use tollgate_serve::statistics::{ReadError, Reader};
+use tollgate_stats::{By, CSV_HEAD, DAY_S, Step, Usage, UsagePage, csv_line, day_of_date};
+
+use crate::answer::Answer;
+use crate::body;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::page::{self, AFTER};
+use crate::time::{self, SECOND_NS};
+
+/// `GET /usage`: by identity and day, as JSON or CSV.
+pub(crate) async fn usage(call: &Call) -> Result<Answer, Fault> {
+    let query = &call.query;
+    let today = time::now_ns() / SECOND_NS / DAY_S;
+    let asked = Usage {
+        from_day: day(call, "from", today)?,
+        until_day: day(call, "until", today + 1)?,
+        contract: query.text("contract")?.map(str::to_owned),
+        identity: query.text("identity")?.map(str::to_owned),
+    };
+    let after = query.text(AFTER)?.map(cursor).transpose()?;
+    let rows_max = rows_max(call)?;
+    let page = reader(call)?.usage(asked, after, rows_max).await;
+    let UsagePage { rows, next } = page.map_err(fault)?;
+    let next = next.map(|next| json!(next).to_string());
+    match query.text("format")? {
+        None | Some("json") => Ok(Answer::json(&json!({ "items": rows, "next": next }))),
+        Some("csv") => {
+            let mut text = CSV_HEAD.to_owned();
+            for row in &rows {
+                csv_line(row, &mut text);
+            }
+            let answer = Answer::text("text/csv; charset=utf-8", text);
+            let name = http::HeaderName::from_static("tollgate-next");
+            Ok(next
+                .iter()
+                .fold(answer, |answer, next| answer.line(name.clone(), next)))
+        }
+        Some(other) => Err(Fault::unknown("format", other, ["json", "csv"].into_iter())),
+    }
+}
+
+/// A day, as `2026-11-16`.
+fn day(call: &Call, name: &str, default: u64) -> Result<u64, Fault> {
+    let Some(text) = call.query.text(name)? else {
+        return Ok(default);
+    };
+    let wrong = || Fault::malformed(format!("`{name}` is a day, as `2026-11-16`"));
+    day_of_date(text).ok_or_else(wrong)
+}
+
+fn cursor(text: &str) -> Result<(u64, String, String), Fault> {
+    serde_json::from_str(text).map_err(|_| Fault::malformed("`after` is the `next` of a page"))
+}
+
+/// `GET /series`: what was counted, part by part; of an identity of a contract, of a contract, or of all.
+pub(crate) async fn series(call: &Call) -> Result<Answer, Fault> {
+    let text = |name| Ok::<_, Fault>(call.query.text(name)?.unwrap_or_default().to_owned());
+    let step = match call.query.text("step")? {
+        None => Step::Minute,
+        Some(name) => Step::from_name(name)
+            .ok_or_else(|| Fault::unknown("step", name, ["minute", "hour", "day"].into_iter()))?,
+    };
+    let now = time::now_ns() / SECOND_NS;
+    let until = moment(call, "until", now)?;
+    let from = moment(call, "from", until.saturating_sub(step.seconds() * 60))?;
+    if until.saturating_sub(from) / step.seconds() > POINTS_MAX {
+        return Err(Fault::invalid(format!(
+            "a series has at most {POINTS_MAX} parts"
+        )));
+    }
+    let of = (text("contract")?, text("identity")?);
+    let points = reader(call)?.series(of, (from, until), step).await;
+    Ok(Answer::json(
+        &json!({ "items": points.map_err(fault)?, "next": null }),
+    ))
+}
+
+/// A time, in seconds since the epoch.
+fn moment(call: &Call, name: &str, default: u64) -> Result<u64, Fault> {
+    let Some(text) = call.query.text(name)? else {
+        return Ok(default);
+    };
+    let wrong = || Fault::malformed(format!("`{name}` is a time, as `2026-12-31T23:00:00Z`"));
+    time::read(text)
+        .map(|nanos| nanos / SECOND_NS)
+        .ok_or_else(wrong)
+}
+
+/// `GET /top`: who was first in a while.
+pub(crate) async fn top(call: &Call) -> Result<Answer, Fault> {
+    let by = match call.query.text("by")? {
+        None | Some("asked") => By::Asked,
+        Some("denied") => By::Denied,
+        Some("cost") => By::Cost,
+        Some(other) => {
+            let known = ["asked", "denied", "cost"].into_iter();
+            return Err(Fault::unknown("rank", other, known));
+        }
+    };
+    let window = call
+        .query
+        .number("window")?
+        .unwrap_or(3600)
+        .min(WINDOW_MAX_S);
+    let contract = call.query.text("contract")?.unwrap_or_default().to_owned();
+    let now = time::now_ns() / SECOND_NS;
+    let rows_max = rows_max(call)?;
+    let rows = reader(call)?
+        .top(by, contract, (window, now), rows_max)
+        .await;
+    Ok(Answer::json(
+        &json!({ "items": rows.map_err(fault)?, "next": null }),
+    ))
+}
+
+/// `GET /load`: how busy nodes are, for balancers.
+pub(crate) async fn load(call: &Call) -> Result<Answer, Fault> {
+    Ok(Answer::json(&reader(call)?.load(&call.shared.engine).await))
+}
+
+/// `GET /recent`: the last requests, the newest first.
+pub(crate) fn recent(call: &Call) -> Result<Answer, Fault> {
+    let (contract, entry) = (call.query.text("contract")?, call.query.text("key")?);
+    let rows = reader(call)?.recent(contract, entry, rows_max(call)?);
+    Ok(Answer::json(&json!({ "items": rows, "next": null })))
+}
+
+/// `POST /contracts/{id}/try` and `/plans/{id}/try`: what a document would have done to the last requests.
+pub(crate) async fn attempt(call: &Call) -> Result<Answer, Fault> {
+    if !matches!(call.kind, Kind::Contract | Kind::Plan) {
+        return Err(Fault::invalid(
+            "contracts and plans can be tried, nothing else",
+        ));
+    }
+    let minutes = call.query.number("minutes")?.unwrap_or(15).min(MINUTES_MAX);
+    let text = body::document(call.request.headers(), call.request.body())?;
+    let before = call.shared.catalogue().snapshot();
+    let mut after = before.catalogue.clone();
+    after.put(call.kind, call.name(), text)?;
+    let since = (time::now_ns() / 1_000_000).saturating_sub(minutes * 60_000);
+    let compiled = (before.catalogue.compiled(), after.compiled());
+    let tried = reader(call)?
+        .try_change(compiled.0, compiled.1, since)
+        .await;
+    Ok(Answer::json(&tried))
+}
+
+fn rows_max(call: &Call) -> Result<usize, Fault> {
+    Ok(usize::try_from(page::limit(&call.query)?).unwrap_or(usize::MAX))
+}
+
+fn reader(call: &Call) -> Result<&Reader, Fault> {
+    let none = || Fault::new(http::StatusCode::CONFLICT, "not_kept", NOT_COUNTED);
+    call.shared.statistics.get().ok_or_else(none)
+}
+
+fn fault(error: ReadError) -> Fault {
+    match error {
+        ReadError::NotKept => Fault::new(http::StatusCode::CONFLICT, "not_kept", error.to_string()),
+        ReadError::Database(error) => Fault::from(error),
+    }
+}
+
+const NOT_COUNTED: &str =
+    "requests are not counted here: see `statistics` in the server's settings";
+const POINTS_MAX: u64 = 2000;
+const WINDOW_MAX_S: u64 = 7 * DAY_S;
+const MINUTES_MAX: u64 = 24 * 60;

@@ -1,0 +1,95 @@
+//! What is, and who asks: the server, the cluster, the audit.
+
+use serde::Serialize;
+use serde_json::json;
+use tollgate_catalogue_sql::Entry;
+use tollgate_serve::cluster;
+
+use crate::access::sessions;
+use crate::admin::Books;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::page::{self, AFTER};
+use crate::time;
+
+/// `GET /whoami`.
+pub(crate) async fn whoami(call: &Call) -> Result<Answer, Fault> {
+    let caller = &call.caller;
+    let csrf = match &caller.session {
+        Some(session) => Some(sessions::csrf(&call.office, session).await?),
+        None => None,
+    };
+    Ok(Answer::json(
+        &json!({ "name": caller.name, "role": caller.role, "token": caller.token, "csrf": csrf }),
+    ))
+}
+
+/// `GET /status`: where contracts come from, and how the server is.
+pub(crate) fn status(call: &Call) -> Answer {
+    let state = &call.shared.state;
+    let live = call.shared.catalogue();
+    let catalogue = match &call.office.books {
+        Books::Database(_) => json!({
+            "source": "database",
+            "read_only": false,
+            "revision": live.snapshot().revision,
+            "stale_ms": u64::try_from(live.staleness().as_millis()).unwrap_or(u64::MAX),
+            "trouble": live.trouble(),
+        }),
+        Books::File(path) => {
+            let path = path.as_ref().map(|path| path.display().to_string());
+            let source = if path.is_some() { "file" } else { "none" };
+            json!({ "source": source, "read_only": true, "file": path })
+        }
+    };
+    Answer::json(&json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "at": time::told(time::now_ns()),
+        "ready": state.is_ready(),
+        "troubles": state.troubles(),
+        "contracts": call.shared.engine.node().contracts().as_slice().len(),
+        "catalogue": catalogue,
+    }))
+}
+
+/// `GET /cluster`: who is in the cluster, and what it costs.
+pub(crate) fn cluster(call: &Call) -> Answer {
+    Answer::json(&cluster::view(&call.shared))
+}
+
+/// `GET /top`: what happens on this node now.
+pub(crate) fn top(call: &Call) -> Answer {
+    let engine = &call.shared.engine;
+    Answer::json(&engine.meter().top(engine))
+}
+
+/// `GET /audit`: what was tried, the newest first.
+pub(crate) async fn audit(call: &Call) -> Result<Answer, Fault> {
+    #[derive(Serialize)]
+    struct Told {
+        id: String,
+        at: String,
+        who: String,
+        origin: String,
+        what: String,
+        object: String,
+        outcome: String,
+    }
+    let tell = |entry: Entry| Told {
+        id: entry.id,
+        at: time::told(entry.at_ns),
+        who: entry.who,
+        origin: entry.origin,
+        what: entry.what,
+        object: entry.object,
+        outcome: entry.outcome,
+    };
+    let (limit, before) = (page::limit(&call.query)?, call.query.text(AFTER)?);
+    let entries = call
+        .database()?
+        .audited(before.map(str::to_owned), limit)
+        .await?;
+    let told: Vec<Told> = entries.into_iter().map(tell).collect();
+    Ok(page::page(&told, limit, |entry| entry.id.clone()))
+}

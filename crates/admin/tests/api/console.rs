@@ -1,0 +1,180 @@
+//! The console of a running server, in a real browser: what a person does in a day.
+
+use tollgate_parts::{Browser, until};
+
+use crate::kit::{PRESET, Server};
+
+struct Person {
+    browser: Browser,
+    base: String,
+}
+
+impl Person {
+    /// Somebody at the door of a server.
+    fn at(server: &Server) -> Self {
+        let browser = Browser::start();
+        browser.look((1440, 900), false);
+        let base = format!("http://{}", server.at);
+        let person = Self { browser, base };
+        person.go("/console/contracts");
+        person
+    }
+
+    fn go(&self, path: &str) {
+        self.browser.go(&format!("{}{path}", self.base));
+    }
+
+    #[track_caller]
+    fn sees(&self, what: &str) {
+        until(what, || self.browser.text("body").contains(what));
+    }
+
+    fn signs_in(&self, secret: &str) {
+        self.browser.fill("[name=token]", secret);
+        self.browser.click("form button");
+    }
+
+    /// Opens an action, says why, and does it.
+    fn does(&self, action: &str, fields: &[(&str, &str)]) {
+        self.browser.click(&format!("{action} > summary"));
+        for (name, value) in fields {
+            self.browser.run(&format!(
+                "document.querySelector('dialog[open] [name={name}]').value = '{value}'"
+            ));
+        }
+        self.browser.fill("dialog[open] [name=reason]", "a test");
+        self.browser.click("dialog[open] .buttons button");
+    }
+}
+
+#[test]
+fn a_person_signs_in_edits_goes_back_and_assigns() {
+    let server = Server::start();
+    server.furnish();
+    let person = Person::at(&server);
+    person.signs_in("wrong");
+    person.sees("nobody is known by this token");
+    person.go("/console/contracts");
+    person.signs_in(PRESET);
+    // As far as they wanted to go.
+    person.sees("users");
+    person.go("/console/contract?id=all");
+    person.sees("version 1");
+    person.browser.fill("[name='policy.0.limit']", "many");
+    until("the complaint comes", || {
+        person.browser.text(".messages").contains("many")
+    });
+    person.browser.fill("[name='policy.0.limit']", "12");
+    person.sees("Nothing to complain about");
+    person.browser.fill(".save [name=reason]", "more room");
+    person.browser.click(".save .main");
+    person.sees("/ version 2");
+    person.sees("more room");
+    assert_eq!(
+        server.get("/contracts/all").json()["document"]["policies"][0]["limit"],
+        12
+    );
+    person.does(".history li:last-child .action", &[]);
+    person.sees("/ version 3");
+    assert_eq!(
+        server.get("/contracts/all").json()["document"]["policies"][0]["limit"],
+        9
+    );
+    person.go("/console/identity?id=user%3D42");
+    person.sees("Not blocked");
+    person.does(".panel > .buttons .action", &[("plan", "pro")]);
+    person.sees("every contract");
+    assert_eq!(
+        server.get("/assignments/user%3D42").json()["document"]["plan"],
+        "pro"
+    );
+    let said = person.browser.logs("browser");
+    let wrong: Vec<_> = said
+        .iter()
+        .filter(|line| line["source"] != "network")
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn a_viewer_looks_and_an_admin_makes_tokens_that_are_shown_once() {
+    let server = Server::start();
+    server.furnish();
+    let (_, secret) = server.token("viewer");
+    let person = Person::at(&server);
+    person.signs_in(&secret);
+    person.sees("users");
+    person.go("/console/contract?id=all");
+    person.sees("version 1");
+    let buttons = person
+        .browser
+        .run("return document.querySelectorAll('main button:enabled').length");
+    assert_eq!(buttons, 0);
+    person.browser.click(".side-bar .account button");
+    person.sees("Sign in");
+    person.signs_in(PRESET);
+    person.go("/console/settings");
+    person.browser.fill("[name=name]", "<b>deploy");
+    person.browser.click(".filter .main");
+    person.sees("only time its secret is shown");
+    person.sees("<b>deploy");
+    person.go("/console/settings");
+    assert!(!person.browser.text("body").contains("only time"));
+    person.go("/console/audit");
+    person.sees("create token");
+    person.go("/console/contract?id=none");
+    person.sees("To the overview");
+}
+
+#[test]
+fn two_editors_at_once_lose_nothing() {
+    let server = Server::start();
+    server.furnish();
+    let person = Person::at(&server);
+    person.signs_in(PRESET);
+    person.go("/console/contract?id=all");
+    person.browser.fill("[name='policy.0.limit']", "77");
+    let theirs = crate::kit::contract("all", 55);
+    let put = server
+        .ask("PUT", "/contracts/all")
+        .line("If-Match", "\"1\"")
+        .json(&theirs)
+        .send();
+    assert_eq!(put.status, 200, "{}", put.body);
+    person.browser.fill(".save [name=reason]", "mine");
+    person.browser.click(".save .main");
+    person.sees("Somebody else was first");
+    assert!(
+        person
+            .browser
+            .run("return document.querySelector('textarea').value")
+            .as_str()
+            .unwrap()
+            .contains("77")
+    );
+    assert_eq!(
+        server.get("/contracts/all").json()["document"]["policies"][0]["limit"],
+        55
+    );
+}
+
+#[test]
+fn forms_of_strangers_and_programs_are_refused() {
+    let server = Server::start();
+    let stranger = server
+        .ask("GET", "")
+        .at("/console/contracts")
+        .by_nobody()
+        .send();
+    assert_eq!(stranger.status, 401, "{}", stranger.body);
+    let page = server
+        .ask("GET", "")
+        .at("/console/contracts")
+        .by_nobody()
+        .line("Accept", "text/html")
+        .send();
+    assert_eq!(page.status, 303);
+    // A token alone is for the interface: pages want a session.
+    let token = server.ask("POST", "").at("/console/settings/token").send();
+    assert_eq!(token.status, 401, "{}", token.body);
+}

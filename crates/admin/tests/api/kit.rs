@@ -1,0 +1,313 @@
+//! A server with a desk on a free port, and a client that asks it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tollgate_admin::{Admin, Config};
+use tollgate_parts::Postgres;
+use tollgate_serve::run::{self, Running};
+use tollgate_serve::settings::{CatalogueSettings, Keeping, Listener, Settings};
+
+/// A secret that opens everything.
+pub(crate) const PRESET: &str = "open-sesame-open-sesame";
+
+/// A server that stops when it is dropped.
+pub(crate) struct Server {
+    running: Option<Running>,
+    pub(crate) at: SocketAddr,
+    /// What was told to whoever runs it.
+    pub(crate) told: Arc<Mutex<Vec<String>>>,
+    /// Gone with the server.
+    folder: Option<TempDir>,
+}
+
+impl Server {
+    /// On a database of its own in a file.
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = Self::on(&sqlite(folder.path()), Some(PRESET));
+        server.folder = Some(folder);
+        server
+    }
+
+    /// On a catalogue.
+    pub(crate) fn on(at: &str, preset: Option<&str>) -> Self {
+        let catalogue = CatalogueSettings::new(at.parse().unwrap());
+        let settings = Settings {
+            keeping: Keeping {
+                catalogue: Some(catalogue),
+                ..Keeping::default()
+            },
+            ..Settings::default()
+        };
+        Self::with(settings, preset)
+    }
+
+    pub(crate) fn with(settings: Settings, preset: Option<&str>) -> Self {
+        let settings = Settings {
+            http: vec![Listener::loopback()],
+            ..settings
+        };
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let said = Arc::clone(&told);
+        let config = Config {
+            preset: preset.map(str::to_owned),
+            tell: Box::new(move |secret| said.lock().unwrap().push(secret.to_owned())),
+        };
+        let running = run::start_with(settings, |shared| {
+            let admin = Admin::open(shared, config);
+            Ok(Some(Arc::new(admin.expect("a desk"))))
+        });
+        let running = running.unwrap_or_else(|error| panic!("{error}"));
+        Self {
+            at: running.http().unwrap(),
+            running: Some(running),
+            told,
+            folder: None,
+        }
+    }
+
+    pub(crate) fn ask(&self, method: &str, path: &str) -> Ask {
+        Ask::new(self.at, method, path)
+    }
+
+    #[track_caller]
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path).send()
+    }
+
+    #[track_caller]
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+        self.ask("POST", path).json(body).send()
+    }
+
+    /// Puts what must not be there yet.
+    #[track_caller]
+    pub(crate) fn make(&self, path: &str, body: &Value) -> Answer {
+        let answer = self.ask("PUT", path).json(body).send();
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        answer
+    }
+
+    /// A token with a role: its id and its secret.
+    #[track_caller]
+    pub(crate) fn token(&self, role: &str) -> (String, String) {
+        let made = self.post(
+            "/tokens",
+            &json!({ "name": format!("a {role}"), "role": role }),
+        );
+        assert_eq!(made.status, 201, "{}", made.body);
+        let made = made.json();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        (text(&made["token"]["id"]), text(&made["secret"]))
+    }
+
+    /// Two plans, a contract that follows one, and one that does not.
+    #[track_caller]
+    pub(crate) fn furnish(&self) {
+        self.make(
+            "/plans/free",
+            &json!({ "id": "free", "policies": [{ "name": "burst", "limit": 20, "per": "1s" }] }),
+        );
+        self.make("/plans/pro", &json!({ "id": "pro", "follows": "free", "policies": [{ "name": "burst", "limit": 200 }] }));
+        self.make(
+            "/contracts/users",
+            &json!({ "id": "users", "key": ["user"], "plan": "free" }),
+        );
+        self.make("/contracts/all", &contract("all", 9));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.stop().unwrap();
+        }
+        drop(self.folder.take());
+    }
+}
+
+/// A contract with one policy.
+pub(crate) fn contract(id: &str, limit: u64) -> Value {
+    json!({ "id": id, "key": ["user"], "policies": [{ "name": "p", "limit": limit, "per": "1s" }] })
+}
+
+/// One request.
+pub(crate) struct Ask {
+    at: SocketAddr,
+    method: String,
+    path: String,
+    token: Option<String>,
+    lines: Vec<(String, String)>,
+    kind: Option<String>,
+    body: Vec<u8>,
+}
+
+impl Ask {
+    pub(crate) fn new(at: SocketAddr, method: &str, path: &str) -> Self {
+        Self {
+            at,
+            method: method.to_owned(),
+            path: format!("/admin/v1{path}"),
+            token: Some(PRESET.to_owned()),
+            lines: Vec::new(),
+            kind: None,
+            body: Vec::new(),
+        }
+    }
+
+    /// Another path than one of the API.
+    pub(crate) fn at(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
+        self
+    }
+
+    pub(crate) fn by(mut self, token: &str) -> Self {
+        self.token = Some(token.to_owned());
+        self
+    }
+
+    pub(crate) fn by_nobody(mut self) -> Self {
+        self.token = None;
+        self
+    }
+
+    pub(crate) fn line(mut self, name: &str, value: &str) -> Self {
+        self.lines.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.body("application/json", body.to_string())
+    }
+
+    pub(crate) fn body(mut self, kind: &str, body: impl Into<Vec<u8>>) -> Self {
+        self.kind = Some(kind.to_owned());
+        self.body = body.into();
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn send(self) -> Answer {
+        self.try_send().expect("an answer")
+    }
+
+    /// `None` where the server goes away.
+    pub(crate) fn try_send(self) -> Option<Answer> {
+        let mut stream = TcpStream::connect(self.at).ok()?;
+        stream
+            .set_read_timeout(Some(Duration::from_mins(1)))
+            .unwrap();
+        let mut head = format!(
+            "{} {} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n",
+            self.method,
+            self.path,
+            self.body.len()
+        );
+        let token = self
+            .token
+            .map(|token| ("Authorization".into(), format!("Bearer {token}")));
+        let kind = self.kind.map(|kind| ("Content-Type".into(), kind));
+        for (name, value) in self.lines.into_iter().chain(token).chain(kind) {
+            head.extend([&*name, ": ", &*value, "\r\n"]);
+        }
+        head.push_str("\r\n");
+        stream.write_all(head.as_bytes()).ok()?;
+        // A server that refuses a body may hang up before it took all of it.
+        let _ = stream.write_all(&self.body);
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).ok()?;
+        Answer::read(&bytes)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) lines: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let text = String::from_utf8(bytes.to_vec()).ok()?;
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        let mut lines = head.split("\r\n");
+        let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+        let lines = lines.filter_map(|line| line.split_once(": "));
+        let lines = lines.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
+        Some(Self {
+            status,
+            lines: lines.collect(),
+            body: body.to_owned(),
+        })
+    }
+
+    pub(crate) fn line(&self, name: &str) -> Option<&str> {
+        let found = self.lines.iter().find(|(is, _)| is == name);
+        found.map(|(_, value)| &**value)
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{} {}", self.status, self.body))
+    }
+
+    /// The status and the code of a refusal, whose form is checked.
+    #[track_caller]
+    pub(crate) fn refusal(&self) -> (u16, String) {
+        let error = &self.json()["error"];
+        assert!(
+            error["message"].as_str().is_some_and(|text| text.len() > 5),
+            "{}",
+            self.body
+        );
+        (self.status, error["code"].as_str().unwrap().to_owned())
+    }
+
+    #[track_caller]
+    pub(crate) fn refuses(&self, status: u16, code: &str) {
+        assert_eq!(self.refusal(), (status, code.to_owned()), "{}", self.body);
+    }
+
+    #[track_caller]
+    pub(crate) fn message(&self) -> String {
+        self.json()["error"]["message"].as_str().unwrap().to_owned()
+    }
+}
+
+/// Runs on a server over each database.
+pub(crate) fn on_both(name: &str, test: impl Fn(&Server)) {
+    test(&Server::start());
+    let (_postgres, at) = postgres(name);
+    test(&Server::on(&at, Some(PRESET)));
+}
+
+/// A catalogue in a database of its own, which is there for as long as what comes with it.
+pub(crate) fn postgres(name: &str) -> (Arc<Postgres>, String) {
+    let postgres = {
+        let mut shared = POSTGRES.lock().unwrap();
+        let postgres = shared
+            .upgrade()
+            .unwrap_or_else(|| Arc::new(Postgres::start()));
+        *shared = Arc::downgrade(&postgres);
+        postgres
+    };
+    postgres.sql(&format!("CREATE DATABASE {name}"));
+    let url = postgres.url();
+    let url = url.replacen("/postgres?", &format!("/{name}?"), 1);
+    (postgres, url)
+}
+
+/// One for all tests at a time, as it takes a while to start; it ends with the last of them.
+static POSTGRES: Mutex<Weak<Postgres>> = Mutex::new(Weak::new());
+
+/// A catalogue in a file of a folder.
+pub(crate) fn sqlite(folder: &Path) -> String {
+    folder.join("catalogue.db").display().to_string()
+}
