@@ -11,8 +11,12 @@ use crate::bench::options::BenchCommand;
 use crate::check::options::AskOptions;
 use crate::cluster::options::ClusterCommand;
 use crate::lab::options::LabCommand;
+use crate::manage::options::{
+    AssignCommand, ContractCommand, KeyCommand, Managed, ThingCommand, TokenCommand,
+};
 use crate::serve::options::ServeOptions;
 use crate::top::options::TopOptions;
+use crate::usage::options::UsageCommand;
 
 /// Decides, for any key, whether a request may pass, must wait, or is refused.
 #[derive(Debug, Parser)]
@@ -37,12 +41,25 @@ pub enum Command {
     Bench(Box<BenchCommand>),
     /// Run contracts over recorded traffic: what would have been refused, for whom, and when
     Replay(ReplayOptions),
+    /// What identities used, as a running server counted it
+    #[command(subcommand)]
+    Usage(UsageCommand),
     /// Check contract files and server files
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Start a cluster to try things with, show one, write its keys
     #[command(subcommand)]
     Cluster(ClusterCommand),
+    /// Read and change contracts of a running server
+    Contract(Managed<ContractCommand>),
+    /// Read and change plans of a running server
+    Plan(Managed<ThingCommand>),
+    /// Give identities plans and overrides
+    Assign(Managed<AssignCommand>),
+    /// Explain a key of a running server, and help it
+    Key(Managed<KeyCommand>),
+    /// Tokens of the management API: who may do what
+    Token(Managed<TokenCommand>),
     /// Measure ways for nodes to agree, in a simulated cluster
     #[command(subcommand, after_help = LAB_EXAMPLES, after_long_help = LAB_EXAMPLES)]
     Lab(LabCommand),

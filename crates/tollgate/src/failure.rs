@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use tollgate_serve::catalogue::CatalogueError;
 use tollgate_serve::cluster::{ClusterError, Fatal};
 use tollgate_serve::durable::StoreError;
 use tollgate_serve::listen::BindError;
@@ -110,13 +111,15 @@ impl Failure {
     /// A server does not start.
     pub fn start(error: &StartError) -> Self {
         let (code, advice) = match error {
-            StartError::Contracts(SourceError::Wrong(_)) => {
+            StartError::Contracts(SourceError::Wrong(_))
+            | StartError::Catalogue(CatalogueError::Import(SourceError::Wrong(_))) => {
                 return Self::config(error.to_string());
             }
             StartError::Contracts(SourceError::Unreadable { .. }) => (NO_INPUT, ""),
             StartError::Tls(error) if error.is_unreadable => (NO_INPUT, ""),
             StartError::Tls(_) | StartError::Engine(_) => (USAGE, ""),
             StartError::Store(_) => (IO, ""),
+            StartError::Catalogue(error) => (catalogue(error), ""),
             StartError::Bind(error) => (UNAVAILABLE, advice(error)),
             StartError::Cluster(error) => (cluster(error), ""),
             StartError::Thread(_) | StartError::System(_) => (SYSTEM, ""),
@@ -202,6 +205,15 @@ impl Failure {
 }
 
 /// The exit code of a node that cannot take part in its cluster.
+fn catalogue(error: &CatalogueError) -> u8 {
+    match error {
+        CatalogueError::Database { .. } => UNAVAILABLE,
+        CatalogueError::Import(SourceError::Unreadable { .. }) => NO_INPUT,
+        CatalogueError::Import(SourceError::Wrong(_)) => CONFIG,
+        CatalogueError::Thread(_) => SYSTEM,
+    }
+}
+
 fn cluster(error: &ClusterError) -> u8 {
     match error {
         ClusterError::NoKeyFile | ClusterError::NoAddress(_) => USAGE,

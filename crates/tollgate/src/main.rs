@@ -7,7 +7,7 @@ use clap::Parser;
 use tollgate::cli::{Cli, Command, ConfigCommand};
 use tollgate::failure::{Failure, USAGE};
 use tollgate::serve::options::ServeOptions;
-use tollgate::{bench, check, cluster, config, lab, replay, serve, top};
+use tollgate::{bench, check, cluster, config, lab, manage, replay, serve, top, usage};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -36,11 +36,17 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Check(options)) => check::run(&options),
         Some(Command::Bench(command)) => bench::run(&command),
         Some(Command::Top(options)) => top::run(&options),
+        Some(Command::Usage(command)) => usage::run(&command),
         Some(Command::Replay(options)) => replay::run(&options),
         Some(Command::Config(ConfigCommand::Check(options))) => config::check(&options),
         Some(Command::Config(ConfigCommand::Schema(options))) => config::schema(options.server),
         Some(Command::Cluster(command)) => cluster::run(&command),
         Some(Command::Lab(command)) => lab::run(&command),
+        Some(Command::Contract(command)) => manage::contract(&command),
+        Some(Command::Plan(command)) => manage::plan(&command),
+        Some(Command::Assign(command)) => manage::assign(&command),
+        Some(Command::Key(command)) => manage::key(&command),
+        Some(Command::Token(command)) => manage::token(&command),
         Some(Command::Serve(options)) => serve::run(&options),
         None => serve::run(&ServeOptions::default()),
     }

@@ -16,6 +16,8 @@ pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) token: Option<&'a str>,
+    /// Another header field, where there is one.
+    pub(crate) line: Option<(&'a str, &'a str)>,
     /// JSON, where there is one.
     pub(crate) body: Option<&'a [u8]>,
 }
@@ -83,6 +85,10 @@ impl Request<'_> {
             .token
             .map(|token| format!("authorization: Bearer {token}\r\n"));
         let token = token.unwrap_or_default();
+        let line = self
+            .line
+            .map(|(name, value)| format!("{name}: {value}\r\n"));
+        let line = line.unwrap_or_default();
         let body = self.body.map(|body| {
             format!(
                 "content-type: application/json\r\ncontent-length: {}\r\n",
@@ -91,7 +97,7 @@ impl Request<'_> {
         });
         let body = body.unwrap_or_default();
         format!(
-            "{method} {path} HTTP/1.1\r\nhost: {host}\r\naccept: application/json\r\nconnection: close\r\n{token}{body}\r\n"
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\naccept: application/json\r\nconnection: close\r\n{token}{line}{body}\r\n"
         )
     }
 }

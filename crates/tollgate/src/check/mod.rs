@@ -26,6 +26,7 @@ pub fn run(options: &AskOptions) -> Result<(), Failure> {
         method: "POST",
         path: "/v1/check",
         token: options.token.as_deref(),
+        line: None,
         body: Some(&body),
     };
     let reply = request.send().map_err(|error| failure(options, &error))?;

@@ -253,6 +253,7 @@ impl Fleet {
             method: "GET",
             path,
             token: None,
+            line: None,
             body: None,
         };
         let reply = request.send();

@@ -45,6 +45,7 @@ fn fetch(options: &StatusOptions) -> Result<(ClusterView, String), Failure> {
         method: "GET",
         path: "/v1/cluster",
         token: options.token.as_deref(),
+        line: None,
         body: None,
     };
     let reply = request.send().map_err(|error| match error {

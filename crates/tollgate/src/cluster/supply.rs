@@ -74,6 +74,7 @@ fn fetch(
         method: "GET",
         path,
         token: options.token.as_deref(),
+        line: None,
         body: None,
     };
     let reply = request.send().map_err(|error| {

@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use tollgate_contract::{Contract, Contracts, NamedPolicy};
 use tollgate_limit::{Algorithm, Cost, Instant, OnLimit};
-use tollgate_node::{Answer, Key, Node, NodeConfig, RefusedBy};
-use tollgate_table::{Seed, Sweep, WhenFull};
+use tollgate_node::{Answer, Key, Node, RefusedBy};
+use tollgate_stats::Offline;
+use tollgate_table::Seed;
 
 use crate::cli::{InputFormat, OutputFormat, ReplayOptions};
 use crate::config;
@@ -71,27 +72,19 @@ impl Replay {
                 name: policy.name.clone(),
             }));
         }
-        let config = NodeConfig {
+        let offline = Offline {
             bytes_max: options.memory.saturating_mul(1 << 20),
-            when_full: WhenFull::Evict,
-            // Time may run backwards in a trace, so a cell that looks fresh may be needed again.
-            sweep: Sweep::AtBudget,
-            ..NodeConfig::default()
         };
         let delayer = match *delayers {
             [only] => Some(only),
             _ => None,
         };
-        let mut seed = Seed::new(SEED);
-        if store.is_some() {
+        let node = match &store {
+            None => offline.node(contracts),
             // What earlier runs left in the store is not this one's.
-            let drawn = (getrandom::u64(), getrandom::u64());
-            let (Ok(a), Ok(b)) = drawn else {
-                return Err(Failure::unavailable("error: no randomness to be had"));
-            };
-            seed = Seed::new([a, b]);
-        }
-        let node = Arc::new(Node::new(contracts, config, seed));
+            Some(_) => offline.seeded(contracts, drawn()?),
+        };
+        let node = Arc::new(node);
         store.as_ref().map_or(Ok(()), |store| store.wait(&node))?;
         Ok(Self {
             node,
@@ -256,6 +249,14 @@ impl Replay {
     }
 }
 
+fn drawn() -> Result<Seed, Failure> {
+    let drawn = (getrandom::u64(), getrandom::u64());
+    let (Ok(a), Ok(b)) = drawn else {
+        return Err(Failure::unavailable("error: no randomness to be had"));
+    };
+    Ok(Seed::new([a, b]))
+}
+
 /// The key as people read it: the entries a contract counts by.
 struct KeyText<'a> {
     contract: Option<&'a Contract>,
@@ -334,6 +335,3 @@ pub(crate) fn name_of(path: &Path) -> String {
         path.display().to_string()
     }
 }
-
-/// Traces are not sent by an enemy who watches, and the same trace should take the same course every time.
-const SEED: [u64; 2] = [0x746f_6c6c, 0x6761_7465];

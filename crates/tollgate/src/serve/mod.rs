@@ -2,6 +2,7 @@
 //!
 //! Not here: serving (`tollgate-serve`).
 
+mod desk;
 mod home;
 mod leash;
 pub mod options;
@@ -11,7 +12,9 @@ mod signals;
 use std::io::{IsTerminal, Write};
 
 use tollgate_serve::run;
-use tollgate_serve::settings::{ContractSource, LogSettings, Overrides, Settings, misspelt};
+use tollgate_serve::settings::{
+    CataloguePlace, CatalogueSettings, ContractSource, LogSettings, Overrides, Settings, misspelt,
+};
 
 use crate::failure::Failure;
 use options::ServeOptions;
@@ -26,7 +29,7 @@ pub fn run(options: &ServeOptions) -> Result<(), Failure> {
     if options.ends_with_stdin {
         leash::tie()?;
     }
-    let running = run::start(settings).map_err(|error| Failure::start(&error))?;
+    let running = run::start_with(settings, desk::open).map_err(|error| Failure::start(&error))?;
     for warning in warnings {
         // Nobody is left to warn when standard error is gone.
         let _ = writeln!(std::io::stderr(), "warning: {warning}");
@@ -68,7 +71,7 @@ fn settle(
     Ok(settings)
 }
 
-/// Without a file of settings: data in the platform's folder, and a sample of contracts.
+/// Without a file of settings: data in the platform's folder, and there a catalogue that begins with a sample of contracts.
 fn at_home(
     settings: &mut Settings,
     variable: impl Fn(&str) -> Option<String>,
@@ -80,6 +83,9 @@ fn at_home(
     home::make(&folder)?;
     if settings.contracts == ContractSource::None {
         settings.contracts = ContractSource::File(home::contracts(&folder)?);
+        let place = CataloguePlace::File(folder.join("catalogue.db"));
+        let catalogue = &mut settings.keeping.catalogue;
+        catalogue.get_or_insert_with(|| CatalogueSettings::new(place));
     }
     settings.data_dir = Some(folder);
     Ok(())
@@ -101,7 +107,8 @@ fn warnings(settings: &Settings) -> Vec<String> {
             "the variable {name} means nothing here; did you mean {meant}?"
         ))
     });
-    let nothing = (settings.contracts == ContractSource::None)
+    let has_none = settings.contracts == ContractSource::None;
+    let nothing = (has_none && settings.keeping.catalogue.is_none())
         .then(|| "there are no contracts, so nothing is limited; say --contracts FILE".to_owned());
     open.chain(misspelt).chain(nothing).collect()
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tollgate_node::Roster;
 use tollgate_serve::settings::{
-    Address, ClusterOverrides, DatabaseUrl, Join, LogFormat, Overrides, RuntimeKind, Seat,
-    StoreOverrides, StoreUrl,
+    Address, CataloguePlace, ClusterOverrides, DatabaseUrl, Join, LogFormat, Overrides,
+    RuntimeKind, Seat, StoreOverrides, StoreUrl,
 };
 
 use crate::failure::Failure;
@@ -84,6 +84,11 @@ pub struct ClusterFlags {
     /// The engine that contracts under `coordination: store` are decided by: `redis://127.0.0.1:6379`
     #[arg(long, value_name = "URL")]
     pub store: Option<StoreUrl>,
+
+    /// Keep contracts, plans and assignments in this database, where they are live data: a file of `SQLite`, or
+    /// `postgres://user:password@host/database`; `--contracts` is read once then, at the first start
+    #[arg(long, value_name = "URL_OR_PATH")]
+    pub catalogue: Option<CataloguePlace>,
 
     /// Keep durable counts in this database instead of the data directory: `postgres://user:password@host/database`
     #[arg(long, value_name = "URL")]
@@ -207,6 +212,7 @@ impl ServeOptions {
                 store: self.cluster.store.clone(),
                 database: self.cluster.database.clone(),
                 seat: self.cluster.seat.clone(),
+                catalogue: self.cluster.catalogue.clone(),
             },
             ..Overrides::default()
         })

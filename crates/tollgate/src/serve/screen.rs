@@ -81,7 +81,9 @@ impl<'a> Screen<'a> {
             facts.push((name, value));
         }
         let file = self.settings.contracts.file();
-        let from = file.map_or_else(|| "nowhere".to_owned(), |file| file.display().to_string());
+        let file = file.map(|file| file.display().to_string());
+        let from = self.catalogue().or(file);
+        let from = from.unwrap_or_else(|| "nowhere".to_owned());
         facts.push(("contracts", format!("{} from {from}", self.contracts)));
         let database = self.settings.keeping.database.as_ref();
         let data = match (database, &self.settings.data_dir) {
@@ -91,9 +93,15 @@ impl<'a> Screen<'a> {
         };
         facts.push(("data", data));
         if let Some(open) = self.first(Speech::Http) {
-            facts.push(("console", format!("will be at {}/", web(open))));
+            facts.push(("console", format!("{}/console/", web(open))));
         }
         facts
+    }
+
+    /// Where contracts are live data, where they are.
+    fn catalogue(&self) -> Option<String> {
+        let catalogue = self.settings.keeping.catalogue.as_ref();
+        catalogue.map(|catalogue| catalogue.at.to_string())
     }
 
     /// Commands that work against this server.
@@ -138,6 +146,7 @@ impl<'a> Screen<'a> {
             "http": of(Speech::Http),
             "resp": of(Speech::Resp),
             "contracts": path(self.settings.contracts.file()),
+            "catalogue": self.catalogue(),
             "data_dir": path(self.settings.data_dir.as_deref()),
             "pid": std::process::id(),
         });

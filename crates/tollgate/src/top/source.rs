@@ -60,6 +60,7 @@ pub(super) fn fetch(options: &TopOptions) -> Result<Fetched, Failure> {
         method: "GET",
         path: "/v1/top",
         token: options.token.as_deref(),
+        line: None,
         body: None,
     };
     let reply = request.send().map_err(|error| match error {

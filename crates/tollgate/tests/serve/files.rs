@@ -93,7 +93,7 @@ fn a_folder_in_use_is_named() {
 }
 
 #[test]
-fn the_first_start_writes_a_sample_that_answers_and_is_never_overwritten() {
+fn the_first_start_has_a_sample_in_its_catalogue_that_no_file_changes_later() {
     let home = tempfile::tempdir().unwrap();
     let command = || {
         let mut command = tollgate(&["serve", "--format", "json", "--http", "0", "--resp", "0"]);
@@ -103,19 +103,24 @@ fn the_first_start_writes_a_sample_that_answers_and_is_never_overwritten() {
     let server = Server::spawn(&mut command());
     let sample = home.path().join("tollgate/contracts.yaml");
     let text = std::fs::read_to_string(&sample).unwrap();
+    assert!(home.path().join("tollgate/catalogue.db").is_file());
     let body = "{\"key\": {\"user\": \"42\", \"plan\": \"free\"}, \"cost\": 1}";
     let length = body.len();
-    let answer = server.request(&format!(
-        "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
-         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    ));
-    assert!(
-        answer.contains("\"allowed\":true") && answer.contains("\"limit\":5,"),
-        "{answer}"
-    );
+    let ask = |server: &Server| {
+        let answer = server.request(&format!(
+            "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        ));
+        assert!(
+            answer.contains("\"allowed\":true") && answer.contains("\"limit\":5,"),
+            "{answer}"
+        );
+    };
+    ask(&server);
     drop(server);
     std::fs::write(&sample, text.replace("limit: 5,", "limit: 7,")).unwrap();
-    drop(Server::spawn(&mut command()));
+    let server = Server::spawn(&mut command());
+    ask(&server);
     assert!(
         std::fs::read_to_string(&sample)
             .unwrap()

@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
+mod catalogue;
 mod crowd;
 mod disk;
 mod files;
 mod kit;
 mod life;
+mod manage;
+mod million;
 mod store;
 mod store_tls;

@@ -1,0 +1,138 @@
+//! Asks the management API, and turns refusals into failures.
+
+use serde_json::Value;
+
+use super::options::NodeOptions;
+use crate::check::http::{HttpError, Request};
+use crate::failure::Failure;
+
+/// A server and who asks it.
+pub(super) struct Server<'a> {
+    options: &'a NodeOptions,
+    token: String,
+}
+
+impl<'a> Server<'a> {
+    /// The server that options name, and a token from a file or the environment.
+    pub(super) fn of(options: &'a NodeOptions) -> Result<Self, Failure> {
+        let token = match &options.token_file {
+            Some(path) => {
+                std::fs::read_to_string(path).map_err(|error| Failure::unreadable(path, &error))?
+            }
+            None => std::env::var("TOLLGATE_ADMIN_TOKEN").unwrap_or_default(),
+        };
+        let token = token.trim().to_owned();
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Failure::no_permission(
+                "error: this needs a management token: set TOLLGATE_ADMIN_TOKEN, or say --token-file FILE",
+            ));
+        }
+        Ok(Self { options, token })
+    }
+
+    /// Asks for something below `/admin/v1`.
+    pub(super) fn get(&self, path: &str) -> Result<Value, Failure> {
+        self.ask("GET", path, None, None)
+    }
+
+    /// Sends something; `seen` is what a change says it saw.
+    pub(super) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        seen: Option<u64>,
+    ) -> Result<Value, Failure> {
+        self.ask(method, path, body, seen)
+    }
+
+    /// The version of something, where it is there.
+    pub(super) fn version(&self, path: &str) -> Result<Option<u64>, Failure> {
+        let (status, value) = self.exchange("GET", path, None, None)?;
+        match status {
+            404 => Ok(None),
+            _ => Ok(done(status, value)?["version"].as_u64()),
+        }
+    }
+
+    fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        seen: Option<u64>,
+    ) -> Result<Value, Failure> {
+        let (status, value) = self.exchange(method, path, body, seen)?;
+        done(status, value)
+    }
+
+    fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        seen: Option<u64>,
+    ) -> Result<(u16, Value), Failure> {
+        let path = format!("/admin/v1{path}");
+        let body = body.map(|body| body.to_string().into_bytes());
+        let version = seen.map(|version| format!("\"{version}\""));
+        let line = match &version {
+            None => None,
+            Some(_) if seen == Some(0) => Some(("if-none-match", "*")),
+            Some(version) => Some(("if-match", &**version)),
+        };
+        let server = &self.options.server;
+        let request = Request {
+            server,
+            method,
+            path: &path,
+            token: Some(&self.token),
+            line,
+            body: body.as_deref(),
+        };
+        let reply = request.send().map_err(|error| match error {
+            HttpError::Connect(error) => Failure::unavailable(format!(
+                "error: nothing answers at {server}: {error}\nStart a server with `tollgate serve`, or name one with --server."
+            )),
+            HttpError::Io(error) => Failure::unavailable(format!("error: {server} broke off: {error}")),
+            HttpError::Reply(what) => Failure::protocol(format!("error: {server} does not speak HTTP: {what}")),
+        })?;
+        let value = serde_json::from_slice(&reply.body);
+        let value = value
+            .map_err(|_| Failure::protocol(format!("error: {server} has no management API")))?;
+        Ok((reply.status, value))
+    }
+}
+
+/// What was answered; a failure where that is a refusal.
+fn done(status: u16, value: Value) -> Result<Value, Failure> {
+    if (200..300).contains(&status) {
+        return Ok(value);
+    }
+    let error = &value["error"];
+    let message = error["message"].as_str().or(value["detail"].as_str());
+    let mut text = format!("error: {}", message.unwrap_or("the server did not say why"));
+    for detail in error["details"].as_array().into_iter().flatten() {
+        let line = detail["line"].as_u64();
+        let place = line.map_or_else(String::new, |line| format!("line {line}: "));
+        let message = detail["message"].as_str().unwrap_or_default();
+        text.extend(["\n  ", &place, message]);
+    }
+    Err(match status {
+        401 | 403 | 429 => Failure::no_permission(text),
+        409 | 412 | 428 => Failure::found(text),
+        503 => Failure::unavailable(text),
+        _ => Failure::usage(text),
+    })
+}
+
+/// A text as it stands in a path or a parameter.
+pub(super) fn encoded(text: &str) -> String {
+    let letter = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(letter).collect()
+}

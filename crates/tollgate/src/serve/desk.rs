@@ -1,0 +1,31 @@
+//! The management API beside the server, and the first token for whoever runs it.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use tollgate_admin::{Admin, Config};
+use tollgate_serve::desk::Desk;
+use tollgate_serve::run::StartError;
+use tollgate_serve::shared::Shared;
+
+/// Sets the desk up.
+pub(super) fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, StartError> {
+    let preset = std::env::var(PRESET).ok();
+    let config = Config {
+        preset: preset.filter(|secret| !secret.is_empty()),
+        tell: Box::new(tell),
+    };
+    let admin = Admin::open(shared, config).map_err(StartError::System)?;
+    Ok(Some(Arc::new(admin)))
+}
+
+/// Tells the secret once; it is kept nowhere.
+fn tell(secret: &str) {
+    // Where standard error is gone there is nobody to tell; another token can be preset.
+    let _ = writeln!(
+        std::io::stderr(),
+        "\nThe first management token, shown this once (role admin):\n\n    {secret}\n\nUse it as {PRESET}, or to log in. Make others with `tollgate token create`.\n"
+    );
+}
+
+const PRESET: &str = "TOLLGATE_ADMIN_TOKEN";

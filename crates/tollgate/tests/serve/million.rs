@@ -1,0 +1,198 @@
+//! A million assignments behind a real server: how soon it serves, how much memory it takes, how long a key waits that nobody
+//! asked for before, and what a key costs that somebody did.
+//!
+//! `cargo test --release -p tollgate --test serve million -- --ignored --nocapture`, alone on the machine. With a path in
+//! `CATALOGUE_MILLION` the catalogue is kept there, and used again by the next run; `CATALOGUE_COUNT` says how many instead of
+//! a million.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tollgate_catalogue_sql::{Config, Database, Source};
+
+use crate::kit::{DEADLINE, Server, file};
+
+const COLD: u64 = 5_000;
+const WARM: u64 = 10_000;
+const ROUNDS: usize = 7;
+const ROUND: Duration = Duration::from_secs(2);
+/// Requests that are sent before answers are read.
+const AHEAD: usize = 32;
+
+const CONTRACTS: &str = "plans:
+  - { id: free, policies: [{ name: second, limit: 1000000, per: 1s }] }
+  - { id: pro, policies: [{ name: second, limit: 2000000, per: 1s }] }
+contracts: [{ id: users, key: [user], plan: free }]
+";
+
+fn count() -> u64 {
+    let count = std::env::var("CATALOGUE_COUNT");
+    count.map_or(1_000_000, |count| count.parse().unwrap())
+}
+
+#[test]
+#[ignore = "takes minutes and prints figures; run it alone, in release"]
+fn million_assignments_hold_the_bars() {
+    let folder = tempfile::tempdir().unwrap();
+    let contracts = file(folder.path(), "contracts.yaml", CONTRACTS);
+    let contracts = contracts.to_str().unwrap();
+    let path = std::env::var("CATALOGUE_MILLION");
+    let path = path.map_or_else(|_| folder.path().join("live.db"), PathBuf::from);
+    furnish(&path, contracts);
+
+    let data = folder.path().join("data");
+    let flags = [
+        "--contracts",
+        contracts,
+        "--catalogue",
+        path.to_str().unwrap(),
+    ];
+    let begun = Instant::now();
+    let live = Server::start(&data, &flags);
+    let started = begun.elapsed();
+    println!("start: {started:?}");
+    std::thread::sleep(Duration::from_secs(2));
+    let resident = live.resident() / 1_000_000;
+    println!("idle: {resident} MB");
+
+    let mut cold: Vec<Duration> = Vec::new();
+    let mut wire = Wire::new(live.http);
+    for place in 0..COLD {
+        let begun = Instant::now();
+        assert_eq!(wire.limit(place * (count() / COLD)), 2_000_000);
+        cold.push(begun.elapsed());
+    }
+    cold.sort_unstable();
+    let at = |percent: usize| cold[(cold.len() - 1) * percent / 100];
+    let p99 = at(99);
+    println!(
+        "cold: {:?} median, {p99:?} at 99 %, {:?} at most",
+        at(50),
+        at(100)
+    );
+
+    let other = tempfile::tempdir().unwrap();
+    let plain = Server::start(other.path(), &["--contracts", contracts]);
+    let ratio = warm(&plain, &live);
+    println!("warm: {:.1} % of a contract file", ratio * 100.0);
+    assert!(started < Duration::from_secs(2), "{started:?}");
+    assert!(resident < 150, "{resident} MB");
+    assert!(p99 < Duration::from_millis(5), "{p99:?}");
+    assert!(ratio > 0.9, "{ratio}");
+}
+
+/// The first start puts the contracts in, and then all users are put on a plan.
+fn furnish(path: &Path, contracts: &str) {
+    if path.exists() {
+        return;
+    }
+    let data = tempfile::tempdir().unwrap();
+    let flags = [
+        "--contracts",
+        contracts,
+        "--catalogue",
+        path.to_str().unwrap(),
+    ];
+    drop(Server::start(data.path(), &flags));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let config = Config {
+            time: Duration::from_mins(1),
+            ..Config::new(Source::Sqlite(path.to_owned()))
+        };
+        let database = Database::open(&config).await.unwrap();
+        let mut import = database.import("ana", "all of them");
+        for user in 0..count() {
+            let text = format!("{{\"identity\":\"user={user}\",\"plan\":\"pro\"}}");
+            import.add(text).await.unwrap();
+        }
+        import.finish().await.unwrap();
+    });
+}
+
+/// What share of the rate of the first server the second has, one after the other and again; the median of all rounds.
+fn warm(plain: &Server, live: &Server) -> f64 {
+    let mut ratios: Vec<f64> = Vec::new();
+    for _ in 0..ROUNDS {
+        let rates = [plain.http, live.http].map(rate);
+        println!(
+            "warm: {:.0} by a file, {:.0} by a catalogue",
+            rates[0], rates[1]
+        );
+        ratios.push(rates[1] / rates[0]);
+    }
+    // The first round looks everybody up.
+    ratios.remove(0);
+    ratios.sort_by(f64::total_cmp);
+    ratios[ratios.len() / 2]
+}
+
+/// Decisions a second.
+fn rate(address: SocketAddr) -> f64 {
+    let mut wire = Wire::new(address);
+    let (mut done, begun) = (0_u32, Instant::now());
+    let mut user = 0;
+    while begun.elapsed() < ROUND {
+        let mut batch = String::new();
+        for _ in 0..AHEAD {
+            user = (user + 7) % WARM;
+            batch.push_str(&request(user));
+        }
+        wire.send(&batch);
+        for _ in 0..AHEAD {
+            wire.answer();
+            done += 1;
+        }
+    }
+    f64::from(done) / begun.elapsed().as_secs_f64()
+}
+
+struct Wire(BufReader<TcpStream>);
+
+impl Wire {
+    fn new(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    fn limit(&mut self, user: u64) -> u64 {
+        self.send(&request(user));
+        let answer: serde_json::Value = serde_json::from_slice(&self.answer()).unwrap();
+        answer["limit"].as_u64().unwrap()
+    }
+
+    fn send(&mut self, text: &str) {
+        self.0.get_mut().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn answer(&mut self) -> Vec<u8> {
+        let mut length = 0;
+        let mut line = String::new();
+        loop {
+            line.clear();
+            self.0.read_line(&mut line).unwrap();
+            let lower = line.to_ascii_lowercase();
+            if let Some(bytes) = lower.strip_prefix("content-length: ") {
+                length = bytes.trim().parse().unwrap();
+            }
+            if line == "\r\n" {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body).unwrap();
+        body
+    }
+}
+
+fn request(user: u64) -> String {
+    let body = format!("{{\"key\":{{\"user\":\"{user}\"}},\"cost\":1}}");
+    let length = body.len();
+    format!(
+        "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
