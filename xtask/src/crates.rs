@@ -20,6 +20,9 @@ const SUPPLY: &str = "tollgate-supply";
 const STORE: &str = "tollgate-store";
 const CATALOGUE: &str = "tollgate-catalogue";
 const CATALOGUE_SQL: &str = "tollgate-catalogue-sql";
+const CONSOLE: &str = "tollgate-console";
+const STATS: &str = "tollgate-stats";
+const STATS_SQL: &str = "tollgate-stats-sql";
 const STORE_SQL: &str = "tollgate-store-sql";
 const CLUSTER: &str = "tollgate-cluster";
 const FAULT: &str = "tollgate-fault";
@@ -33,6 +36,7 @@ const STORE_REDIS: &str = "tollgate-store-redis";
 const CONFORMANCE: &str = "tollgate-conformance";
 const ORACLE: &str = "tollgate-oracle";
 const PARTS: &str = "tollgate-parts";
+const ADMIN: &str = "tollgate-admin";
 const TOLLGATE: &str = "tollgate";
 
 /// Every crate of the workspace, each after what it uses.
@@ -73,6 +77,12 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: false,
         uses: &[CATALOGUE],
     },
+    // What people see; whoever serves it fills in the views.
+    Room {
+        package: CONSOLE,
+        pure: true,
+        uses: &[LIMIT, CONTRACT],
+    },
     // What engines are asked; the engines themselves meet the world.
     Room {
         package: STORE,
@@ -101,6 +111,17 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: true,
         uses: &[LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY],
     },
+    // What is counted of requests; a change is tried by the nodes that would decide.
+    Room {
+        package: STATS,
+        pure: true,
+        uses: &[LIMIT, CONTRACT, TABLE, NODE],
+    },
+    Room {
+        package: STATS_SQL,
+        pure: false,
+        uses: &[STATS, CATALOGUE_SQL],
+    },
     // Bytes and structs: it knows no limiter, so that neither holds the other still.
     Room {
         package: WIRE,
@@ -127,6 +148,27 @@ pub(crate) const ROOMS: &[Room] = &[
             STORE,
             STORE_REDIS,
             STORE_SQL,
+            CATALOGUE,
+            CATALOGUE_SQL,
+            STATS,
+            STATS_SQL,
+        ],
+    },
+    // Answers beside the server what is not decided; the server knows nothing of it.
+    Room {
+        package: ADMIN,
+        pure: false,
+        uses: &[
+            LIMIT,
+            CONTRACT,
+            NODE,
+            WIRE,
+            CLIENT,
+            CATALOGUE,
+            CATALOGUE_SQL,
+            CONSOLE,
+            SERVE,
+            STATS,
         ],
     },
     // Asks as any client would, so that it can drive other servers too.
@@ -146,6 +188,7 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: false,
         uses: &[
             LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE, LOAD, CLUSTER, FAULT,
+            CATALOGUE, ADMIN, STATS,
         ],
     },
     // Judges the others, so it shares no code with them.

@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p tollgate-bench --bin stopped`, with `redis-server` installed. A server process shares a Redis of its
 //! own; requests come at times fixed beforehand, and in the middle Redis is stopped (SIGSTOP) for a minute, then goes on.
-//! Latencies count from the time a request was due. Not here: what decisions cost when Redis answers (`store`).
+//! Latencies count from the time a request was due. A server that needs no store is asked the same before and after: what it
+//! takes is what the machine takes. Not here: what decisions cost when Redis answers (`store`).
 
 #![allow(clippy::print_stdout, reason = "a report for a terminal")]
 
@@ -45,32 +46,60 @@ struct Options {
 
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
+    let before = alone(&options)?;
     let store = redis("redis")?;
     let server = serve(&options, &store)?;
     let plan = plan(&options, &server)?;
     let mut watch = Watch::new(&plan.marks, &store, &server);
     let report = tollgate_load::run(&plan, |progress| watch.look(progress.elapsed))?;
     let samples = watch.end(plan.warm_up + plan.duration)?;
-    tell(&options, &report);
+    drop((server, store));
+    let after = alone(&options)?;
+    tell(&options, &[before, after], &report);
     tell_memory(&samples);
     let is_kept = judge(&options, &report, &samples);
     Ok(ExitCode::from(u8::from(!is_kept)))
 }
 
+/// A server on a Redis.
 fn serve(options: &Options, store: &Host) -> Result<Host> {
+    let (port, deadline, wish) = (store.port(0), options.deadline_ms, &options.on_failure);
+    let store = format!("store: {{ url: \"redis://127.0.0.1:{port}\", deadline: {deadline}ms }}");
+    start(
+        options,
+        &format!(
+            "{store}\n{}",
+            contracts("store", &format!(", on_failure: {wish}"))
+        ),
+    )
+}
+
+/// What the same load takes where no store is asked.
+fn alone(options: &Options) -> Result<Latency> {
+    let server = start(options, &contracts("local", ""))?;
+    let plan = Plan {
+        duration: ALONE,
+        marks: Vec::new(),
+        ..plan(options, &server)?
+    };
+    Ok(tollgate_load::run(&plan, |_| ())?.latency)
+}
+
+fn contracts(coordination: &str, more: &str) -> String {
+    format!(
+        "contracts:
+  - id: users
+    key: [user]
+    coordination: {coordination}
+    policies: [{{ name: minute, limit: 1000000, per: 1m{more} }}]
+"
+    )
+}
+
+fn start(options: &Options, text: &str) -> Result<Host> {
     let folder = std::env::temp_dir().join(format!("tollgate-stopped-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let config = folder.join("tollgate.yaml");
-    let (port, deadline, wish) = (store.port(0), options.deadline_ms, &options.on_failure);
-    let text = format!(
-        "store: {{ url: \"redis://127.0.0.1:{port}\", deadline: {deadline}ms }}
-contracts:
-  - id: users
-    key: [user]
-    coordination: store
-    policies: [{{ name: minute, limit: 1000000, per: 1m, on_failure: {wish} }}]
-"
-    );
     fs::write(&config, text)?;
     let tollgate = options.tollgate.clone().map_or_else(build_tollgate, Ok)?;
     let mut command = Command::new(tollgate);
@@ -111,7 +140,7 @@ fn plan(options: &Options, server: &Host) -> Result<Plan> {
     })
 }
 
-fn tell(options: &Options, report: &Report) {
+fn tell(options: &Options, alone: &[Latency; 2], report: &Report) {
     let (rate, deadline) = (options.rate, options.deadline_ms);
     println!(
         "{rate:.0} requests/s, {CONNECTIONS} connections, {KEYS} keys, deadline {deadline} ms\n"
@@ -119,7 +148,9 @@ fn tell(options: &Options, report: &Report) {
     println!(
         "| store | answers | p50 ms | p99 ms | p99.9 ms | max ms |\n|---|---|---|---|---|---|"
     );
-    for (name, part) in PARTS.iter().zip(&report.parts) {
+    let [before, after] = alone;
+    let parts = [before].into_iter().chain(&report.parts).chain([after]);
+    for (name, part) in PARTS.iter().zip(parts) {
         let Latency {
             count,
             p50,
@@ -188,12 +219,16 @@ fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-const PARTS: [&str; 4] = [
+const PARTS: [&str; 6] = [
+    "none needed",
     "answers",
     "stopped, first second",
     "stopped, after that",
     "goes on",
+    "none needed",
 ];
+/// How long a server without a store is asked.
+const ALONE: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(3);
 const BEFORE: Duration = Duration::from_secs(3);
 const AFTER: Duration = Duration::from_secs(10);
