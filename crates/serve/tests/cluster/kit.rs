@@ -48,6 +48,7 @@ pub(crate) const CONTRACTS: &str = "contracts: [{ id: users, key: [user], polici
 pub(crate) struct Ground {
     pub(crate) folder: TempDir,
     pub(crate) contracts: String,
+    pub(crate) pace: Pace,
 }
 
 impl Ground {
@@ -56,6 +57,7 @@ impl Ground {
         let ground = Self {
             folder,
             contracts: CONTRACTS.to_owned(),
+            pace: QUICK,
         };
         KeyRing::fresh().unwrap().create(&ground.key()).unwrap();
         ground
@@ -82,7 +84,7 @@ impl Ground {
                 join: join.collect(),
                 key_file: Some(self.key()),
                 name: Some(name.to_owned()),
-                pace: QUICK,
+                pace: self.pace,
                 ..ClusterSettings::default()
             }),
             ..Settings::default()
