@@ -101,7 +101,8 @@ impl Work {
     pub(super) fn leave(&mut self) -> Result<(), StoreError> {
         let mut done = self.flush();
         if let Err(StoreError::Away(_)) = done {
-            // A connection may have ended unseen; the next flush has a new one.
+            // A connection may have ended unseen, or the database come back since: there is no later flush to find out.
+            self.store.seat().map_or(Ok(()), Seat::hurry)?;
             done = self.flush();
         }
         match done {

@@ -160,6 +160,11 @@ impl Desk {
         }
     }
 
+    /// The next who wants a connection does not wait for the pause after a failure.
+    pub(super) fn hurry(&mut self) {
+        self.down = None;
+    }
+
     async fn connect(&mut self) -> Result<At, StoreError> {
         if let Some((error, until)) = &self.down
             && Instant::now() < *until

@@ -138,6 +138,14 @@ impl Seat {
         Ok(())
     }
 
+    /// Lets whatever comes next connect at once, however short ago that failed.
+    pub(super) fn hurry(&self) -> Result<(), StoreError> {
+        self.thread.run(async |desk| {
+            desk.hurry();
+            Ok(())
+        })
+    }
+
     /// Tells that the seat is free.
     pub(super) fn release(&self) -> Result<(), StoreError> {
         self.run(async |at| rows::release(at).await)
