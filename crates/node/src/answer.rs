@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{Outcome, Plain, Span, Taken, Verdict};
 use tollgate_table::Print;
@@ -30,7 +30,7 @@ pub struct Answer {
     /// What was charged.
     pub receipt: Receipt,
     /// Contracts that the key has terms of its own in: places of policies in them are those of the terms.
-    pub terms: Option<Box<KeyTerms>>,
+    pub terms: KeyTerms,
     /// Which of the nodes that follow on each other gave it: places of contracts and policies are those of its contracts.
     pub version: u64,
 }
@@ -54,7 +54,7 @@ impl Answer {
             remaining: 0,
             reset_after: Span::ZERO,
             shadowed: false,
-            terms: None,
+            terms: KeyTerms::None,
             receipt: Receipt::Nothing,
             version: 0,
         }
@@ -81,7 +81,7 @@ impl Answer {
             }),
             contract: Some(contract),
             reset_after: retry_after,
-            terms: KeyTerms::of(smallvec![(contract, Arc::clone(terms))]),
+            terms: KeyTerms::One((contract, Arc::clone(terms))),
             ..Self::unbound()
         }
     }
@@ -107,7 +107,7 @@ impl Answer {
             remaining: plain.remaining(taken),
             reset_after: plain.reset_after(taken),
             shadowed: false,
-            terms: None,
+            terms: KeyTerms::None,
             receipt: Receipt::One(Booking {
                 contract,
                 cells,
@@ -139,7 +139,7 @@ impl Answer {
             remaining: decision.remaining,
             reset_after: decision.reset_after,
             shadowed: outcome.shadowed != 0,
-            terms: None,
+            terms: KeyTerms::None,
             receipt: Receipt::One(Booking {
                 contract,
                 cells,
@@ -159,14 +159,17 @@ impl Answer {
         for booking in self.receipt.bookings_mut() {
             booking.terms = terms.version;
         }
-        self.terms = KeyTerms::of(smallvec![(contract, terms)]);
+        self.terms = KeyTerms::One((contract, terms));
         self
     }
 
     /// The policies of a contract at a place, as they are for the key of this answer.
     pub fn policies_of<'a>(&'a self, place: usize, contract: &'a Contract) -> &'a [NamedPolicy] {
-        let own = self.terms.as_ref().map_or(&[][..], |terms| &terms.0);
-        let own = own.iter().find(|(contract, _)| *contract == place);
+        let own = self
+            .terms
+            .each()
+            .iter()
+            .find(|(contract, _)| *contract == place);
         own.map_or(&contract.policies, |(_, terms)| &terms.policies)
     }
 
@@ -180,13 +183,33 @@ impl Answer {
 pub type OwnTerms = (usize, Arc<Terms>);
 
 /// Terms of a key's own, in some of the contracts that bind it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyTerms(SmallVec<[OwnTerms; 1]>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KeyTerms {
+    /// In none.
+    #[default]
+    None,
+    /// In one.
+    One(OwnTerms),
+    /// In several.
+    Several(Box<[OwnTerms]>),
+}
 
 impl KeyTerms {
-    /// Behind a box, as few keys have any; `None` where there are none.
-    pub(crate) fn of(each: SmallVec<[OwnTerms; 1]>) -> Option<Box<Self>> {
-        (!each.is_empty()).then(|| Box::new(Self(each)))
+    pub(crate) fn of(mut each: SmallVec<[OwnTerms; 1]>) -> Self {
+        match each.len() {
+            0 => Self::None,
+            1 => each.pop().map_or(Self::None, Self::One),
+            _ => Self::Several(each.into_vec().into()),
+        }
+    }
+
+    /// All of them, in no order.
+    pub fn each(&self) -> &[OwnTerms] {
+        match self {
+            Self::None => &[],
+            Self::One(one) => core::slice::from_ref(one),
+            Self::Several(each) => each,
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::company::Parts;
 use crate::dirty::Dirty;
 use crate::durable::{RestoreError, WrittenBy};
 use crate::heirs::{Heir, Origin};
-use crate::terms::{Assigned, Knowledge, Own, Slot};
+use crate::terms::{Assigned, Own, Slot, Wanted};
 
 /// Tells the table what a cell of these policies is worth.
 #[derive(Debug)]
@@ -174,11 +174,11 @@ impl Cells {
         lot: Lot,
     ) -> Result<(Outcome, Option<Arc<Terms>>), Miss> {
         self.adopt(print, now);
-        let wanted = self.wanted(print, now);
         let done = on_table!(self, table => table.update(print, now.as_nanos(), |slot| {
             if self.is_left() {
                 return (None, None);
             }
+            let wanted = self.wanted_by(slot.as_deref(), print, now);
             let (outcome, made) = check_slot(self, slot, wanted.as_ref(), (cost, now, lot));
             (Some(outcome), made)
         }));
@@ -388,7 +388,7 @@ type Checked = (Outcome, Option<Arc<Terms>>);
 pub(crate) fn check_slot<const N: usize, S: Slot<N>>(
     cells: &Cells,
     slot: Option<&mut S>,
-    wanted: Option<&Knowledge>,
+    wanted: Option<&Wanted>,
     (cost, now, lot): (Cost, Instant, Lot),
 ) -> (Checked, Option<S>) {
     let mut made = None;

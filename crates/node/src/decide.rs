@@ -48,7 +48,7 @@ impl Bound<'_> {
                 .is_some_and(|parts| parts.binds(self.lot))
     }
 
-    const fn place(&self) -> Place {
+    pub(crate) const fn place(&self) -> Place {
         Place {
             contract: self.contract,
             cells: self.cells.id,
@@ -145,11 +145,11 @@ fn enter_table<const N: usize, S: Slot<N>>(
 where
     Worth: Rules<S>,
 {
-    let wanted = first.cells.wanted(first.print, ask.now);
     let entered = table.update(first.print, ask.now.as_nanos(), |slot| {
         if first.cells.is_left() {
             return (Err(Miss::Left), None);
         }
+        let wanted = first.cells.wanted_by(slot.as_deref(), first.print, ask.now);
         let mut made = None;
         let slot = slot.unwrap_or_else(|| made.insert(S::fresh(first.cells, wanted.as_ref())));
         let (set, cell) = slot.open(first.cells, wanted.as_ref(), ask.now);

@@ -6,7 +6,7 @@ use tollgate_limit::{Cell, Cost, Instant, PolicySet, Receipt};
 use tollgate_table::{Full, Print};
 
 use crate::cells::{Cells, Miss, on_table};
-use crate::terms::{Knowledge, Slot};
+use crate::terms::{Slot, Wanted};
 
 impl Cells {
     /// Charges without asking; a cell is made where there is none.
@@ -134,7 +134,7 @@ impl Edit<'_> {
 
 /// Changes what is remembered of a key; returns the slot to write where it had none.
 fn edit_slot<const N: usize, S: Slot<N>>(
-    (cells, wanted): (&Cells, Option<&Knowledge>),
+    (cells, wanted): (&Cells, Option<&Wanted>),
     slot: Option<&mut S>,
     (absent, edit): (Absent, Edit<'_>),
     now: Instant,

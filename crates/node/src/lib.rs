@@ -21,6 +21,7 @@ mod node;
 mod scope;
 mod settled;
 mod succession;
+mod sure;
 mod terms;
 
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};

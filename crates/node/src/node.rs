@@ -143,7 +143,7 @@ impl Node {
             contracts,
             swap: Arc::default(),
             bare,
-            lone: lone.filter(|lone| !lone.cells.set.is_staged() && lone.cells.parts().is_none()),
+            lone: lone.filter(|lone| !lone.cells.is_staged() && lone.cells.parts().is_none()),
             seed,
             lots: Seed::new([0, 0]),
             cached_bytes: budget.used().saturating_add(CACHED_BYTES),

@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
 use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{Cell, Instant, PolicySet, Receipt};
@@ -16,9 +17,7 @@ use tollgate_table::{Budget, Print, Rules, Table, TableConfig};
 
 use crate::cells::{Cells, Worth};
 use crate::heirs::{Places, translate};
-use crate::key::Key;
 use crate::node::Node;
-use crate::scope::Within;
 
 /// What somebody knows of the terms of a key.
 #[derive(Clone, Debug)]
@@ -49,7 +48,7 @@ impl Knowledge {
         (self.revision, self.until) > (other.revision, other.until)
     }
 
-    fn set<'a>(&'a self, of_contract: &'a PolicySet) -> &'a PolicySet {
+    pub(crate) fn set<'a>(&'a self, of_contract: &'a PolicySet) -> &'a PolicySet {
         self.terms.as_ref().map_or(of_contract, |terms| &terms.set)
     }
 
@@ -72,6 +71,8 @@ pub struct Stranger {
 #[derive(Debug)]
 pub(crate) struct Assigned {
     known: Table<Knowledge, Learnt>,
+    /// How often something that was known became something else.
+    turned: AtomicU64,
     /// The terms of keys of which nothing is known: the contract's own policies.
     default: Arc<Terms>,
 }
@@ -80,6 +81,7 @@ impl Assigned {
     pub(crate) fn new(contract: &Contract, config: TableConfig, budget: Arc<Budget>) -> Self {
         Self {
             known: Table::new(Learnt, config, budget),
+            turned: AtomicU64::new(0),
             default: Arc::new(Terms {
                 policies: contract.policies.clone(),
                 set: contract.policy_set().clone(),
@@ -89,31 +91,38 @@ impl Assigned {
     }
 
     fn learn(&self, print: Print, knowledge: Knowledge, now: Instant) {
-        // A full table has counted the key it turned away; the key is asked for again.
-        let _ = self
+        let put = self
             .known
             .update(print, now.as_nanos(), |known| match known {
                 Some(known) if knowledge.revision == 0 => {
                     known.until = known.until.max(knowledge.until);
-                    ((), None)
+                    (false, None)
                 }
-                Some(known) if known.revision > knowledge.revision => ((), None),
-                _ => ((), Some(knowledge)),
+                Some(known) if known.revision > knowledge.revision => (false, None),
+                known => (known.is_some(), Some(knowledge)),
             });
+        // A full table has counted the key it turned away; the key is asked for again.
+        if let Ok(true) = put {
+            self.turned.fetch_add(1, Release);
+        }
     }
 
-    fn known(&self, print: Print, now: Instant) -> Option<Knowledge> {
+    pub(crate) fn known(&self, print: Print, now: Instant) -> Option<Wanted> {
+        // Read first: what turns meanwhile makes nobody sure of what was before.
+        let as_of = self.turned.load(Acquire);
         let wanted = |known: &Knowledge| (now < known.until).then(|| known.clone());
-        self.known.get(print, wanted).flatten()
-    }
-
-    fn is_known(&self, print: Print, now: Instant) -> bool {
-        let is_sure = |known: &Knowledge| now < known.until;
-        self.known.get(print, is_sure).unwrap_or(false)
+        let knowledge = self.known.get(print, wanted).flatten()?;
+        Some(Wanted { knowledge, as_of })
     }
 
     fn forget(&self, print: Print) {
         drop(self.known.remove(print));
+        self.turned.fetch_add(1, Release);
+    }
+
+    pub(crate) fn is_known(&self, print: Print, now: Instant) -> bool {
+        let is_sure = |known: &Knowledge| now < known.until;
+        self.known.get(print, is_sure).unwrap_or(false)
     }
 
     fn forget_all(&self) {
@@ -121,10 +130,24 @@ impl Assigned {
         for shard in 0..self.known.shards_count() {
             self.known.for_each_in(shard, |print, _| prints.push(print));
             for print in prints.drain(..) {
-                self.forget(print);
+                drop(self.known.remove(print));
             }
         }
+        self.turned.fetch_add(1, Release);
     }
+}
+
+/// Terms that a key is known to have, as of some turn of what is known.
+pub(crate) struct Wanted {
+    knowledge: Knowledge,
+    as_of: u64,
+}
+
+/// As of which turn, and until when, nobody has to be asked which terms a slot is to follow.
+#[derive(Clone, Copy, Debug)]
+struct Sure {
+    as_of: u64,
+    until: Instant,
 }
 
 /// Tells the table what knowledge is worth.
@@ -144,10 +167,12 @@ impl Rules<Knowledge> for Learnt {
 /// What is remembered of a key: its state, the terms that wrote it, and those before.
 #[derive(Clone, Debug)]
 pub(crate) struct Own {
-    cell: Cell<1>,
-    by: Knowledge,
+    pub(crate) cell: Cell<1>,
+    pub(crate) by: Knowledge,
     /// And whether other keys have them too.
     before: Option<(Arc<Terms>, bool)>,
+    /// Whether it follows the terms that are wanted.
+    sure: Sure,
 }
 
 impl Own {
@@ -157,11 +182,17 @@ impl Own {
             cell,
             by,
             before: None,
+            sure: Sure::NOT,
         }
     }
 
     /// Changes the cell where newer terms are wanted.
-    fn follow(&mut self, cells: &Cells, wanted: Option<&Knowledge>, now: Instant) {
+    fn follow(&mut self, cells: &Cells, wanted: Option<&Wanted>, now: Instant) {
+        self.sure = wanted.map_or(self.sure, |wanted| Sure {
+            as_of: wanted.as_of,
+            until: wanted.knowledge.until,
+        });
+        let wanted = wanted.map(|wanted| &wanted.knowledge);
         let newer = wanted.filter(|wanted| wanted.is_after(&self.by));
         let (Some(wanted), Some(assigned)) = (newer, &cells.assigned) else {
             return;
@@ -179,21 +210,31 @@ impl Own {
     }
 }
 
+impl Sure {
+    const NOT: Self = Self {
+        as_of: 0,
+        until: Instant::from_nanos(0),
+    };
+}
+
 /// What a table of cells holds for a key.
 pub(crate) trait Slot<const N: usize>: Clone {
     /// The slot of a key never seen.
-    fn fresh(cells: &Cells, wanted: Option<&Knowledge>) -> Self;
+    fn fresh(cells: &Cells, wanted: Option<&Wanted>) -> Self;
 
     /// The cell, and the policies that count it once it follows the terms that are wanted.
     fn open<'a>(
         &'a mut self,
         cells: &'a Cells,
-        wanted: Option<&Knowledge>,
+        wanted: Option<&Wanted>,
         now: Instant,
     ) -> (&'a PolicySet, &'a mut Cell<N>);
 
     /// The cell, and the policies that counted it last.
     fn read<'a>(&'a self, cells: &'a Cells) -> (&'a PolicySet, &'a Cell<N>);
+
+    /// Whether it follows the terms that are wanted, so that nobody has to look for them.
+    fn is_sure(&self, cells: &Cells, now: Instant) -> bool;
 
     /// The terms that counted it last, where they are a key's own.
     fn terms(&self) -> Option<&Arc<Terms>>;
@@ -229,7 +270,7 @@ pub(crate) trait Slot<const N: usize>: Clone {
 
 impl<const N: usize> Slot<N> for Cell<N> {
     #[inline]
-    fn fresh(cells: &Cells, _: Option<&Knowledge>) -> Self {
+    fn fresh(cells: &Cells, _: Option<&Wanted>) -> Self {
         Self::fresh(&cells.set)
     }
 
@@ -237,7 +278,7 @@ impl<const N: usize> Slot<N> for Cell<N> {
     fn open<'a>(
         &'a mut self,
         cells: &'a Cells,
-        _: Option<&Knowledge>,
+        _: Option<&Wanted>,
         _: Instant,
     ) -> (&'a PolicySet, &'a mut Self) {
         (&cells.set, self)
@@ -246,6 +287,11 @@ impl<const N: usize> Slot<N> for Cell<N> {
     #[inline]
     fn read<'a>(&'a self, cells: &'a Cells) -> (&'a PolicySet, &'a Self) {
         (&cells.set, self)
+    }
+
+    #[inline]
+    fn is_sure(&self, _: &Cells, _: Instant) -> bool {
+        true
     }
 
     fn terms(&self) -> Option<&Arc<Terms>> {
@@ -263,8 +309,8 @@ impl<const N: usize> Slot<N> for Cell<N> {
 }
 
 impl Slot<1> for Own {
-    fn fresh(cells: &Cells, wanted: Option<&Knowledge>) -> Self {
-        let by = wanted.cloned();
+    fn fresh(cells: &Cells, wanted: Option<&Wanted>) -> Self {
+        let by = wanted.map(|wanted| wanted.knowledge.clone());
         let by = by.unwrap_or_else(|| Knowledge::none(Instant::default()));
         Self::with(Cell::fresh(by.set(&cells.set)), by)
     }
@@ -272,7 +318,7 @@ impl Slot<1> for Own {
     fn open<'a>(
         &'a mut self,
         cells: &'a Cells,
-        wanted: Option<&Knowledge>,
+        wanted: Option<&Wanted>,
         now: Instant,
     ) -> (&'a PolicySet, &'a mut Cell<1>) {
         self.follow(cells, wanted, now);
@@ -281,6 +327,12 @@ impl Slot<1> for Own {
 
     fn read<'a>(&'a self, cells: &'a Cells) -> (&'a PolicySet, &'a Cell<1>) {
         (self.by.set(&cells.set), &self.cell)
+    }
+
+    #[inline]
+    fn is_sure(&self, cells: &Cells, now: Instant) -> bool {
+        let turned = cells.assigned.as_ref().map(|is| is.turned.load(Acquire));
+        now < self.sure.until && turned == Some(self.sure.as_of)
     }
 
     fn terms(&self) -> Option<&Arc<Terms>> {
@@ -320,6 +372,7 @@ impl Slot<1> for Own {
         if own.by.terms.is_none() {
             own.cell = cells.set.inherit(&old.set, places, &own.cell, now);
         }
+        own.sure = Sure::NOT;
         own
     }
 
@@ -394,27 +447,10 @@ impl Node {
     }
 }
 
-impl Within<'_> {
-    /// The contracts that bind a key whose terms in them are not known.
-    pub fn strangers(&self, key: Key<'_>, now: Instant) -> Vec<Stranger> {
-        let bound = self.bind(key).into_iter();
-        let unknown = bound.filter(|bound| {
-            let assigned = bound.cells.assigned.as_ref();
-            assigned.is_some_and(|assigned| !assigned.is_known(bound.print, now))
-        });
-        unknown
-            .map(|bound| Stranger {
-                contract: bound.contract,
-                print: bound.print,
-            })
-            .collect()
-    }
-}
-
 impl Cells {
     /// The terms that a key is known to have, where keys have their own.
     #[inline]
-    pub(crate) fn wanted(&self, print: Print, now: Instant) -> Option<Knowledge> {
+    pub(crate) fn wanted(&self, print: Print, now: Instant) -> Option<Wanted> {
         self.assigned.as_ref()?.known(print, now)
     }
 }

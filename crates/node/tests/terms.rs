@@ -72,7 +72,19 @@ fn strangers(node: &Node, user: &str) -> Vec<Stranger> {
 }
 
 fn ask(node: &Node, user: &str, cost: u32) -> Answer {
-    node.check(Key::from(&[("user", user)]), Cost::from_u32(cost), NOW)
+    check(
+        node,
+        Key::from(&[("user", user)]),
+        Cost::from_u32(cost),
+        NOW,
+    )
+}
+
+/// Asks as whoever would wait for terms; where these are unknown, by what there is.
+fn check(node: &Node, key: Key<'_>, cost: Cost, now: Instant) -> Answer {
+    let within = node.within(Scope::All).expect("all");
+    let known = within.check_known(key, cost, now);
+    known.unwrap_or_else(|| node.check(key, cost, now))
 }
 
 fn left(node: &Node, user: &str) -> Vec<u64> {
@@ -137,6 +149,57 @@ fn of_two_terms_the_later_counts_whoever_comes_last() {
     );
     learn(&node, ann, &terms("{ name: a, limit: 20, per: 1h }", 1), 4);
     assert_eq!(left(&node, "ann"), [49], "and that it was later");
+}
+
+#[test]
+fn a_cell_is_sure_of_its_terms_until_they_turn_or_end() {
+    let node = node(&following(FREE));
+    let (key, ann) = ([("user", "ann")], spot(&node, "ann", 0));
+    let known = |node: &Node, now: Instant| {
+        let within = node.within(Scope::All).expect("all");
+        let answer = within.check_known(Key::from(&key), Cost::ONE, now);
+        answer.map(|answer| (answer.limit, answer.remaining))
+    };
+    let own = |limit: u32, revision: u64, until: Instant| Knowledge {
+        terms: Some(terms(
+            &format!("{{ name: a, limit: {limit}, per: 1d }}"),
+            revision,
+        )),
+        is_shared: true,
+        revision,
+        until,
+    };
+    let second = Span::from_nanos(1_000_000_000);
+    let end = NOW.saturating_add(second);
+    assert_eq!(known(&node, NOW), None, "nobody told");
+    node.learn(ann, own(50, 1, LATER), NOW);
+    assert_eq!(known(&node, NOW), Some((50, 49)));
+    assert_eq!(known(&node, NOW), Some((50, 48)), "sure");
+    node.learn(ann, own(60, 2, end), NOW);
+    assert_eq!(
+        known(&node, NOW),
+        Some((60, 57)),
+        "something newer is known"
+    );
+    assert_eq!(known(&node, end), None, "over");
+    node.learn(ann, own(70, 3, LATER), end);
+    assert_eq!(known(&node, end), Some((70, 66)));
+    node.unlearn_value(0, "ann");
+    assert_eq!(known(&node, end), None, "forgotten");
+    node.learn(ann, own(70, 3, LATER), end);
+    assert_eq!(known(&node, end), Some((70, 65)));
+    node.unlearn_all(0);
+    assert_eq!(known(&node, end), None, "all are forgotten");
+    node.learn(ann, own(70, 3, LATER), end);
+    assert_eq!(known(&node, end), Some((70, 64)));
+    let node = Arc::new(node);
+    let next = node.succeed(
+        contracts(&following("{ name: a, limit: 11, per: 1h }")),
+        end,
+    );
+    while next.carry_over(end, 7) {}
+    assert_eq!(known(&next, end), None, "another contract");
+    assert_eq!(known(&next, end), None);
 }
 
 #[test]
@@ -410,7 +473,7 @@ proptest! {
             match step {
                 Step::Check(cost) => {
                     let cost = Cost::from_u32(cost);
-                    let (a, b) = (own.check(key, cost, now), whole.check(key, cost, now));
+                    let (a, b) = (check(&own, key, cost, now), whole.check(key, cost, now));
                     prop_assert_eq!(a.verdict, b.verdict);
                     prop_assert_eq!((a.policy, a.limit, a.remaining), (b.policy, b.limit, b.remaining));
                     prop_assert_eq!(a.reset_after, b.reset_after);

@@ -2,7 +2,7 @@
 
 use tollgate_contract::OnFailure;
 use tollgate_limit::{Instant, Receipt as Charge, Span, Verdict};
-use tollgate_node::{Answer, Node, Receipt, RefusedBy};
+use tollgate_node::{Answer, KeyTerms, Node, Receipt, RefusedBy};
 
 use super::ask;
 use super::map::{Map, strictness};
@@ -134,7 +134,7 @@ pub(super) fn by_wish(
         remaining: 0,
         reset_after: Span::ZERO,
         shadowed: false,
-        terms: None,
+        terms: KeyTerms::None,
         receipt: Receipt::Several(bookings.collect()),
         version: node.version(),
     };

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 use tollgate_limit::{Cost, Forecast, Receipt as Charge, Span, Status, Verdict};
-use tollgate_node::{Answer, Node, Receipt, RefusedBy, Spot};
+use tollgate_node::{Answer, KeyTerms, Node, Receipt, RefusedBy, Spot};
 
 use super::ask::VERSION;
 use super::bytes::{Reader, put, put_span};
@@ -213,7 +213,7 @@ fn answer(reader: &mut Reader<'_>, (spots, asked): (&[Spot], Cost), node: &Node)
         remaining,
         reset_after,
         shadowed: head & SHADOWED != 0,
-        terms: None,
+        terms: KeyTerms::None,
         receipt,
         version: node.version(),
     })
