@@ -118,6 +118,20 @@ impl<'e> Turn<'e> {
         self
     }
 
+    /// Whether something that was asked has to be waited for: then the answer so far is worth nothing.
+    #[inline]
+    pub fn waits(&self) -> bool {
+        self.notes.is_some_and(|notes| notes.open() > 0)
+    }
+
+    /// What is asked from here on belongs to another request. What was asked before has been answered.
+    #[inline]
+    pub fn go_on(&self) {
+        if let Some(notes) = self.notes {
+            notes.forget_from(0);
+        }
+    }
+
     /// The time of the turn.
     pub const fn now(&self) -> Instant {
         self.now

@@ -73,6 +73,8 @@ impl<'e> Apart<'e> {
                 question,
                 version,
             });
+        } else {
+            self.notes.forget_from(question);
         }
         answered
     }

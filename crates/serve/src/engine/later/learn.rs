@@ -45,7 +45,7 @@ impl Turn<'_> {
         let Some(Ok(within)) = within else {
             return false;
         };
-        let mut pad = notes.pad.lock();
+        let mut pad = notes.pad();
         // Nobody is looked up to be denied.
         if !pad.may_learn() || self.banned(ask).is_some() {
             return false;

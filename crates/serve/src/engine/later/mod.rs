@@ -114,6 +114,8 @@ pub trait Elsewhere: Send + Sync {
 #[derive(Default)]
 pub(super) struct Apart {
     waits: AtomicBool,
+    /// Whether contracts in use are decided elsewhere, besides terms that are waited for.
+    asks: AtomicBool,
     elsewhere: OnceLock<Arc<dyn Elsewhere>>,
     registrar: OnceLock<Arc<dyn Registrar>>,
 }
@@ -129,10 +131,11 @@ impl Apart {
                 Coordination::Owner | Coordination::Store
             )
         });
+        let asks = elsewhere.is_some() && is_elsewhere;
         let mut plans = contracts.as_slice().iter().map(|contract| &contract.plan);
         let learns = self.registrar.get().is_some() && plans.any(Option::is_some);
-        let is_apart = elsewhere.is_some() && is_elsewhere || learns;
-        self.waits.store(is_apart, Relaxed);
+        self.asks.store(asks, Relaxed);
+        self.waits.store(asks || learns, Relaxed);
         if let Some(elsewhere) = elsewhere {
             elsewhere.reloaded();
         }
@@ -157,6 +160,12 @@ impl Engine {
     #[inline]
     pub fn is_apart(&self) -> bool {
         self.apart.waits.load(Relaxed)
+    }
+
+    /// Whether contracts in use are decided elsewhere.
+    #[inline]
+    pub(super) fn asks_elsewhere(&self) -> bool {
+        self.apart.asks.load(Relaxed)
     }
 
     /// Notes for one request, or for those that came in together.

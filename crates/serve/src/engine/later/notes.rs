@@ -1,8 +1,8 @@
 //! What was asked so far, and what was answered.
 
+use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 use tollgate_contract::OnFailure;
 use tollgate_limit::{Cost, Decision, Instant, OperationId, Span};
@@ -18,8 +18,8 @@ use super::{Heard, Question, Said, Verb};
 pub struct Notes {
     pub(super) node: Arc<Node>,
     pub(super) now: Instant,
-    /// Turns have them by reference while they are written, one at a time.
-    pub(super) pad: Mutex<Pad>,
+    /// Turns have them by reference while they are written.
+    pad: RefCell<Pad>,
 }
 
 #[derive(Default)]
@@ -74,13 +74,17 @@ impl Notes {
         Self {
             node,
             now,
-            pad: Mutex::default(),
+            pad: RefCell::default(),
         }
     }
 
     /// The contracts by which everything is decided, and the time.
     pub(in super::super) fn began(&self) -> (Arc<Node>, Instant) {
         (Arc::clone(&self.node), self.now)
+    }
+
+    pub(super) fn pad(&self) -> RefMut<'_, Pad> {
+        self.pad.borrow_mut()
     }
 
     /// Whether answers must be waited for: then [`Self::decide`] does, and the same is to be asked again.
@@ -90,12 +94,12 @@ impl Notes {
 
     /// Questions without an answer.
     pub fn open(&self) -> usize {
-        self.pad.lock().open
+        self.pad().open
     }
 
     /// How many things were asked.
     pub fn len(&self) -> usize {
-        self.pad.lock().items.len()
+        self.pad().items.len()
     }
 
     /// Whether nothing was asked.
@@ -103,14 +107,21 @@ impl Notes {
         self.len() == 0
     }
 
+    /// Forgets what was asked from this number on, as it was answered: the next thing that is asked is new.
+    pub fn forget_from(&self, number: usize) {
+        let mut pad = self.pad();
+        pad.items.truncate(number);
+        pad.next = number;
+    }
+
     /// The next thing that is asked is that of this number.
     pub fn read_from(&self, number: usize) {
-        self.pad.lock().next = number;
+        self.pad().next = number;
     }
 
     /// What policies told this node to do, where nobody else was there to decide.
     pub fn fell_back(&self) -> Option<OnFailure> {
-        self.pad.lock().fell_back
+        self.pad().fell_back
     }
 
     /// Asks all that is open, waits for the answers, and begins to read from the first.
@@ -156,6 +167,11 @@ impl Pad {
                 std::mem::replace(&mut item.is_told, true),
             ),
         })
+    }
+
+    /// Whether what is asked now was not asked before.
+    pub(super) fn is_new(&self) -> bool {
+        self.next == self.items.len()
     }
 
     /// Whether terms may be learnt for what is asked now: it is new, or what was learnt was forgotten since.

@@ -192,49 +192,21 @@ impl<S: Stream> Lean<'_, S> {
         self.vigil.disarm();
     }
 
-    /// Answers requests one by one, as far as this node can.
-    fn answer_apart(&mut self) -> (u64, Step) {
-        let mut all = 0;
-        loop {
-            let (done, step) = self.answer_first();
-            all += done;
-            let is_full = self.output.len() > OUTPUT_MAX;
-            if step != Step::Again || is_full || !self.hold.is_zero() {
-                return (all, step);
-            }
-        }
-    }
-
-    /// Answers the first request as far as this node can.
-    fn answer_first(&mut self) -> (u64, Step) {
-        let engine = &self.shared.engine;
-        let notes = self.notes.take();
-        let mut notes = notes.unwrap_or_else(|| Box::new(engine.notes()));
-        let written = self.output.len();
-        let turn = engine.turn_with(&notes);
-        let began = turn.now();
-        let (done, consumed, step) = self.answer_by(&turn, 1);
-        drop(turn);
-        if notes.wait() {
-            self.output.truncate(written);
-            self.hold = Duration::ZERO;
-            self.notes = Some(notes);
-            return (0, Step::Later);
-        }
-        self.input.advance(consumed);
-        self.count(done, began);
-        (done, step)
-    }
-
-    /// Answers requests until one is not whole; how many were, and what comes next.
+    /// Answers requests until one is not whole or has to wait; how many were answered, and what comes next.
     fn answer_batch(&mut self) -> (u64, Step) {
-        if self.shared.engine.is_apart() || self.notes.is_some() {
-            return self.answer_apart();
+        let engine = &self.shared.engine;
+        if !engine.is_apart() && self.notes.is_none() {
+            return self.answer_by(&engine.turn(), u64::MAX);
         }
-        let turn = self.shared.engine.turn();
-        let (done, consumed, step) = self.answer_by(&turn, u64::MAX);
-        self.input.advance(consumed);
-        self.count(done, turn.now());
+        // Whoever waited is answered alone, as of when he came.
+        let (notes, most) = match self.notes.take() {
+            Some(notes) => (*notes, 1),
+            None => (engine.notes(), u64::MAX),
+        };
+        let (done, step) = self.answer_by(&engine.turn_with(&notes), most);
+        if step == Step::Later {
+            self.notes = Some(Box::new(notes));
+        }
         (done, step)
     }
 
@@ -247,8 +219,8 @@ impl<S: Stream> Lean<'_, S> {
         }
     }
 
-    /// Answers at most so many requests: how many were, of how many bytes, and what comes next.
-    fn answer_by(&mut self, turn: &Turn<'_>, most: u64) -> (u64, usize, Step) {
+    /// Answers at most so many requests; how many were, and what comes next.
+    fn answer_by(&mut self, turn: &Turn<'_>, most: u64) -> (u64, Step) {
         let shared = self.shared;
         let call = Call {
             shared,
@@ -265,12 +237,18 @@ impl<S: Stream> Lean<'_, S> {
             if self.output.len() > OUTPUT_MAX || done >= most {
                 break Step::Again;
             }
+            let written = self.output.len();
             match answer::answer(&call, bytes, &mut self.reply, &mut self.output) {
+                Outcome::Answered { .. } if turn.waits() => {
+                    self.output.truncate(written);
+                    break Step::Later;
+                }
                 Outcome::Answered {
                     length,
                     is_kept,
                     hold,
                 } => {
+                    turn.go_on();
                     at += length;
                     done += 1;
                     self.hold = hold;
@@ -286,7 +264,9 @@ impl<S: Stream> Lean<'_, S> {
                 Outcome::Refused => break Step::Close,
             }
         };
-        (done, at, step)
+        self.input.advance(at);
+        self.count(done, turn.now());
+        (done, step)
     }
 
     /// Sees to it that the rest of a request comes in time, and that a connection is not idle for too long.
