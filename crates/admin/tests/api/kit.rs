@@ -37,7 +37,11 @@ impl Server {
 
     /// On a catalogue.
     pub(crate) fn on(at: &str, preset: Option<&str>) -> Self {
-        let catalogue = CatalogueSettings::new(at.parse().unwrap());
+        let catalogue = CatalogueSettings {
+            // However busy the machine is, requests wait for terms.
+            deadline: Duration::from_secs(30),
+            ..CatalogueSettings::new(at.parse().unwrap())
+        };
         let settings = Settings {
             keeping: Keeping {
                 catalogue: Some(catalogue),

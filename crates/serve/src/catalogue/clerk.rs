@@ -1,7 +1,8 @@
 //! Looks up the terms of keys that are asked for the first time.
 //!
-//! Many keys on one plan share their terms. Whoever cannot be looked up in time keeps the terms that counted him last, or
-//! else the policies of the contract, and is looked up again soon. Not here: who waits for whom (`engine::later`).
+//! Many keys on one plan share their terms. Whoever cannot be looked up by the deadline keeps the terms that counted him last, or
+//! else the policies of the contract; the look-up goes on without him, and the next request knows what it found. Not here: who
+//! waits for whom (`engine::later`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -27,6 +28,8 @@ pub(crate) struct Clerk(Arc<Desk>);
 struct Desk {
     live: Arc<Live>,
     handle: Handle,
+    /// How long a request waits.
+    deadline: Duration,
     /// Terms by contract and version, for as long as anybody has them.
     terms: Mutex<BTreeMap<(String, u64), Weak<Terms>>>,
     permits: Semaphore,
@@ -37,10 +40,11 @@ struct Desk {
 }
 
 impl Clerk {
-    pub(crate) fn new(live: &Arc<Live>, handle: &Handle) -> Self {
+    pub(crate) fn new(live: &Arc<Live>, handle: &Handle, deadline: Duration) -> Self {
         Self(Arc::new(Desk {
             live: Arc::clone(live),
             handle: handle.clone(),
+            deadline,
             terms: Mutex::default(),
             permits: Semaphore::new(LOOKUPS_MAX),
             since: Moment::now(),
@@ -57,13 +61,19 @@ impl Registrar for Clerk {
         unknown: Vec<Unknown>,
         now: Instant,
     ) -> Learning<'a> {
-        let (desk, node) = (Arc::clone(&self.0), Arc::clone(node));
+        let desk = Arc::clone(&self.0);
+        let unknown: Arc<[Unknown]> = unknown.into();
+        let asked = (Arc::clone(node), Arc::clone(&unknown));
         let looking = self.0.handle.spawn(async move {
+            let (node, unknown) = asked;
             desk.learn(&node, &unknown, now).await;
         });
-        Box::pin(async {
+        Box::pin(async move {
+            let looked = tokio::time::timeout(self.0.deadline, looking).await;
             // What panicked has been told by the panic; the key goes by its contract.
-            let _ = looking.await;
+            if looked.is_err() {
+                self.0.do_without(node, &unknown, now);
+            }
         })
     }
 }
@@ -102,6 +112,20 @@ impl Desk {
         }
     }
 
+    /// Lets keys go by what is known, while they are still looked up. Others do not wait for the same.
+    fn do_without(&self, node: &Node, unknown: &[Unknown], now: Instant) {
+        self.live.counts.late.add(1);
+        self.rest();
+        for unknown in unknown {
+            let nothing = Knowledge::none(soon(now));
+            node.learn_of(&unknown.contract, unknown.stranger.print, nothing, now);
+        }
+    }
+
+    fn rest(&self) {
+        self.rest_until.store(self.millis() + REST_MS, Relaxed);
+    }
+
     /// The assignments of all who are asked for, by identity; `None` where nobody could be asked.
     async fn find(&self, mut identities: Vec<String>) -> Option<Found> {
         let database = self.live.database()?;
@@ -122,6 +146,7 @@ impl Desk {
             match look_up(database, part.to_vec()).await {
                 Ok(assignments) => {
                     counts.looked_up(began.elapsed());
+                    self.rest_until.store(0, Relaxed);
                     for assignment in assignments {
                         let identity = assignment.identity.to_string();
                         found.entry(identity).or_default().push(assignment);
@@ -138,7 +163,7 @@ impl Desk {
 
     fn failed(&self, error: &Error) {
         self.live.counts.failed.add(1);
-        self.rest_until.store(self.millis() + REST_MS, Relaxed);
+        self.rest();
         if let Some(before) = self.said.now() {
             tracing::warn!(%error, before, "terms cannot be looked up; keys keep those they have, or their contract's");
         }
@@ -232,9 +257,9 @@ fn soon(now: Instant) -> Instant {
     now.saturating_add(Span::from_nanos(SOON_NS))
 }
 
-/// How long a request waits for the database.
+/// How long the database may take, whoever waits for it.
 const LOOKUP_WITHIN: Duration = Duration::from_secs(1);
-/// Requests that wait for it at once; those beyond go by what is known.
+/// Look-ups at once; those beyond go by what is known.
 const LOOKUPS_MAX: usize = 1024;
 /// Identities of one statement.
 const IDENTITIES_MAX: usize = 2000;

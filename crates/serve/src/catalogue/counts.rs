@@ -33,6 +33,8 @@ pub struct Counts {
     pub unasked: Count,
     /// Look-ups that were not tried, as too many waited.
     pub shed: Count,
+    /// Look-ups that a request did not wait for any longer.
+    pub late: Count,
     /// Assignments that did not make sense when they were looked up.
     pub rulings_failed: Count,
     /// Times that changes were asked for in vain.
@@ -80,6 +82,12 @@ impl Counts {
             Kind::Counter,
             "What look-ups that were answered took together.",
             self.lookup_nanos.get() as f64 / 1e9,
+        );
+        text.one(
+            "tollgate_catalogue_late_lookups_total",
+            Kind::Counter,
+            "Look-ups that were not waited for any longer: what they find counts for the next request.",
+            self.late.get(),
         );
         text.one(
             "tollgate_catalogue_failed_rulings_total",

@@ -3,6 +3,7 @@
 //! A catalogue that cannot be read keeps the server from starting: without its contracts nothing would be limited.
 
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tollgate_catalogue::{Ban, Document, Edit, Kind, Seen, documents, documents_within};
@@ -20,6 +21,7 @@ pub(crate) struct Opened {
     live: Arc<Live>,
     room: Room,
     bans: Vec<Ban>,
+    deadline: Duration,
 }
 
 impl Opened {
@@ -31,7 +33,7 @@ impl Opened {
     /// Lets a server have the catalogue, before anybody asks it anything.
     pub(crate) fn install(self, shared: &Shared) -> Room {
         if let Some(handle) = self.room.handle() {
-            let clerk = Clerk::new(&self.live, handle);
+            let clerk = Clerk::new(&self.live, handle, self.deadline);
             shared.engine.set_registrar(Arc::new(clerk));
         }
         shared.engine.set_bans(&self.bans);
@@ -78,6 +80,7 @@ pub(crate) fn open(settings: &Settings) -> Result<Option<Opened>, CatalogueError
     let room = Room::new()?;
     let (tell, told) = mpsc::channel();
     let contracts = settings.contracts.clone();
+    let deadline = catalogue.deadline;
     if let Some(handle) = room.handle() {
         handle.spawn(async move {
             // Whoever waits is there until it is told.
@@ -87,7 +90,12 @@ pub(crate) fn open(settings: &Settings) -> Result<Option<Opened>, CatalogueError
     let ended = |_| Err(CatalogueError::Thread(std::io::Error::other("it ended")));
     let (live, bans) = told.recv().unwrap_or_else(ended)?;
     let live = Arc::new(live);
-    Ok(Some(Opened { live, room, bans }))
+    Ok(Some(Opened {
+        live,
+        room,
+        bans,
+        deadline,
+    }))
 }
 
 async fn begin(

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,12 +22,19 @@ pub struct CatalogueSettings {
     pub at: CataloguePlace,
     /// Who must have signed its certificate, in PEM; the usual authorities where absent.
     pub ca_file: Option<PathBuf>,
+    /// How long a request waits until the terms of its key are looked up.
+    pub deadline: Duration,
 }
 
 impl CatalogueSettings {
     /// A catalogue at this place.
     pub const fn new(at: CataloguePlace) -> Self {
-        Self { at, ca_file: None }
+        Self {
+            at,
+            ca_file: None,
+            // Ten times what the slowest of a hundred look-ups takes on a busy machine.
+            deadline: Duration::from_millis(100),
+        }
     }
 }
 
@@ -80,12 +88,21 @@ pub(crate) struct RawCatalogue {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     ca_file: Option<Text>,
+    /// How long a request waits until the terms of its key are looked up; 100ms where absent.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    deadline: Option<Text>,
 }
 
 impl Check<'_> {
     /// The catalogue's section.
     pub(super) fn catalogue(&mut self, raw: Node<RawCatalogue>) -> Option<CatalogueSettings> {
-        let RawCatalogue { path, url, ca_file } = raw.value;
+        let RawCatalogue {
+            path,
+            url,
+            ca_file,
+            deadline,
+        } = raw.value;
         let at = match (path, url) {
             (Some(path), None) => CataloguePlace::File(self.under(&path.value)),
             (None, Some(url)) => CataloguePlace::Database(self.parsed(&url)?),
@@ -101,8 +118,10 @@ impl Check<'_> {
             let problem = Problem::new(ErrorKind::Conflict, text.place, what);
             self.problems.add(problem);
         }
-        let ca_file = ca_file.map(|text| self.under(&text.value));
-        Some(CatalogueSettings { at, ca_file })
+        let mut settings = CatalogueSettings::new(at);
+        settings.ca_file = ca_file.map(|text| self.under(&text.value));
+        self.duration(deadline, &mut settings.deadline);
+        Some(settings)
     }
 }
 

@@ -1,12 +1,11 @@
 //! Servers that decide by a catalogue, killed and refused.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::time::Duration;
 
 use tollgate_catalogue::{Edit, Kind, Seen};
 use tollgate_catalogue_sql::{Config, Database, Source};
 
-use crate::kit::{Server, file, refused, run, until};
+use crate::kit::{Server, file, patient, refused, run, until};
 
 const PLANS: &str = "plans:
   - { id: free, policies: [{ name: hour, limit: 10, per: 1h }] }
@@ -50,8 +49,9 @@ fn a_killed_server_comes_back_with_every_change_that_was_made() {
     let folder = tempfile::tempdir().unwrap();
     let contracts = file(folder.path(), "contracts.yaml", PLANS);
     let catalogue = folder.path().join("live.db");
-    let flags = ["--contracts", contracts.to_str().unwrap(), "--catalogue"];
-    let flags = [&flags[..], &[catalogue.to_str().unwrap()]].concat();
+    let settings = patient(folder.path(), "live.db");
+    let flags = ["--contracts", contracts.to_str().unwrap(), "--config"];
+    let flags = [&flags[..], &[settings.to_str().unwrap()]].concat();
     let server = Server::start(folder.path(), &flags);
     assert_eq!(limit(&server, 1), 10);
     let done = AtomicU32::new(0);
@@ -89,28 +89,4 @@ fn a_catalogue_that_cannot_be_used_ends_with_69_and_says_what_to_do() {
     assert!(!said.contains("s3cret"), "{said}");
     let output = run(&[&flags[..], &["--catalogue", "mysql://x"]].concat());
     refused(&output, 64, &["--catalogue"]);
-}
-
-/// A change is in force within a second: a figure, so it is measured alone.
-#[test]
-#[ignore = "a measurement; run it alone on the machine"]
-fn a_change_is_in_force_within_a_second() {
-    let folder = tempfile::tempdir().unwrap();
-    let contracts = file(folder.path(), "contracts.yaml", PLANS);
-    let catalogue = folder.path().join("live.db");
-    let flags = ["--contracts", contracts.to_str().unwrap(), "--catalogue"];
-    let flags = [&flags[..], &[catalogue.to_str().unwrap()]].concat();
-    let server = Server::start(folder.path(), &flags);
-    let users = 20;
-    for user in 1..=users {
-        assert_eq!(limit(&server, user), 10);
-    }
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let done = AtomicU32::new(0);
-    runtime.block_on(assign(catalogue, &done, users));
-    let begun = std::time::Instant::now();
-    until("the last is in force", || limit(&server, users) == 1000);
-    let took = begun.elapsed();
-    println!("in force after {took:?}");
-    assert!(took < Duration::from_secs(1), "{took:?}");
 }

@@ -163,22 +163,26 @@ impl Server {
 
     /// How many tokens a user has left after taking one.
     pub(crate) fn take(&self, user: &str) -> u64 {
+        self.try_take(user).unwrap()
+    }
+
+    /// The same; `None` where the server is gone.
+    pub(crate) fn try_take(&self, user: &str) -> Option<u64> {
         let body = format!("{{\"key\":{{\"user\":\"{user}\"}},\"cost\":1}}");
-        let answer = self.request(&format!(
-            "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-            body.len()
-        ));
+        let answer = try_request_at(
+            self.http,
+            &format!(
+                "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            ),
+        );
+        let answer = answer.ok().filter(|answer| !answer.is_empty())?;
         let remaining = answer
             .split("\"remaining\":")
             .nth(1)
             .unwrap_or_else(|| panic!("{answer}"));
-        remaining
-            .split([',', '}'])
-            .next()
-            .unwrap()
-            .trim()
-            .parse()
-            .unwrap()
+        let remaining = remaining.split([',', '}']).next().unwrap();
+        Some(remaining.trim().parse().unwrap())
     }
 }
 
@@ -191,12 +195,23 @@ impl Drop for Server {
 
 /// Sends a request and reads until the server closes.
 pub(crate) fn request_at(address: SocketAddr, request: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
+    try_request_at(address, request).unwrap()
+}
+
+/// The same, where nobody may be there.
+fn try_request_at(address: SocketAddr, request: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(DEADLINE))?;
+    stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// Settings of a server on a catalogue in a folder, whose requests wait for terms however busy the machine is.
+pub(crate) fn patient(folder: &Path, catalogue: &str) -> PathBuf {
+    let settings = format!("catalogue: {{ path: {catalogue}, deadline: 30s }}\n");
+    file(folder, "settings.yaml", &settings)
 }
 
 /// A file in a folder.

@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-use crate::kit::{Server, file, tollgate};
+use crate::kit::{Server, file, patient, tollgate};
 
 const TOKEN: &str = "a-token-for-the-tests";
 
@@ -18,10 +18,10 @@ contracts:
 ";
 
 fn serve(folder: &Path, preset: Option<&str>) -> Server {
-    let catalogue = folder.join("catalogue.db").display().to_string();
     let contracts = file(folder, "contracts.yaml", CONTRACTS);
     let mut command = tollgate(&["serve", "--format", "json", "--http", "127.0.0.1:0"]);
-    command.args(["--resp", "127.0.0.1:0", "--catalogue", &catalogue]);
+    command.args(["--resp", "127.0.0.1:0", "--config"]);
+    command.arg(patient(folder, "catalogue.db"));
     command.arg("--contracts").arg(contracts);
     command.arg("--data-dir").arg(folder);
     command.envs(preset.map(|token| ("TOLLGATE_ADMIN_TOKEN", token)));
