@@ -27,4 +27,4 @@ pub use drive::{LoadError, Progress, run};
 pub use errors::{ErrorCount, ErrorKind};
 pub use key::{KeyError, KeyTemplate, Parts, parts};
 pub use plan::{Arrivals, Distribution, Keys, Pace, Plan};
-pub use report::{Latency, Report, Slice};
+pub use report::{Decisions, Latency, Report, Slice};

@@ -18,6 +18,8 @@ pub struct Report {
     pub allowed: u64,
     /// Of those, denied.
     pub denied: u64,
+    /// Decisions of the whole run: in the warm-up and in replies that came after its end, too.
+    pub whole: Decisions,
     /// Requests a second that were due, in an open loop.
     pub rate_due: Option<f64>,
     /// From the time a request was due, in an open loop, or sent, in a closed one, to its reply.
@@ -47,6 +49,22 @@ impl Report {
     /// How often something went wrong.
     pub fn errors_total(&self) -> u64 {
         self.errors.iter().map(|error| error.count).sum()
+    }
+}
+
+/// Decisions that were counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Decisions {
+    /// Allowed.
+    pub allowed: u64,
+    /// Denied.
+    pub denied: u64,
+}
+
+impl Decisions {
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.allowed + self.denied
     }
 }
 

@@ -169,6 +169,7 @@ fn report(plan: &Plan, record: Record) -> Report {
         decisions: record.allowed + record.denied,
         allowed: record.allowed,
         denied: record.denied,
+        whole: record.whole,
         rate_due: match plan.pace {
             Pace::Closed => None,
             Pace::Open { rate, .. } => Some(rate),

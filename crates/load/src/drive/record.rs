@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use crate::codec::Outcome;
 use crate::errors::Errors;
 use crate::plan::Plan;
-use crate::report::{NS_MAX, histogram};
+use crate::report::{Decisions, NS_MAX, histogram};
 
 /// Which part of a run counts, in nanoseconds from its start.
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +61,8 @@ pub(crate) struct Record {
     pub(crate) allowed: u64,
     pub(crate) denied: u64,
     pub(crate) errors: Errors,
-    /// Decisions of the whole run, warm-up included.
-    pub(crate) seen: u64,
+    /// Decisions of the whole run, warm-up and late replies included.
+    pub(crate) whole: Decisions,
 }
 
 impl Record {
@@ -78,7 +78,7 @@ impl Record {
             allowed: 0,
             denied: 0,
             errors: Errors::default(),
-            seen: 0,
+            whole: Decisions::default(),
         }
     }
 
@@ -88,7 +88,8 @@ impl Record {
             self.errors.add(kind, 1, || example);
             return;
         }
-        self.seen += u64::from(outcome.allowed + outcome.denied);
+        self.whole.allowed += u64::from(outcome.allowed);
+        self.whole.denied += u64::from(outcome.denied);
         if self.span.has(now) {
             self.replies += 1;
             self.allowed += u64::from(outcome.allowed);
@@ -122,6 +123,8 @@ impl Record {
         self.replies += other.replies;
         self.allowed += other.allowed;
         self.denied += other.denied;
+        self.whole.allowed += other.whole.allowed;
+        self.whole.denied += other.whole.denied;
         self.errors.merge(other.errors);
     }
 }

@@ -298,7 +298,7 @@ impl<C: Codec> Worker<C> {
 
     /// Adds what is new since it was last told.
     fn tell(&mut self, told: &Told) {
-        let new = (self.record.seen, self.record.errors.total());
+        let new = (self.record.whole.total(), self.record.errors.total());
         told.decisions
             .fetch_add(new.0 - self.told.0, Ordering::Relaxed);
         told.errors

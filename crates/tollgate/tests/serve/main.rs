@@ -10,5 +10,6 @@ mod kit;
 mod life;
 mod manage;
 mod million;
+mod statistics;
 mod store;
 mod store_tls;
