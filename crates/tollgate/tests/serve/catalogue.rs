@@ -65,6 +65,7 @@ fn a_killed_server_comes_back_with_every_change_that_was_made() {
         until("some are made", || done.load(SeqCst) > 20);
         server.signal("KILL");
     });
+    assert_eq!(server.end().0, None);
     // The first may have been looked up before its change was known; all are in force on the next server.
     let server = Server::start(folder.path(), &flags);
     for user in [1, 20, done.load(SeqCst)] {

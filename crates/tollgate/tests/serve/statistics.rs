@@ -151,6 +151,7 @@ fn a_kill_loses_no_request_that_the_lag_says_is_kept() {
         server.signal("KILL");
         (kept_until, client.join().unwrap())
     });
+    assert_eq!(server.end().0, None);
     let surely = answered_by(&answered, kept_until);
     let after = serve(folder.path());
     let (allowed, denied) = exported(&after);
