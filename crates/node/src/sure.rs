@@ -91,3 +91,79 @@ impl Cells {
         assigned.known(print, now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tollgate_contract::{Contracts, Terms};
+    use tollgate_limit::Span;
+    use tollgate_table::Seed;
+
+    use super::*;
+    use crate::{Knowledge, Node, NodeConfig, Scope};
+
+    const NOW: Instant = Instant::from_nanos(3_600_000_000_000);
+    const LATER: Instant = Instant::from_nanos(u64::MAX);
+    const ANN: Key<'static> = Key::Entries(&[("user", "ann")]);
+
+    fn contracts(limit: u64) -> Contracts {
+        let text = format!(
+            "plans: [{{ id: free, policies: [{{ name: a, limit: {limit}, per: 1d }}] }}]
+contracts: [{{ id: users, key: [user], plan: free }}]"
+        );
+        Contracts::parse(&text).unwrap()
+    }
+
+    fn own(limit: u64, until: Instant) -> Knowledge {
+        let policies = contracts(limit).get(0).unwrap().policies.clone();
+        Knowledge {
+            terms: Some(Arc::new(Terms::new(policies, limit).unwrap())),
+            is_shared: true,
+            revision: limit,
+            until,
+        }
+    }
+
+    /// Limit and rest of a decision, where it is known by which terms.
+    fn known(node: &Node, now: Instant) -> Option<(u64, u64)> {
+        let within = node.within(Scope::All).unwrap();
+        let answer = within.check_known(ANN, Cost::ONE, now);
+        answer.map(|answer| (answer.limit, answer.remaining))
+    }
+
+    #[test]
+    fn a_cell_is_sure_of_its_terms_until_they_turn_or_end() {
+        let config = NodeConfig {
+            is_assigned: true,
+            ..NodeConfig::default()
+        };
+        let node = Node::new(contracts(10), config, Seed::new([1, 2]));
+        let end = NOW.saturating_add(Span::from_nanos(1_000_000_000));
+        assert_eq!(known(&node, NOW), None, "nobody told");
+        let ann = node.within(Scope::All).unwrap().strangers(ANN, NOW)[0];
+        node.learn(ann, own(50, LATER), NOW);
+        assert_eq!(known(&node, NOW), Some((50, 49)));
+        assert_eq!(known(&node, NOW), Some((50, 48)), "sure");
+        node.learn(ann, own(60, end), NOW);
+        assert_eq!(
+            known(&node, NOW),
+            Some((60, 57)),
+            "something newer is known"
+        );
+        assert_eq!(known(&node, end), None, "over");
+        node.learn(ann, own(70, LATER), end);
+        assert_eq!(known(&node, end), Some((70, 66)));
+        node.unlearn_value(0, "ann");
+        assert_eq!(known(&node, end), None, "forgotten");
+        node.learn(ann, own(70, LATER), end);
+        assert_eq!(known(&node, end), Some((70, 65)));
+        node.unlearn_all(0);
+        assert_eq!(known(&node, end), None, "all are forgotten");
+        node.learn(ann, own(70, LATER), end);
+        assert_eq!(known(&node, end), Some((70, 64)));
+        let next = Arc::new(node).succeed(contracts(11), end);
+        while next.carry_over(end, 7) {}
+        assert_eq!(known(&next, end), None, "another contract");
+    }
+}

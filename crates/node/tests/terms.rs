@@ -152,57 +152,6 @@ fn of_two_terms_the_later_counts_whoever_comes_last() {
 }
 
 #[test]
-fn a_cell_is_sure_of_its_terms_until_they_turn_or_end() {
-    let node = node(&following(FREE));
-    let (key, ann) = ([("user", "ann")], spot(&node, "ann", 0));
-    let known = |node: &Node, now: Instant| {
-        let within = node.within(Scope::All).expect("all");
-        let answer = within.check_known(Key::from(&key), Cost::ONE, now);
-        answer.map(|answer| (answer.limit, answer.remaining))
-    };
-    let own = |limit: u32, revision: u64, until: Instant| Knowledge {
-        terms: Some(terms(
-            &format!("{{ name: a, limit: {limit}, per: 1d }}"),
-            revision,
-        )),
-        is_shared: true,
-        revision,
-        until,
-    };
-    let second = Span::from_nanos(1_000_000_000);
-    let end = NOW.saturating_add(second);
-    assert_eq!(known(&node, NOW), None, "nobody told");
-    node.learn(ann, own(50, 1, LATER), NOW);
-    assert_eq!(known(&node, NOW), Some((50, 49)));
-    assert_eq!(known(&node, NOW), Some((50, 48)), "sure");
-    node.learn(ann, own(60, 2, end), NOW);
-    assert_eq!(
-        known(&node, NOW),
-        Some((60, 57)),
-        "something newer is known"
-    );
-    assert_eq!(known(&node, end), None, "over");
-    node.learn(ann, own(70, 3, LATER), end);
-    assert_eq!(known(&node, end), Some((70, 66)));
-    node.unlearn_value(0, "ann");
-    assert_eq!(known(&node, end), None, "forgotten");
-    node.learn(ann, own(70, 3, LATER), end);
-    assert_eq!(known(&node, end), Some((70, 65)));
-    node.unlearn_all(0);
-    assert_eq!(known(&node, end), None, "all are forgotten");
-    node.learn(ann, own(70, 3, LATER), end);
-    assert_eq!(known(&node, end), Some((70, 64)));
-    let node = Arc::new(node);
-    let next = node.succeed(
-        contracts(&following("{ name: a, limit: 11, per: 1h }")),
-        end,
-    );
-    while next.carry_over(end, 7) {}
-    assert_eq!(known(&next, end), None, "another contract");
-    assert_eq!(known(&next, end), None);
-}
-
-#[test]
 fn knowledge_ends_when_it_says() {
     let node = node(&following(FREE));
     let ann = spot(&node, "ann", 0);
