@@ -17,6 +17,7 @@ const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
 const GOSSIP: &str = "tollgate-gossip";
 const SUPPLY: &str = "tollgate-supply";
+const SPLIT: &str = "tollgate-split";
 const STORE: &str = "tollgate-store";
 const CATALOGUE: &str = "tollgate-catalogue";
 const CATALOGUE_SQL: &str = "tollgate-catalogue-sql";
@@ -63,6 +64,12 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         package: SUPPLY,
+        pure: true,
+        uses: &[LIMIT, GOSSIP],
+    },
+    // Frames and names as in gossip; nothing else of it.
+    Room {
+        package: SPLIT,
         pure: true,
         uses: &[LIMIT, GOSSIP],
     },

@@ -1,0 +1,30 @@
+//! One token bucket cut into sub-buckets, one at each node, with queues.
+//!
+//! A [`Machine`] is one node's part in one topic: messages wait for tokens of its sub-bucket, and tokens are borrowed from nodes
+//! that have more. Whatever happens between the nodes, all departures together conform to the one bucket that was cut. An
+//! [`Adaptor`] moves the cuts. [`plan`] says where publishers should go, and what it would cost.
+//!
+//! Deliberately not here: sockets, clocks, randomness, membership.
+
+mod adaptor;
+mod asks;
+mod bucket;
+mod config;
+mod demand;
+mod holds;
+mod limits;
+mod machine;
+mod peers;
+pub mod plan;
+mod portion;
+mod setup;
+mod waiting;
+mod wire;
+
+pub use adaptor::Adaptor;
+pub use config::{AdaptorConfig, BadConfig, Borrow, Depths, SplitConfig};
+pub use limits::{BadLimits, Limits, Share};
+pub use machine::Machine;
+pub use portion::{fill_up, level_up, portions};
+pub use setup::{BadSetup, Begin, Counts, Departure, Inspection, Refused, Setup};
+pub use wire::FRAME_BYTES_MAX;

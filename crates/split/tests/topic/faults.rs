@@ -1,0 +1,142 @@
+//! Random faults: whatever happens, what leaves would have left one bucket.
+
+use proptest::prelude::*;
+use tollgate_limit::Span;
+use tollgate_split::{AdaptorConfig, Borrow, Depths, SplitConfig};
+
+use crate::seeds;
+use crate::world::{Dice, Event, Links, MS, Plan, SECOND, World};
+
+/// A plan that a seed says.
+fn plan(seed: u64) -> Plan {
+    let mut dice = Dice(seed ^ 0x51f7);
+    let nodes = 1 + dice.below(6) as u16;
+    let burst = u64::from(nodes) * 3 + dice.below(40);
+    let mut plan = Plan::new(nodes, 50 + dice.below(500), burst);
+    plan.seed = seed;
+    plan.links = Links {
+        delay_min: dice.below(2 * MS),
+        delay_spread: dice.below(40 * MS),
+        lost: dice.below(40),
+        doubled: dice.below(40),
+        late: dice.below(20),
+    };
+    plan.drift_ppm = if dice.chance(50) { 0 } else { 1_000 };
+    plan.jitter = if dice.chance(50) { 0 } else { 5 * MS };
+    plan.config = SplitConfig {
+        borrow: if dice.chance(90) {
+            Borrow::Always
+        } else {
+            Borrow::Near
+        },
+        low_milli: dice.below(3_000) as u32,
+        term: Span::from_nanos(u128::from(50 * MS + dice.below(400 * MS))),
+        patience: Span::from_nanos(u128::from(5 * MS + dice.below(40 * MS))),
+        probe: Span::from_nanos(u128::from(50 * MS + dice.below(300 * MS))),
+        drift_ppm: plan.drift_ppm as u32,
+        cost_max: 1 + dice.below(3) as u32,
+        ..SplitConfig::default()
+    };
+    if dice.chance(60) {
+        plan.adaptor = Some(AdaptorConfig {
+            depths: if dice.chance(50) {
+                Depths::Backlog
+            } else {
+                Depths::Rate
+            },
+            floor_messages: plan.config.cost_max,
+            ..AdaptorConfig::default()
+        });
+    }
+    plan
+}
+
+/// Loads a world and breaks it, as a seed says.
+fn load(world: &mut World, plan: &Plan, end: u64) {
+    let mut dice = Dice(plan.seed ^ 0xfa17);
+    let mut truth = 0;
+    let gap = SECOND / plan.messages;
+    let mut favourite = 0;
+    loop {
+        truth += dice.gap(gap * 3 / 4);
+        if truth >= end {
+            break;
+        }
+        if dice.chance(2) {
+            favourite = dice.below(u64::from(plan.nodes)) as u16;
+        }
+        let any = dice.below(u64::from(plan.nodes)) as u16;
+        let node = if dice.chance(50) { favourite } else { any };
+        let cost = 1 + dice.below(u64::from(plan.config.cost_max)) as u32;
+        let count = if dice.chance(5) { plan.burst / 2 } else { 1 };
+        for _ in 0..count {
+            world.at(truth, Event::Arrive(node, cost));
+        }
+    }
+    for _ in 0..dice.below(5) {
+        let node = dice.below(u64::from(plan.nodes)) as u16;
+        let down = dice.below(end);
+        world.at(down, Event::Crash(node));
+        world.at(down + dice.below(300 * MS), Event::Start(node));
+    }
+    if plan.adaptor.is_some() && dice.chance(50) {
+        let down = dice.below(end);
+        world.at(down, Event::CrashAdaptor);
+        world.at(down + dice.below(400 * MS), Event::StartAdaptor);
+    }
+}
+
+fn survives(seed: u64) {
+    let plan = plan(seed);
+    let mut world = World::new(&plan);
+    let end = 3 * SECOND;
+    load(&mut world, &plan, end);
+    for step in 1..=30 {
+        world.run_until(end / 30 * step);
+        let used = world.used();
+        assert!(used.is_within(world.whole()), "seed {seed}: {used:?}");
+    }
+    world.judge();
+}
+
+#[test]
+fn whatever_breaks_one_bucket_would_have_let_it_go() {
+    for seed in seeds(60) {
+        survives(seed);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn any_schedule_conforms(seed in any::<u64>()) {
+        survives(seed);
+    }
+
+    #[test]
+    fn bent_frames_are_refused_or_harmless_to_the_reader(
+        seed in any::<u64>(), bends in prop::collection::vec((any::<u16>(), any::<u8>()), 1..6),
+    ) {
+        let mut plan = plan(seed);
+        plan.links.lost = 0;
+        let mut world = World::new(&plan);
+        load(&mut world, &plan, SECOND / 2);
+        world.run_until(SECOND / 4);
+        let whole = world.whole();
+        for (id, (place, byte)) in (0..plan.nodes).cycle().zip(bends) {
+            let now = world.local(id);
+            let Some(machine) = &mut world.nodes[usize::from(id)].machine else { continue };
+            for kind in 0..7 {
+                let mut frame = vec![0x10, 1, kind, 1, 1, 40, 40, 40, 40, 40];
+                let place = usize::from(place) % frame.len();
+                frame[place] ^= byte;
+                let _ = machine.handle_frame(tollgate_gossip::NodeId(place as u16 % plan.nodes), &frame, now);
+                let _ = machine.handle_frame(crate::world::ADAPTOR, &frame, now);
+            }
+            let seen = machine.inspect(now);
+            prop_assert!(seen.share.is_within(whole));
+            prop_assert!(seen.tokens + seen.held <= seen.share.depth);
+        }
+    }
+}
