@@ -12,7 +12,7 @@ fn plan(seed: u64) -> Plan {
     let mut dice = Dice(seed ^ 0x51f7);
     let nodes = 1 + dice.below(6) as u16;
     let burst = u64::from(nodes) * 3 + dice.below(40);
-    let mut plan = Plan::new(nodes, 50 + dice.below(500), burst);
+    let mut plan = Plan::new(nodes, 50 + dice.below(1_000), burst);
     plan.seed = seed;
     plan.links = Links {
         delay_min: dice.below(2 * MS),
@@ -54,6 +54,48 @@ fn plan(seed: u64) -> Plan {
 /// Loads a world and breaks it, as a seed says.
 fn load(world: &mut World, plan: &Plan, end: u64) {
     let mut dice = Dice(plan.seed ^ 0xfa17);
+    if dice.chance(50) {
+        tides(world, plan, end);
+    } else {
+        crowd(world, plan, end);
+    }
+    for _ in 0..dice.below(5) {
+        let node = dice.below(u64::from(plan.nodes)) as u16;
+        let down = dice.below(end);
+        world.at(down, Event::Crash(node));
+        world.at(down + dice.below(300 * MS), Event::Start(node));
+    }
+    if plan.adaptor.is_some() && dice.chance(50) {
+        let down = dice.below(end);
+        world.at(down, Event::CrashAdaptor);
+        world.at(down + dice.below(400 * MS), Event::StartAdaptor);
+    }
+}
+
+/// Buckets fill up; one node is asked for more than it has, so that gifts are on their way; then all are emptied at once.
+fn tides(world: &mut World, plan: &Plan, end: u64) {
+    let mut dice = Dice(plan.seed ^ 0x71de);
+    let lasts = SECOND * plan.burst / plan.messages;
+    let depth = plan.burst / u64::from(plan.nodes) + 1;
+    let mut truth = lasts / 2;
+    while truth < end {
+        let node = dice.below(u64::from(plan.nodes)) as u16;
+        for _ in 0..depth + 2 {
+            world.at(truth, Event::Arrive(node, 1));
+        }
+        truth += dice.below(2 * lasts + 50 * MS);
+        for node in 0..plan.nodes {
+            for _ in 0..2 * depth {
+                world.at(truth + dice.below(MS), Event::Arrive(node, 1));
+            }
+        }
+        truth += 2 * lasts + dice.below(2 * lasts);
+    }
+}
+
+/// More than the bucket gives, mostly at one node.
+fn crowd(world: &mut World, plan: &Plan, end: u64) {
+    let mut dice = Dice(plan.seed ^ 0xc0de);
     let mut truth = 0;
     let gap = SECOND / plan.messages;
     let mut favourite = 0;
@@ -72,17 +114,6 @@ fn load(world: &mut World, plan: &Plan, end: u64) {
         for _ in 0..count {
             world.at(truth, Event::Arrive(node, cost));
         }
-    }
-    for _ in 0..dice.below(5) {
-        let node = dice.below(u64::from(plan.nodes)) as u16;
-        let down = dice.below(end);
-        world.at(down, Event::Crash(node));
-        world.at(down + dice.below(300 * MS), Event::Start(node));
-    }
-    if plan.adaptor.is_some() && dice.chance(50) {
-        let down = dice.below(end);
-        world.at(down, Event::CrashAdaptor);
-        world.at(down + dice.below(400 * MS), Event::StartAdaptor);
     }
 }
 

@@ -13,6 +13,7 @@
 
 mod faults;
 mod ghost;
+mod laws;
 mod scenes;
 mod world;
 

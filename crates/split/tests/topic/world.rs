@@ -375,7 +375,12 @@ impl World {
             }
             let mut delay = links.delay_min + self.dice.below(links.delay_spread + 1);
             if self.dice.chance(links.late) {
-                delay += self.dice.below(2 * SECOND);
+                let most = if self.dice.chance(50) {
+                    2 * SECOND
+                } else {
+                    SECOND / 4
+                };
+                delay += self.dice.below(most);
             }
             let event = Event::Frame(from, send.to.0, send.frame.to_vec());
             self.at(self.truth + delay, event);
