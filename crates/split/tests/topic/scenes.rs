@@ -178,3 +178,26 @@ fn traffic_that_moves_is_followed_within_the_bars() {
     let printed = jump(static_split(), AdaptorConfig::printed());
     assert!(printed > 10 * alone, "{printed}");
 }
+
+#[test]
+fn a_giver_that_crashed_does_not_fill_the_room_of_its_gift() {
+    let mut plan = Plan::new(2, 1_000, 20);
+    plan.links.delay_min = 100 * MS;
+    plan.config.borrow = Borrow::Always;
+    let mut world = World::new(&plan);
+    // The first asks; the second gives, crashes and comes back, with time enough to fill up; then both are emptied.
+    for _ in 0..12 {
+        world.at(SECOND, Event::Arrive(0, 1));
+    }
+    world.at(SECOND + 105 * MS, Event::Crash(1));
+    world.at(SECOND + 106 * MS, Event::Start(1));
+    for node in [0, 1] {
+        for _ in 0..20 {
+            world.at(SECOND + 199 * MS, Event::Arrive(node, 1));
+        }
+    }
+    world.run_until(2 * SECOND);
+    let counts = world.nodes[0].machine.as_ref().unwrap().counts();
+    assert!(counts.hits >= 1 && counts.borrowed > 0);
+    world.judge();
+}
