@@ -18,7 +18,7 @@ pub(crate) struct Request<'a> {
     pub(crate) token: Option<&'a str>,
     /// Another header field, where there is one.
     pub(crate) line: Option<(&'a str, &'a str)>,
-    /// JSON, where there is one.
+    /// JSON, where there is one; something else where `line` is its `content-type`.
     pub(crate) body: Option<&'a [u8]>,
 }
 
@@ -89,12 +89,15 @@ impl Request<'_> {
             .line
             .map(|(name, value)| format!("{name}: {value}\r\n"));
         let line = line.unwrap_or_default();
-        let body = self.body.map(|body| {
-            format!(
-                "content-type: application/json\r\ncontent-length: {}\r\n",
-                body.len()
-            )
-        });
+        let is_told = self.line.is_some_and(|(name, _)| name == "content-type");
+        let kind = if is_told {
+            ""
+        } else {
+            "content-type: application/json\r\n"
+        };
+        let body = self
+            .body
+            .map(|body| format!("{kind}content-length: {}\r\n", body.len()));
         let body = body.unwrap_or_default();
         format!(
             "{method} {path} HTTP/1.1\r\nhost: {host}\r\naccept: application/json\r\nconnection: close\r\n{token}{line}{body}\r\n"

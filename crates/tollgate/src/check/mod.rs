@@ -22,10 +22,10 @@ use options::{AskFormat, AskOptions};
 pub fn run(options: &AskOptions) -> Result<(), Failure> {
     let body = body(options)?;
     let request = Request {
-        server: &options.server,
+        server: &options.at.server,
         method: "POST",
         path: "/v1/check",
-        token: options.token.as_deref(),
+        token: options.at.token.as_deref(),
         line: None,
         body: Some(&body),
     };
@@ -76,7 +76,7 @@ fn refused(options: &AskOptions, status: u16, problem: &Value) -> Failure {
         .unwrap_or("it did not say why");
     let text = format!(
         "error: {} refused to answer (status {status}): {said}",
-        options.server
+        options.at.server
     );
     match status {
         401 | 403 => Failure::no_permission(format!(
@@ -88,7 +88,7 @@ fn refused(options: &AskOptions, status: u16, problem: &Value) -> Failure {
 }
 
 fn failure(options: &AskOptions, error: &HttpError) -> Failure {
-    let server = &options.server;
+    let server = &options.at.server;
     match error {
         HttpError::Connect(error) => Failure::unavailable(format!(
             "error: nothing answers at {server}: {error}\nStart a server with `tollgate serve`, or name one with --server."
@@ -103,6 +103,6 @@ fn failure(options: &AskOptions, error: &HttpError) -> Failure {
 fn no_decision(options: &AskOptions) -> String {
     format!(
         "error: {} answered with something that is no decision; is it a Tollgate?",
-        options.server
+        options.at.server
     )
 }

@@ -19,6 +19,18 @@ pub struct AskOptions {
     #[arg(long, value_name = "ID")]
     pub contract: Option<String>,
 
+    /// The server.
+    #[command(flatten)]
+    pub at: ServerOptions,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t = AskFormat::Human)]
+    pub format: AskFormat,
+}
+
+/// A server to ask, and the secret that it wants to see.
+#[derive(Args, Clone, Debug)]
+pub struct ServerOptions {
     /// Where the server is: `http://host:port`, `unix:/path`
     #[arg(
         long,
@@ -36,10 +48,6 @@ pub struct AskOptions {
         hide_env_values = true
     )]
     pub token: Option<String>,
-
-    /// What to print
-    #[arg(long, value_enum, default_value_t = AskFormat::Human)]
-    pub format: AskFormat,
 }
 
 /// What `check` prints.

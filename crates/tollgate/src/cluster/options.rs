@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use tollgate_load::Address;
 
+use crate::check::options::ServerOptions;
+
 /// Commands about clusters.
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
@@ -71,23 +73,9 @@ pub struct DevOptions {
 /// Options of `cluster status`.
 #[derive(Args, Debug)]
 pub struct StatusOptions {
-    /// The node to ask: `http://host:port`, `unix:/path`
-    #[arg(
-        long = "server",
-        value_name = "URL",
-        env = "TOLLGATE_SERVER",
-        default_value = "http://127.0.0.1:8080"
-    )]
-    pub at: Address,
-
-    /// A secret to show to the server
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        env = "TOLLGATE_TOKEN",
-        hide_env_values = true
-    )]
-    pub token: Option<String>,
+    /// The server.
+    #[command(flatten)]
+    pub at: ServerOptions,
 
     /// What to print
     #[arg(long, value_enum, default_value_t)]

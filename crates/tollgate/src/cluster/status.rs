@@ -39,12 +39,12 @@ const ALIVE: &str = "alive";
 
 /// What a node says, understood and as it came.
 fn fetch(options: &StatusOptions) -> Result<(ClusterView, String), Failure> {
-    let server = &options.at;
+    let server = &options.at.server;
     let request = Request {
         server,
         method: "GET",
         path: "/v1/cluster",
-        token: options.token.as_deref(),
+        token: options.at.token.as_deref(),
         line: None,
         body: None,
     };

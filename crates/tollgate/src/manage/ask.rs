@@ -55,6 +55,13 @@ impl<'a> Server<'a> {
         }
     }
 
+    /// Sends lines of JSON.
+    pub(super) fn send_lines(&self, path: &str, lines: &[u8]) -> Result<Value, Failure> {
+        let line = Some(("content-type", "application/x-ndjson"));
+        let (status, value) = self.reply("POST", path, line, Some(lines))?;
+        done(status, value)
+    }
+
     fn ask(
         &self,
         method: &str,
@@ -73,7 +80,6 @@ impl<'a> Server<'a> {
         body: Option<&Value>,
         seen: Option<u64>,
     ) -> Result<(u16, Value), Failure> {
-        let path = format!("/admin/v1{path}");
         let body = body.map(|body| body.to_string().into_bytes());
         let version = seen.map(|version| format!("\"{version}\""));
         let line = match &version {
@@ -81,6 +87,17 @@ impl<'a> Server<'a> {
             Some(_) if seen == Some(0) => Some(("if-none-match", "*")),
             Some(version) => Some(("if-match", &**version)),
         };
+        self.reply(method, path, line, body.as_deref())
+    }
+
+    fn reply(
+        &self,
+        method: &str,
+        path: &str,
+        line: Option<(&str, &str)>,
+        body: Option<&[u8]>,
+    ) -> Result<(u16, Value), Failure> {
+        let path = format!("/admin/v1{path}");
         let server = &self.options.server;
         let request = Request {
             server,
@@ -88,7 +105,7 @@ impl<'a> Server<'a> {
             path: &path,
             token: Some(&self.token),
             line,
-            body: body.as_deref(),
+            body,
         };
         let reply = request.send().map_err(|error| match error {
             HttpError::Connect(error) => Failure::unavailable(format!(

@@ -3,6 +3,7 @@
 //! Not here: the API itself (`tollgate-admin`).
 
 mod ask;
+mod attempt;
 mod keys;
 pub mod options;
 mod put;

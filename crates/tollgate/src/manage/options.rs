@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use tollgate_load::Address;
 
+use crate::cli::InputFormat;
+
 /// A command, and the server it is for.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
@@ -80,6 +82,8 @@ pub enum ThingCommand {
         #[arg(long, default_value = "")]
         reason: String,
     },
+    /// Show what that of a file would have done, to the last requests or to recorded ones: contracts and plans
+    Try(TryOptions),
     /// Delete one
     Delete {
         /// Its id
@@ -115,6 +119,22 @@ pub enum ThingCommand {
         #[arg(long, default_value = "")]
         reason: String,
     },
+}
+
+/// What is tried, and on which requests.
+#[derive(Args, Debug)]
+pub struct TryOptions {
+    /// The file with the document, in YAML or JSON; `-` is standard input
+    pub file: PathBuf,
+    /// How many of the last minutes, at most 1440
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    pub minutes: u64,
+    /// Recorded traffic instead, as `tollgate replay` reads it; at most what fits into a request of 1 MB
+    #[arg(long, value_name = "FILE", conflicts_with = "minutes")]
+    pub trace: Option<PathBuf>,
+    /// Format of the trace; judged by its name and first bytes unless given
+    #[arg(long, value_name = "FORMAT", value_enum, requires = "trace")]
+    pub input_format: Option<InputFormat>,
 }
 
 /// What can be done with contracts.
@@ -230,6 +250,8 @@ Examples:
   export TOLLGATE_ADMIN_TOKEN=tg_...
   tollgate contract put contracts.yaml --reason 'more for all'
   tollgate contract put users.yaml --dry-run
+  tollgate contract try users.yaml --minutes 60
+  tollgate contract try users.yaml --trace traffic.csv
   tollgate contract rollout users 10 --policy burst
   tollgate contract history users
   tollgate assign list --plan pro --format json

@@ -26,14 +26,7 @@ pub(super) fn put(
     file: &Path,
     how: &How<'_>,
 ) -> Result<Value, Failure> {
-    let mut text = String::new();
-    let mut input = open(file)?;
-    input
-        .read_to_string(&mut text)
-        .map_err(|error| Failure::unreadable(file, &error))?;
-    let wrong =
-        |why: &dyn std::fmt::Display| Failure::config(format!("error: {}: {why}", file.display()));
-    let document: Value = serde_saphyr::from_str(&text).map_err(|error| wrong(&error))?;
+    let (text, document) = read(file)?;
     let is_file = ["contracts", "plans"]
         .iter()
         .any(|name| document.get(name).is_some());
@@ -51,8 +44,7 @@ pub(super) fn put(
             .map(|(kind, id, document)| (place(kind), id, document))
             .collect()
     } else {
-        let id = name(&document).ok_or_else(|| wrong(&"it has no `id`"))?;
-        vec![(plural, id, document)]
+        vec![(plural, id_of(file, &document)?, document)]
     };
     let mut done = Vec::new();
     for (plural, id, document) in all {
@@ -69,6 +61,30 @@ pub(super) fn put(
         done.push(server.send("PUT", &path, Some(&document), Some(seen))?);
     }
     Ok(done.into())
+}
+
+/// A file that has one document: its id, and the document.
+pub(super) fn one(file: &Path) -> Result<(String, Value), Failure> {
+    let (_, document) = read(file)?;
+    Ok((id_of(file, &document)?, document))
+}
+
+fn read(file: &Path) -> Result<(String, Value), Failure> {
+    let mut text = String::new();
+    let mut input = open(file)?;
+    input
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::unreadable(file, &error))?;
+    let document = serde_saphyr::from_str(&text).map_err(|error| wrong(file, &error))?;
+    Ok((text, document))
+}
+
+fn id_of(file: &Path, document: &Value) -> Result<String, Failure> {
+    name(document).ok_or_else(|| wrong(file, &"it has no `id`"))
+}
+
+fn wrong(file: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::config(format!("error: {}: {why}", file.display()))
 }
 
 /// The id of a document; an assignment without one is called by its identity and contract.

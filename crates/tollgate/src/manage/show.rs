@@ -76,9 +76,20 @@ pub(super) fn explanation(told: &Value) -> String {
             &contract,
             " by the assignment ",
             &tame(&by, CELL_MAX),
-            "
-",
+            "\n",
         ]);
+    }
+    let bans = told["bans"].as_array().map_or(&[][..], Vec::as_slice);
+    if !bans.is_empty() {
+        out.push('\n');
+        let columns = [
+            ("ban", "/id"),
+            ("of", "/identity"),
+            ("in", "/contract"),
+            ("until", "/until"),
+            ("why", "/reason"),
+        ];
+        out.push_str(&table(bans, &columns));
     }
     out
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::ask::{Server, encoded};
 use super::options::{Format, ThingCommand};
-use super::{all, delete, items, print, put, show, written};
+use super::{all, attempt, delete, items, print, put, show, written};
 use crate::failure::Failure;
 
 /// Does what can be done with all of them.
@@ -51,17 +51,12 @@ pub(super) fn thing(
                 done.as_array().into_iter().flatten().map(written).collect()
             })
         }
-        ThingCommand::Delete { id, reason } => delete(server, &at(id), reason, format),
-        ThingCommand::History { id } => {
-            let all = all(server, &format!("{}/history?limit=1000", at(id)))?;
-            let columns = [
-                ("version", "/version"),
-                ("at", "/at"),
-                ("author", "/author"),
-                ("reason", "/reason"),
-            ];
-            print(format, &all, |all| show::table(items(all), &columns))
+        ThingCommand::Try(options) => {
+            let tried = attempt::attempt(server, plural, options)?;
+            print(format, &tried, attempt::shown)
         }
+        ThingCommand::Delete { id, reason } => delete(server, &at(id), reason, format),
+        ThingCommand::History { id } => history(server, &at(id), format),
         ThingCommand::Diff { id, from, to } => {
             let told = diff(server, &at(id), (*from, *to))?;
             print(format, &told, |told| {
@@ -76,6 +71,18 @@ pub(super) fn thing(
             print(format, &done, written)
         }
     }
+}
+
+/// Shows the versions of one.
+fn history(server: &Server<'_>, at: &str, format: Format) -> Result<(), Failure> {
+    let all = all(server, &format!("{at}/history?limit=1000"))?;
+    let columns = [
+        ("version", "/version"),
+        ("at", "/at"),
+        ("author", "/author"),
+        ("reason", "/reason"),
+    ];
+    print(format, &all, |all| show::table(items(all), &columns))
 }
 
 /// What a list shows.

@@ -32,7 +32,7 @@ pub fn run(options: &TopOptions) -> Result<(), Failure> {
         ));
     }
     let first = source::fetch(options)?;
-    let mut state = State::new(options.server.to_string());
+    let mut state = State::new(options.at.server.to_string());
     state.take(first.snapshot);
     let mut terminal = ratatui::try_init().map_err(Failure::output)?;
     let shown = show(&mut terminal, state, options);
@@ -46,7 +46,7 @@ fn once(options: &TopOptions) -> Result<(), Failure> {
     let text = match options.format {
         TopFormat::Json => format!("{}\n", fetched.text.trim_end()),
         TopFormat::Human => {
-            let mut state = State::new(options.server.to_string());
+            let mut state = State::new(options.at.server.to_string());
             state.take(fetched.snapshot);
             plain::text(&state)
         }

@@ -3,20 +3,16 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tollgate_load::Address;
+
+use crate::check::options::ServerOptions;
 
 /// Options of `top`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct TopOptions {
-    /// Where the server is: `http://host:port`, `unix:/path`
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "TOLLGATE_SERVER",
-        default_value = "http://127.0.0.1:8080"
-    )]
-    pub server: Address,
+    /// The server.
+    #[command(flatten)]
+    pub at: ServerOptions,
 
     /// Seconds between two looks
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = every)]
@@ -29,15 +25,6 @@ pub struct TopOptions {
     /// What to print; JSON is one frame as the server gave it
     #[arg(long, value_enum, default_value_t = TopFormat::Human)]
     pub format: TopFormat,
-
-    /// A secret to show to the server
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        env = "TOLLGATE_TOKEN",
-        hide_env_values = true
-    )]
-    pub token: Option<String>,
 }
 
 /// What `top` prints.

@@ -25,8 +25,7 @@ impl Source {
     pub(super) fn start(options: &TopOptions) -> Result<Self, Failure> {
         let (sender, news) = sync_channel(NEWS_MAX);
         let options = TopOptions {
-            server: options.server.clone(),
-            token: options.token.clone(),
+            at: options.at.clone(),
             ..*options
         };
         let work = move || ask(&options, &sender);
@@ -54,12 +53,12 @@ fn ask(options: &TopOptions, sender: &SyncSender<Result<Fetched, Failure>>) {
 
 /// Asks once.
 pub(super) fn fetch(options: &TopOptions) -> Result<Fetched, Failure> {
-    let server = &options.server;
+    let server = &options.at.server;
     let request = Request {
         server,
         method: "GET",
         path: "/v1/top",
-        token: options.token.as_deref(),
+        token: options.at.token.as_deref(),
         line: None,
         body: None,
     };

@@ -102,6 +102,7 @@ fn contracts_and_plans_are_changed_from_a_terminal() {
         "`policies`",
     );
     refused(&server, &["plan", "delete", "free"], "", 1, "still used");
+    changes_are_tried(&server, folder.path());
     let back = done(
         &server,
         &["plan", "rollback", "free", "--to", "1", "--format", "json"],
@@ -118,6 +119,49 @@ fn contracts_and_plans_are_changed_from_a_terminal() {
     );
     assert!(done(&server, &["contract", "get", "users"], "").contains("\"shadow\""));
     whole_files_are_put(&server, folder.path());
+}
+
+fn changes_are_tried(server: &Server, folder: &Path) {
+    let lines = (0..20).map(|n| {
+        format!(
+            "{{\"time\":{},\"user\":\"ada\"}}\n",
+            1_700_000_000_000_u64 + n
+        )
+    });
+    let lines = lines.collect::<Vec<_>>().concat();
+    let trace = file(folder, "trace.jsonl", &lines).display().to_string();
+    let less =
+        "id: free\npolicies: [{ name: burst, limit: 2, per: 30d, algorithm: token-bucket }]\n";
+    let tried = ["plan", "try", "-", "--trace", &trace];
+    let said = done(server, &tried, less);
+    for words in ["20 requests were tried", "denied", "13", "18", "user=ada"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let json = done(server, &[&tried[..], &["--format", "json"]].concat(), less);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (
+            &json["sums"]["denied_before"],
+            &json["sums"]["denied_after"]
+        ),
+        (&13.into(), &18.into())
+    );
+    let live = done(server, &["plan", "try", "-", "--minutes", "5"], less);
+    assert!(live.contains("requests were tried"), "{live}");
+    refused(
+        server,
+        &["assign", "try", "-"],
+        "{ identity: user=1, plan: free }",
+        64,
+        "contracts and plans",
+    );
+    refused(
+        server,
+        &["plan", "try", "-", "--trace", "/nowhere"],
+        less,
+        66,
+        "nowhere",
+    );
 }
 
 fn whole_files_are_put(server: &Server, folder: &Path) {
@@ -181,6 +225,11 @@ fn identities_and_keys_are_helped_from_a_terminal() {
         &server,
         &["key", "ban", "user=ada", "--reason", "abuse"],
         "",
+    );
+    let why = done(&server, &["key", "explain", "user=ada"], "");
+    assert!(
+        why.contains("banned until somebody lifts it") && why.contains("abuse"),
+        "{why}"
     );
     let denied = server.request("POST /v1/check HTTP/1.1\r\nhost: t\r\nconnection: close\r\ncontent-length: 22\r\n\r\n{\"key\":{\"user\":\"ada\"}}");
     assert!(denied.contains("\"allowed\":false"), "{denied}");
