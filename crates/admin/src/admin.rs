@@ -15,6 +15,7 @@ use tollgate_serve::shared::Shared;
 use crate::access::Access;
 use crate::fault::Fault;
 use crate::route;
+use crate::timing::{self, Timing};
 
 /// Where contracts are written.
 #[derive(Clone, Debug)]
@@ -68,6 +69,7 @@ pub(crate) struct Office {
     pub(crate) server: Weak<Shared>,
     pub(crate) books: Books,
     pub(crate) access: Access,
+    pub(crate) timing: Timing,
 }
 
 impl Admin {
@@ -86,7 +88,9 @@ impl Admin {
             server: Arc::downgrade(shared),
             books: Books::of(shared),
             access,
+            timing: Timing::default(),
         });
+        runtime.spawn(timing::keep(Arc::downgrade(&office)));
         runtime.block_on(crate::access::first::greet(&office, config.tell));
         Ok(Self {
             office,

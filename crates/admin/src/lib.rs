@@ -20,6 +20,7 @@ mod query;
 mod resource;
 mod route;
 mod time;
+mod timing;
 
 pub use admin::{Admin, Config};
 pub use route::{Described, described};

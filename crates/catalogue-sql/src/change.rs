@@ -1,6 +1,6 @@
 //! Changes as rows: written with what they changed, and read again.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use tollgate_catalogue::{Change, Document, Edit, Kind};
 
 use crate::PAGE_MAX;
@@ -44,6 +44,29 @@ impl Database {
             let rows = taken.rows(VERSIONS, values).await?;
             taken.done();
             rows.iter().map(change).collect()
+        })
+        .await
+    }
+
+    /// When versions of things were made, in nanoseconds since the epoch, by id. What an import brought is not among them.
+    pub async fn changed_at(
+        &self,
+        kind: Kind,
+        versions: &[(String, u64)],
+    ) -> Result<Vec<(String, u64)>, Error> {
+        const AT: &str = "
+            SELECT was.id, was.at_ns FROM {rows} JOIN catalogue_change AS was
+                ON was.id = value ->> 0 AND was.version = CAST(value ->> 1 AS BIGINT) WHERE was.kind = $2";
+        let versions = versions.iter().map(|(id, version)| json!([id, version]));
+        let versions: Json = versions.collect();
+        self.in_time(async {
+            let mut taken = self.pool.take().await?;
+            let values = vec![versions.to_string().into(), kind.name().into()];
+            let rows = taken.rows(AT, values).await?;
+            taken.done();
+            rows.iter()
+                .map(|row| Ok((row.text(0)?, row.number(1)?)))
+                .collect()
         })
         .await
     }

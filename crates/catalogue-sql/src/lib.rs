@@ -16,6 +16,7 @@ mod import;
 mod migrate;
 mod pool;
 mod read;
+mod sessions;
 mod shapes;
 mod snapshot;
 mod write;

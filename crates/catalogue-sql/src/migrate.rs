@@ -6,10 +6,11 @@
 use crate::connection::Connection;
 use crate::error::Error;
 
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("../migrations/1-objects.sql"),
     include_str!("../migrations/2-access.sql"),
     include_str!("../migrations/3-statistics.sql"),
+    include_str!("../migrations/4-sessions.sql"),
 ];
 
 /// Whoever brings the tables up to date at once takes turns by this number.

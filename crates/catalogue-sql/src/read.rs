@@ -29,6 +29,8 @@ pub struct Filter {
     pub plan: Option<String>,
     /// Those of this identity, of assignments.
     pub identity: Option<String>,
+    /// Those in this contract alone, of assignments.
+    pub contract: Option<String>,
     /// Those after this id: the last of the page before.
     pub after: Option<String>,
 }
@@ -56,22 +58,24 @@ impl Database {
         const OF_ONE: &str = "
             SELECT id, version, document FROM catalogue_assignment
                 WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3) AND identity = $5 ORDER BY id LIMIT $4";
-        if let (Some(identity), Some(plan)) = (&filter.identity, &filter.plan) {
-            let both = format!("ask for `{identity}` or for those on `{plan}`, not for both");
+        let shape = [filter.plan.as_deref(), filter.contract.as_deref()];
+        if let (Some(identity), Some(other)) = (&filter.identity, shape.iter().flatten().next()) {
+            let both = format!("ask for `{identity}` or for those with `{other}`, not for both");
             return Err(Error::wrong(both));
         }
         self.in_time(async {
             let mut taken = self.pool.take().await?;
-            let (statement, more) = match (kind, filter.plan.as_deref()) {
-                (Kind::Assignment, None) if filter.identity.is_some() => {
-                    (OF_ONE, filter.identity.as_deref())
-                }
-                (Kind::Assignment, None) => (ASSIGNMENTS, None),
-                (Kind::Assignment, Some(plan)) => (on_plan(&mut taken, plan).await?, Some(plan)),
-                (Kind::Contract | Kind::Plan | Kind::Ban, _) => (OBJECTS, Some(kind.name())),
-                (Kind::Import, _) => {
-                    return Err(Error::wrong("imports are in the list of changes"));
-                }
+            let (statement, more) = match kind {
+                Kind::Assignment => match (&filter.identity, Shaped::of(shape)) {
+                    (Some(identity), _) => (OF_ONE, vec![identity.as_str()]),
+                    (None, None) => (ASSIGNMENTS, Vec::new()),
+                    (None, Some(shaped)) => {
+                        let named: Vec<&str> = shape.into_iter().flatten().collect();
+                        (shaped.statement(&mut taken, &named).await?, named)
+                    }
+                },
+                Kind::Contract | Kind::Plan | Kind::Ban => (OBJECTS, vec![kind.name()]),
+                Kind::Import => return Err(Error::wrong("imports are in the list of changes")),
             };
             let after = filter.after.clone().unwrap_or_default();
             let mut values = vec![
@@ -80,7 +84,7 @@ impl Database {
                 end_of(&filter.prefix).into(),
                 limit.min(PAGE_MAX).into(),
             ];
-            values.extend(more.map(Into::into));
+            values.extend(more.into_iter().map(Into::into));
             let rows = taken.rows(statement, values).await?;
             taken.done();
             rows.iter().map(item).collect()
@@ -141,28 +145,73 @@ pub(crate) async fn bans_but(connection: &mut Connection, id: &str) -> Result<u6
     count.map_or(Ok(0), |row| row.number(0))
 }
 
-/// The statement for a page of those on a plan.
-async fn on_plan(connection: &mut Connection, plan: &str) -> Result<&'static str, Error> {
-    // Where few are on it: all of them, sorted.
-    const FEW: &str = "
-        SELECT id, version, document FROM catalogue_assignment
-            WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3)
-                AND (shape IN (SELECT id FROM catalogue_shape WHERE plan = $5)
-                    OR then_shape IN (SELECT id FROM catalogue_shape WHERE plan = $5))
-            ORDER BY id LIMIT $4";
-    // Where many are: in the order of ids until there are enough. A text that is put together is not looked up.
-    const MANY: &str = "
-        SELECT id, version, document FROM catalogue_assignment
-            WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3)
-                AND (shape || '' IN (SELECT id FROM catalogue_shape WHERE plan = $5)
-                    OR then_shape || '' IN (SELECT id FROM catalogue_shape WHERE plan = $5))
-            ORDER BY id LIMIT $4";
-    const COUNT: &str = "
-        SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM catalogue_shape WHERE plan = $1";
-    let count = connection.row(COUNT, vec![plan.into()]).await?;
-    let count = count.map_or(Ok(0), |row| row.number(0))?;
-    Ok(if count > FEW_MAX { MANY } else { FEW })
+/// Statements for pages of assignments by what shapes know of them: their plan, their contract, or both.
+struct Shaped {
+    /// How many there are.
+    count: &'static str,
+    /// Where few are: all of them, sorted.
+    few: &'static str,
+    /// Where many are: in the order of ids until there are enough. A text that is put together is not looked up.
+    many: &'static str,
 }
+
+impl Shaped {
+    /// By a plan and a contract, of which one may be missing.
+    const fn of(named: [Option<&str>; 2]) -> Option<&'static Self> {
+        match named {
+            [None, None] => None,
+            [Some(_), None] => Some(&ON_PLAN),
+            [None, Some(_)] => Some(&IN_CONTRACT),
+            [Some(_), Some(_)] => Some(&ON_PLAN_IN_CONTRACT),
+        }
+    }
+
+    /// The statement that is fast for so many.
+    async fn statement(
+        &self,
+        connection: &mut Connection,
+        named: &[&str],
+    ) -> Result<&'static str, Error> {
+        let values = named.iter().map(|name| (*name).into()).collect();
+        let count = connection.row(self.count, values).await?;
+        let count = count.map_or(Ok(0), |row| row.number(0))?;
+        Ok(if count > FEW_MAX { self.many } else { self.few })
+    }
+}
+
+macro_rules! shaped {
+    ($counted:literal, $listed:literal) => {
+        Shaped {
+            count: concat!(
+                "SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM catalogue_shape WHERE ",
+                $counted
+            ),
+            few: concat!(
+                "SELECT id, version, document FROM catalogue_assignment
+                    WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3)
+                        AND (shape IN (SELECT id FROM catalogue_shape WHERE ",
+                $listed,
+                ") OR then_shape IN (SELECT id FROM catalogue_shape WHERE ",
+                $listed,
+                ")) ORDER BY id LIMIT $4"
+            ),
+            many: concat!(
+                "SELECT id, version, document FROM catalogue_assignment
+                    WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3)
+                        AND (shape || '' IN (SELECT id FROM catalogue_shape WHERE ",
+                $listed,
+                ") OR then_shape || '' IN (SELECT id FROM catalogue_shape WHERE ",
+                $listed,
+                ")) ORDER BY id LIMIT $4"
+            ),
+        }
+    };
+}
+
+const ON_PLAN: Shaped = shaped!("plan = $1", "plan = $5");
+const IN_CONTRACT: Shaped = shaped!("contract = $1", "contract = $5");
+const ON_PLAN_IN_CONTRACT: Shaped =
+    shaped!("plan = $1 AND contract = $2", "plan = $5 AND contract = $6");
 
 /// As many as are sorted for a page.
 const FEW_MAX: u64 = 10_000;

@@ -4,6 +4,7 @@ use ring::digest::{SHA256, digest};
 use tollgate_catalogue::{Affected, Assignment, Catalogue, Refusal, Shape};
 
 use crate::connection::{Connection, Row};
+use crate::database::Database;
 use crate::error::Error;
 
 /// Shapes that a change of a plan or contract is checked against; what is beyond is checked when it is used.
@@ -127,6 +128,23 @@ pub(crate) async fn check_unused(
     }
     first.truncate(SHOWN_MAX);
     Err(Refusal::InUse { count, first }.into())
+}
+
+impl Database {
+    /// How many assignments are on plans, now or when their time is up, by plan.
+    pub async fn assigned(&self, plans: Vec<String>) -> Result<Vec<(String, u64)>, Error> {
+        const COUNTS: &str = "
+            SELECT plan, CAST(sum(count) AS BIGINT) FROM catalogue_shape WHERE plan = ANY($1) GROUP BY plan";
+        self.in_time(async {
+            let mut taken = self.pool.take().await?;
+            let rows = taken.rows(COUNTS, vec![plans.into()]).await?;
+            taken.done();
+            rows.iter()
+                .map(|row| Ok((row.text(0)?, row.number(1)?)))
+                .collect()
+        })
+        .await
+    }
 }
 
 /// A few assignments of a shape.

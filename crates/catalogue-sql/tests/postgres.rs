@@ -48,6 +48,7 @@ async fn postgres_passes_the_suite() {
     suite::lists::a_second_node_follows(&server.source("second")).await;
     suite::lists::imports_are_repeated_safely(&server.source("imports")).await;
     suite::access::tokens_are_known_by_their_secrets(&server.source("tokens")).await;
+    suite::access::sessions_end_everywhere(&server.source("sessions")).await;
     suite::access::several_open_at_once(&server.source("several")).await;
 }
 
@@ -146,7 +147,7 @@ async fn half_made(server: &Server) {
     drop(other);
     furnish(&open(&source).await).await;
     let mut other = server.beside("half").await;
-    sqlx::raw_sql("DROP TABLE catalogue_token, catalogue_audit, catalogue_setting, statistics_row, statistics_writer; DELETE FROM catalogue_migration WHERE step >= 2")
+    sqlx::raw_sql("DROP TABLE catalogue_ended, catalogue_token, catalogue_audit, catalogue_setting, statistics_row, statistics_writer; DELETE FROM catalogue_migration WHERE step >= 2")
         .execute(&mut other)
         .await
         .unwrap();

@@ -18,6 +18,8 @@ pub struct Frame {
     pub theme: Theme,
     /// When the page is made.
     pub now: Moment,
+    /// The address of the page, to come back to it.
+    pub here: String,
     /// The node that answers.
     pub node: String,
     /// The revision of the catalogue in force on it.
@@ -237,6 +239,7 @@ impl Frame {
             .class("switch")
             .attr("aria-label", "Theme")
             .flag("data-theme-switch", true)
+            .with(hidden("next", &self.here))
             .each(Theme::ALL.map(choice))
     }
 

@@ -14,6 +14,8 @@ pub enum Section {
     Plans,
     /// Who is limited.
     Identities,
+    /// Who is denied whatever is left.
+    Bans,
     /// Who comes most.
     Top,
     /// What was used, by day.
@@ -28,11 +30,12 @@ pub enum Section {
 
 impl Section {
     /// Every section, in the order of the navigation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Overview,
         Self::Contracts,
         Self::Plans,
         Self::Identities,
+        Self::Bans,
         Self::Top,
         Self::Usage,
         Self::Cluster,
@@ -91,6 +94,12 @@ impl Section {
                 "/console/identities",
                 'i',
                 "M8 7.5A2.9 2.9 0 1 0 8 1.7A2.9 2.9 0 1 0 8 7.5ZM2.2 14.5C2.2 11.5 4.5 9.9 8 9.9S13.8 11.5 13.8 14.5",
+            ),
+            Self::Bans => (
+                "Bans",
+                "/console/bans",
+                'b',
+                "M8 14.5A6.5 6.5 0 1 0 8 1.5A6.5 6.5 0 1 0 8 14.5ZM3.4 3.4L12.6 12.6",
             ),
             Self::Top => (
                 "Top",

@@ -113,9 +113,9 @@ fn menus_actions_and_tables_open_without_a_script() {
     assert!(browser.text(".sheet").contains("Contracts"));
     browser.click(".menu > summary");
     browser.look(DESK, false);
-    browser.click(".head .action:nth-of-type(3) > summary");
-    browser.fill(".head .action:nth-of-type(3) [name=reason]", "too loud");
-    browser.click(".head .action:nth-of-type(3) form button");
+    browser.click(".head .action:nth-of-type(4) > summary");
+    browser.fill(".head .action:nth-of-type(4) [name=reason]", "too loud");
+    browser.click(".head .action:nth-of-type(4) form button");
     until("the form arrives", || {
         site.posted("/console/identity/ban").is_some()
     });

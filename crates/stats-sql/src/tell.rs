@@ -25,10 +25,7 @@ impl Book {
                     CAST(sum(refused) AS BIGINT), at
                 FROM {rows} JOIN statistics_row ON at = CAST(value ->> 0 AS BIGINT)
                 WHERE step = $2 AND contract = $3 AND identity = $4 GROUP BY at ORDER BY at";
-        let kept = match step {
-            Step::Minute => MINUTE_S,
-            Step::Hour | Step::Day => HOUR_S,
-        };
+        let kept = kept_in(step);
         let parts = from_s / kept..until_s.div_ceil(kept);
         let parts = parts.take(PARTS_MAX).map(|at| json!([at]));
         let parts = Json::from(parts.collect::<Vec<_>>()).to_string();
@@ -42,6 +39,32 @@ impl Book {
         }
         let points = sums.into_iter().map(|(at, counts)| Point { at, counts });
         Ok(points.collect())
+    }
+
+    /// What contracts counted from `from_s` until before `until_s`, in whole minutes or hours; those that counted nothing are left
+    /// out.
+    pub async fn tallies(
+        &self,
+        contracts: &[String],
+        (from_s, until_s): (u64, u64),
+        step: Step,
+    ) -> Result<Vec<(String, Counts)>, Error> {
+        const SUMS: &str = "
+            SELECT CAST(sum(allowed) AS BIGINT), CAST(sum(delayed) AS BIGINT), CAST(sum(denied) AS BIGINT),
+                    CAST(sum(shadowed) AS BIGINT), CAST(sum(cost) AS BIGINT), CAST(sum(returned) AS BIGINT),
+                    CAST(sum(refused) AS BIGINT), contract
+                FROM {rows} JOIN statistics_row ON at = CAST(value ->> 0 AS BIGINT) AND contract = value ->> 1
+                WHERE step = $2 AND identity = '' GROUP BY contract ORDER BY contract";
+        let kept = kept_in(step);
+        let parts = from_s / kept..until_s.div_ceil(kept);
+        let rows = contracts
+            .iter()
+            .flat_map(|contract| parts.clone().map(move |at| json!([at, contract])));
+        let rows: Json = rows.take(LOOKED_UP_MAX).collect();
+        let rows = rows.to_string();
+        let rows = self.read(SUMS, vec![rows.into(), kept.into()]).await?;
+        let each = rows.iter().map(|row| Ok((row.text(7)?, counts(row)?)));
+        each.collect()
     }
 
     /// Who is first since `from_s`, at most a week ago: by minutes where that is within two hours, else by hours.
@@ -110,6 +133,14 @@ impl Book {
     }
 }
 
+/// The length of the parts that a step is made of.
+const fn kept_in(step: Step) -> u64 {
+    match step {
+        Step::Minute => MINUTE_S,
+        Step::Hour | Step::Day => HOUR_S,
+    }
+}
+
 /// The first columns of a row.
 pub(crate) fn counts(row: &Row) -> Result<Counts, Error> {
     let mut fields = [0; 7];
@@ -141,6 +172,8 @@ const TOP_DENIED: &str = top!("sum(denied)");
 const TOP_COST: &str = top!("sum(cost - returned)");
 /// The most parts of a series; a few more than are kept.
 const PARTS_MAX: usize = 2_400;
+/// The most parts of all contracts together that are looked up at once.
+const LOOKED_UP_MAX: usize = 10_000;
 const TOP_OVER_MAX_S: u64 = 7 * 86_400;
 /// The most rows of a rank.
 const TOP_ROWS_MAX: usize = 1_000;

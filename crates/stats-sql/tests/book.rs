@@ -159,6 +159,15 @@ async fn ranks(two: &Book, first: u64) {
     let nodes: Vec<_> = load.iter().map(|of| (&*of.node, &*of.contract)).collect();
     assert_eq!(nodes, [("n1", "c"), ("n1", "everybody"), ("n2", "c")]);
     assert!((load[2].denied - 1.0).abs() < 1e-9);
+    let asked = ["c", "none", "'"].map(str::to_owned);
+    let range = (now - 600, now);
+    let sums = two.tallies(&asked, range, Step::Minute).await.unwrap();
+    let series = two.series(("c", ""), range, Step::Minute).await.unwrap();
+    let mut sum = Counts::ZERO;
+    for point in &series {
+        sum.add(&point.counts);
+    }
+    assert_eq!(sums, [("c".to_owned(), sum)]);
 }
 
 /// What is old is dropped.

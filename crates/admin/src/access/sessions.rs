@@ -1,16 +1,17 @@
 //! Sessions of the console: begun with a token, told by a cookie, over when the token is.
 //!
 //! A session is sealed words and kept nowhere, so that any node on the same database knows it. What changes something must also
-//! show a value that only pages of ours have (`csrf`). Whoever logs out ends the session on this node; elsewhere it ends with
-//! its time or its token.
+//! show a value that only pages of ours have (`csrf`). Whoever logs out ends the session here at once, and on other nodes within a
+//! second: of sessions that were ended before their time the database has the numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use http::header::COOKIE;
 use parking_lot::Mutex;
-use tollgate_catalogue_sql::Token;
+use tollgate_catalogue_sql::{Error, Token};
 
 use super::seal::{Seal, opened, sealed};
 use super::{ASK_EVERY, Caller, PRESET, TRUST_WITHOUT, preset_caller};
@@ -32,22 +33,30 @@ pub(crate) struct Session {
 #[derive(Default)]
 pub(crate) struct Sessions {
     seal: Seal,
-    /// All tokens, and when they were asked for.
-    tokens: Mutex<Option<(Instant, Vec<Token>)>>,
-    /// Sessions that were ended before their time, with when that is.
+    /// What the database said last, and when.
+    heard: Mutex<Option<(Instant, Arc<Heard>)>>,
+    /// Sessions that were ended here before their time, with when that is.
     ended: Mutex<BTreeMap<u64, u64>>,
+}
+
+/// What the database knows of sessions.
+#[derive(Default)]
+struct Heard {
+    tokens: Vec<Token>,
+    /// Sessions that were ended on any node.
+    ended: BTreeSet<String>,
 }
 
 impl Sessions {
     /// Asks for tokens again, before anybody is let in.
     pub(crate) fn forget(&self) {
-        *self.tokens.lock() = None;
+        *self.heard.lock() = None;
     }
 
-    fn remembered(&self, age: Duration) -> Option<Vec<Token>> {
-        let tokens = self.tokens.lock();
-        let tokens = tokens.as_ref().filter(|(asked, _)| asked.elapsed() <= age);
-        tokens.map(|(_, tokens)| tokens.clone())
+    fn remembered(&self, age: Duration) -> Option<Arc<Heard>> {
+        let heard = self.heard.lock();
+        let heard = heard.as_ref().filter(|(asked, _)| asked.elapsed() <= age);
+        heard.map(|(_, heard)| Arc::clone(heard))
     }
 
     fn end(&self, session: &Session) {
@@ -64,6 +73,11 @@ impl Sessions {
 }
 
 impl Session {
+    /// What the database calls it.
+    fn name(&self) -> String {
+        format!("{:016x}", self.number)
+    }
+
     fn words(&self) -> Vec<u8> {
         let mut words = self.expires_ns.to_be_bytes().to_vec();
         words.extend_from_slice(&self.number.to_be_bytes());
@@ -100,8 +114,14 @@ pub(crate) async fn begin(
 }
 
 /// Ends a session: the value of `Set-Cookie` that takes the cookie away.
-pub(crate) fn end(office: &Office, session: &Session, is_sealed: bool) -> String {
+pub(crate) async fn end(office: &Office, session: &Session, is_sealed: bool) -> String {
     office.access.sessions.end(session);
+    if let Books::Database(database) = &office.books {
+        let name = session.name();
+        if let Err(error) = database.end_session(&name, session.expires_ns).await {
+            tracing::warn!(%error, "a session was ended here, and other nodes could not be told");
+        }
+    }
     set("", 0, is_sealed)
 }
 
@@ -131,34 +151,49 @@ pub(super) async fn caller(office: &Office, text: &str) -> Result<Caller, Fault>
     let now = now_ns();
     let session = session.filter(|session| now < session.expires_ns && !sessions.is_ended(session));
     let session = session.ok_or_else(over)?;
+    let heard = heard(office).await;
+    let is_ended = |heard: &Heard| heard.ended.contains(&session.name());
     let mut caller = if session.token == PRESET && office.access.is_preset() {
+        // Whoever runs the server gets in without a database; what it said last still counts.
+        let last = heard.ok().or_else(|| sessions.remembered(Duration::MAX));
+        if last.is_some_and(|last| is_ended(&last)) {
+            return Err(over());
+        }
         preset_caller()
     } else {
-        let tokens = tokens(office).await?;
-        let token = tokens.iter().find(|token| token.id == session.token);
-        let token = token.filter(|token| token.is_valid(now));
+        let heard = heard?;
+        let token = heard.tokens.iter().find(|token| token.id == session.token);
+        let token = token.filter(|token| token.is_valid(now) && !is_ended(&heard));
         token.map(Caller::of).ok_or_else(over)?
     };
     caller.session = Some(session);
     Ok(caller)
 }
 
-async fn tokens(office: &Office) -> Result<Vec<Token>, Fault> {
+/// What the database knows of sessions, at most a second old while it answers.
+async fn heard(office: &Office) -> Result<Arc<Heard>, Fault> {
     let sessions = &office.access.sessions;
     let Books::Database(database) = &office.books else {
-        return Ok(Vec::new());
+        return Ok(Arc::default());
     };
-    if let Some(tokens) = sessions.remembered(ASK_EVERY) {
-        return Ok(tokens);
+    if let Some(heard) = sessions.remembered(ASK_EVERY) {
+        return Ok(heard);
     }
-    match database.tokens().await {
-        Ok(tokens) => {
-            *sessions.tokens.lock() = Some((Instant::now(), tokens.clone()));
-            Ok(tokens)
+    let asked = async {
+        Ok::<_, Error>(Heard {
+            tokens: database.tokens().await?,
+            ended: database.ended_sessions().await?.into_iter().collect(),
+        })
+    };
+    match asked.await {
+        Ok(heard) => {
+            let heard = Arc::new(heard);
+            *sessions.heard.lock() = Some((Instant::now(), Arc::clone(&heard)));
+            Ok(heard)
         }
         Err(error) => {
-            let tokens = sessions.remembered(TRUST_WITHOUT);
-            tokens.ok_or_else(|| Fault::from(error))
+            let heard = sessions.remembered(TRUST_WITHOUT);
+            heard.ok_or_else(|| Fault::from(error))
         }
     }
 }

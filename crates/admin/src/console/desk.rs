@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, Request, StatusCode};
 use serde_json::Value;
 use tollgate_console::assets::CONTENT_SECURITY_POLICY as POLICY;
 use tollgate_console::editor::Fields;
-use tollgate_console::{Frame, Moment, Role, Theme, Url, Who};
+use tollgate_console::{Frame, Moment, Notice, Role, Theme, Url, Who};
 
 use super::inner::Inner;
 use crate::access::sessions;
@@ -26,12 +26,8 @@ pub(super) struct Page {
 
 impl Page {
     /// Whoever is signed in, with what they sent. What changes something must come from a page of ours.
-    pub(super) async fn new(
-        inner: Inner,
-        headers: &HeaderMap,
-        query: &str,
-        body: Option<&Bytes>,
-    ) -> Result<Self, Fault> {
+    pub(super) async fn new(inner: Inner, request: &Request<Bytes>) -> Result<Self, Fault> {
+        let body = (*request.method() == Method::POST).then(|| request.body());
         let form = body.map_or_else(Fields::default, |body| {
             Fields::parse(&String::from_utf8_lossy(body))
         });
@@ -41,6 +37,7 @@ impl Page {
         if body.is_some() {
             sessions::check_csrf(&inner.office, session, Some(form.get("csrf"))).await?;
         }
+        let query = Fields::parse(request.uri().query().unwrap_or(""));
         let csrf = sessions::csrf(&inner.office, session).await?;
         let status = inner.get("/status").await?;
         let frame = Frame {
@@ -51,22 +48,28 @@ impl Page {
             csrf,
             read_only: read_only(&status),
             revision: status["catalogue"]["revision"].as_u64().unwrap_or(0),
-            ..stranger(headers)
+            notice: Done::from_name(query.get("done")).map(Done::notice),
+            ..stranger(request)
         };
         Ok(Self {
             inner,
             frame,
-            query: Fields::parse(query),
+            query,
             form,
         })
     }
 }
 
 /// The frame for somebody who is not known yet.
-pub(super) fn stranger(headers: &HeaderMap) -> Frame {
+pub(super) fn stranger(request: &Request<Bytes>) -> Frame {
+    let headers = request.headers();
     let host = headers.get(HOST).and_then(|line| line.to_str().ok());
+    // What a form was answered with cannot be looked at again.
+    let here = request.uri().path_and_query();
+    let here = here.filter(|_| *request.method() == Method::GET);
     Frame {
         theme: theme(headers),
+        here: here.map_or("/console", |here| here.as_str()).to_owned(),
         now: now(),
         node: host.unwrap_or_default().to_owned(),
         ..Frame::default()
@@ -75,12 +78,6 @@ pub(super) fn stranger(headers: &HeaderMap) -> Frame {
 
 pub(super) fn now() -> Moment {
     Moment(i64::try_from(time::now_ns() / 1_000_000).unwrap_or(i64::MAX))
-}
-
-/// A time that the interface told.
-pub(super) fn moment(told: &Value) -> Option<Moment> {
-    let nanos = time::read(told.as_str()?)?;
-    Some(Moment(i64::try_from(nanos / 1_000_000).ok()?))
 }
 
 pub(super) fn role(name: &str) -> Role {
@@ -107,6 +104,72 @@ fn theme(headers: &HeaderMap) -> Theme {
     let mut cookies = lines.flat_map(|line| line.split(';'));
     let theme = cookies.find_map(|cookie| cookie.trim().strip_prefix("theme="));
     theme.map_or(Theme::System, Theme::from_name)
+}
+
+/// What became of a form, told on the page that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Done {
+    /// A change is in force on this node.
+    InForce,
+    /// A change was kept, and this node does not decide by it yet.
+    Kept,
+    /// Something was done to a key.
+    Applied,
+    /// There was nothing to do.
+    Nothing,
+}
+
+impl Done {
+    const ALL: [(Self, &'static str, &'static str); 4] = [
+        (
+            Self::InForce,
+            "force",
+            "Done. This node decides by it; every other does within a second.",
+        ),
+        (
+            Self::Kept,
+            "kept",
+            "Kept, but not in force here yet: look at the health line of the overview.",
+        ),
+        (Self::Applied, "applied", "Done."),
+        (
+            Self::Nothing,
+            "nothing",
+            "There was nothing to do: no contract binds this key.",
+        ),
+    ];
+
+    /// What the answer to a change says.
+    pub(super) fn of(told: &Value) -> Self {
+        match (told["in_force"].as_bool(), told["applied"].as_bool()) {
+            (Some(true), _) => Self::InForce,
+            (Some(false), _) => Self::Kept,
+            (None, Some(false)) => Self::Nothing,
+            (None, _) => Self::Applied,
+        }
+    }
+
+    /// The page to go to, which tells it.
+    pub(super) fn on(self, url: &Url) -> Url {
+        let found = Self::ALL.iter().find(|(done, ..)| *done == self);
+        found.map_or_else(
+            || url.clone(),
+            |(_, name, _)| url.clone().query("done", name),
+        )
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(_, is, _)| *is == name);
+        found.map(|(done, ..)| *done)
+    }
+
+    fn notice(self) -> Notice {
+        let found = Self::ALL.iter().find(|(done, ..)| *done == self);
+        Notice {
+            is_good: self != Self::Kept,
+            text: found.map_or("", |(.., text)| text).to_owned(),
+        }
+    }
 }
 
 /// A page on its way out.

@@ -4,48 +4,85 @@ use http::Method;
 use serde_json::{Value, json};
 use tollgate_console::Url;
 use tollgate_console::page::{
-    self, Audit, AuditRow, Health, NewSecret, Overview, Settings, State, TokenRow,
+    self, Audit, AuditRow, Health, Load, NewSecret, Overview, Settings, State, TokenRow,
 };
+use tollgate_stats::Step;
 
-use super::desk::{Page, html, moment, onward, role};
-use super::inner::{Body, encoded};
-use super::things::{change, text};
+use super::desk::{Page, html, onward, role};
+use super::figures;
+use super::inner::{Body, Inner, encoded};
+use super::told::{change, items, list, moment, some, text, texts};
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::time::{self, SECOND_NS};
 
 /// How everything is.
 pub(super) async fn overview(page: &Page) -> Result<Answer, Fault> {
-    let status = page.inner.get("/status").await?;
+    let inner = &page.inner;
+    let status = inner.get("/status").await?;
+    let cluster = inner.get("/cluster").await?;
+    let now = inner.shared.engine.meter().top(&inner.shared.engine);
+    inner.office.timing.note(&now);
+    let hour = figures::hour(inner, "").await?;
     let mut view = Overview {
-        health: health(&status),
-        ..Overview::default()
+        health: health(&status, &cluster),
+        rate: now.last_10s.all,
+        traffic: hour.map(|hour| hour.traffic).unwrap_or_default(),
+        latency: figures::latency(inner),
+        denying: denying(inner).await?,
+        changes: Vec::new(),
     };
     if page.frame.read_only.is_none() {
         let after = page.frame.revision.saturating_sub(CHANGES);
-        let told = page
-            .inner
-            .get(&format!("/changes?limit={CHANGES}&after={after}"))
-            .await?;
-        view.changes = told["items"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .rev()
-            .map(change)
-            .collect();
+        let path = format!("/changes?limit={CHANGES}&after={after}");
+        let told = inner.get(&path).await?;
+        view.changes = items(&told).map(change).collect();
+        view.changes.reverse();
     }
     Ok(html(page::overview(&page.frame, &view)))
 }
 
-fn health(status: &Value) -> Health {
-    let catalogue = &status["catalogue"];
-    let troubles: Vec<String> = status["troubles"]
-        .as_array()
+/// The contracts that denied most in the last hour: found by hours, then counted by minutes.
+async fn denying(inner: &Inner) -> Result<Vec<Load>, Fault> {
+    let ids = {
+        let node = inner.shared.engine.node();
+        let all = node.contracts().as_slice().iter();
+        all.take(CONTRACTS_MAX)
+            .map(|contract| contract.id.clone())
+            .collect()
+    };
+    let by_hour = figures::tallies(inner, ids, Step::Hour).await?;
+    let mut most: Vec<(String, u64)> = by_hour
         .into_iter()
-        .flatten()
-        .map(Value::to_string)
+        .map(|(id, counts)| (id, counts.denied))
+        .filter(|(_, denied)| *denied > 0)
         .collect();
+    most.sort_by_key(|(_, denied)| core::cmp::Reverse(*denied));
+    let first = most.into_iter().take(DENYING).map(|(id, _)| id).collect();
+    let by_minute = figures::tallies(inner, first, Step::Minute).await?;
+    let mut loads: Vec<Load> = by_minute
+        .into_iter()
+        .map(|(contract, counts)| Load {
+            contract,
+            tally: figures::tally(&counts),
+            rate: per_second(counts.asked()),
+        })
+        .filter(|load| load.tally.denied > 0)
+        .collect();
+    loads.sort_by_key(|load| core::cmp::Reverse(load.tally.denied));
+    Ok(loads)
+}
+
+/// Requests of an hour each second.
+#[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+fn per_second(requests: u64) -> f64 {
+    requests as f64 / 3600.0
+}
+
+fn health(status: &Value, cluster: &Value) -> Health {
+    let catalogue = &status["catalogue"];
+    let mut troubles = texts(&status["troubles"]);
+    troubles.extend(texts(&cluster["troubles"]));
     let (state, sentence, advice) = if status["ready"] != true {
         (
             State::Bad,
@@ -74,6 +111,7 @@ fn health(status: &Value) -> Health {
         sentence,
         advice,
         parts: vec![
+            nodes(cluster),
             ("contracts".to_owned(), contracts, State::Good),
             (
                 "kept in a".to_owned(),
@@ -83,6 +121,21 @@ fn health(status: &Value) -> Health {
             ("version".to_owned(), text(&status["version"]), State::Good),
         ],
     }
+}
+
+/// How many nodes are heard of.
+fn nodes(cluster: &Value) -> (String, String, State) {
+    let all = list(&cluster["peers"]).count() + 1;
+    let heard = list(&cluster["peers"])
+        .filter(|peer| matches!(peer["freshness"].as_str(), Some("fresh" | "late")))
+        .count()
+        + 1;
+    let state = if heard == all {
+        State::Good
+    } else {
+        State::Warn
+    };
+    ("nodes".to_owned(), format!("{heard} of {all}"), state)
 }
 
 /// Who did what.
@@ -109,14 +162,14 @@ pub(super) async fn audit(page: &Page) -> Result<Answer, Fault> {
             outcome,
         }
     };
-    let rows = told["items"].as_array().into_iter().flatten().map(row);
+    let rows = items(&told).map(row);
     let view = Audit {
         who: who.to_owned(),
         object: object.to_owned(),
         rows: rows
             .filter(|row| row.who.contains(who) && row.object.contains(object))
             .collect(),
-        next: told["next"].as_str().map(str::to_owned),
+        next: some(&told["next"]),
     };
     Ok(html(page::audit(&page.frame, &view)))
 }
@@ -124,12 +177,7 @@ pub(super) async fn audit(page: &Page) -> Result<Answer, Fault> {
 /// Tokens; one that was just made is shown once.
 pub(super) async fn settings(page: &Page, made: Option<NewSecret>) -> Result<Answer, Fault> {
     let tokens = match page.inner.get("/tokens").await {
-        Ok(told) => told["items"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(token)
-            .collect(),
+        Ok(told) => items(&told).filter_map(token).collect(),
         // Only some may see them.
         Err(fault) if matches!(fault.code(), "forbidden" | "read_only") => Vec::new(),
         Err(fault) => return Err(fault),
@@ -181,6 +229,10 @@ pub(super) async fn revoke(page: &Page) -> Result<Answer, Fault> {
     Ok(onward(&Url::to("/console/settings")))
 }
 
+/// The most contracts that are looked at for those that deny most.
+const CONTRACTS_MAX: usize = 1000;
+/// Those that are shown.
+const DENYING: usize = 8;
 /// Changes shown at once.
 const CHANGES: u64 = 8;
 /// Outcomes that say that nothing was done.

@@ -2,17 +2,23 @@
 //!
 //! Not here: what pages look like (`tollgate-console`), and what anything means (`resource`).
 
+mod acts;
+mod cluster;
+mod customer;
 mod desk;
+mod figures;
 mod house;
 mod inner;
+mod list;
 mod people;
-mod things;
+mod ranks;
+mod thing;
+mod told;
 
 use std::sync::Arc;
 
 use http::header::{ACCEPT, LOCATION, SET_COOKIE};
 use http::{HeaderMap, Method, StatusCode};
-use serde_json::json;
 use tollgate_console::assets::Asset;
 use tollgate_console::editor::Kind;
 use tollgate_console::page::{self, Login, Problem};
@@ -20,13 +26,11 @@ use tollgate_console::{Frame, Theme, Url};
 use tollgate_serve::desk::Visit;
 use tollgate_serve::shared::Shared;
 
-use crate::access::links::LinkError;
 use crate::access::{self, sessions};
 use crate::admin::Office;
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::query::Query;
-use crate::time;
 use desk::{Page, file, html, onward, stranger};
 use inner::Inner;
 
@@ -62,7 +66,9 @@ async fn dispatch(
         (_, "/console/login" | "/console/logout" | "/console/theme") => {
             Err(Fault::wrong_method("POST"))
         }
-        (&Method::GET | &Method::HEAD, path) if path.starts_with(MY) => mine(&office, path).await,
+        (&Method::GET | &Method::HEAD, path) if path.starts_with(MY) => {
+            customer::mine(office, shared, visit).await
+        }
         (method, path) => {
             let caller = access::caller(&office, request.headers(), &visit.peer).await?;
             let inner = Inner {
@@ -71,10 +77,8 @@ async fn dispatch(
                 caller,
                 peer: visit.peer,
             };
+            let page = Page::new(inner, request).await?;
             let is_sent = *method == Method::POST;
-            let query = request.uri().query().unwrap_or("");
-            let body = is_sent.then(|| request.body());
-            let page = Page::new(inner, request.headers(), query, body).await?;
             let rest = path.strip_prefix("/console").unwrap_or_default();
             let answered = if is_sent {
                 sent(&page, rest).await
@@ -95,17 +99,19 @@ async fn dispatch(
 async fn looked_at(page: &Page, path: &str) -> Result<Answer, Fault> {
     match path {
         "" | "/" => house::overview(page).await,
-        "/contracts" => things::list(page, Kind::Contract).await,
-        "/contract" => things::one(page, Kind::Contract).await,
-        "/plans" => things::list(page, Kind::Plan).await,
-        "/plan" => things::one(page, Kind::Plan).await,
+        "/contracts" => list::things(page, Kind::Contract).await,
+        "/contract" => thing::one(page, Kind::Contract).await,
+        "/plans" => list::things(page, Kind::Plan).await,
+        "/plan" => thing::one(page, Kind::Plan).await,
+        "/bans" => list::bans(page).await,
         "/identities" => people::search(page).await,
-        "/identity" => people::one(page).await,
+        "/identity" => people::one(page, page.query.get("id"), None).await,
+        "/top" => ranks::top(page).await,
+        "/usage" => ranks::usage(page).await,
+        "/usage/export" => ranks::export(page).await,
+        "/cluster" => cluster::cluster(page).await,
         "/audit" => house::audit(page).await,
         "/settings" => house::settings(page, None).await,
-        "/top" | "/usage" | "/cluster" => Err(Fault::not_found(
-            "this server does not show this yet; `/admin/v1` tells what it knows",
-        )),
         _ => Err(Fault::not_found("there is no such page")),
     }
 }
@@ -113,7 +119,7 @@ async fn looked_at(page: &Page, path: &str) -> Result<Answer, Fault> {
 /// Forms.
 async fn sent(page: &Page, path: &str) -> Result<Answer, Fault> {
     if let Some(what) = path.strip_prefix("/identity/") {
-        return people::act(page, what).await;
+        return acts::act(page, what).await;
     }
     let (kind, rest) = match (path.strip_prefix("/contract"), path.strip_prefix("/plan")) {
         (Some(rest), _) => (Kind::Contract, rest),
@@ -123,11 +129,11 @@ async fn sent(page: &Page, path: &str) -> Result<Answer, Fault> {
         _ => return Err(Fault::not_found("nothing of that kind can be done here")),
     };
     match rest {
-        "" => things::submit(page, kind, false).await,
-        "/try" => things::submit(page, kind, true).await,
-        "/check" => things::check(page, kind).await,
+        "" => thing::submit(page, kind, false).await,
+        "/try" => thing::submit(page, kind, true).await,
+        "/check" => thing::check(page, kind).await,
         "/delete" | "/rollback" | "/rollout" => {
-            things::act(page, kind, rest.trim_start_matches('/')).await
+            thing::act(page, kind, rest.trim_start_matches('/')).await
         }
         _ => Err(Fault::not_found("nothing of that kind can be done here")),
     }
@@ -143,6 +149,9 @@ fn is_read_by_people(headers: &HeaderMap) -> bool {
 fn told(visit: &Visit, fault: &Fault) -> Answer {
     let request = &visit.request;
     let path = request.uri().path();
+    if path.starts_with(MY) {
+        return customer::failed(visit, fault);
+    }
     if path == "/console/login" {
         return door(visit, Some(fault)).with(fault.status());
     }
@@ -153,7 +162,7 @@ fn told(visit: &Visit, fault: &Fault) -> Answer {
             .map_or(path, |whole| whole.as_str());
         return onward(&Url::to("/console/login").query("next", next));
     }
-    problem(&stranger(request.headers()), fault)
+    problem(&stranger(request), fault)
 }
 
 /// What happened, and what to do.
@@ -175,7 +184,7 @@ fn door(visit: &Visit, fault: Option<&Fault>) -> Answer {
         complaint: fault.map(|fault| fault.message().to_owned()),
         next: query.get("next").to_owned(),
     };
-    let frame: Frame = stranger(visit.request.headers());
+    let frame: Frame = stranger(&visit.request);
     html(page::login(&frame, &view))
 }
 
@@ -185,22 +194,24 @@ fn theme(visit: &Visit) -> Answer {
     let form = tollgate_console::editor::Fields::parse(&body);
     let theme = Theme::from_name(form.get("theme")).name();
     let cookie = format!("theme={theme}; Path=/; Max-Age=31536000; SameSite=Strict");
-    onward(&Url::to("/console")).line(SET_COOKIE, &cookie)
+    Answer::bare(StatusCode::SEE_OTHER)
+        .line(LOCATION, ours(form.get("next")))
+        .line(SET_COOKIE, &cookie)
 }
 
-/// Whose link it is.
-async fn mine(office: &Office, path: &str) -> Result<Answer, Fault> {
-    let signed = path.strip_prefix(MY).unwrap_or_default();
-    let opened = office
-        .access
-        .links
-        .open(&office.books, signed, time::now_ns())
-        .await;
-    let identity = opened.map_err(|error| match error {
-        LinkError::Away(error) => Fault::from(error),
-        LinkError::Tampered | LinkError::Expired => Fault::forbidden(error.to_string()),
-    })?;
-    Ok(Answer::json(&json!({ "identity": identity.to_string() })))
+/// A page of the console to go to; the first one for every other address.
+fn ours(next: &str) -> &str {
+    let rest = next.strip_prefix("/console");
+    let is_ours = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    // What is no address of one line is none.
+    let is_plain = next
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if is_ours && is_plain {
+        next
+    } else {
+        "/console"
+    }
 }
 
 /// The fields of a form.
@@ -215,11 +226,9 @@ async fn login(office: &Office, visit: &Visit) -> Result<Answer, Fault> {
     let secret = form.text("token")?.unwrap_or_default();
     let caller = access::by_secret(office, secret.trim(), &visit.peer).await?;
     let cookie = sessions::begin(office, &caller, visit.peer.is_sealed).await?;
-    // Only to pages of ours.
-    let next = form.text("next")?;
-    let next = next.filter(|next| next.starts_with("/console/"));
+    let next = form.text("next")?.unwrap_or_default();
     Ok(Answer::bare(StatusCode::SEE_OTHER)
-        .line(LOCATION, next.unwrap_or("/console/"))
+        .line(LOCATION, ours(next))
         .line(SET_COOKIE, &cookie))
 }
 
@@ -230,7 +239,7 @@ async fn logout(office: &Office, visit: &Visit) -> Result<Answer, Fault> {
         return Err(Fault::malformed("there is no session to end"));
     };
     sessions::check_csrf(office, session, form.text("csrf")?).await?;
-    let cookie = sessions::end(office, session, visit.peer.is_sealed);
+    let cookie = sessions::end(office, session, visit.peer.is_sealed).await;
     Ok(Answer::bare(StatusCode::SEE_OTHER)
         .line(LOCATION, "/console/login")
         .line(SET_COOKIE, &cookie))
@@ -238,3 +247,30 @@ async fn logout(office: &Office, visit: &Visit) -> Result<Answer, Fault> {
 
 /// Where customers see what is theirs.
 const MY: &str = "/my/";
+
+#[cfg(test)]
+mod tests {
+    use super::ours;
+
+    #[test]
+    fn only_pages_of_the_console_are_gone_to() {
+        for next in [
+            "/console",
+            "/console/contract?id=a%20b",
+            "/console?done=force",
+        ] {
+            assert_eq!(ours(next), next);
+        }
+        for next in [
+            "",
+            "//evil",
+            "/consolee",
+            "https://evil/console",
+            "/console/\r\nx: y",
+            "/console/\\evil",
+            "/my/x",
+        ] {
+            assert_eq!(ours(next), "/console", "{next}");
+        }
+    }
+}

@@ -1,112 +1,150 @@
-//! Identities: search, why one is blocked, and what can be done for it.
+//! Identities: search, why one is blocked, what is left, and what it used.
 
-use http::Method;
-use serde_json::{Value, json};
-use tollgate_console::editor::{AssignmentDraft, Fields};
+use serde_json::Value;
+use tollgate_console::Moment;
+use tollgate_console::chart::Meaning;
+use tollgate_console::editor::{AssignmentDraft, chip};
 use tollgate_console::page::{
-    self, AssignmentRow, Blocked, Identities, Identity, IdentityRow, KeyState, Spent,
+    self, AssignmentRow, BanRow, Blocked, DecisionRow, Identities, Identity, IdentityRow, KeyState,
+    Spent,
 };
 use tollgate_console::part::Mode;
-use tollgate_console::{Moment, Url};
 
-use super::desk::{Page, html, moment, onward};
-use super::inner::{Body, encoded};
-use super::things::text;
+use super::desk::{Page, html};
+use super::inner::{Inner, encoded};
+use super::list::searched;
+use super::thing::ids;
+use super::told::{at_ms, items, list, moment, number, some, text};
+use super::{figures, list as lists};
 use crate::answer::Answer;
 use crate::fault::Fault;
 
 /// Those whose assignment begins with what is searched for.
 pub(super) async fn search(page: &Page) -> Result<Answer, Fault> {
-    let query = page.query.get("q");
     let mut view = Identities {
-        query: query.to_owned(),
+        query: page.query.get("q").to_owned(),
         ..Identities::default()
     };
     if page.frame.read_only.is_none() {
-        let after = page.query.get("after");
-        let after = if after.is_empty() {
-            String::new()
-        } else {
-            format!("&after={}", encoded(after))
-        };
-        let told = page
-            .inner
-            .get(&format!(
-                "/assignments?limit=50&prefix={}{after}",
-                encoded(query)
-            ))
-            .await?;
+        let told = searched(page, "/assignments").await?;
         let row = |item: &Value| {
             let document = &item["document"];
             IdentityRow {
                 identity: text(&document["identity"]),
-                plan: document["plan"].as_str().map(str::to_owned),
+                plan: some(&document["plan"]),
                 until: moment(&document["until"]),
                 is_blocked: false,
                 note: text(&document["note"]),
             }
         };
-        view.rows = told["items"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(row)
-            .collect();
-        view.next = told["next"].as_str().map(str::to_owned);
+        view.rows = items(&told).map(row).collect();
+        view.next = some(&told["next"]);
     }
     Ok(html(page::identities(&page.frame, &view)))
 }
 
-/// One identity.
-pub(super) async fn one(page: &Page) -> Result<Answer, Fault> {
-    let identity = page.query.get("id");
-    let told = page
-        .inner
-        .get(&format!("/keys/explain?key={}", encoded(identity)))
-        .await?;
-    let items = assignments(page, identity).await?;
-    let first = items.first().map(|item| &item["document"]);
+/// One identity; with the link for the customer, where one was just made.
+pub(super) async fn one(
+    page: &Page,
+    identity: &str,
+    customer: Option<String>,
+) -> Result<Answer, Fault> {
+    let told = explained(&page.inner, identity).await?;
+    let bound = contracts(&told);
+    let assignments = of_identity(page, "/assignments", identity).await?;
+    let first = items(&assignments).next().map(|item| &item["document"]);
     let view = Identity {
         identity: identity.to_owned(),
         blocked: blocked(&told, page.frame.now),
-        is_banned: None,
+        bans: bans(page, &told).await?,
         states: states(&told, page.frame.now),
-        decisions: Vec::new(),
+        decisions: decisions(page, identity).await?,
+        used: figures::used(&page.inner, &bound, identity).await?,
         draft: first
             .and_then(AssignmentDraft::from_document)
             .unwrap_or_default(),
-        assignments: items.iter().map(row).collect(),
-        plans: ids(page, "/plans?limit=500").await?,
-        contracts: ids(page, "/contracts?limit=500").await?,
-        customer: None,
+        assignments: items(&assignments).map(row).collect(),
+        plans: ids(page, "/plans?limit=200").await?,
+        contracts: ids(page, "/contracts?limit=200").await?,
+        customer,
     };
     Ok(html(page::identity(&page.frame, &view)))
 }
 
-async fn assignments(page: &Page, identity: &str) -> Result<Vec<Value>, Fault> {
-    if page.frame.read_only.is_some() {
-        return Ok(Vec::new());
-    }
-    let path = format!("/assignments?limit=50&identity={}", encoded(identity));
-    let told = page.inner.get(&path).await?;
-    Ok(told["items"].as_array().cloned().unwrap_or_default())
+/// Why it would pass or not.
+pub(super) async fn explained(inner: &Inner, identity: &str) -> Result<Value, Fault> {
+    inner
+        .get(&format!("/keys/explain?key={}", encoded(identity)))
+        .await
 }
 
-async fn ids(page: &Page, path: &str) -> Result<Vec<String>, Fault> {
-    let told = page.inner.get(path).await?;
-    let items = told["items"].as_array().into_iter().flatten();
-    Ok(items.map(|item| text(&item["id"])).collect())
+/// The contracts that bind it.
+pub(super) fn contracts(told: &Value) -> Vec<String> {
+    let mut ids: Vec<String> = list(&told["policies"])
+        .map(|policy| text(&policy["contract"]))
+        .collect();
+    ids.dedup();
+    ids
+}
+
+/// What a list has of an identity; nothing where a file is the source.
+async fn of_identity(page: &Page, place: &str, identity: &str) -> Result<Value, Fault> {
+    if page.frame.read_only.is_some() {
+        return Ok(Value::Null);
+    }
+    page.inner
+        .get(&format!("{place}?limit=50&identity={}", encoded(identity)))
+        .await
+}
+
+/// The bans that cover it. One of a range of addresses is another's, and shown all the same.
+async fn bans(page: &Page, told: &Value) -> Result<Vec<BanRow>, Fault> {
+    let mut rows = Vec::new();
+    for ban in list(&told["bans"]) {
+        let path = format!("/bans/{}", encoded(&text(&ban["id"])));
+        match page.inner.get(&path).await {
+            Ok(item) => {
+                let found = serde_json::json!({ "items": [item] });
+                rows.extend(lists::ban_rows(page, &found).await?);
+            }
+            // It was lifted meanwhile.
+            Err(fault) if fault.code() == "not_found" => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(rows)
+}
+
+/// The newest requests that this node remembers.
+async fn decisions(page: &Page, identity: &str) -> Result<Vec<DecisionRow>, Fault> {
+    let path = format!("/recent?limit=20&key={}", encoded(identity));
+    let told = match page.inner.get(&path).await {
+        Ok(told) => told,
+        Err(fault) if fault.code() == "not_kept" => return Ok(Vec::new()),
+        Err(fault) => return Err(fault),
+    };
+    let row = |told: &Value| DecisionRow {
+        at: at_ms(number(&told["at_ms"])),
+        contract: text(&told["contract"]),
+        cost: number(&told["cost"]),
+        meaning: match told["said"].as_str() {
+            Some("deny") => Meaning::Denied,
+            Some("delay") => Meaning::Delayed,
+            _ => Meaning::Allowed,
+        },
+        detail: text(&told["policy"]),
+    };
+    Ok(items(&told).map(row).collect())
 }
 
 fn row(item: &Value) -> AssignmentRow {
     let document = &item["document"];
-    let overrides = document["overrides"].as_array().into_iter().flatten();
-    let overrides: Vec<String> = overrides.map(Value::to_string).collect();
+    let overrides: Vec<String> = list(&document["overrides"]).map(overridden).collect();
     AssignmentRow {
         id: text(&item["id"]),
-        version: item["version"].as_u64().unwrap_or(0),
-        plan: document["plan"].as_str().map(str::to_owned),
-        contract: document["contract"].as_str().map(str::to_owned),
+        version: number(&item["version"]),
+        plan: some(&document["plan"]),
+        contract: some(&document["contract"]),
         from: moment(&document["from"]),
         until: moment(&document["until"]),
         overrides: overrides.join(", "),
@@ -114,14 +152,31 @@ fn row(item: &Value) -> AssignmentRow {
     }
 }
 
-/// Why the next request would be refused, by the policy that refuses for longest.
+/// What an override says, in words: `burst.limit 500`.
+fn overridden(policy: &Value) -> String {
+    let fields = policy.as_object().into_iter().flatten();
+    let fields = fields.filter(|(field, _)| *field != "name");
+    let said = |(field, value): (&String, &Value)| {
+        let value = some(value).unwrap_or_else(|| value.to_string());
+        format!("{}.{field} {value}", text(&policy["name"]))
+    };
+    fields.map(said).collect::<Vec<_>>().join(", ")
+}
+
+/// Why the next request would be refused: by a ban, or by the policy that refuses for longest.
 fn blocked(told: &Value, now: Moment) -> Option<Blocked> {
     if told["allowed"] != false {
         return None;
     }
-    let policies = told["policies"].as_array().into_iter().flatten();
-    let refusing =
-        policies.filter(|policy| policy["allowed"] == false && policy["enforced"] == true);
+    if list(&told["bans"]).next().is_some() {
+        let left = told["retry_after_ms"].as_i64();
+        return Some(Blocked {
+            why: format!("it is {},", text(&told["summary"])),
+            until: left.map(|left| now.plus(left)),
+        });
+    }
+    let refusing = list(&told["policies"])
+        .filter(|policy| policy["allowed"] == false && policy["enforced"] == true);
     let worst =
         refusing.max_by_key(|policy| policy["retry_after_ms"].as_u64().unwrap_or(u64::MAX))?;
     let left = worst["retry_after_ms"].as_i64();
@@ -137,92 +192,82 @@ fn blocked(told: &Value, now: Moment) -> Option<Blocked> {
     })
 }
 
-fn states(told: &Value, now: Moment) -> Vec<KeyState> {
+/// What is spent, by contract.
+pub(super) fn states(told: &Value, now: Moment) -> Vec<KeyState> {
     let mut states: Vec<KeyState> = Vec::new();
-    for policy in told["policies"].as_array().into_iter().flatten() {
+    for policy in list(&told["policies"]) {
         let contract = text(&policy["contract"]);
         if states.last().is_none_or(|state| state.contract != contract) {
+            let by = list(&told["assignments"]).find(|by| by["contract"] == contract);
             states.push(KeyState {
+                plan: by.and_then(|by| some(&by["plan"])),
                 contract,
                 ..KeyState::default()
             });
         }
-        let number = |name: &str| policy[name].as_u64().unwrap_or(0);
-        let spent = Spent {
-            policy: text(&policy["policy"]),
-            text: String::new(),
-            spent: number("capacity").saturating_sub(number("remaining")),
-            limit: number("capacity"),
-            full: policy["reset_after_ms"]
-                .as_i64()
-                .filter(|left| *left > 0)
-                .map(|left| now.plus(left)),
-            mode: if policy["enforced"] == true {
-                Mode::Enforce
-            } else {
-                Mode::Shadow
-            },
-        };
         if let Some(state) = states.last_mut() {
-            state.policies.push(spent);
+            state.policies.push(spent(policy, now));
         }
     }
     states
 }
 
-/// Does something for an identity.
-pub(super) async fn act(page: &Page, what: &str) -> Result<Answer, Fault> {
-    let form = &page.form;
-    let (identity, reason) = (form.get("identity"), form.get("reason"));
-    match what {
-        "assign" => assign(page, form).await?,
-        "unassign" => {
-            let path = format!(
-                "/assignments/{}?reason={}",
-                encoded(form.get("id")),
-                encoded(reason)
-            );
-            let body = Body {
-                seen: form.get("version").parse().ok(),
-                ..Body::json("")
-            };
-            page.inner.ask(Method::DELETE, &path, &body).await?;
-        }
-        "reset" | "refund" => {
-            let (name, value) = identity.split_once('=').ok_or_else(|| {
-                Fault::invalid("an identity is an entry and its value, as user=42")
-            })?;
-            let cost: u64 = form.get("cost").parse().unwrap_or(1);
-            let body =
-                json!({ "key": { name: value }, "cost": cost, "reason": reason }).to_string();
-            page.inner
-                .ask(Method::POST, &format!("/keys/{what}"), &Body::json(&body))
-                .await?;
-        }
-        _ => return Err(Fault::not_found("nothing of that kind can be done here")),
+fn spent(policy: &Value, now: Moment) -> Spent {
+    let count = |name: &str| number(&policy[name]);
+    let mut said = policy.clone();
+    if let Some(nanos) = policy["per_ns"].as_u64() {
+        said["per"] = period(nanos).into();
     }
-    Ok(onward(&Url::to("/console/identity").query("id", identity)))
+    if policy["burst"].is_null() || policy["burst"] == policy["limit"] {
+        said.as_object_mut().map(|said| said.remove("burst"));
+    }
+    Spent {
+        policy: text(&policy["policy"]),
+        text: chip(&said).text,
+        spent: count("capacity").saturating_sub(count("remaining")),
+        limit: count("capacity"),
+        full: policy["reset_after_ms"]
+            .as_i64()
+            .filter(|left| *left > 0)
+            .map(|left| now.plus(left)),
+        mode: if policy["enforced"] == true {
+            Mode::Enforce
+        } else {
+            Mode::Shadow
+        },
+    }
 }
 
-async fn assign(page: &Page, form: &Fields) -> Result<(), Fault> {
-    let draft = AssignmentDraft::from_fields(form);
-    let document = draft.document();
-    let id = match (draft.word("id"), draft.word("contract")) {
-        ("", "") => draft.word("identity").to_owned(),
-        ("", contract) => format!("{}@{contract}", draft.word("identity")),
-        (id, _) => id.to_owned(),
-    };
-    let seen = form.get("version").parse().unwrap_or(0);
-    let path = format!(
-        "/assignments/{}?reason={}",
-        encoded(&id),
-        encoded(form.get("reason"))
-    );
-    let document = document.to_string();
-    let body = Body {
-        seen: Some(seen),
-        ..Body::json(&document)
-    };
-    page.inner.ask(Method::PUT, &path, &body).await?;
-    Ok(())
+/// A period as people write it: `1h`.
+fn period(nanos: u64) -> String {
+    const UNITS: [(u64, &str); 5] = [
+        (86_400_000_000_000, "d"),
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+    ];
+    let fits = |(unit, _): &&(u64, &str)| nanos >= *unit && nanos.is_multiple_of(*unit);
+    let found = UNITS.iter().find(fits);
+    found.map_or_else(
+        || format!("{nanos}ns"),
+        |(unit, name)| format!("{}{name}", nanos / unit),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_are_said_in_their_largest_unit() {
+        let said = [
+            1,
+            1_500_000,
+            1_000_000_000,
+            90_000_000_000,
+            2_592_000_000_000_000,
+        ];
+        assert_eq!(said.map(period), ["1ns", "1500000ns", "1s", "90s", "30d"]);
+    }
 }

@@ -4,19 +4,17 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tollgate_catalogue::Catalogue;
-use tollgate_limit::{Cost, Instant};
+use tollgate_limit::Cost;
 use tollgate_node::{Key, Scope};
 use tollgate_serve::engine::{Ask, EngineError, Turn};
-use tollgate_serve::http::explained;
+use tollgate_serve::http::explained as explanation;
 use tollgate_serve::meter::Door;
 use tollgate_wire::v1;
 
-use crate::admin::Books;
+use super::explained::{self, Entries};
 use crate::answer::Answer;
 use crate::call::{Call, checked};
 use crate::fault::Fault;
-use crate::time;
 
 /// `GET /keys/explain`: each `key` is an entry and its value; one without `=` is a bare key.
 pub(crate) async fn explain(call: &Call) -> Result<Answer, Fault> {
@@ -38,9 +36,13 @@ pub(crate) async fn explain(call: &Call) -> Result<Answer, Fault> {
         id: None,
         reason: None,
     };
-    let told = asked.run(call, explained).await?;
+    let told = asked.run(call, explanation).await?;
     let mut told: Value = serde_json::from_slice(&told).unwrap_or_default();
-    told["assignments"] = assignments(call, &asked, &told).await?.into();
+    let entries = match &asked.key {
+        v1::Key::Bare(value) => Entries::Bare(value),
+        v1::Key::Entries(entries) => Entries::Named(entries),
+    };
+    explained::add(call, &entries, &mut told).await?;
     Ok(Answer::json(&told))
 }
 
@@ -51,50 +53,6 @@ fn entry(text: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Fault> {
     pair.ok_or_else(|| {
         Fault::malformed("of several entries each is a name and a value, as `key=user=42`")
     })
-}
-
-/// Which assignment says what binds the key, for each contract that does.
-async fn assignments(call: &Call, asked: &Asked<'_>, told: &Value) -> Result<Vec<Value>, Fault> {
-    let (Books::Database(database), v1::Key::Entries(entries)) = (&call.office.books, &asked.key)
-    else {
-        return Ok(Vec::new());
-    };
-    let snapshot = database.snapshot().await?;
-    let policies = told["policies"].as_array().into_iter().flatten();
-    let mut ids: Vec<&str> = policies
-        .filter_map(|policy| policy["contract"].as_str())
-        .collect();
-    ids.dedup();
-    let mut found = Vec::new();
-    for contract in ids
-        .into_iter()
-        .filter_map(|id| snapshot.catalogue.contract(id))
-    {
-        let value = |name: &String| {
-            entries
-                .iter()
-                .find(|(is, _)| is == name)
-                .map(|(_, value)| &**value)
-        };
-        let Some(values) = contract
-            .key
-            .iter()
-            .map(value)
-            .collect::<Option<Vec<&str>>>()
-        else {
-            continue;
-        };
-        let about = database
-            .lookup(Catalogue::identities(contract, &values))
-            .await?;
-        let now = Instant::from_nanos(time::now_ns());
-        let ruling = snapshot.catalogue.ruling(contract, &values, &about, now);
-        if let Some(by) = ruling.by {
-            let until = ruling.until.map(|until| time::told(until.as_nanos()));
-            found.push(json!({ "contract": contract.id, "assignment": by, "until": until, "failed": ruling.failed }));
-        }
-    }
-    Ok(found)
 }
 
 /// `POST /keys/reset`: as if the key had never been seen.

@@ -2,6 +2,7 @@
 
 pub(crate) mod document;
 mod effective;
+mod explained;
 pub(crate) mod history;
 pub(crate) mod identities;
 pub(crate) mod import;

@@ -38,7 +38,6 @@ pub(crate) async fn list(call: &Call) -> Result<Answer, Fault> {
 /// Which items of a list.
 struct Wanted {
     filter: Filter,
-    contract: Option<String>,
 }
 
 impl Wanted {
@@ -49,12 +48,12 @@ impl Wanted {
                 prefix: text("prefix")?.unwrap_or_default(),
                 plan: text("plan")?,
                 identity: text("identity")?,
+                contract: text("contract")?,
                 after: text(AFTER)?,
             },
-            contract: text("contract")?,
         };
         let is_of_one = matches!(call.kind, Kind::Assignment | Kind::Ban);
-        if !is_of_one && (wanted.filter.identity.is_some() || wanted.contract.is_some()) {
+        if !is_of_one && (wanted.filter.identity.is_some() || wanted.filter.contract.is_some()) {
             let what = "`identity` and `contract` tell assignments and bans apart, nothing else";
             return Err(Fault::malformed(what));
         }
@@ -77,21 +76,26 @@ impl Wanted {
                     .any(|name| document.get(*name).and_then(Value::as_str) == wanted.as_deref())
         };
         is(&["plan", "follows", "then"], &self.filter.plan)
-            && is(&["contract"], &self.contract)
+            && is(&["contract"], &self.filter.contract)
             && is(&["identity"], &self.filter.identity)
     }
 
     /// A page of a database. Of what it cannot look up a bounded number is looked through.
     async fn page(self, database: &Database, kind: Kind, limit: u64) -> Result<Vec<Item>, Fault> {
         let is_assignment = kind == Kind::Assignment;
-        let is_told_apart = self.filter.plan.is_some() || self.filter.identity.is_some();
-        let is_looked_up = self.contract.is_none() && (is_assignment || !is_told_apart);
+        let shape = [&self.filter.plan, &self.filter.contract];
+        let has_shape = shape.iter().any(|name| name.is_some());
+        let has_identity = self.filter.identity.is_some();
+        let is_looked_up =
+            !has_shape && !has_identity || is_assignment && has_shape != has_identity;
         if is_looked_up {
             return Ok(database.list(kind, &self.filter, limit).await?);
         }
+        // Of assignments those of the identity, of which there are few; of others all.
         let mut filter = self.filter.clone();
+        (filter.plan, filter.contract) = (None, None);
         if !is_assignment {
-            (filter.plan, filter.identity) = (None, None);
+            filter.identity = None;
         }
         let (mut found, most) = (Vec::new(), usize::try_from(limit).unwrap_or(usize::MAX));
         for _ in 0..PAGES_MAX {

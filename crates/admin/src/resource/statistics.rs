@@ -1,9 +1,14 @@
 //! What is known of requests: usage for bills, series, ranks, load, the last ones, and what a change would have done to them.
 
-use serde_json::json;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 use tollgate_catalogue::Kind;
+use tollgate_node::Key;
 use tollgate_serve::statistics::{ReadError, Reader};
-use tollgate_stats::{By, CSV_HEAD, DAY_S, Step, Usage, UsagePage, csv_line, day_of_date};
+use tollgate_stats::{
+    By, CSV_HEAD, DAY_S, Recorded, Said, Step, Usage, UsagePage, csv_line, day_of_date,
+};
 
 use crate::answer::Answer;
 use crate::body;
@@ -130,7 +135,8 @@ pub(crate) fn recent(call: &Call) -> Result<Answer, Fault> {
     Ok(Answer::json(&json!({ "items": rows, "next": null })))
 }
 
-/// `POST /contracts/{id}/try` and `/plans/{id}/try`: what a document would have done to the last requests.
+/// `POST /contracts/{id}/try` and `/plans/{id}/try`: what a document would have done to the last requests, or to those that come
+/// with it.
 pub(crate) async fn attempt(call: &Call) -> Result<Answer, Fault> {
     if !matches!(call.kind, Kind::Contract | Kind::Plan) {
         return Err(Fault::invalid(
@@ -138,16 +144,47 @@ pub(crate) async fn attempt(call: &Call) -> Result<Answer, Fault> {
         ));
     }
     let minutes = call.query.number("minutes")?.unwrap_or(15).min(MINUTES_MAX);
-    let text = body::document(call.request.headers(), call.request.body())?;
+    let (text, lines) = body::document_and_lines(call.request.headers(), call.request.body())?;
+    let trace = lines.map(recorded).transpose()?;
     let before = call.shared.catalogue().snapshot();
     let mut after = before.catalogue.clone();
     after.put(call.kind, call.name(), text)?;
-    let since = (time::now_ns() / 1_000_000).saturating_sub(minutes * 60_000);
     let compiled = (before.catalogue.compiled(), after.compiled());
-    let tried = reader(call)?
-        .try_change(compiled.0, compiled.1, since)
-        .await;
+    let reader = reader(call)?;
+    let tried = if let Some(trace) = trace {
+        reader.try_on(compiled.0, compiled.1, trace).await
+    } else {
+        let since = (time::now_ns() / 1_000_000).saturating_sub(minutes * 60_000);
+        reader.try_change(compiled.0, compiled.1, since).await
+    };
     Ok(Answer::json(&tried))
+}
+
+/// Requests of a recorded trace: each has its time, what it costs, and the entries of its key.
+fn recorded(lines: body::Lines<'_>) -> Result<Vec<Recorded>, Fault> {
+    let mut rows = Vec::new();
+    for (number, line) in lines {
+        let wrong = |why: &str| Fault::malformed(format!("line {number}: {why}"));
+        let fields: BTreeMap<String, Value> =
+            serde_json::from_str(line).map_err(|error| wrong(&error.to_string()))?;
+        let time = fields.get("time").and_then(Value::as_u64);
+        let time = time.ok_or_else(|| wrong("`time` is missing, in milliseconds since 1970"))?;
+        let cost = match fields.get("cost") {
+            None => 1,
+            Some(cost) => cost
+                .as_u64()
+                .ok_or_else(|| wrong("`cost` is no whole number"))?,
+        };
+        let named = fields
+            .iter()
+            .filter(|(name, _)| !matches!(&***name, "time" | "cost"));
+        let entries = named.filter_map(|(name, value)| Some((&**name, value.as_str()?)));
+        let entries: Vec<(&str, &str)> = entries.collect();
+        let key = Key::Entries(&entries);
+        rows.push(Recorded::new(time, key, (cost, Said::Allow)));
+    }
+    rows.sort_by_key(|row| row.at_ms);
+    Ok(rows)
 }
 
 fn rows_max(call: &Call) -> Result<usize, Fault> {
@@ -159,7 +196,7 @@ fn reader(call: &Call) -> Result<&Reader, Fault> {
     call.shared.statistics.get().ok_or_else(none)
 }
 
-fn fault(error: ReadError) -> Fault {
+pub(crate) fn fault(error: ReadError) -> Fault {
     match error {
         ReadError::NotKept => Fault::new(http::StatusCode::CONFLICT, "not_kept", error.to_string()),
         ReadError::Database(error) => Fault::from(error),

@@ -1,11 +1,12 @@
 //! Tokens, guesses, sessions and links.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
+use tollgate_parts::until;
 use tollgate_serve::settings::{ContractSource, Settings};
 
-use crate::kit::{PRESET, Server, contract, on_both, sqlite};
+use crate::kit::{PRESET, Server, contract, on_both, postgres, sqlite};
 
 #[test]
 fn the_first_token_is_made_once_and_told_once() {
@@ -46,12 +47,8 @@ fn tokens_end_by_themselves_and_when_they_are_revoked() {
         soon(-5).refuses(422, "invalid");
         let short = soon(2);
         let short = short.json()["secret"].as_str().unwrap().to_owned();
-        let begun = Instant::now();
         let ask = || server.ask("GET", "/whoami").by(&short).send().status;
-        while ask() == 200 {
-            assert!(begun.elapsed() < Duration::from_mins(1), "it never ends");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        until("the token ends", || ask() != 200);
         assert_eq!(ask(), 401);
         let listed = server.get("/tokens").json();
         let token = listed["items"]
@@ -229,6 +226,59 @@ fn whoever_logs_out_is_out() {
     assert_eq!(left.status, 303);
     assert!(left.line("set-cookie").unwrap().contains("Max-Age=0"));
     who().refuses(401, "unauthorized");
+}
+
+#[test]
+fn whoever_logs_out_is_out_on_every_node() {
+    let (_postgres, at) = postgres("logout");
+    let (one, other) = (Server::on(&at, Some(PRESET)), Server::on(&at, Some(PRESET)));
+    let (_, secret) = one.token("viewer");
+    for secret in [PRESET, &*secret] {
+        let cookie = cookie(&login(&one, secret));
+        let who = |server: &Server| {
+            let ask = server.ask("GET", "/whoami").by_nobody();
+            ask.line("Cookie", &cookie).send()
+        };
+        assert_eq!(who(&other).status, 200);
+        let csrf = who(&one).json()["csrf"].as_str().unwrap().to_owned();
+        let out = one.ask("POST", "").at("/console/logout").by_nobody();
+        let out = out.line("Cookie", &cookie);
+        let out = out.body("application/x-www-form-urlencoded", format!("csrf={csrf}"));
+        assert_eq!(out.send().status, 303);
+        assert_eq!(who(&one).status, 401);
+        until("the other node knows", || who(&other).status == 401);
+    }
+}
+
+#[test]
+fn links_are_pages_for_people_and_show_nothing_of_others() {
+    let server = Server::start();
+    server.furnish();
+    server.make(
+        "/assignments/user%3Dada",
+        &json!({ "identity": "user=ada", "plan": "pro", "note": "owes us money" }),
+    );
+    let made = server
+        .post("/identities/user%3Dada/link", &json!({}))
+        .json();
+    let path = made["path"].as_str().unwrap();
+    let open = |path: &str| {
+        let ask = server.ask("GET", "").at(path).by_nobody();
+        ask.line("Accept", "text/html,*/*;q=0.8").send()
+    };
+    let page = open(path);
+    assert_eq!(page.status, 200, "{}", page.body);
+    assert_eq!(page.line("content-type"), Some("text/html; charset=utf-8"));
+    for said in ["user=ada", "Plan", "pro", "200 / s", "Today", "This month"] {
+        assert!(page.body.contains(said), "{said}: {}", page.body);
+    }
+    for kept in ["owes us money", "<form", "<a ", "/console/login"] {
+        assert!(!page.body.contains(kept), "{kept}: {}", page.body);
+    }
+    let torn = open(&path[..path.len() - 2]);
+    assert_eq!(torn.status, 403);
+    assert!(torn.body.contains("This link opens nothing") && torn.body.contains("ask whoever"));
+    assert!(!torn.body.contains("<a "), "{}", torn.body);
 }
 
 #[test]

@@ -4,14 +4,15 @@ use tollgate_parts::{Browser, until};
 
 use crate::kit::{PRESET, Server};
 
-struct Person {
-    browser: Browser,
+/// Somebody with a browser.
+pub(crate) struct Person {
+    pub(crate) browser: Browser,
     base: String,
 }
 
 impl Person {
     /// Somebody at the door of a server.
-    fn at(server: &Server) -> Self {
+    pub(crate) fn at(server: &Server) -> Self {
         let browser = Browser::start();
         browser.look((1440, 900), false);
         let base = format!("http://{}", server.at);
@@ -20,22 +21,22 @@ impl Person {
         person
     }
 
-    fn go(&self, path: &str) {
+    pub(crate) fn go(&self, path: &str) {
         self.browser.go(&format!("{}{path}", self.base));
     }
 
     #[track_caller]
-    fn sees(&self, what: &str) {
+    pub(crate) fn sees(&self, what: &str) {
         until(what, || self.browser.text("body").contains(what));
     }
 
-    fn signs_in(&self, secret: &str) {
+    pub(crate) fn signs_in(&self, secret: &str) {
         self.browser.fill("[name=token]", secret);
         self.browser.click("form button");
     }
 
     /// Opens an action, says why, and does it.
-    fn does(&self, action: &str, fields: &[(&str, &str)]) {
+    pub(crate) fn does(&self, action: &str, fields: &[(&str, &str)]) {
         self.browser.click(&format!("{action} > summary"));
         for (name, value) in fields {
             self.browser.run(&format!(

@@ -1,8 +1,7 @@
 //! Keys: explained, and acted on, by what the server counts.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
+use tollgate_parts::until;
 
 use crate::kit::{Ask, PRESET, Server, contract, on_both, postgres};
 
@@ -128,11 +127,7 @@ fn a_change_through_one_node_is_in_force_on_the_other() {
     let (one, other) = (Server::on(&at, Some(PRESET)), Server::on(&at, Some(PRESET)));
     one.make("/contracts/all", &contract("all", 9));
     let limit = || check(&other, &json!({ "user": "ada" }))["limit"].clone();
-    let begun = Instant::now();
-    while limit() != json!(9) {
-        assert!(begun.elapsed() < Duration::from_mins(1), "never");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("the other node decides by it", || limit() == json!(9));
     // Both know the same sessions and links, and what one did the other tells.
     let link = one.post("/identities/user%3Dada/link", &json!({})).json();
     let path = link["path"].as_str().unwrap();
@@ -156,6 +151,7 @@ fn whoever_is_banned_is_denied_until_the_ban_is_gone() {
             server.get("/bans?contract=users").json()["items"],
             json!([])
         );
+        bans_are_explained(server);
         let gone = server
             .ask("DELETE", "/bans/user%3Dmallory")
             .line("If-Match", "\"1\"")
@@ -163,6 +159,41 @@ fn whoever_is_banned_is_denied_until_the_ban_is_gone() {
         assert_eq!(gone.json()["in_force"], true, "{}", gone.body);
         assert_eq!(check(server, &mallory)["allowed"], true);
     });
+}
+
+/// Whoever asks why is told of every ban that covers the key.
+fn bans_are_explained(server: &Server) {
+    let why = server.get("/keys/explain?key=user%3Dmallory").json();
+    assert_eq!(
+        (&why["allowed"], &why["retry_after_ms"]),
+        (&json!(false), &json!(null))
+    );
+    let summary = why["summary"].as_str().unwrap();
+    assert!(summary.contains("`user=mallory`: scrapes"), "{summary}");
+    assert_eq!(why["bans"][0]["identity"], "user=mallory");
+    assert_eq!(why["policies"][0]["per_ns"], 1_000_000_000);
+    let range =
+        json!({ "id": "net", "identity": "ip=10.0.0.0/8", "until": "2500-01-01T00:00:00Z" });
+    server.make("/bans/net", &range);
+    let why = server.get("/keys/explain?key=user%3Dada&key=ip%3D10.1.2.3");
+    let bans = why.json()["bans"].clone();
+    assert_eq!((&bans[0]["id"], &bans[1]), (&json!("net"), &json!(null)));
+    let bare = server
+        .get("/keys/explain?key=mallory&contract=users")
+        .json();
+    assert_eq!(bare["bans"][0]["id"], "user=mallory", "{bare}");
+    let free = server.get("/keys/explain?key=user%3Dada&key=ip%3D11.1.2.3");
+    assert_eq!(free.json()["bans"], json!([]));
+    let elsewhere = json!({ "id": "elsewhere", "identity": "user=ada", "contract": "all" });
+    server.make("/bans/elsewhere", &elsewhere);
+    let there = server
+        .get("/keys/explain?key=user%3Dada&contract=users")
+        .json();
+    assert_eq!(there["bans"], json!([]));
+    let here = server
+        .get("/keys/explain?key=user%3Dada&contract=all")
+        .json();
+    assert_eq!(here["bans"][0]["id"], "elsewhere");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod access;
 mod bad;
 mod console;
+mod day;
 mod describe;
 mod edits;
 mod keys;

@@ -1,8 +1,7 @@
 //! What is known of requests: the sums of an export are the decisions that were made.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
+use tollgate_parts::until;
 
 use crate::kit::{Ask, Server, contract, on_both};
 
@@ -34,11 +33,7 @@ fn usage_is_what_was_decided() {
             };
             (sum("allowed"), sum("denied"))
         };
-        let begun = Instant::now();
-        while sums() != (allowed, denied) {
-            assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", sums());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        until("everything is counted", || sums() == (allowed, denied));
         let csv = server.get("/usage?contract=all&format=csv");
         assert_eq!(csv.line("content-type"), Some("text/csv; charset=utf-8"));
         assert!(
@@ -76,22 +71,61 @@ fn a_change_is_tried_on_what_came() {
     let attempt = |body: &Value| server.post("/contracts/all/try", body);
     let mut lower = contract("all", 5);
     lower["policies"][0]["per"] = json!("30d");
-    let begun = Instant::now();
-    loop {
+    until("the change is tried on all of them", || {
         let tried = attempt(&lower);
         assert_eq!(tried.status, 200, "{}", tried.body);
         let sums = &tried.json()["sums"];
-        if sums["allowed_before"] == 20 && sums["denied_after"] == 15 {
-            break;
-        }
-        assert!(begun.elapsed() < Duration::from_mins(1), "{}", tried.body);
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        sums["allowed_before"] == 20 && sums["denied_after"] == 15
+    });
     attempt(&json!({ "id": "all", "kye": [] })).refuses(422, "invalid");
     server
         .post("/bans/x/try", &json!({}))
         .refuses(422, "invalid");
     assert_eq!(server.get("/contracts/all").json()["version"], 1);
+}
+
+#[test]
+fn a_change_is_tried_on_a_recorded_trace() {
+    let server = Server::start();
+    server.make("/contracts/all", &contract("all", 100));
+    let attempt = |lines: &str| {
+        let ask = server.ask("POST", "/contracts/all/try");
+        ask.body("application/x-ndjson", lines).send()
+    };
+    let document = contract("all", 5).to_string();
+    let request = |at: u64| format!("\n{}", json!({ "time": at, "user": "ada", "cost": 1 }));
+    let lines: String = (0..20)
+        .rev()
+        .map(|n| request(1_700_000_000_000 + n))
+        .collect();
+    let tried = attempt(&format!("{document}{lines}\n\n")).json();
+    let sums = &tried["sums"];
+    assert_eq!(
+        (
+            &tried["requests"],
+            &sums["allowed_before"],
+            &sums["denied_after"]
+        ),
+        (&json!(20), &json!(20), &json!(15))
+    );
+    assert_eq!(tried["changed"][0]["key"], "user=ada");
+    for (lines, said) in [
+        ("", "first line"),
+        ("{\"id\":", "EOF"),
+        (
+            &*format!("{document}\n{{\"user\":\"a\"}}"),
+            "line 2: `time`",
+        ),
+        (
+            &*format!("{document}\n{{\"time\":1,\"cost\":-1}}"),
+            "line 2: `cost`",
+        ),
+        (&*format!("{document}\n[]"), "line 2"),
+    ] {
+        let refused = attempt(lines);
+        refused.refuses(400, "malformed");
+        assert!(refused.message().contains(said), "{}", refused.body);
+    }
 }
 
 #[test]

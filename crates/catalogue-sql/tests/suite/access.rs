@@ -54,6 +54,17 @@ pub(crate) async fn tokens_are_known_by_their_secrets(source: &Source) {
     assert_eq!(database.forget_audit(u64::MAX / 2).await.unwrap(), 1);
 }
 
+/// A session that one node ended is over on another, until its time would be up anyway.
+pub(crate) async fn sessions_end_everywhere(source: &Source) {
+    let (one, other) = (open(source).await, open(source).await);
+    assert!(other.ended_sessions().await.unwrap().is_empty());
+    for _ in 0..2 {
+        one.end_session("7", u64::MAX / 4).await.unwrap();
+    }
+    one.end_session("'; --", 1).await.unwrap();
+    assert_eq!(other.ended_sessions().await.unwrap(), ["7"]);
+}
+
 /// Several nodes that make the tables at once make them once.
 pub(crate) async fn several_open_at_once(source: &Source) {
     let opening: Vec<_> = (0..4)

@@ -131,6 +131,7 @@ pub(crate) async fn lists_come_in_pages(source: &Source) {
     };
     let on_plan = database.list(Kind::Assignment, &on_plan, 10).await.unwrap();
     assert_eq!(on_plan.len(), 5);
+    in_a_contract_and_when(&database).await;
     let plans = database
         .list(Kind::Plan, &Filter::default(), 10)
         .await
@@ -139,6 +140,37 @@ pub(crate) async fn lists_come_in_pages(source: &Source) {
         plans.iter().map(|item| &*item.id).collect::<Vec<_>>(),
         ["free", "pro"]
     );
+}
+
+/// Assignments to a contract alone are found by it; things tell when they were changed, and plans how many are on them.
+async fn in_a_contract_and_when(database: &Database) {
+    let alone = "{ identity: user=07, contract: users, plan: pro }";
+    make(database, Kind::Assignment, "user=07@users", alone).await;
+    for (plan, count) in [(None, 1), (Some("pro"), 1), (Some("free"), 0)] {
+        let filter = Filter {
+            plan: plan.map(str::to_owned),
+            contract: Some("users".into()),
+            ..Filter::default()
+        };
+        let found = database.list(Kind::Assignment, &filter, 10).await.unwrap();
+        assert_eq!(found.len(), count, "{plan:?}");
+    }
+    let both = Filter {
+        identity: Some("user=07".into()),
+        contract: Some("users".into()),
+        ..Filter::default()
+    };
+    let both = database.list(Kind::Assignment, &both, 10).await;
+    assert!(matches!(both, Err(Error::Refused(_))));
+    let plans = vec!["free".to_owned(), "pro".to_owned(), "'".to_owned()];
+    let mut counts = database.assigned(plans).await.unwrap();
+    counts.sort();
+    assert_eq!(counts, [("free".to_owned(), 21), ("pro".to_owned(), 6)]);
+    let history = database.history(Kind::Plan, "pro", None, 1).await.unwrap();
+    let asked =
+        [("pro", 1), ("free", 2), ("none", 1)].map(|(id, version)| (id.to_owned(), version));
+    let changed = database.changed_at(Kind::Plan, &asked).await.unwrap();
+    assert_eq!(changed, [("pro".to_owned(), history[0].at_ns)]);
 }
 
 /// What follows changes is what reads everything.

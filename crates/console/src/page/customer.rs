@@ -70,7 +70,30 @@ pub fn customer(frame: &Frame, view: &Customer) -> String {
     frame.bare("Your limits", Html::from(body))
 }
 
-fn used(label: &'static str, tally: Tally) -> Element {
+/// A link that opens nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Closed {
+    /// What is wrong with it.
+    pub sentence: String,
+    /// What to do.
+    pub advice: String,
+}
+
+/// The page behind such a link: what to do, and no way further.
+pub fn closed(frame: &Frame, view: &Closed) -> String {
+    let body = el("div")
+        .class("customer")
+        .with(el("h1").text("This link opens nothing"))
+        .with(
+            el("section")
+                .class("panel")
+                .with(el("p").text(&view.sentence))
+                .with(el("p").with(el("b").text(&view.advice))),
+        );
+    frame.bare("This link opens nothing", Html::from(body))
+}
+
+pub(super) fn used(label: &'static str, tally: Tally) -> Element {
     let passed = tally.allowed.saturating_add(tally.delayed);
     let denied = if tally.denied == 0 {
         "none denied".to_owned()

@@ -1,8 +1,9 @@
 //! One identity: why it is blocked and until when, what is left, what was decided, and what can be done.
 
 use super::assignments::{AssignmentRow, assignments};
+use super::bans::{BanRow, lift};
 use super::identities::to;
-use crate::chart::{Meaning, share_bar};
+use crate::chart::{Meaning, Tally, share_bar};
 use crate::editor::AssignmentDraft;
 use crate::frame::{Frame, Right, hidden};
 use crate::html::{Element, Html, el};
@@ -67,6 +68,19 @@ pub struct DecisionRow {
     pub detail: String,
 }
 
+/// What was used in one contract.
+#[derive(Clone, Debug, Default)]
+pub struct UsedRow {
+    /// The contract.
+    pub contract: String,
+    /// Requests since midnight.
+    pub today: Tally,
+    /// Requests since the first of the month.
+    pub month: Tally,
+    /// What those of the month cost, less what was given back.
+    pub cost: u64,
+}
+
 /// The page of one identity.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
@@ -74,12 +88,14 @@ pub struct Identity {
     pub identity: String,
     /// Why it is blocked, where it is.
     pub blocked: Option<Blocked>,
-    /// Whether a ban is what blocks it; `None` where nobody can be banned.
-    pub is_banned: Option<bool>,
+    /// Bans that cover it.
+    pub bans: Vec<BanRow>,
     /// What is spent, by contract.
     pub states: Vec<KeyState>,
     /// The newest decisions.
     pub decisions: Vec<DecisionRow>,
+    /// What was used; `None` where nobody counts.
+    pub used: Option<Vec<UsedRow>>,
     /// Its assignments.
     pub assignments: Vec<AssignmentRow>,
     /// The assignment that a form begins with.
@@ -111,8 +127,11 @@ pub fn identity(frame: &Frame, view: &Identity) -> String {
             .with(states(frame, view))
             .into(),
         live("decisions", &here).with(decisions(view)).into(),
+        live("used", &here)
+            .with(view.used.as_deref().map(used))
+            .into(),
         assignments(frame, view).into(),
-        link(view).into(),
+        link(frame, view).into(),
     ]);
     frame.page(Some(Section::Identities), &view.identity, body)
 }
@@ -262,33 +281,21 @@ fn actions(frame: &Frame, view: &Identity) -> Html {
         )
     };
     let amount = || Html::from(field("Cost", "cost", 1));
-    let ban = view.is_banned.map(|is_banned| {
-        if is_banned {
-            one(
-                "/console/identity/unban",
-                Action {
-                    name: "Lift the ban",
-                    what: "Contracts decide again, from what is spent.",
-                    verb: "Lift the ban",
-                    is_hard: false,
-                    needs: Right::Act,
-                },
-                Html::default(),
-            )
-        } else {
-            one(
-                "/console/identity/ban",
-                Action {
-                    name: "Ban",
-                    what: "Every request is denied on every node, whatever is left.",
-                    verb: "Ban",
-                    is_hard: true,
-                    needs: Right::Act,
-                },
-                field("Until (UTC), empty for ever", "until", "").into(),
-            )
-        }
-    });
+    let ban = if view.bans.is_empty() {
+        one(
+            "/console/identity/ban",
+            Action {
+                name: "Ban",
+                what: "Every request is denied on every node, whatever is left.",
+                verb: "Ban",
+                is_hard: true,
+                needs: Right::Assign,
+            },
+            until().into(),
+        )
+    } else {
+        Html::join(view.bans.iter().map(|ban| lift(frame, ban)))
+    };
     Html::join([
         one(
             "/console/identity/refund",
@@ -312,25 +319,95 @@ fn actions(frame: &Frame, view: &Identity) -> Html {
             },
             Html::default(),
         ),
-        ban.into(),
+        one(
+            "/console/identity/charge",
+            Action {
+                name: "Charge",
+                what: "Takes tokens in every policy, as a request would.",
+                verb: "Charge",
+                is_hard: false,
+                needs: Right::Act,
+            },
+            amount(),
+        ),
+        ban,
     ])
 }
 
-fn link(view: &Identity) -> Option<Element> {
-    let link = view.customer.as_ref()?;
-    Some(
-        panel("Customer page")
-            .with(el("p").class("note").text(
+/// When a ban ends.
+fn until() -> Element {
+    el("label")
+        .class("field")
+        .with(el("span").text("Until (UTC), empty for ever"))
+        .with(
+            el("input")
+                .attr("type", "datetime-local")
+                .attr("name", "until"),
+        )
+}
+
+/// What was used, by contract.
+fn used(rows: &[UsedRow]) -> Element {
+    let panel = panel("Usage");
+    if rows.is_empty() {
+        return panel.with(empty(
+            "Nothing was used this month.",
+            "Days and months are those of UTC.",
+        ));
+    }
+    let row = |row: &UsedRow| {
+        let passed = |tally: Tally| number::whole(tally.allowed.saturating_add(tally.delayed));
+        el("tr")
+            .with(cell(name(&row.contract)))
+            .with(number_cell(passed(row.today)))
+            .with(number_cell(number::whole(row.today.denied)))
+            .with(number_cell(passed(row.month)))
+            .with(number_cell(number::whole(row.month.denied)))
+            .with(number_cell(number::whole(row.cost)))
+    };
+    let columns = [
+        Column("Contract", false),
+        Column("Passed today", true),
+        Column("Denied today", true),
+        Column("Passed this month", true),
+        Column("Denied this month", true),
+        Column("Cost this month", true),
+    ];
+    panel.with(table("Usage", &columns, rows.iter().map(row).collect()))
+}
+
+fn link(frame: &Frame, view: &Identity) -> Element {
+    let shown = view.customer.as_ref().map(|link| {
+        el("p")
+            .class("copy")
+            .with(el("code").text(link))
+            .with(" ")
+            .with(copy(link))
+    });
+    let fields = Html::join([
+        Html::from(hidden("identity", &view.identity)),
+        field("Days", "days", 30).into(),
+    ]);
+    let make = action(
+        frame,
+        &Url::to("/console/identity/link"),
+        Action {
+            name: "Make a link",
+            what: "It opens without a token, until its time is up.",
+            verb: "Make the link",
+            is_hard: false,
+            needs: Right::Act,
+        },
+        fields,
+    );
+    panel("Customer page")
+        .with(
+            el("p").class("note").text(
                 "Shows these limits and this usage, and nothing else, to whoever has the link.",
-            ))
-            .with(
-                el("p")
-                    .class("copy")
-                    .with(el("code").text(link))
-                    .with(" ")
-                    .with(copy(link)),
             ),
-    )
+        )
+        .with(shown)
+        .with(el("div").class("buttons").with(make))
 }
 
 /// A button that the script shows where it can copy.

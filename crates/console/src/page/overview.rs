@@ -74,6 +74,8 @@ pub struct Load {
 pub struct Overview {
     /// The line at the top.
     pub health: Health,
+    /// Requests each second, at the moment.
+    pub rate: f64,
     /// Requests over time.
     pub traffic: Traffic,
     /// Times of decisions.
@@ -139,8 +141,6 @@ fn health(health: &Health) -> Element {
 /// The few numbers that matter most, large.
 fn figures(view: &Overview) -> Element {
     let total = view.traffic.total();
-    let last = view.traffic.points.last().copied().unwrap_or_default();
-    let rate = number::float(last.all()) * 1000.0 / number::float(view.traffic.step_ms.max(1));
     let p99 = view
         .latency
         .points
@@ -157,7 +157,7 @@ fn figures(view: &Overview) -> Element {
         .class("tiles")
         .with(tile(
             "Now",
-            number::rate(rate),
+            number::rate(view.rate),
             "requests".to_owned(),
             "tile",
         ))

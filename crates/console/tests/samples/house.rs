@@ -6,9 +6,9 @@ use super::{DAY, HOUR, MINUTE, NOW, Words, change, traffic_of};
 use tollgate_console::chart::{Latency, Quantiles, Tally};
 use tollgate_console::editor::yaml;
 use tollgate_console::page::{
-    Audit, AuditRow, Cluster, Conflict, Freshness, Health, Load, Login, NewSecret, NodeRow,
-    Overview, Problem, Settings, Share, State, Supply, TokenRow, audit, cluster, customer, login,
-    overview, problem, settings,
+    Audit, AuditRow, Closed, Cluster, Conflict, Freshness, Health, Load, Login, NewSecret, NodeRow,
+    Overview, Problem, Settings, Share, State, Supply, TokenRow, audit, closed, cluster, customer,
+    login, overview, problem, settings,
 };
 use tollgate_console::{Frame, Role};
 
@@ -42,10 +42,15 @@ pub(crate) fn strangers(t: Words<'_>, stranger: &Frame) -> Vec<(&'static str, St
         advice: t("Sign in again; what you typed is still in the form behind."),
         conflict: None,
     };
+    let over = Closed {
+        sentence: t("The time of this link is up."),
+        advice: t("Ask whoever gave it to you for another."),
+    };
     vec![
         ("login", login(stranger, &refused)),
         ("problem-401", problem(stranger, &ended)),
         ("customer", customer(stranger, &customer_view(t))),
+        ("customer-closed", closed(stranger, &over)),
     ]
 }
 
@@ -88,6 +93,7 @@ pub(crate) fn overview_view(t: Words<'_>) -> Overview {
                 (t("catalogue"), t("1 s behind"), State::Good),
             ],
         },
+        rate: 2_055.0,
         traffic: traffic_of(12, None),
         latency: latency_of(),
         denying: vec![

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use tollgate_console::chart::{Tally, Traffic, Tried};
 use tollgate_console::editor::{Draft, Editor, Kind, PolicyDraft, yaml};
 use tollgate_console::page::{
-    ContractPage, ContractRow, Contracts, PlanPage, PlanRow, Plans, RolloutStep, contract,
-    contracts, plan, plans,
+    Binding, Followers, More, Reach, RolloutStep, Thing, ThingRow, Things, thing, things,
 };
 use tollgate_console::part::{Chip, Message, Mode};
 use tollgate_console::{Frame, Notice, Role, Who};
@@ -39,85 +38,85 @@ pub(crate) fn limits(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)>
         ..Editor::default()
     };
     vec![
-        ("contracts", contracts(frame, &contracts_view(t))),
+        ("contracts", things(frame, &contracts_view(t))),
         (
             "contracts-none",
-            contracts(
+            things(
                 frame,
-                &Contracts {
+                &Things {
                     query: t("nosuch"),
-                    ..Contracts::default()
+                    ..Things::default()
                 },
             ),
         ),
-        ("contract", contract(frame, &contract_view(t))),
-        ("contract-text", contract(&wrong, &text_view(t))),
-        ("contract-read", contract(&reader, &contract_view(t))),
+        ("contract", thing(frame, &contract_view(t))),
+        ("contract-text", thing(&wrong, &text_view(t))),
+        ("contract-read", thing(&reader, &contract_view(t))),
         (
             "contract-new",
-            contract(
+            thing(
                 frame,
-                &ContractPage {
+                &Thing {
                     editor: new,
-                    ..ContractPage::default()
+                    ..Thing::default()
                 },
             ),
         ),
-        ("plans", plans(frame, &plans_view(t))),
-        ("plan", plan(frame, &plan_view(t))),
+        ("plans", things(frame, &plans_view(t))),
+        ("plan", thing(frame, &plan_view(t))),
     ]
 }
 
-pub(crate) fn contracts_view(t: Words<'_>) -> Contracts {
-    let row = |id: &str, key: &[&str], policies: Vec<Chip>, coordination: &str| ContractRow {
-        id: t(id),
-        matches: key.iter().map(|_| (t("plan"), t("free"))).collect(),
-        key: key.iter().map(|name| t(name)).collect(),
-        plan: None,
-        policies,
-        coordination: t(coordination),
-        mode: Mode::Enforce,
-        tally: Tally {
-            allowed: 120_000,
-            delayed: 0,
-            denied: 5_200,
-        },
-        changed: Some(NOW.plus(-3 * HOUR)),
+pub(crate) fn contracts_view(t: Words<'_>) -> Things {
+    let row = |id: &str, key: &[&str], policies: Vec<Chip>, (coordination, denied): (&str, u64)| {
+        ThingRow {
+            id: t(id),
+            plan: None,
+            policies,
+            changed: Some(NOW.plus(-3 * HOUR)),
+            more: More::Contract(Binding {
+                matches: key.iter().map(|_| (t("plan"), t("free"))).collect(),
+                key: key.iter().map(|name| t(name)).collect(),
+                coordination: t(coordination),
+                mode: Mode::Enforce,
+                tally: Tally {
+                    allowed: 120_000,
+                    delayed: 0,
+                    denied,
+                },
+            }),
+        }
     };
     let three = vec![
         chip(t, "burst", "20 / s · burst 40", Mode::Enforce),
         chip(t, "hourly", "1 000 / h", Mode::Enforce),
         chip(t, "monthly", "100 000 / month", Mode::Percent(10)),
     ];
-    let mut pro = row(
-        "pro-users",
-        &["user"],
-        vec![chip(t, "burst", "200 / s", Mode::Enforce)],
-        "owner",
-    );
-    (pro.plan, pro.tally.denied) = (Some(t("pro")), 44);
-    let mut search = row(
-        "partners/search",
-        &["tenant", "route"],
-        vec![chip(t, "fair", "1 000 / m", Mode::Shadow)],
-        "store",
-    );
-    (search.mode, search.tally, search.changed) = (Mode::Shadow, Tally::default(), None);
-    let whole = row(
-        "whole-api",
-        &[],
-        vec![chip(t, "ceiling", "125 000 / s", Mode::Enforce)],
-        "supply",
-    );
-    Contracts {
+    let burst = vec![chip(t, "burst", "200 / s", Mode::Enforce)];
+    let mut pro = row("pro-users", &["user"], burst, ("owner", 44));
+    pro.plan = Some(t("pro"));
+    let search = ThingRow {
+        id: t("partners/search"),
+        policies: vec![chip(t, "fair", "1 000 / m", Mode::Shadow)],
+        more: More::Contract(Binding {
+            matches: vec![(t("plan"), t("free"))],
+            key: vec![t("tenant"), t("route")],
+            coordination: t("store"),
+            mode: Mode::Shadow,
+            tally: Tally::default(),
+        }),
+        ..ThingRow::default()
+    };
+    let ceiling = vec![chip(t, "ceiling", "125 000 / s", Mode::Enforce)];
+    Things {
+        kind: Kind::Contract,
         query: String::new(),
         rows: vec![
-            row("free-users", &["user"], three, "gossip"),
+            row("free-users", &["user"], three, ("gossip", 5_200)),
             pro,
             search,
-            whole,
+            row("whole-api", &[], ceiling, ("supply", 5_200)),
         ],
-        all: Some(4),
         next: Some(t("whole-api")),
     }
 }
@@ -157,7 +156,7 @@ pub(crate) fn hostile_draft(t: Words<'_>) -> Draft {
     draft
 }
 
-pub(crate) fn contract_view(t: Words<'_>) -> ContractPage {
+pub(crate) fn contract_view(t: Words<'_>) -> Thing {
     let before = traffic_of(1, Some(130.0));
     let mut after = before.clone();
     for point in &mut after.points {
@@ -165,12 +164,11 @@ pub(crate) fn contract_view(t: Words<'_>) -> ContractPage {
         point.allowed += moved;
         point.denied -= moved;
     }
-    let step = |policy: &str, mode, shadowed: Option<&str>| RolloutStep {
+    let step = |policy: &str, mode| RolloutStep {
         policy: t(policy),
         mode,
-        shadowed: shadowed.map(t),
     };
-    ContractPage {
+    Thing {
         id: t("free-users"),
         editor: Editor {
             kind: Kind::Contract,
@@ -195,64 +193,66 @@ pub(crate) fn contract_view(t: Words<'_>) -> ContractPage {
         }),
         traffic: Some(before),
         rollout: vec![
-            step("burst", Mode::Enforce, None),
-            step(
-                "hourly",
-                Mode::Shadow,
-                Some("would have denied 812 of 20 400 in the last hour"),
-            ),
-            step("monthly", Mode::Percent(25), None),
+            step("burst", Mode::Enforce),
+            step("hourly", Mode::Shadow),
+            step("monthly", Mode::Percent(25)),
         ],
+        shadowed: Some(812),
+        untried: None,
+        reach: None,
         history: (0..3)
             .map(|i| change(t, 1284 - i, "contract", "free-users", 8 - i))
             .collect(),
     }
 }
 
-pub(crate) fn text_view(t: Words<'_>) -> ContractPage {
+pub(crate) fn text_view(t: Words<'_>) -> Thing {
     let mut view = contract_view(t);
     view.editor.draft = None;
     view.editor.messages = Some(Vec::new());
     (view.tried, view.edited, view.traffic) = (None, Some(Vec::new()), Some(Traffic::default()));
+    view.untried = Some(t("Requests are not counted here."));
     view
 }
 
-pub(crate) fn plans_view(t: Words<'_>) -> Plans {
-    Plans {
+pub(crate) fn plans_view(t: Words<'_>) -> Things {
+    let row = |id: &str, policies: Vec<Chip>, (contracts, assignments): (u64, u64)| ThingRow {
+        id: t(id),
+        plan: None,
+        policies,
+        changed: Some(NOW.plus(-2 * DAY)),
+        more: More::Plan(Followers {
+            contracts,
+            assignments,
+        }),
+    };
+    let free = vec![
+        chip(t, "burst", "20 / s", Mode::Enforce),
+        chip(t, "daily", "1 000 / day", Mode::Enforce),
+    ];
+    let pro = vec![
+        chip(t, "burst", "200 / s", Mode::Enforce),
+        chip(t, "daily", "50 000 / day", Mode::Enforce),
+    ];
+    Things {
+        kind: Kind::Plan,
         query: String::new(),
         rows: vec![
-            PlanRow {
-                id: t("free"),
-                follows: None,
-                policies: vec![
-                    chip(t, "burst", "20 / s", Mode::Enforce),
-                    chip(t, "daily", "1 000 / day", Mode::Enforce),
-                ],
-                contracts: 2,
-                assignments: 333_333,
-                changed: Some(NOW.plus(-2 * DAY)),
-            },
-            PlanRow {
-                id: t("pro"),
-                follows: Some(t("free")),
-                policies: vec![
-                    chip(t, "burst", "200 / s", Mode::Enforce),
-                    chip(t, "daily", "50 000 / day", Mode::Enforce),
-                ],
-                contracts: 1,
-                assignments: 1204,
+            row("free", free, (2, 333_333)),
+            ThingRow {
+                plan: Some(t("free")),
                 changed: Some(NOW.plus(-40 * MINUTE)),
+                ..row("pro", pro, (1, 1204))
             },
         ],
-        all: None,
         next: None,
     }
 }
 
-pub(crate) fn plan_view(t: Words<'_>) -> PlanPage {
+pub(crate) fn plan_view(t: Words<'_>) -> Thing {
     let document =
         json!({ "id": "pro", "follows": "free", "policies": [{ "name": "burst", "limit": 200 }] });
-    PlanPage {
+    Thing {
         id: t("pro"),
         editor: Editor {
             kind: Kind::Plan,
@@ -263,14 +263,15 @@ pub(crate) fn plan_view(t: Words<'_>) -> PlanPage {
             plans: vec![t("free")],
             ..Editor::default()
         },
-        edited: None,
-        tried: None,
-        contracts: vec![t("pro-users"), t("friends")],
-        plans: vec![t("enterprise")],
-        assignments: 1204,
+        reach: Some(Reach {
+            contracts: vec![t("pro-users"), t("friends")],
+            plans: vec![t("enterprise")],
+            assignments: 1204,
+        }),
         history: vec![
             change(t, 1283, "plan", "pro", 3),
             change(t, 1200, "plan", "pro", 2),
         ],
+        ..Thing::default()
     }
 }

@@ -31,6 +31,7 @@ pub(crate) fn frame(t: Words<'_>, theme: Theme) -> Frame {
         csrf: t("c5f1e0"),
         theme,
         now: NOW,
+        here: t("/console/contracts?q=a"),
         node: t("node-a"),
         revision: 1284,
         read_only: None,

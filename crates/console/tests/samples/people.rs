@@ -6,8 +6,9 @@ use tollgate_console::Frame;
 use tollgate_console::chart::{Meaning, Tally};
 use tollgate_console::editor::AssignmentDraft;
 use tollgate_console::page::{
-    AssignmentRow, Blocked, By, Customer, DecisionRow, Identities, Identity, IdentityRow, KeyState,
-    Spent, Top, TopRow, Usage, UsageRow, Window, identities, identity, top, usage,
+    AssignmentRow, BanRow, Bans, Blocked, By, Customer, DecisionRow, Identities, Identity,
+    IdentityRow, KeyState, Spent, Top, TopRow, Usage, UsageRow, UsedRow, Window, bans, identities,
+    identity, top, usage,
 };
 use tollgate_console::part::Mode;
 
@@ -30,6 +31,9 @@ pub(crate) fn people(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)>
                 },
             ),
         ),
+        ("identity-banned", identity(frame, &banned_view(t))),
+        ("bans", bans(frame, &bans_view(t))),
+        ("bans-none", bans(frame, &Bans::default())),
         ("top", top(frame, &top_view(t))),
         ("usage", usage(frame, &usage_view(t))),
     ]
@@ -94,17 +98,62 @@ pub(crate) fn identity_view(t: Words<'_>) -> Identity {
     Identity {
         identity: t("tenant=acme"),
         blocked: Some(Blocked { why: t("policy hourly of contract free-users is spent (1 000 of 1 000)"), until: Some(NOW.plus(23 * MINUTE + 12_000)) }),
-        is_banned: Some(false),
+        bans: Vec::new(),
         states: vec![
             KeyState { contract: t("free-users"), plan: Some(t("pro")), policies: vec![spent(t, "burst", "20 / s · burst 40", (12, 40), 600), spent(t, "hourly", "1 000 / h", (1000, 1000), 23 * MINUTE + 12_000), Spent { mode: Mode::Percent(10), ..spent(t, "monthly", "100 000 / month", (41_220, 100_000), 15 * DAY) }] },
             KeyState { contract: t("uploads"), plan: None, policies: vec![spent(t, "bytes", "1 000 000 / h", (0, 1_000_000), 0)] },
         ],
         decisions: vec![decision(1, Meaning::Denied, "hourly, try again in 23 min"), decision(2, Meaning::Denied, "hourly, try again in 23 min"), decision(3, Meaning::Delayed, "burst, waited 120 ms"), decision(4, Meaning::Allowed, "")],
+        used: Some(vec![UsedRow {
+            contract: t("free-users"),
+            today: Tally { allowed: 9_120, delayed: 44, denied: 812 },
+            month: Tally { allowed: 210_004, delayed: 1200, denied: 4_120 },
+            cost: 260_114,
+        }]),
         assignments: vec![AssignmentRow { id: t("tenant=acme"), version: 2, plan: Some(t("pro")), contract: None, from: Some(NOW.plus(-21 * DAY)), until: Some(NOW.plus(9 * DAY)), overrides: t("burst.limit 500"), note: t("trial, asked for by sales") }],
         draft: AssignmentDraft::from_document(&json!({ "id": "tenant=acme", "identity": "tenant=acme", "plan": "pro", "until": "2026-12-31T23:00:00Z", "then": "free", "note": t("trial"), "overrides": [{ "name": t("burst"), "limit": 500 }] })).unwrap_or_default(),
         plans: vec![t("free"), t("pro")],
         contracts: vec![t("free-users"), t("uploads")],
         customer: Some(t("http://127.0.0.1:8080/my/dGVuYW50PWFjbWU.1797465600.q7X0")),
+    }
+}
+
+pub(crate) fn ban_row(t: Words<'_>) -> BanRow {
+    BanRow {
+        id: t("user=mallory"),
+        version: 1,
+        identity: t("user=mallory"),
+        contract: Some(t("free-users")),
+        until: Some(NOW.plus(DAY)),
+        reason: t("scrapes"),
+        since: Some(NOW.plus(-DAY)),
+    }
+}
+
+pub(crate) fn bans_view(t: Words<'_>) -> Bans {
+    let others = [(Some(NOW.plus(-MINUTE)), None), (None, Some(t("uploads")))];
+    let others = others.map(|(until, contract)| BanRow {
+        until,
+        contract,
+        ..ban_row(t)
+    });
+    Bans {
+        query: t("user"),
+        rows: [ban_row(t)].into_iter().chain(others).collect(),
+        next: Some(t("user=mallory")),
+    }
+}
+
+pub(crate) fn banned_view(t: Words<'_>) -> Identity {
+    Identity {
+        identity: t("user=mallory"),
+        blocked: Some(Blocked {
+            why: t("it is banned: scrapes"),
+            until: None,
+        }),
+        bans: vec![ban_row(t)],
+        used: Some(Vec::new()),
+        ..Identity::default()
     }
 }
 

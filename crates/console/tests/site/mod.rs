@@ -178,6 +178,7 @@ fn moving(shared: &Shared, theme: Theme) -> String {
         ..samples::frame(&str::to_owned, theme)
     };
     let view = Overview {
+        rate: 100.0 * f64::from(u32::try_from(turn).unwrap_or(u32::MAX)),
         traffic: samples::traffic_of(12 * turn, None),
         ..samples::house::overview_view(&str::to_owned)
     };

@@ -70,10 +70,20 @@ pub(super) fn openapi(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
     reply.text(JSON, OPENAPI.as_bytes());
 }
 
-/// `GET /`.
-pub(super) fn front(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
-    reply.text("text/html; charset=utf-8", FRONT.as_bytes());
+/// `GET /`: where everything is; the console as well, where somebody is at the desk.
+pub(super) fn front(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    let console = if asked.shared.desk.get().is_some() {
+        CONSOLE_LINK
+    } else {
+        ""
+    };
+    let page = FRONT.replace(CONSOLE_PLACE, console);
+    reply.text("text/html; charset=utf-8", page.as_bytes());
 }
 
 const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
 const FRONT: &str = include_str!("front.html");
+/// Where the front page names the console.
+const CONSOLE_PLACE: &str = "  <!-- console -->\n";
+const CONSOLE_LINK: &str =
+    "  <li><a href=\"/console\">console</a>: limits, who is refused and why</li>\n";

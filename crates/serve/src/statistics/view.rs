@@ -83,6 +83,17 @@ impl Reader {
             .await
     }
 
+    /// What contracts counted from `from_s` until `until_s`, in whole minutes or hours.
+    pub async fn tallies(
+        &self,
+        contracts: Vec<String>,
+        range_s: (u64, u64),
+        step: Step,
+    ) -> Result<Vec<(String, Counts)>, ReadError> {
+        self.ask(|book| async move { book.tallies(&contracts, range_s, step).await })
+            .await
+    }
+
     /// Who was first in the last `window_s` seconds, at most a week; of all contracts where none is named.
     pub async fn top(
         &self,
@@ -153,6 +164,11 @@ impl Reader {
     /// What a change of contracts would have done to the requests since a time.
     pub async fn try_change(&self, before: Contracts, after: Contracts, since_ms: u64) -> Tried {
         let trace = self.trace(since_ms);
+        self.try_on(before, after, trace).await
+    }
+
+    /// What a change of contracts would have done to requests, in the order of time.
+    pub async fn try_on(&self, before: Contracts, after: Contracts, trace: Vec<Recorded>) -> Tried {
         let run = move || try_change(&before, &after, &trace);
         self.runtime.spawn_blocking(run).await.unwrap_or_default()
     }

@@ -21,7 +21,8 @@ use crate::settings::ClusterSettings;
 pub use clock::steady_now;
 pub(crate) use figures::{FIGURES, Metric};
 pub(crate) use keep::Keep;
-pub(crate) use show::{asked, troubles, view};
+pub use show::view;
+pub(crate) use show::{asked, troubles};
 use view::ByOwnerView;
 
 /// What the server knows of divided rates, besides what the node does.

@@ -9,7 +9,7 @@ use super::view::{RosterView, StandsView, SupplyPolicyView, SupplyView};
 use crate::shared::Shared;
 
 /// How all divided rates stand.
-pub(crate) fn view(shared: &Shared) -> SupplyView {
+pub fn view(shared: &Shared) -> SupplyView {
     let now = shared.engine.now();
     let node = shared.engine.node();
     let policies = node.supply_status(None, now);

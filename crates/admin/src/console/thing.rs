@@ -1,109 +1,20 @@
-//! Contracts and plans: lists, the editor, and what becomes of a form.
+//! One contract or plan: the editor, what becomes of its form, and what a change would do.
 
 use http::Method;
 use serde_json::{Value, json};
-use tollgate_catalogue::differences;
 use tollgate_console::Url;
+use tollgate_console::chart::{Tally, Traffic, Tried};
 use tollgate_console::editor::{Draft, Editor, Fields, Kind, chip, yaml};
-use tollgate_console::page::{
-    self, Conflict, ContractPage, ContractRow, Contracts, PlanPage, PlanRow, Plans, Problem,
-    RolloutStep,
-};
-use tollgate_console::part::{Change, Chip, Difference, Message, Mode, messages};
+use tollgate_console::page::{self, Conflict, Problem, Reach, RolloutStep, Thing};
+use tollgate_console::part::{Change, Chip, Difference, Message, messages};
 
-use super::desk::{Page, html, moment, onward};
+use super::desk::{Done, Page, html, onward};
+use super::figures;
 use super::inner::{Body, encoded};
+use super::list::place;
+use super::told::{at_ms, change, different, items, number, text};
 use crate::answer::Answer;
 use crate::fault::Fault;
-
-/// A list of contracts or plans.
-pub(super) async fn list(page: &Page, kind: Kind) -> Result<Answer, Fault> {
-    let (query, after) = (page.query.get("q"), page.query.get("after"));
-    let mut path = format!("{}?limit=50&prefix={}", place(kind), encoded(query));
-    if !after.is_empty() {
-        path = format!("{path}&after={}", encoded(after));
-    }
-    let told = page.inner.get(&path).await?;
-    let items = told["items"].as_array().cloned().unwrap_or_default();
-    let next = told["next"].as_str().map(str::to_owned);
-    Ok(html(match kind {
-        Kind::Contract => {
-            let rows = items
-                .iter()
-                .map(|item| contract_row(&item["document"]))
-                .collect();
-            let view = Contracts {
-                query: query.to_owned(),
-                rows,
-                all: None,
-                next,
-            };
-            page::contracts(&page.frame, &view)
-        }
-        Kind::Plan => {
-            let rows = items
-                .iter()
-                .map(|item| plan_row(&item["document"]))
-                .collect();
-            let view = Plans {
-                query: query.to_owned(),
-                rows,
-                all: None,
-                next,
-            };
-            page::plans(&page.frame, &view)
-        }
-    }))
-}
-
-fn contract_row(document: &Value) -> ContractRow {
-    let policies = policies(document);
-    let pairs = document["match"].as_object().cloned().unwrap_or_default();
-    ContractRow {
-        id: text(&document["id"]),
-        matches: pairs
-            .iter()
-            .map(|(name, value)| (name.clone(), text(value)))
-            .collect(),
-        key: texts(&document["key"]),
-        plan: document["plan"].as_str().map(str::to_owned),
-        coordination: document["coordination"]
-            .as_str()
-            .unwrap_or("local")
-            .to_owned(),
-        mode: mode(&policies),
-        policies,
-        ..ContractRow::default()
-    }
-}
-
-fn plan_row(document: &Value) -> PlanRow {
-    PlanRow {
-        id: text(&document["id"]),
-        follows: document["follows"].as_str().map(str::to_owned),
-        policies: policies(document),
-        ..PlanRow::default()
-    }
-}
-
-fn policies(document: &Value) -> Vec<Chip> {
-    document["policies"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(chip)
-        .collect()
-}
-
-fn mode(policies: &[Chip]) -> Mode {
-    let only_watches =
-        !policies.is_empty() && policies.iter().all(|chip| chip.mode == Mode::Shadow);
-    if only_watches {
-        Mode::Shadow
-    } else {
-        Mode::Enforce
-    }
-}
 
 /// One contract or plan, or the form of a new one.
 pub(super) async fn one(page: &Page, kind: Kind) -> Result<Answer, Fault> {
@@ -142,17 +53,10 @@ struct Edited {
     is_text: bool,
     messages: Option<Vec<Message>>,
     different: Option<Vec<Difference>>,
+    tried: Option<Result<Tried, String>>,
 }
 
 async fn show(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> {
-    let is_new = edited.version == 0;
-    let history = if is_new {
-        Vec::new()
-    } else {
-        history(page, kind, &edited.id).await?
-    };
-    let plans = page.inner.get("/plans?limit=500").await?;
-    let plans = plans["items"].as_array().into_iter().flatten();
     let Edited {
         id,
         version,
@@ -161,56 +65,80 @@ async fn show(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> 
         is_text,
         messages,
         different,
+        tried,
     } = edited;
-    let rollout = draft
-        .iter()
-        .flat_map(|draft| &draft.policies)
-        .map(|policy| {
-            let Chip { name, mode, .. } = chip(&policy.document());
-            RolloutStep {
-                policy: name,
-                mode,
-                shadowed: None,
-            }
-        });
-    let rollout = if is_new {
-        Vec::new()
-    } else {
-        rollout.collect()
+    let (tried, untried) = match tried {
+        None => (None, None),
+        Some(Ok(tried)) => (Some(tried), None),
+        Some(Err(why)) => (None, Some(why)),
     };
-    let editor = Editor {
-        kind,
+    let is_new = version == 0 && page.frame.read_only.is_none();
+    let mut view = Thing {
         id: id.clone(),
+        edited: different,
+        tried,
+        untried,
+        ..Thing::default()
+    };
+    if !is_new {
+        surround(page, kind, &mut view, draft.as_ref()).await?;
+    }
+    view.editor = Editor {
+        kind,
+        id,
         version,
         draft,
         text,
         is_text,
         messages,
-        plans: plans.map(|plan| self::text(&plan["id"])).collect(),
+        plans: ids(page, "/plans?limit=500").await?,
     };
-    Ok(html(match kind {
-        Kind::Contract => page::contract(
-            &page.frame,
-            &ContractPage {
-                id,
-                editor,
-                edited: different,
-                rollout,
-                history,
-                ..ContractPage::default()
-            },
-        ),
-        Kind::Plan => page::plan(
-            &page.frame,
-            &PlanPage {
-                id,
-                editor,
-                edited: different,
-                history,
-                ..PlanPage::default()
-            },
-        ),
-    }))
+    Ok(html(page::thing(&page.frame, &view)))
+}
+
+/// Fills in what stands around the editor of something that is there.
+async fn surround(
+    page: &Page,
+    kind: Kind,
+    view: &mut Thing,
+    draft: Option<&Draft>,
+) -> Result<(), Fault> {
+    view.history = history(page, kind, &view.id).await?;
+    match kind {
+        Kind::Contract => {
+            if let Some(hour) = figures::hour(&page.inner, &view.id).await? {
+                view.shadowed = Some(hour.shadowed);
+                view.traffic = Some(hour.traffic);
+            }
+            let policies = draft.iter().flat_map(|draft| &draft.policies);
+            let step = |Chip { name, mode, .. }| RolloutStep { policy: name, mode };
+            view.rollout = policies
+                .map(|policy| step(chip(&policy.document())))
+                .collect();
+        }
+        Kind::Plan => {
+            let of = |place: &str| format!("{place}?limit=50&plan={}", encoded(&view.id));
+            let assigned = figures::assigned(&page.inner, vec![view.id.clone()]).await?;
+            view.reach = Some(Reach {
+                contracts: ids(page, &of("/contracts")).await?,
+                plans: ids(page, &of("/plans")).await?,
+                assignments: assigned.values().sum(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The ids of a list to choose from: as many as a page has room for.
+pub(super) async fn ids(page: &Page, path: &str) -> Result<Vec<String>, Fault> {
+    let told = page.inner.get(path).await?;
+    let mut bytes = 0;
+    let fits = |id: &String| {
+        bytes += id.len();
+        bytes <= CHOICES_BYTES_MAX
+    };
+    let ids = items(&told).map(|item| text(&item["id"]));
+    Ok(ids.take_while(fits).collect())
 }
 
 async fn history(page: &Page, kind: Kind, id: &str) -> Result<Vec<Change>, Fault> {
@@ -218,46 +146,9 @@ async fn history(page: &Page, kind: Kind, id: &str) -> Result<Vec<Change>, Fault
     if page.frame.read_only.is_some() {
         return Ok(Vec::new());
     }
-    let told = page
-        .inner
-        .get(&format!("{}/history?limit=20", at(kind, id)))
-        .await?;
-    Ok(told["items"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(change)
-        .collect())
-}
-
-/// A change as pages show it.
-pub(super) fn change(told: &Value) -> Change {
-    let documents = [&told["before"], &told["after"]]
-        .map(|document| Some(document).filter(|document| !document.is_null()));
-    Change {
-        revision: told["revision"].as_u64().unwrap_or(0),
-        kind: text(&told["kind"]),
-        id: text(&told["id"]),
-        version: told["version"].as_u64().unwrap_or(0),
-        author: text(&told["author"]),
-        at: moment(&told["at"]).unwrap_or_default(),
-        reason: text(&told["reason"]),
-        differences: different(documents[0], documents[1]),
-    }
-}
-
-fn different(before: Option<&Value>, after: Option<&Value>) -> Vec<Difference> {
-    let shown = |value: &Value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    };
-    let line = |difference: &tollgate_catalogue::Difference| Difference {
-        path: difference.path.join("."),
-        before: difference.before.as_ref().map(shown),
-        after: difference.after.as_ref().map(shown),
-    };
-    differences(before, after).iter().map(line).collect()
+    let path = format!("{}/history?limit=20", at(kind, id));
+    let told = page.inner.get(&path).await?;
+    Ok(items(&told).map(change).collect())
 }
 
 /// What was typed: the document as text, and in which language.
@@ -288,6 +179,9 @@ pub(super) async fn submit(page: &Page, kind: Kind, is_tried: bool) -> Result<An
         ..Edited::default()
     };
     let wanted = if is_tried { "try" } else { form.get("do") };
+    if id.is_empty() && matches!(wanted, "try" | "save") {
+        return refused(page, kind, edited, &nameless()).await;
+    }
     match wanted {
         "as-text" => {
             show(
@@ -309,7 +203,7 @@ pub(super) async fn submit(page: &Page, kind: Kind, is_tried: bool) -> Result<An
                 text: &document,
             };
             match page.inner.ask(Method::PUT, &path, &body).await {
-                Ok(_) => Ok(onward(&here(kind, &id))),
+                Ok(done) => Ok(onward(&Done::of(&done).on(&here(kind, &id)))),
                 Err(fault) if fault.code() == "conflict" => conflict(page, kind, edited).await,
                 Err(fault) => refused(page, kind, edited, &fault).await,
             }
@@ -339,22 +233,74 @@ async fn look(
             let before = present.as_ref().map(|item| &item["document"]);
             let different = different(before, Some(&told["document"]));
             let draft = Draft::from_document(kind, &told["document"]);
-            let is_text = edited.is_text && wanted == "try";
-            show(
-                page,
-                kind,
-                Edited {
-                    draft,
-                    is_text,
-                    messages: Some(Vec::new()),
-                    different: Some(different),
-                    ..edited
-                },
-            )
-            .await
+            let is_tried = wanted == "try";
+            let tried = if is_tried {
+                Some(attempt(page, kind, &edited.id, &body).await?)
+            } else {
+                None
+            };
+            let edited = Edited {
+                draft,
+                is_text: edited.is_text && is_tried,
+                messages: Some(Vec::new()),
+                different: Some(different),
+                tried,
+                ..edited
+            };
+            show(page, kind, edited).await
         }
         Err(fault) => refused(page, kind, edited, &fault).await,
     }
+}
+
+/// What a document would have done to the requests of the last hour; why that is not known, otherwise.
+async fn attempt(
+    page: &Page,
+    kind: Kind,
+    id: &str,
+    body: &Body<'_>,
+) -> Result<Result<Tried, String>, Fault> {
+    let path = format!("{}/try?minutes=60", at(kind, id));
+    let told = match page.inner.ask(Method::POST, &path, body).await {
+        Ok(told) => told,
+        Err(fault) if fault.code() == "not_kept" => return Ok(Err(fault.message().to_owned())),
+        Err(fault) => return Err(fault),
+    };
+    let requests = number(&told["requests"]);
+    if requests == 0 {
+        return Ok(Err(
+            "No request of the last hour is remembered, so nothing can be tried.".to_owned(),
+        ));
+    }
+    let buckets = told["buckets"].as_array().map_or(&[][..], Vec::as_slice);
+    let first = buckets.first().unwrap_or(&Value::Null);
+    let traffic = |when: &str| Traffic {
+        from: at_ms(number(&first["at_ms"])),
+        step_ms: number(&first["length_ms"]),
+        points: buckets
+            .iter()
+            .map(|bucket| {
+                let count = |name: &str| number(&bucket[format!("{name}_{when}")]);
+                Tally {
+                    allowed: count("allowed"),
+                    delayed: count("delayed"),
+                    denied: count("denied"),
+                }
+            })
+            .collect(),
+        limit: None,
+    };
+    let share = match number(&told["one_in"]) {
+        0 | 1 => String::new(),
+        many => format!(" of one in {many} keys"),
+    };
+    Ok(Ok(Tried {
+        before: traffic("before"),
+        after: traffic("after"),
+        source: format!(
+            "{requests} requests{share} of the last hour, keys by the contract as it is"
+        ),
+    }))
 }
 
 async fn refused(page: &Page, kind: Kind, edited: Edited, fault: &Fault) -> Result<Answer, Fault> {
@@ -369,6 +315,9 @@ async fn refused(page: &Page, kind: Kind, edited: Edited, fault: &Fault) -> Resu
 /// What is wrong with a form, while it is typed.
 pub(super) async fn check(page: &Page, kind: Kind) -> Result<Answer, Fault> {
     let (_, document, language) = typed(kind, &page.form);
+    if page.form.get("id").is_empty() {
+        return Ok(html(messages(&complaints(&nameless())).into_string()));
+    }
     let path = format!("{}?dry_run=true", at(kind, page.form.get("id")));
     let body = Body {
         seen: None,
@@ -380,6 +329,10 @@ pub(super) async fn check(page: &Page, kind: Kind) -> Result<Answer, Fault> {
         Err(fault) => complaints(&fault),
     };
     Ok(html(messages(&list).into_string()))
+}
+
+fn nameless() -> Fault {
+    Fault::invalid("it needs an id: a name that nothing else of its kind has")
 }
 
 fn complaints(fault: &Fault) -> Vec<Message> {
@@ -456,15 +409,8 @@ pub(super) async fn act(page: &Page, kind: Kind, what: &str) -> Result<Answer, F
         seen,
         ..Body::json(&body)
     };
-    page.inner.ask(method, &path, &body).await?;
-    Ok(onward(&to))
-}
-
-fn place(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Contract => "/contracts",
-        Kind::Plan => "/plans",
-    }
+    let done = page.inner.ask(method, &path, &body).await?;
+    Ok(onward(&Done::of(&done).on(&to)))
 }
 
 fn at(kind: Kind, id: &str) -> String {
@@ -486,10 +432,5 @@ fn list_url(kind: Kind) -> Url {
     })
 }
 
-pub(super) fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn texts(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().map(text).collect()
-}
+/// Bytes of names to choose from; each stands on a page up to four times.
+const CHOICES_BYTES_MAX: usize = 8_000;

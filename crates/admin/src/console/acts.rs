@@ -1,0 +1,174 @@
+//! What can be done for an identity: another plan, tokens back or away, a ban, a link for the customer.
+
+use http::Method;
+use serde_json::{Value, json};
+use tollgate_console::Url;
+use tollgate_console::editor::{AssignmentDraft, Fields};
+
+use super::desk::{Done, Page, onward};
+use super::inner::{Body, encoded};
+use super::people;
+use super::told::text;
+use crate::answer::Answer;
+use crate::fault::Fault;
+use crate::time;
+
+/// Does something for an identity.
+pub(super) async fn act(page: &Page, what: &str) -> Result<Answer, Fault> {
+    let form = &page.form;
+    let identity = form.get("identity");
+    let done = match what {
+        "assign" => assign(page, form).await?,
+        "unassign" => remove(page, "/assignments", form).await?,
+        "ban" => ban(page, form).await?,
+        "unban" => remove(page, "/bans", form).await?,
+        "reset" | "refund" | "charge" => key(page, what, form).await?,
+        "link" => return link(page, identity, form).await,
+        _ => return Err(Fault::not_found("nothing of that kind can be done here")),
+    };
+    let to = Url::to("/console/identity").query("id", identity);
+    Ok(onward(&Done::of(&done).on(&to)))
+}
+
+/// Takes an assignment or a ban away.
+async fn remove(page: &Page, place: &str, form: &Fields) -> Result<Value, Fault> {
+    let (id, reason) = (encoded(form.get("id")), encoded(form.get("reason")));
+    let body = Body {
+        seen: form.get("version").parse().ok(),
+        ..Body::json("")
+    };
+    page.inner
+        .ask(
+            Method::DELETE,
+            &format!("{place}/{id}?reason={reason}"),
+            &body,
+        )
+        .await
+}
+
+/// Acts on what is counted.
+async fn key(page: &Page, what: &str, form: &Fields) -> Result<Value, Fault> {
+    let (name, value) = form
+        .get("identity")
+        .split_once('=')
+        .ok_or_else(|| Fault::invalid("an identity is an entry and its value, as user=42"))?;
+    let cost = match form.get("cost") {
+        "" => 1,
+        text => text
+            .parse::<u64>()
+            .map_err(|_| Fault::invalid("a cost is a whole number"))?,
+    };
+    let body = json!({ "key": { name: value }, "cost": cost, "reason": form.get("reason") });
+    page.inner
+        .ask(
+            Method::POST,
+            &format!("/keys/{what}"),
+            &Body::json(&body.to_string()),
+        )
+        .await
+}
+
+async fn ban(page: &Page, form: &Fields) -> Result<Value, Fault> {
+    let (identity, reason) = (form.get("identity"), form.get("reason"));
+    let mut ban = json!({ "identity": identity });
+    if !reason.is_empty() {
+        ban["reason"] = json!(reason);
+    }
+    if let Some(until) = moment(form.get("until"))? {
+        ban["until"] = json!(until);
+    }
+    let path = format!("/bans/{}", encoded(identity));
+    // One that is over is put in the place of the one before.
+    let present = match page.inner.get(&path).await {
+        Ok(item) => item["version"].as_u64(),
+        Err(fault) if fault.code() == "not_found" => Some(0),
+        Err(fault) => return Err(fault),
+    };
+    let text = ban.to_string();
+    let body = Body {
+        seen: present,
+        ..Body::json(&text)
+    };
+    page.inner
+        .ask(
+            Method::PUT,
+            &format!("{path}?reason={}", encoded(reason)),
+            &body,
+        )
+        .await
+}
+
+/// A time as forms give it, in UTC: with or without seconds, and with or without its zone.
+fn moment(typed: &str) -> Result<Option<String>, Fault> {
+    if typed.is_empty() {
+        return Ok(None);
+    }
+    let written = typed.trim().replacen(' ', "T", 1);
+    let forms = [
+        written.clone(),
+        format!("{written}Z"),
+        format!("{written}:00Z"),
+        format!("{written}T00:00:00Z"),
+    ];
+    let found = forms.iter().find_map(|form| time::read(form));
+    let wrong = || Fault::invalid("`until` is a time in UTC, as `2026-12-31T23:00`");
+    found.map(|nanos| Some(time::told(nanos))).ok_or_else(wrong)
+}
+
+/// Makes a link and shows it once.
+async fn link(page: &Page, identity: &str, form: &Fields) -> Result<Answer, Fault> {
+    let days = form.get("days").parse::<u64>();
+    let days = days.map_err(|_| Fault::invalid("how many days is a whole number"))?;
+    let path = format!("/identities/{}/link", encoded(identity));
+    let body = json!({ "days": days }).to_string();
+    let made = page
+        .inner
+        .ask(Method::POST, &path, &Body::json(&body))
+        .await?;
+    people::one(page, identity, Some(text(&made["path"]))).await
+}
+
+async fn assign(page: &Page, form: &Fields) -> Result<Value, Fault> {
+    let draft = AssignmentDraft::from_fields(form);
+    let id = match (draft.word("id"), draft.word("contract")) {
+        ("", "") => draft.word("identity").to_owned(),
+        ("", contract) => format!("{}@{contract}", draft.word("identity")),
+        (id, _) => id.to_owned(),
+    };
+    let seen = form.get("version").parse().unwrap_or(0);
+    let path = format!(
+        "/assignments/{}?reason={}",
+        encoded(&id),
+        encoded(form.get("reason"))
+    );
+    let document = draft.document().to_string();
+    let body = Body {
+        seen: Some(seen),
+        ..Body::json(&document)
+    };
+    page.inner.ask(Method::PUT, &path, &body).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_and_browsers_write_them() {
+        let read = |text| moment(text).ok().flatten();
+        for text in [
+            "2026-12-31T23:00:00Z",
+            "2026-12-31T23:00",
+            "2026-12-31 23:00:00",
+        ] {
+            assert_eq!(
+                read(text).as_deref(),
+                Some("2026-12-31T23:00:00Z"),
+                "{text}"
+            );
+        }
+        assert_eq!(read("2026-12-31").as_deref(), Some("2026-12-31T00:00:00Z"));
+        assert_eq!(moment("").ok(), Some(None));
+        assert!(moment("tomorrow").is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! The nodes, as this one sees them, and its part of divided limits.
+
+use serde_json::Value;
+use tollgate_console::page::{self, Cluster, Freshness, NodeRow, Share, Supply};
+use tollgate_serve::supply;
+
+use super::desk::{Page, html};
+use super::told::{list, text};
+use crate::answer::Answer;
+use crate::fault::Fault;
+
+/// The nodes.
+pub(super) async fn cluster(page: &Page) -> Result<Answer, Fault> {
+    let told = page.inner.get("/cluster").await?;
+    let load = page.inner.get("/load").await.unwrap_or_default();
+    let now = page.inner.get("/now").await?;
+    let me = &told["me"];
+    let mut nodes = vec![NodeRow {
+        name: me["name"].as_str().unwrap_or(&page.frame.node).to_owned(),
+        address: text(&me["address"]),
+        freshness: Freshness::Itself,
+        rate: now["last_10s"]["all"].as_f64().unwrap_or(0.0),
+        sent: 0.0,
+        received: 0.0,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }];
+    nodes.extend(list(&told["peers"]).map(|peer| node(peer, &load)));
+    let view = Cluster {
+        partition: partition(&nodes),
+        nodes,
+        supplies: supplies(page),
+    };
+    Ok(html(page::cluster(&page.frame, &view)))
+}
+
+fn node(peer: &Value, load: &Value) -> NodeRow {
+    let heard = peer["heard_ms_ago"].as_u64();
+    let traffic = |name: &str| peer["traffic"][name].as_f64().unwrap_or(0.0);
+    NodeRow {
+        name: text(&peer["name"]),
+        address: text(&peer["address"]),
+        freshness: match (peer["freshness"].as_str(), heard) {
+            (Some("fresh"), Some(heard)) => Freshness::Fresh(heard),
+            (Some("silent"), _) | (_, None) => Freshness::Gone,
+            (_, Some(heard)) => Freshness::Late(heard),
+        },
+        rate: rate(load, &peer["name"]),
+        sent: traffic("bytes_out_per_s"),
+        received: traffic("bytes_in_per_s"),
+        version: text(&peer["version"]),
+    }
+}
+
+/// What another node decided each second of the last whole minute. A request may be bound by several contracts, so that the
+/// busiest one says it.
+fn rate(load: &Value, name: &Value) -> f64 {
+    let of = list(&load["contracts"]).filter(|of| of["node"] == *name);
+    of.filter_map(|of| of["rate"].as_f64()).fold(0.0, f64::max)
+}
+
+/// Who is not heard of, and what that means.
+fn partition(nodes: &[NodeRow]) -> Option<String> {
+    let silent = nodes
+        .iter()
+        .filter(|node| matches!(node.freshness, Freshness::Late(_) | Freshness::Gone));
+    let silent: Vec<&str> = silent.map(|node| &*node.name).collect();
+    (!silent.is_empty()).then(|| {
+        format!(
+            "This node does not hear {}. Each side decides by what it knows; limits under supply are never passed.",
+            silent.join(", ")
+        )
+    })
+}
+
+/// What this node has of limits that are divided.
+fn supplies(page: &Page) -> Vec<Supply> {
+    let view = supply::view(&page.inner.shared);
+    let policy = |policy: &supply::view::SupplyPolicyView| Supply {
+        contract: policy.contract.clone(),
+        policy: policy.policy.clone(),
+        limit: whole(policy.rate),
+        shares: vec![Share {
+            node: view.name.clone(),
+            own: whole(policy.stands.home - policy.stands.lent),
+            borrowed: whole(policy.stands.borrowed),
+            lent: whole(policy.stands.lent),
+        }],
+    };
+    view.policies.iter().map(policy).collect()
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rates for people, and the cast saturates"
+)]
+fn whole(rate: f64) -> u64 {
+    rate.round() as u64
+}

@@ -1,0 +1,114 @@
+//! What a customer sees behind a signed link: limits and usage of one identity, and nothing else.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tollgate_catalogue_sql::Role;
+use tollgate_console::chart::Tally;
+use tollgate_console::page::{self, Closed, Customer, UsedRow};
+use tollgate_serve::desk::Visit;
+use tollgate_serve::shared::Shared;
+
+use super::desk::{html, stranger};
+use super::inner::Inner;
+use super::people::{contracts, explained, states};
+use super::told::{list, some};
+use super::{MY, figures, is_read_by_people};
+use crate::access::Caller;
+use crate::access::links::LinkError;
+use crate::admin::Office;
+use crate::answer::Answer;
+use crate::fault::Fault;
+use crate::time;
+
+/// Whose link it is: for programs the identity, for people their page.
+pub(super) async fn mine(
+    office: Arc<Office>,
+    shared: Arc<Shared>,
+    visit: &Visit,
+) -> Result<Answer, Fault> {
+    let path = visit.request.uri().path();
+    let signed = path.strip_prefix(MY).unwrap_or_default();
+    let links = &office.access.links;
+    let opened = links.open(&office.books, signed, time::now_ns()).await;
+    let is_page = is_read_by_people(visit.request.headers());
+    match opened {
+        Ok(identity) if is_page => {
+            let inner = Inner {
+                office,
+                shared,
+                caller: looker(),
+                peer: visit.peer,
+            };
+            shown(&inner, visit, &identity.to_string()).await
+        }
+        Ok(identity) => Ok(Answer::json(&json!({ "identity": identity.to_string() }))),
+        Err(LinkError::Away(error)) => Err(Fault::from(error)),
+        Err(error @ (LinkError::Tampered | LinkError::Expired)) if is_page => {
+            Ok(closed(visit, &error))
+        }
+        Err(error) => Err(Fault::forbidden(error.to_string())),
+    }
+}
+
+/// Somebody without a token, who may look; what at, this file says.
+fn looker() -> Caller {
+    Caller {
+        name: "customer".to_owned(),
+        role: Role::Viewer,
+        token: String::new(),
+        session: None,
+    }
+}
+
+async fn shown(inner: &Inner, visit: &Visit, identity: &str) -> Result<Answer, Fault> {
+    let frame = stranger(&visit.request);
+    let told = explained(inner, identity).await?;
+    let used = figures::used(inner, &contracts(&told), identity).await?;
+    let used = used.unwrap_or_default();
+    let states = states(&told, frame.now);
+    let view = Customer {
+        name: identity.to_owned(),
+        plan: list(&told["assignments"]).find_map(|by| some(&by["plan"])),
+        limits: states
+            .into_iter()
+            .flat_map(|state| state.policies)
+            .collect(),
+        today: most(&used, |row| row.today),
+        month: most(&used, |row| row.month),
+    };
+    Ok(html(page::customer(&frame, &view)))
+}
+
+/// A request that several contracts bind is counted by each: the one that saw most tells of all.
+fn most(used: &[UsedRow], of: impl Fn(&UsedRow) -> Tally) -> Tally {
+    let tallies = used.iter().map(of);
+    tallies.max_by_key(|tally| tally.all()).unwrap_or_default()
+}
+
+/// A link that opens nothing.
+fn closed(visit: &Visit, error: &LinkError) -> Answer {
+    let sentence = match error {
+        LinkError::Expired => "The time of this link is up.",
+        LinkError::Tampered | LinkError::Away(_) => {
+            "This link is not whole: a part of it is missing or was changed."
+        }
+    };
+    let view = Closed {
+        sentence: sentence.to_owned(),
+        advice: "Open it again as it was sent, or ask whoever gave it to you for another."
+            .to_owned(),
+    };
+    let page = page::closed(&stranger(&visit.request), &view);
+    html(page).with(http::StatusCode::FORBIDDEN)
+}
+
+/// What a customer is told where something else went wrong: there is nothing for them to sign in to.
+pub(super) fn failed(visit: &Visit, fault: &Fault) -> Answer {
+    let view = Closed {
+        sentence: fault.message().to_owned(),
+        advice: "Try again in a while.".to_owned(),
+    };
+    let page = page::closed(&stranger(&visit.request), &view);
+    html(page).with(fault.status())
+}

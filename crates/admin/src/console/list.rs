@@ -1,0 +1,158 @@
+//! Lists: contracts, plans and bans, a page at a time.
+
+use serde_json::Value;
+use tollgate_catalogue::Kind as Catalogued;
+use tollgate_console::editor::{Kind, chip};
+use tollgate_console::page::{self, BanRow, Bans, Binding, Followers, More, ThingRow, Things};
+use tollgate_console::part::{Chip, Mode};
+use tollgate_stats::Step;
+
+use super::desk::{Page, html};
+use super::figures;
+use super::inner::encoded;
+use super::told::{items, list, moment, number, some, text, texts};
+use crate::answer::Answer;
+use crate::fault::Fault;
+
+/// Contracts or plans.
+pub(super) async fn things(page: &Page, kind: Kind) -> Result<Answer, Fault> {
+    let told = searched(page, place(kind)).await?;
+    let mut rows: Vec<ThingRow> = items(&told)
+        .map(|item| row(kind, &item["document"]))
+        .collect();
+    let catalogued = match kind {
+        Kind::Contract => Catalogued::Contract,
+        Kind::Plan => Catalogued::Plan,
+    };
+    let changed = figures::changed(&page.inner, catalogued, &told).await?;
+    for row in &mut rows {
+        row.changed = changed.get(&row.id).copied();
+    }
+    match kind {
+        Kind::Contract => count(page, &mut rows).await?,
+        Kind::Plan => followers(page, &mut rows).await?,
+    }
+    let view = Things {
+        kind,
+        query: page.query.get("q").to_owned(),
+        rows,
+        next: some(&told["next"]),
+    };
+    Ok(html(page::things(&page.frame, &view)))
+}
+
+/// A page of what begins with what was searched for.
+pub(super) async fn searched(page: &Page, place: &str) -> Result<Value, Fault> {
+    let (query, after) = (page.query.get("q"), page.query.get("after"));
+    let mut path = format!("{place}?limit={ROWS}&prefix={}", encoded(query));
+    if !after.is_empty() {
+        path = format!("{path}&after={}", encoded(after));
+    }
+    page.inner.get(&path).await
+}
+
+pub(super) const fn place(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Contract => "/contracts",
+        Kind::Plan => "/plans",
+    }
+}
+
+fn row(kind: Kind, document: &Value) -> ThingRow {
+    let policies: Vec<Chip> = list(&document["policies"]).map(chip).collect();
+    let (plan, more) = match kind {
+        Kind::Contract => ("plan", More::Contract(binding(document, &policies))),
+        Kind::Plan => ("follows", More::Plan(Followers::default())),
+    };
+    ThingRow {
+        id: text(&document["id"]),
+        plan: some(&document[plan]),
+        policies,
+        changed: None,
+        more,
+    }
+}
+
+fn binding(document: &Value, policies: &[Chip]) -> Binding {
+    let only_watches =
+        !policies.is_empty() && policies.iter().all(|chip| chip.mode == Mode::Shadow);
+    let pairs = document["match"].as_object().into_iter().flatten();
+    Binding {
+        matches: pairs
+            .map(|(name, value)| (name.clone(), text(value)))
+            .collect(),
+        key: texts(&document["key"]),
+        coordination: some(&document["coordination"]).unwrap_or_else(|| "local".to_owned()),
+        mode: if only_watches {
+            Mode::Shadow
+        } else {
+            Mode::Enforce
+        },
+        ..Binding::default()
+    }
+}
+
+/// Adds how much contracts denied.
+async fn count(page: &Page, rows: &mut [ThingRow]) -> Result<(), Fault> {
+    let ids = rows.iter().map(|row| row.id.clone()).collect();
+    let tallies = figures::tallies(&page.inner, ids, Step::Minute).await?;
+    for row in rows {
+        if let (More::Contract(binding), Some(counts)) = (&mut row.more, tallies.get(&row.id)) {
+            binding.tally = figures::tally(counts);
+        }
+    }
+    Ok(())
+}
+
+/// Adds who is on plans.
+async fn followers(page: &Page, rows: &mut [ThingRow]) -> Result<(), Fault> {
+    let ids = rows.iter().map(|row| row.id.clone()).collect();
+    let assigned = figures::assigned(&page.inner, ids).await?;
+    let node = page.inner.shared.engine.node();
+    let contracts = node.contracts().as_slice();
+    for row in rows {
+        let followed = contracts
+            .iter()
+            .filter(|contract| contract.plan.as_deref() == Some(&*row.id));
+        row.more = More::Plan(Followers {
+            contracts: followed.count() as u64,
+            assignments: assigned.get(&row.id).copied().unwrap_or(0),
+        });
+    }
+    Ok(())
+}
+
+/// Bans.
+pub(super) async fn bans(page: &Page) -> Result<Answer, Fault> {
+    let mut view = Bans {
+        query: page.query.get("q").to_owned(),
+        ..Bans::default()
+    };
+    if page.frame.read_only.is_none() {
+        let told = searched(page, "/bans").await?;
+        view.rows = ban_rows(page, &told).await?;
+        view.next = some(&told["next"]);
+    }
+    Ok(html(page::bans(&page.frame, &view)))
+}
+
+/// Bans of a page of the interface.
+pub(super) async fn ban_rows(page: &Page, told: &Value) -> Result<Vec<BanRow>, Fault> {
+    let since = figures::changed(&page.inner, Catalogued::Ban, told).await?;
+    let row = |item: &Value| {
+        let (id, document) = (text(&item["id"]), &item["document"]);
+        BanRow {
+            since: since.get(&id).copied(),
+            id,
+            version: number(&item["version"]),
+            identity: text(&document["identity"]),
+            contract: some(&document["contract"]),
+            until: moment(&document["until"]),
+            reason: text(&document["reason"]),
+        }
+    };
+    Ok(items(told).map(row).collect())
+}
+
+/// Rows of a page.
+const ROWS: usize = 50;

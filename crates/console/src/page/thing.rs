@@ -1,0 +1,220 @@
+//! One contract or plan: the editor, what it does to traffic or whom it reaches, how it is rolled out, and its history.
+
+use super::things::{link, words};
+use crate::chart::{Traffic, Tried, preview, traffic};
+use crate::editor::{Editor, Kind, editor};
+use crate::frame::{Frame, Right, hidden};
+use crate::html::{Element, Html, el};
+use crate::number;
+use crate::part::{
+    Action, Change, Difference, Mode, action, differences, facts, head, history, live, name, panel,
+};
+use crate::url::Url;
+
+/// How far a policy is rolled out.
+#[derive(Clone, Debug, Default)]
+pub struct RolloutStep {
+    /// The policy.
+    pub policy: String,
+    /// How it binds.
+    pub mode: Mode,
+}
+
+/// Whom a change of a plan reaches.
+#[derive(Clone, Debug, Default)]
+pub struct Reach {
+    /// Contracts that follow it.
+    pub contracts: Vec<String>,
+    /// Plans that follow it.
+    pub plans: Vec<String>,
+    /// Assignments to it.
+    pub assignments: u64,
+}
+
+/// The page of one contract or plan; the editor says which.
+#[derive(Clone, Debug, Default)]
+pub struct Thing {
+    /// Its id; empty for a new one.
+    pub id: String,
+    /// What is being edited.
+    pub editor: Editor,
+    /// What would be different, where something was typed.
+    pub edited: Option<Vec<Difference>>,
+    /// What the change would do.
+    pub tried: Option<Tried>,
+    /// Why nothing can be said of that, where a preview was wanted.
+    pub untried: Option<String>,
+    /// Requests of the last hour.
+    pub traffic: Option<Traffic>,
+    /// Of requests of the last hour that passed, how many policies in shadow mode would have refused.
+    pub shadowed: Option<u64>,
+    /// How far each policy is rolled out.
+    pub rollout: Vec<RolloutStep>,
+    /// Whom a change reaches, of a plan.
+    pub reach: Option<Reach>,
+    /// Its changes, newest first.
+    pub history: Vec<Change>,
+}
+
+/// The page.
+pub fn thing(frame: &Frame, view: &Thing) -> String {
+    let words = words(view.editor.kind);
+    // What a file says has no version.
+    let is_new = view.editor.version == 0 && frame.read_only.is_none();
+    let here = Url::to(words.path).query("id", &view.id);
+    let title = if is_new {
+        Html::from(words.new)
+    } else {
+        name(&view.id).into()
+    };
+    let note = Html::join([
+        Html::from(
+            el("a")
+                .url("href", &words.section.url())
+                .text(words.section.title()),
+        ),
+        Html::text(match view.editor.version {
+            _ if is_new => " / new".to_owned(),
+            0 => " / from a file".to_owned(),
+            version => format!(" / version {version}"),
+        }),
+    ]);
+    let chart = view.traffic.as_ref().map(|shown| {
+        live("traffic", &here).with(el("div").class("panel").with(traffic(&shown.fact(), shown)))
+    });
+    let past = (!is_new).then(|| {
+        let back = Url::to(words.rollback).query("id", &view.id);
+        panel("History").with(history(frame, &back, view.editor.version, &view.history))
+    });
+    let body = Html::join([
+        Html::from(head(title, note, (!is_new).then(|| delete(frame, view)))),
+        chart.into(),
+        view.reach.as_ref().map(reach).into(),
+        changed(view),
+        panel("Limits").with(editor(frame, &view.editor)).into(),
+        rollout(frame, view),
+        past.into(),
+    ]);
+    let title = if is_new { words.new } else { &view.id };
+    frame.page(Some(words.section), title, body)
+}
+
+/// What is different and what it would do, before it is saved.
+fn changed(view: &Thing) -> Html {
+    let edited = view
+        .edited
+        .as_deref()
+        .map(|list| panel("What you changed").with(differences(list)));
+    let untried = view
+        .untried
+        .as_ref()
+        .map(|why| panel("No preview").with(el("p").class("note").text(why)));
+    Html::join([
+        edited.into(),
+        untried.into(),
+        view.tried.as_ref().map(preview).unwrap_or_default(),
+    ])
+}
+
+/// Whom a change reaches.
+fn reach(reach: &Reach) -> Element {
+    let links = |path: &'static str, ids: &[String]| -> Html {
+        if ids.is_empty() {
+            return "none".into();
+        }
+        el("span")
+            .class("links")
+            .each(ids.iter().map(|id| link(path, id)))
+            .into()
+    };
+    panel("A change reaches").with(facts([
+        ("Contracts", links("/console/contract", &reach.contracts)),
+        ("Plans", links("/console/plan", &reach.plans)),
+        ("Assignments", Html::text(number::whole(reach.assignments))),
+    ]))
+}
+
+fn delete(frame: &Frame, view: &Thing) -> Html {
+    let id = &view.id;
+    let (what, verb) = match view.editor.kind {
+        Kind::Contract => (
+            format!(
+                "Requests that only {id} bound will pass without a limit. Its history is kept, and it can be made again."
+            ),
+            "Delete the contract",
+        ),
+        Kind::Plan => (
+            format!("Nobody may be on {id} any more, or it is refused. Its history is kept."),
+            "Delete the plan",
+        ),
+    };
+    action(
+        frame,
+        &Url::to(words(view.editor.kind).delete).query("id", id),
+        Action {
+            name: "Delete",
+            what: &what,
+            verb,
+            is_hard: true,
+            needs: Right::Edit,
+        },
+        hidden("version", view.editor.version),
+    )
+}
+
+fn rollout(frame: &Frame, view: &Thing) -> Html {
+    if view.rollout.is_empty() {
+        return Html::default();
+    }
+    let row = |step: &RolloutStep| {
+        el("li")
+            .with(name(&step.policy))
+            .with(steps(frame, view, step))
+    };
+    let shadowed = view.shadowed.filter(|count| *count > 0).map(|count| {
+        el("p").text(format!(
+            "In the last hour {} passed that a policy in shadow mode would have refused.",
+            number::counted(count, "request")
+        ))
+    });
+    panel("Rollout")
+        .with(el("p").class("note").text("A policy in shadow mode counts and refuses nothing. A percentage enforces it for that share of keys, always the same ones."))
+        .with(shadowed)
+        .with(el("ul").class("rollout").each(view.rollout.iter().map(row)))
+        .into()
+}
+
+/// Shadow, a percentage, all: where the policy stands, and the way to each step.
+fn steps(frame: &Frame, view: &Thing, step: &RolloutStep) -> Element {
+    let now = match step.mode {
+        Mode::Shadow => 0,
+        Mode::Percent(percent) => percent,
+        Mode::Enforce => 100,
+    };
+    let to = Url::to("/console/contract/rollout").query("id", &view.id);
+    let mut stops = vec![0, 10, 50, 100];
+    if !stops.contains(&now) {
+        stops.push(now);
+        stops.sort_unstable();
+    }
+    let button = |percent: u8| {
+        let words = match percent {
+            0 => "shadow".to_owned(),
+            100 => "all".to_owned(),
+            percent => format!("{percent}\u{202f}%"),
+        };
+        el("button")
+            .attr("name", "percent")
+            .attr("value", percent)
+            .attr("aria-pressed", percent == now)
+            .text(words)
+            .flag("disabled", !frame.may(Right::Edit))
+    };
+    frame
+        .form(&to)
+        .class("steps")
+        .attr("aria-label", "Enforced for")
+        .with(hidden("version", view.editor.version))
+        .with(hidden("policy", &step.policy))
+        .each(stops.into_iter().map(button))
+}

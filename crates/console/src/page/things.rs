@@ -1,0 +1,269 @@
+//! All contracts, or all plans: what they bind or promise, by which policies, and how much they refuse or who is on them.
+
+use crate::chart::Tally;
+use crate::editor::Kind;
+use crate::frame::{Frame, Right};
+use crate::html::{Element, Html, el};
+use crate::moment::Moment;
+use crate::number;
+use crate::part::{
+    Chip, Column, Mode, cell, chips, empty, head, live, more, name, number_cell, search, table,
+};
+use crate::section::Section;
+use crate::url::Url;
+
+/// A contract or a plan in a list.
+#[derive(Clone, Debug, Default)]
+pub struct ThingRow {
+    /// Its id.
+    pub id: String,
+    /// The plan it follows.
+    pub plan: Option<String>,
+    /// Its policies.
+    pub policies: Vec<Chip>,
+    /// When it was changed last.
+    pub changed: Option<Moment>,
+    /// What only contracts or only plans have.
+    pub more: More,
+}
+
+/// What only contracts or only plans have.
+#[derive(Clone, Debug)]
+pub enum More {
+    /// Of a contract.
+    Contract(Binding),
+    /// Of a plan.
+    Plan(Followers),
+}
+
+impl Default for More {
+    fn default() -> Self {
+        Self::Contract(Binding::default())
+    }
+}
+
+/// Which requests a contract binds, and what it does to them.
+#[derive(Clone, Debug, Default)]
+pub struct Binding {
+    /// Entries with their values that a request must have.
+    pub matches: Vec<(String, String)>,
+    /// Entries that it counts by.
+    pub key: Vec<String>,
+    /// How nodes agree about it.
+    pub coordination: String,
+    /// The mode of all of it.
+    pub mode: Mode,
+    /// Requests of the last hour.
+    pub tally: Tally,
+}
+
+/// Who is on a plan.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Followers {
+    /// Contracts that follow it.
+    pub contracts: u64,
+    /// Assignments to it.
+    pub assignments: u64,
+}
+
+/// A page of contracts or plans.
+#[derive(Clone, Debug, Default)]
+pub struct Things {
+    /// Which of the two.
+    pub kind: Kind,
+    /// What was searched for.
+    pub query: String,
+    /// Those found.
+    pub rows: Vec<ThingRow>,
+    /// From where the next page begins.
+    pub next: Option<String>,
+}
+
+/// What contracts and plans are called, and where they are.
+pub(super) struct Words {
+    pub(super) section: Section,
+    /// One of them.
+    pub(super) one: &'static str,
+    pub(super) new: &'static str,
+    /// Where one is shown.
+    pub(super) path: &'static str,
+    pub(super) delete: &'static str,
+    pub(super) rollback: &'static str,
+    search: &'static str,
+    note: &'static str,
+}
+
+pub(super) const fn words(kind: Kind) -> &'static Words {
+    match kind {
+        Kind::Contract => &CONTRACTS,
+        Kind::Plan => &PLANS,
+    }
+}
+
+const CONTRACTS: Words = Words {
+    section: Section::Contracts,
+    one: "contract",
+    new: "New contract",
+    path: "/console/contract",
+    delete: "/console/contract/delete",
+    rollback: "/console/contract/rollback",
+    search: "Search contracts",
+    note: "Every one that binds a request must admit it.",
+};
+const PLANS: Words = Words {
+    section: Section::Plans,
+    one: "plan",
+    new: "New plan",
+    path: "/console/plan",
+    delete: "/console/plan/delete",
+    rollback: "/console/plan/rollback",
+    search: "Search plans",
+    note: "A change of a plan changes everybody on it.",
+};
+
+/// The page.
+pub fn things(frame: &Frame, view: &Things) -> String {
+    let words = words(view.kind);
+    let new = frame.may(Right::Edit).then(|| {
+        el("a")
+            .class("button main")
+            .url("href", &Url::to(words.path))
+            .text(words.new)
+    });
+    let page = words.section.url().query("q", &view.query);
+    let next = view
+        .next
+        .as_ref()
+        .map(|after| page.clone().query("after", after));
+    let body = Html::join([
+        Html::from(head(words.section.title(), words.note, new)),
+        search(&words.section.url(), words.search, &view.query).into(),
+        live("results", &page)
+            .with(rows(frame, view))
+            .with(more(next.as_ref()))
+            .into(),
+    ]);
+    frame.page(Some(words.section), words.section.title(), body)
+}
+
+fn rows(frame: &Frame, view: &Things) -> Element {
+    if view.rows.is_empty() {
+        return none(frame, view);
+    }
+    let columns: &[Column] = match view.kind {
+        Kind::Contract => &[
+            Column("Contract", false),
+            Column("Binds", false),
+            Column("Policies", false),
+            Column("Agreed by", false),
+            Column("Mode", false),
+            Column("Denied", true),
+            Column("Changed", false),
+        ],
+        Kind::Plan => &[
+            Column("Plan", false),
+            Column("Follows", false),
+            Column("Policies", false),
+            Column("Contracts", true),
+            Column("Assigned", true),
+            Column("Changed", false),
+        ],
+    };
+    let rows = view.rows.iter().map(|one| row(frame, view.kind, one));
+    el("div").class("panel").with(table(
+        words(view.kind).section.title(),
+        columns,
+        rows.collect(),
+    ))
+}
+
+fn row(frame: &Frame, kind: Kind, row: &ThingRow) -> Element {
+    let first = el("tr").with(cell(link(words(kind).path, &row.id)));
+    let filled = match &row.more {
+        More::Contract(binding) => first
+            .with(cell(binds(row, binding)))
+            .with(cell(chips(&row.policies)))
+            .with(cell(binding.coordination.as_str()))
+            .with(cell(binding.mode.text()))
+            .with(number_cell(if binding.tally.all() == 0 {
+                "–".to_owned()
+            } else {
+                binding.tally.denied_share()
+            })),
+        More::Plan(followers) => first
+            .with(cell(
+                row.plan.as_deref().map(|plan| link("/console/plan", plan)),
+            ))
+            .with(cell(chips(&row.policies)))
+            .with(number_cell(number::whole(followers.contracts)))
+            .with(number_cell(number::whole(followers.assignments))),
+    };
+    filled.with(cell(row.changed.map(|at| at.ago(frame.now))))
+}
+
+/// A name that leads to its page.
+pub(super) fn link(path: &'static str, id: &str) -> Element {
+    el("a")
+        .url("href", &Url::to(path).query("id", id))
+        .with(name(id))
+}
+
+/// Nothing was found, or there is nothing yet.
+fn none(frame: &Frame, view: &Things) -> Element {
+    let Words { one, path, .. } = words(view.kind);
+    if !view.query.is_empty() {
+        return empty(
+            &format!("The name of no {one} begins with “{}”.", view.query),
+            "Search for less, or for something else.",
+        );
+    }
+    let next = if frame.may(Right::Edit) {
+        Html::join([
+            el("a")
+                .url("href", &Url::to(path))
+                .text(format!("Make the first {one}")),
+            el("span").text(", or load a file with tollgate contract put."),
+        ])
+    } else {
+        Html::text("Somebody with the role admin can make one.")
+    };
+    empty(&format!("There is no {one} yet."), next)
+}
+
+/// Which requests, in words.
+fn binds(row: &ThingRow, binding: &Binding) -> Html {
+    let pairs = binding.matches.iter().map(|(entry, value)| {
+        Html::from(
+            el("span")
+                .class("pair-of")
+                .with(el("bdi").text(entry))
+                .text("=")
+                .with(el("bdi").text(value)),
+        )
+    });
+    let plan = row.plan.as_ref().map(|plan| {
+        el("span")
+            .class("note")
+            .text("plan ")
+            .with(el("bdi").text(plan))
+    });
+    let by = if binding.key.is_empty() {
+        el("span").class("note").text("one counter")
+    } else {
+        let keys = binding.key.iter().enumerate().map(|(i, key)| {
+            Html::join([
+                Html::text(if i > 0 { ", " } else { "" }),
+                el("bdi").text(key).into(),
+            ])
+        });
+        el("span").class("note").text("by ").each(keys)
+    };
+    el("span")
+        .class("binds")
+        .each(pairs)
+        .with(" ")
+        .with(by)
+        .with(" ")
+        .with(plan)
+        .into()
+}
