@@ -18,6 +18,7 @@ const TABLE: &str = "tollgate-table";
 const GOSSIP: &str = "tollgate-gossip";
 const SUPPLY: &str = "tollgate-supply";
 const SPLIT: &str = "tollgate-split";
+const LEASE: &str = "tollgate-lease";
 const STORE: &str = "tollgate-store";
 const CATALOGUE: &str = "tollgate-catalogue";
 const CATALOGUE_SQL: &str = "tollgate-catalogue-sql";
@@ -70,6 +71,12 @@ pub(crate) const ROOMS: &[Room] = &[
     // Frames and names as in gossip; nothing else of it.
     Room {
         package: SPLIT,
+        pure: true,
+        uses: &[LIMIT, GOSSIP],
+    },
+    // Small buckets lent to clients; from gossip it has keys and the bytes of numbers.
+    Room {
+        package: LEASE,
         pure: true,
         uses: &[LIMIT, GOSSIP],
     },

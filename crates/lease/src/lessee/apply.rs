@@ -1,0 +1,119 @@
+//! What the client does with an answer: the lease first, then those who wait (C3, C6).
+//!
+//! Not here: what it asked.
+
+use tollgate_limit::{Instant, Span};
+
+use super::{By, Lessee, Pending};
+use crate::amount::{TOKEN, after, part};
+use crate::message::Grant;
+
+impl Lessee {
+    /// Takes an answer; any but the one to the question that is out is ignored.
+    pub fn handle_grant(&mut self, grant: &Grant, now: Instant) {
+        self.look(now);
+        let is_ours = grant.client == self.setup.client && grant.boot == self.setup.boot;
+        let is_ours = is_ours && grant.key == self.setup.key;
+        let pending = self
+            .pending
+            .filter(|pending| is_ours && pending.question.seq == grant.stamp.seq);
+        let Some(pending) = pending else {
+            self.lease.level += planted!(5, 0, self.replayed(grant));
+            self.figures.stale += 1;
+            return;
+        };
+        self.pending = None;
+        self.is_away = false;
+        self.time(&pending, now);
+        self.deny_until = after(now, grant.deny_ns);
+        let must_tell = self.apply(grant, &pending, now);
+        self.serve_line(grant, now);
+        if !self.line.waiting.is_empty() {
+            self.ask(now);
+        } else if must_tell {
+            self.report(now);
+        }
+    }
+
+    /// What a replayed grant would bring, for the mutant that believes it.
+    #[cfg(test)]
+    fn replayed(&self, grant: &Grant) -> i128 {
+        let is_ours = grant.client == self.setup.client && grant.boot == self.setup.boot;
+        if is_ours && grant.stamp == self.got {
+            grant.tokens
+        } else {
+            0
+        }
+    }
+
+    /// Learns how long a round trip takes.
+    fn time(&mut self, pending: &Pending, now: Instant) {
+        if pending.tries == 0 && pending.at.is_some() {
+            let sample = now.nanos_since(pending.sent);
+            self.trip_ns = (self.trip_ns / 8 * 7).saturating_add(sample / 8).max(1);
+        }
+    }
+
+    /// Takes the lease of an answer; whether the grantor should hear of it at once.
+    fn apply(&mut self, grant: &Grant, pending: &Pending, now: Instant) -> bool {
+        let at = planted!(3, pending.at, Some(now));
+        let until = at.map(|at| self.end_of(at, grant.term_ns));
+        let Some(until) = until.filter(|until| *until > now || grant.depth == 0) else {
+            self.keep_cap(pending);
+            return false;
+        };
+        let stated = planted!(15, pending.question.give, self.give);
+        let is_same = grant.session == self.lease.session;
+        let lease = &mut self.lease;
+        let level = lease.level.saturating_add(grant.tokens);
+        let surplus = (level - grant.depth).max(0);
+        let is_cut =
+            grant.rate < part(lease.rate, 19, 20) || grant.depth < part(lease.depth, 19, 20);
+        lease.level = level.min(grant.depth);
+        (lease.rate, lease.depth) = (grant.rate, grant.depth);
+        self.got = grant.stamp;
+        if grant.depth == 0 {
+            // The session goes on, so that what is left can be given back in it.
+            self.give = stated + surplus;
+            self.void();
+            return is_cut || surplus > 0;
+        }
+        self.give = if is_same { stated } else { 0 } + surplus;
+        lease.session = grant.session;
+        lease.term_ns = grant.term_ns;
+        lease.until = until;
+        lease.renew = after(pending.first, grant.term_ns / 2);
+        lease.filled = after(now, 1);
+        self.mark(now);
+        is_cut || surplus >= TOKEN
+    }
+
+    /// The answer does not count, but the grantor may have believed what the question said.
+    fn keep_cap(&mut self, pending: &Pending) {
+        self.lease.depth = self.lease.depth.min(pending.question.cap);
+        self.lease.level = self.lease.level.min(self.lease.depth);
+        self.give = self.give.min(pending.question.give);
+    }
+
+    /// Decides those who wait: by the grantor's word, then from the lease, and those whom the grantor refused are refused.
+    fn serve_line(&mut self, grant: &Grant, now: Instant) {
+        let mut served = grant.served;
+        let mut later = std::collections::VecDeque::new();
+        let retry_after = Span::from_nanos(u128::from(grant.deny_ns));
+        while let Some(waiter) = self.line.waiting.pop_front() {
+            if waiter.is_stated && waiter.cost == 0 {
+                self.decide(waiter, true, By::Grantor, Span::ZERO);
+            } else if waiter.is_stated && served > 0 {
+                served -= 1;
+                self.decide(waiter, true, By::Grantor, Span::ZERO);
+            } else if self.spend(waiter.cost) {
+                self.decide(waiter, true, By::Lease, Span::ZERO);
+            } else if waiter.is_stated || now < self.deny_until {
+                self.decide(waiter, false, By::Grantor, retry_after);
+            } else {
+                later.push_back(waiter);
+            }
+        }
+        self.line.waiting = later;
+    }
+}

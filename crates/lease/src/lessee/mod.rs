@@ -1,0 +1,354 @@
+//! The client's side of one key: it decides by itself while its lease lasts, and asks when it is dry.
+//!
+//! Call [`Lessee::check`] for each request; drain [`Lessee::poll_send`] and [`Lessee::poll_decided`] after every call, and
+//! call [`Lessee::handle_timeout`] no later than [`Lessee::poll_timeout`] says. `now` is a monotonic clock that counts suspend; a
+//! step back voids what is held. Messages may be lost, doubled, late and out of order. Not here: several keys, sockets, who the grantor is.
+
+mod apply;
+mod ask;
+mod clock;
+mod spend;
+
+use std::collections::VecDeque;
+
+use tollgate_gossip::Key;
+use tollgate_limit::{Instant, Span};
+
+use crate::demand::Demand;
+use crate::message::{Question, Stamp};
+
+/// Requests that wait at a time; those beyond are answered as if the grantor were away.
+pub const WAITING_MAX: usize = 1024;
+
+/// What a client says when nobody answers and its lease has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Refuse.
+    Deny,
+    /// Admit everything.
+    Allow,
+    /// Admit from a private bucket; clients times its rate is what may be admitted too much.
+    Safe {
+        /// Tokens per second.
+        per_second: u64,
+        /// Tokens at once.
+        burst: u64,
+    },
+}
+
+/// Who the client is and how it behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// Who it is.
+    pub client: u64,
+    /// Which incarnation; must grow with each start.
+    pub boot: u64,
+    /// What is limited.
+    pub key: Key,
+    /// By how much its clock may run wrong, in millionths.
+    pub drift_ppm: u32,
+    /// How often it looks at its clock; twice that is kept off every term.
+    pub look_ns: u64,
+    /// After which time without an answer the grantor counts as away.
+    pub timeout_ns: u64,
+    /// A first guess of a round trip.
+    pub trip_ns: u64,
+    /// The term it expects before it has heard of one.
+    pub term_ns: u64,
+    /// Uses in a term below which no lease is wished.
+    pub uses_min: u64,
+    /// What it says when nobody answers.
+    pub on_failure: OnFailure,
+}
+
+impl Setup {
+    /// A client with the usual settings.
+    pub const fn new(client: u64, boot: u64, key: Key) -> Self {
+        Self {
+            client,
+            boot,
+            key,
+            drift_ppm: 500,
+            look_ns: 10_000_000,
+            timeout_ns: 200_000_000,
+            trip_ns: 2_000_000,
+            term_ns: 2_000_000_000,
+            uses_min: 8,
+            on_failure: OnFailure::Deny,
+        }
+    }
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It passes; the receipt is for settling.
+    Allow(Receipt),
+    /// It does not, and would not before that.
+    Deny {
+        /// How long.
+        retry_after: Span,
+    },
+    /// The grantor is asked; [`Lessee::poll_decided`] has the answer under this number.
+    Wait(u64),
+    /// Nobody answers; so it was configured.
+    Failed {
+        /// Whether it passes.
+        is_allowed: bool,
+    },
+}
+
+/// The answer to a request that waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// The request.
+    pub number: u64,
+    /// Its cost.
+    pub cost: u64,
+    /// Whether it passes.
+    pub is_allowed: bool,
+    /// Where it was decided.
+    pub by: By,
+    /// For what was refused: how long to wait.
+    pub retry_after: Span,
+}
+
+/// Where a request that waited was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// By the grantor, from its pool.
+    Grantor,
+    /// Here, from the lease.
+    Lease,
+    /// Nowhere: nobody answered.
+    Nobody,
+}
+
+/// What a request took, and from which lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    cost: u64,
+    /// How many leases were voided before.
+    epoch: u64,
+}
+
+/// What a client holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Its level; below zero it is owed.
+    pub level: i128,
+    /// Its rate.
+    pub rate: i128,
+    /// What its level cannot exceed.
+    pub depth: i128,
+    /// What it has returned in this session.
+    pub give: i128,
+    /// Its session.
+    pub session: Stamp,
+    /// The last grant it applied.
+    pub got: Stamp,
+    /// Its last question.
+    pub seq: u64,
+    /// Whether an answer to that would count.
+    pub is_open: bool,
+}
+
+/// What a client counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Requests decided from the lease at once.
+    pub local: u64,
+    /// Requests that waited.
+    pub waited: u64,
+    /// Requests refused without asking.
+    pub denied: u64,
+    /// Requests that nobody answered.
+    pub failed: u64,
+    /// Messages sent.
+    pub sent: u64,
+    /// Answers that came twice, too late or for another.
+    pub stale: u64,
+    /// Steps back of the clock that were seen.
+    pub steps: u64,
+}
+
+/// The client's side of one key.
+#[derive(Clone, Debug)]
+pub struct Lessee {
+    setup: Setup,
+    lease: Lease,
+    /// What was returned in this session.
+    give: i128,
+    got: Stamp,
+    seq: u64,
+    pending: Option<Pending>,
+    deny_until: Instant,
+    demand: Heard,
+    line: Line,
+    /// A round trip, smoothed.
+    trip_ns: u64,
+    /// Whether nobody answers.
+    is_away: bool,
+    safe: Safe,
+    out: VecDeque<Question>,
+    figures: Figures,
+}
+
+/// The lease at hand.
+#[derive(Clone, Copy, Debug)]
+struct Lease {
+    level: i128,
+    rate: i128,
+    depth: i128,
+    /// Below that, no refill can be turned away before the next look.
+    brim: i128,
+    /// At which level it asks for more.
+    low: i128,
+    /// Its end on this clock.
+    until: Instant,
+    /// When it is renewed.
+    renew: Instant,
+    /// Up to when it is filled.
+    filled: Instant,
+    /// The last time the clock was looked at.
+    clock: Instant,
+    session: Stamp,
+    term_ns: u64,
+    /// How many leases were voided.
+    epoch: u64,
+}
+
+/// The question that is out.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    question: Question,
+    /// When it was first sent; `None` where the clock stepped back since.
+    at: Option<Instant>,
+    first: Instant,
+    sent: Instant,
+    tries: u32,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    demand: Demand,
+    /// The demand that was told last.
+    told: u64,
+    /// Tokens asked for since the last message.
+    seen: u64,
+    /// Tokens not yet counted in the demand.
+    fresh: u64,
+    /// Tokens spent beyond what was held, to be told.
+    owed: u64,
+    looked: Instant,
+}
+
+/// Requests that wait.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    waiting: VecDeque<Waiter>,
+    decided: VecDeque<Decided>,
+    next: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    number: u64,
+    cost: u64,
+    /// Whether the question that is out counts it.
+    is_stated: bool,
+}
+
+/// The private bucket for when nobody answers, in nanoseconds of refill.
+#[derive(Clone, Copy, Debug)]
+struct Safe {
+    level: i128,
+    at: Instant,
+}
+
+impl Lessee {
+    /// A client that holds nothing.
+    pub fn new(setup: Setup, now: Instant) -> Self {
+        Self {
+            setup,
+            lease: Lease::none(setup.term_ns, now),
+            give: 0,
+            got: Stamp::default(),
+            seq: 0,
+            pending: None,
+            deny_until: now,
+            demand: Heard {
+                demand: Demand::new(now),
+                told: 0,
+                seen: 0,
+                fresh: 0,
+                owed: 0,
+                looked: now,
+            },
+            line: Line::default(),
+            trip_ns: setup.trip_ns,
+            is_away: false,
+            safe: Safe::full(setup.on_failure, now),
+            out: VecDeque::new(),
+            figures: Figures::default(),
+        }
+    }
+
+    /// The next message to send, oldest first.
+    pub fn poll_send(&mut self) -> Option<Question> {
+        let question = self.out.pop_front()?;
+        self.figures.sent += 1;
+        Some(question)
+    }
+
+    /// The next request that waited and is decided.
+    pub fn poll_decided(&mut self) -> Option<Decided> {
+        self.line.decided.pop_front()
+    }
+
+    /// When to call [`Self::handle_timeout`] next; `None` while there is nothing to look after.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        // A question is dated by this clock as well, so that a step back must be seen while it is out.
+        let look = (self.lease.depth > 0 || self.pending.is_some())
+            .then(|| crate::amount::after(self.lease.clock, self.setup.look_ns));
+        let retry = self.pending.as_ref().map(|pending| self.retry_at(pending));
+        match (look, retry) {
+            (Some(look), Some(retry)) => Some(look.min(retry)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// What it would hold at `now`.
+    pub fn held(&self, now: Instant) -> Held {
+        let mut lease = self.lease;
+        let is_over = now < lease.clock || now >= lease.until;
+        if is_over {
+            (lease.level, lease.rate, lease.depth) = (0, 0, 0);
+        } else {
+            lease.fill(now, self.top(), &self.setup);
+        }
+        let voided = if is_over { self.lease.level.max(0) } else { 0 };
+        Held {
+            level: lease.level,
+            rate: lease.rate,
+            depth: lease.depth.min(self.top()),
+            give: self.give + voided,
+            session: lease.session,
+            got: self.got,
+            seq: self.seq,
+            is_open: self.pending.is_some(),
+        }
+    }
+
+    /// What was counted.
+    pub const fn figures(&self) -> Figures {
+        self.figures
+    }
+
+    /// What the level may not exceed: less while a question is out (C5).
+    fn top(&self) -> i128 {
+        let cap = self.pending.as_ref().map(|pending| pending.question.cap);
+        cap.map_or(self.lease.depth, |cap| cap.min(self.lease.depth))
+    }
+}

@@ -1,0 +1,52 @@
+//! Small buckets lent out of one bucket: clients decide by themselves, and never admit a token too many.
+//!
+//! A [`Pool`] is the grantor's side of one key, a [`Lessee`] the client's. A lease is a small bucket: tokens at once, a
+//! rate, a depth, a term. What is lent counts as spent until it is reported, returned or its term has ended, and its depth and rate are
+//! reserved: the pool's level and all reserved depths stay within the burst, its refill and all reserved rates within the
+//! limit. [`Centre`] and [`Replica`] are the older scheme, which synchronises now and then and admits too much.
+//!
+//! `docs/lease.md` has the rules by the names used here (G1 to G9, C1 to C9) and why they suffice.
+//!
+//! Deliberately absent: clocks, sockets, which node grants, stores that keep a ledger, contracts of several policies.
+//!
+//! ```
+//! use tollgate_lease::{Answer, Key, Lessee, Limits, Pool, Rules, Setup};
+//! use tollgate_limit::Instant;
+//!
+//! let now = Instant::from_nanos(0);
+//! let mut pool = Pool::new(Limits::new(100, 1_000_000_000, 50)?, Rules::default(), 1, now);
+//! let mut lessee = Lessee::new(Setup::new(7, 1, Key(9)), now);
+//!
+//! assert!(matches!(lessee.check(1, now), Answer::Wait(_)), "nothing is lent yet, so it asks");
+//! let question = lessee.poll_send().ok_or("no question")?;
+//! let grant = pool.handle_question(&question, now).ok_or("no answer")?;
+//! lessee.handle_grant(&grant, now);
+//! assert!(lessee.poll_decided().is_some_and(|decided| decided.is_allowed));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#[macro_use]
+mod plant;
+
+mod amount;
+mod demand;
+mod lessee;
+mod message;
+mod pool;
+mod share;
+mod sync;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use amount::{BadLimits, Limits, TOKEN};
+pub use lessee::{
+    Answer, By, Decided, Figures as LesseeFigures, Held, Lessee, OnFailure, Receipt, Setup,
+    WAITING_MAX,
+};
+pub use message::{Grant, Message, Need, Nudge, Question, Stamp};
+pub use pool::{Booked, Figures as PoolFigures, Pool, Rules};
+pub use sync::{Centre, Keep, Replica, SyncConfig};
+pub use tollgate_gossip::{Key, Malformed};
+pub use wire::{decode, encode};

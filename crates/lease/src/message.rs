@@ -1,0 +1,106 @@
+//! What clients and grantors say to each other: one question, one answer, one hint.
+//!
+//! A client has at most one question per key out and says in each all that it holds, so that there is no log of transfers to keep.
+//! When a question was first sent is remembered by the client, and not in it. Not here: the bytes.
+
+use tollgate_gossip::Key;
+
+/// A grant by name: the grantor's generation and the question it answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp {
+    /// Grows with every grantor of the key.
+    pub generation: u64,
+    /// The question's number; zero names no grant.
+    pub seq: u64,
+}
+
+/// Requests that wait for the answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Need {
+    /// What each costs.
+    pub cost: u64,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// From a client: what it holds, and what it wishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Who asks.
+    pub client: u64,
+    /// Which incarnation of it; grows.
+    pub boot: u64,
+    /// What is limited.
+    pub key: Key,
+    /// Grows with every question of a boot.
+    pub seq: u64,
+    /// The last grant that was applied.
+    pub got: Stamp,
+    /// The session: the grant that opened it.
+    pub session: Stamp,
+    /// Rate it holds, in mites per nanosecond.
+    pub rate: i128,
+    /// Level that it will not exceed until it is answered.
+    pub cap: i128,
+    /// Its level.
+    pub have: i128,
+    /// What it returned so far in this session.
+    pub give: i128,
+    /// Its demand in thousandths of a token per second; zero where it wishes no lease.
+    pub want: u64,
+    /// Requests that wait.
+    pub need: Need,
+    /// Tokens asked for since its last message.
+    pub seen: u64,
+    /// Tokens that were spent beyond what it held.
+    pub charge: u64,
+    /// Whether an answer is wished; otherwise it only tells.
+    pub is_ask: bool,
+}
+
+/// The answer to a question that asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Who asked.
+    pub client: u64,
+    /// The question's.
+    pub boot: u64,
+    /// The question's.
+    pub key: Key,
+    /// The question's number and the grantor's generation.
+    pub stamp: Stamp,
+    /// The session from here on.
+    pub session: Stamp,
+    /// Waiting requests that pass, decided at the grantor.
+    pub served: u64,
+    /// Tokens lent at once.
+    pub tokens: i128,
+    /// Rate lent.
+    pub rate: i128,
+    /// Depth lent; zero where there is no lease.
+    pub depth: i128,
+    /// For how long, counted from the first sending of the question.
+    pub term_ns: u64,
+    /// How long the client refuses by itself when it is dry.
+    pub deny_ns: u64,
+}
+
+/// From a grantor: speak now. May be lost, doubled or forged without harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nudge {
+    /// To whom.
+    pub client: u64,
+    /// Of what.
+    pub key: Key,
+}
+
+/// Any of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// What a client says.
+    Question(Question),
+    /// What a grantor answers.
+    Grant(Grant),
+    /// What a grantor hints.
+    Nudge(Nudge),
+}

@@ -1,0 +1,247 @@
+//! What a question is answered: requests that wait first, then a lease (G4 to G7, G9).
+//!
+//! Not here: what the client held before.
+
+use tollgate_limit::Instant;
+
+use super::settle::{Order, Stated};
+use super::{Booked, Pool, Record};
+use crate::amount::{TOKEN, after, mites, part, tokens, wait_ns};
+use crate::message::{Grant, Question, Stamp};
+
+/// A small bucket to lend.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lease {
+    tokens: i128,
+    rate: i128,
+    depth: i128,
+    /// Whether less is free than is due.
+    is_short: bool,
+}
+
+impl Pool {
+    /// Takes what a client says, and answers if it asks.
+    pub fn handle_question(&mut self, question: &Question, now: Instant) -> Option<Grant> {
+        self.advance(now);
+        match self.order(question) {
+            Order::Stale => {
+                self.figures.stale += 1;
+                return None;
+            }
+            Order::Again(answer) => {
+                self.figures.repeated += 1;
+                return answer;
+            }
+            Order::Next => {}
+        }
+        let now = self.level.at;
+        let stated = self.settle(question, now);
+        self.level.tokens = self.level.tokens.saturating_sub(mites(question.charge));
+        let want = question.want.min(self.limits.want());
+        if !question.is_ask {
+            self.keep(question, &stated, want, None);
+            return None;
+        }
+        Some(self.answer(question, &stated, want))
+    }
+
+    fn answer(&mut self, question: &Question, stated: &Stated, want: u64) -> Grant {
+        let now = self.level.at;
+        let served = self.serve(question);
+        if stated.depth == 0 {
+            self.asked.add(question.seen.max(question.need.count), now);
+        }
+        let lease = self.size(question, stated, want);
+        let stamp = Stamp {
+            generation: self.generation,
+            seq: question.seq,
+        };
+        let given = lease.unwrap_or_default();
+        self.level.tokens -= given.tokens;
+        let mut grant = Grant {
+            client: question.client,
+            boot: question.boot,
+            key: question.key,
+            stamp,
+            session: stated.session.unwrap_or(stamp),
+            served,
+            tokens: given.tokens,
+            rate: given.rate,
+            depth: given.depth,
+            term_ns: lease.map_or(0, |_| self.rules.term_ns),
+            deny_ns: 0,
+        };
+        let shorts = if given.is_short {
+            stated.shorts.saturating_add(1)
+        } else {
+            0
+        };
+        self.keep(question, &Stated { shorts, ..*stated }, want, Some(grant));
+        grant.deny_ns = self.deny_ns(&given, shorts, lease.is_some());
+        if let Some(record) = self.records.get_mut(&question.client) {
+            record.answer = Some(grant);
+        }
+        if given.is_short {
+            self.nudge(question.client);
+        }
+        grant
+    }
+
+    /// Decides the requests that wait, here and now (G5).
+    fn serve(&mut self, question: &Question) -> u64 {
+        let need = question.need;
+        let count = (tokens(self.level.tokens).checked_div(need.cost))
+            .map_or(0, |most| most.min(need.count));
+        self.level.tokens -= mites(count.saturating_mul(need.cost));
+        self.figures.served += count;
+        count
+    }
+
+    /// The lease that is due, cut to what is free; `None` where it is not worth it.
+    fn size(&self, question: &Question, stated: &Stated, want: u64) -> Option<Lease> {
+        if self.unknown.is_some() {
+            let is_held = stated.depth > 0 && want > 0;
+            return is_held.then_some(Lease {
+                rate: stated.rate,
+                depth: stated.depth,
+                ..Lease::default()
+            });
+        }
+        let is_known = stated.session.is_some();
+        if want == 0 || (!is_known && self.records.len() >= self.rules.lessees_max) {
+            return None;
+        }
+        let crowd = self.crowd(want);
+        let depth_due = crowd.depth(want)?;
+        let rate_due = crowd.rate(want, depth_due);
+        let (depth, rate) = (
+            unless_small(depth_due, stated.depth),
+            unless_small(rate_due, stated.rate),
+        );
+        let have = question.have.clamp(0, stated.depth);
+        let wished = (depth / 2 - have).max(0);
+        let level = self.level.tokens.max(0);
+        let room = (self.limits.depth() - self.sums.depth - stated.depth).max(0);
+        let offered = if crowd.is_calm() || level > room / 4 {
+            level
+        } else {
+            part(level, want, crowd.whole())
+        };
+        let lent = wished.min(offered);
+        let depth_free = self.limits.depth() - self.sums.depth - (level - lent);
+        let rate_free = self.limits.rate() - self.sums.rate;
+        let lease = Lease {
+            tokens: lent,
+            rate: rate.min(rate_free).max(0),
+            depth: depth.min(depth_free),
+            is_short: rate_free < part(rate_due, 9, 10),
+        };
+        (lease.depth >= TOKEN).then_some(lease)
+    }
+
+    /// Books what the client may hold from here on (G4): growth counts at once, a cut when the client states it.
+    fn keep(&mut self, question: &Question, stated: &Stated, want: u64, grant: Option<Grant>) {
+        let now = self.level.at;
+        let (lent, rate, depth) =
+            grant.map_or((0, 0, 0), |grant| (grant.tokens, grant.rate, grant.depth));
+        let is_lease = grant.is_some_and(|grant| grant.depth > 0);
+        let rate = planted!(
+            7,
+            planted!(8, stated.rate.max(rate), stated.rate),
+            if is_lease { rate } else { stated.rate }
+        );
+        let depth_kept = (stated.depth + lent).max(depth);
+        let depth = planted!(
+            7,
+            planted!(8, depth_kept, stated.depth),
+            if is_lease { depth } else { stated.depth }
+        );
+        if !is_lease && rate == 0 && depth == 0 && self.unknown.is_none() {
+            return;
+        }
+        let session = stated.session.or(grant.map(|grant| grant.session));
+        // While a predecessor's leases may be out, nobody is forgotten: an old question must not carve twice.
+        let known = self.unknown.map_or(stated.until, |unknown| unknown.until);
+        let stamp = grant.map_or(question.got, |grant| grant.stamp);
+        let record = Record {
+            booked: Booked {
+                boot: question.boot,
+                session: session.unwrap_or_default(),
+                rate,
+                depth,
+                tokens: lent,
+                stamp,
+                give: if stated.session.is_some() {
+                    question.give
+                } else {
+                    0
+                },
+            },
+            prior: stated.prior,
+            seq: question.seq,
+            until: if is_lease {
+                stated.until.max(after(now, self.rules.term_ns))
+            } else {
+                stated.until.max(known)
+            },
+            want: if is_lease || grant.is_none() { want } else { 0 },
+            lent: stated
+                .lent
+                .saturating_add(lent)
+                .saturating_add(restated(stated)),
+            answer: grant,
+            heard: now,
+            nudged: stated.nudged,
+            shorts: stated.shorts,
+        };
+        self.put(question.client, &record);
+    }
+
+    /// How long the client refuses by itself when it is dry (G7).
+    fn deny_ns(&self, given: &Lease, shorts: u32, is_lease: bool) -> u64 {
+        let quarter = self.rules.term_ns / 4;
+        let lent = self.sums.rate + self.unknown().0;
+        let until = |level: i128| {
+            let missing = (level - self.level.tokens).max(0);
+            wait_ns(&self.limits, missing, lent, self.level.part).unwrap_or(u64::MAX)
+        };
+        if !is_lease {
+            let exact = until(TOKEN);
+            return if self.records.is_empty() && self.unknown.is_none() {
+                exact
+            } else {
+                exact.min(quarter)
+            };
+        }
+        let room = self.room();
+        let is_lean = !self.crowd(0).is_calm() && self.level.tokens <= room / 4;
+        if !is_lean {
+            return 0;
+        }
+        if given.is_short {
+            return (CALLED_NS << shorts.saturating_sub(1).min(10)).min(quarter);
+        }
+        until(room / 2).min(quarter)
+    }
+}
+
+/// What a restating client may return although this grantor never lent it.
+fn restated(stated: &Stated) -> i128 {
+    if stated.prior == Stamp::default() {
+        0
+    } else {
+        stated.depth
+    }
+}
+
+/// What is due, or what there is where a cut would be small: until it is confirmed it only wastes the difference (G9).
+fn unless_small(due: i128, held: i128) -> i128 {
+    if due < held && due >= part(held, 9, 10) {
+        held
+    } else {
+        due
+    }
+}
+
+/// How long a client waits first while rate is called in for it.
+const CALLED_NS: u64 = 10_000_000;

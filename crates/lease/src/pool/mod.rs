@@ -1,0 +1,346 @@
+//! The grantor's side of one key: the level of the pool, and what is reserved for whom.
+//!
+//! At every instant the level and all reserved depths are within the burst, and the pool's refill and all reserved rates
+//! within the limit. Call [`Pool::handle_question`] with what clients say and carry back what it returns; drain
+//! [`Pool::poll_nudge`] after it. Calls may be repeated, late and out of order. Not here: which node is the grantor, and that there is one only.
+
+mod answer;
+mod nudge;
+mod settle;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tollgate_limit::Instant;
+
+use crate::amount::{Limits, after};
+use crate::demand::Decayed;
+use crate::message::{Grant, Nudge, Stamp};
+use crate::share::{Crowd, ONE};
+
+/// How a grantor lends. Shares are in 2^-16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// For how long a lease is given.
+    pub term_ns: u64,
+    /// Tokens of depth below which no lease is worth it.
+    pub depth_min: u64,
+    /// Uses in a term below which no lease is worth it.
+    pub uses_min: u64,
+    /// The least share of the rate that stays with the pool.
+    pub pool_rate: u64,
+    /// The share of the depth that may be lent.
+    pub lent_depth: u64,
+    /// The most lessees of a key.
+    pub lessees_max: usize,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            term_ns: 2_000_000_000,
+            depth_min: 2,
+            uses_min: 8,
+            pool_rate: ONE / 16,
+            lent_depth: ONE / 2,
+            lessees_max: 1024,
+        }
+    }
+}
+
+/// What a grantor counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Questions that came too late, and were ignored.
+    pub stale: u64,
+    /// Questions that came again, and were answered again.
+    pub repeated: u64,
+    /// Leases whose term ended with nothing said.
+    pub ended: u64,
+    /// Requests that passed at the grantor.
+    pub served: u64,
+    /// Hints that were sent.
+    pub nudges: u64,
+    /// Returns that were cut to what was lent.
+    pub clamped: u64,
+}
+
+/// What is reserved for a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Booked {
+    /// Its incarnation.
+    pub boot: u64,
+    /// Its session.
+    pub session: Stamp,
+    /// The rate.
+    pub rate: i128,
+    /// The depth.
+    pub depth: i128,
+    /// Tokens of the last grant, and which that was.
+    pub tokens: i128,
+    /// The last grant.
+    pub stamp: Stamp,
+    /// What it has returned as far as is known.
+    pub give: i128,
+}
+
+/// The grantor's side of one key. A clone is the ledger that a successor may go on with.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    limits: Limits,
+    rules: Rules,
+    generation: u64,
+    level: Level,
+    records: BTreeMap<u64, Record>,
+    sums: Sums,
+    asked: Decayed,
+    unknown: Option<Unknown>,
+    /// No record ends before that.
+    ends: Instant,
+    nudges: VecDeque<u64>,
+    figures: Figures,
+}
+
+/// The pool's tokens at an instant; below zero they are owed.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    tokens: i128,
+    /// What came back beyond whole mites.
+    part: u64,
+    at: Instant,
+}
+
+/// Sums over all records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    rate: i128,
+    depth: i128,
+    want: u64,
+}
+
+/// What may be out although nobody has said so: a successor begins with all of it.
+#[derive(Clone, Copy, Debug)]
+struct Unknown {
+    rate: i128,
+    depth: i128,
+    until: Instant,
+}
+
+/// One lessee.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    booked: Booked,
+    /// The session of an earlier grantor under which it restated.
+    prior: Stamp,
+    seq: u64,
+    until: Instant,
+    want: u64,
+    /// The most that this session may still return.
+    lent: i128,
+    answer: Option<Grant>,
+    heard: Instant,
+    nudged: Instant,
+    /// Answers in a row that gave less than its share.
+    shorts: u32,
+}
+
+impl Pool {
+    /// A full bucket of which nothing is lent.
+    pub fn new(limits: Limits, rules: Rules, generation: u64, now: Instant) -> Self {
+        let level = Level {
+            tokens: limits.depth(),
+            part: 0,
+            at: now,
+        };
+        Self {
+            limits,
+            rules,
+            generation,
+            level,
+            records: BTreeMap::new(),
+            sums: Sums::default(),
+            asked: Decayed::new(ASKED_NS, now),
+            unknown: None,
+            ends: Instant::LAST,
+            nudges: VecDeque::new(),
+            figures: Figures::default(),
+        }
+    }
+
+    /// The successor of a grantor whose books are lost. It has nothing, and everything may be out for a term; clients that say
+    /// what they hold keep it. The predecessor must have stopped, and `generation` must be larger than its own.
+    pub fn restating(limits: Limits, rules: Rules, generation: u64, now: Instant) -> Self {
+        let mut pool = Self::new(limits, rules, generation, now);
+        let unknown = Unknown {
+            rate: limits.rate(),
+            depth: limits.depth(),
+            until: after(now, rules.term_ns),
+        };
+        pool.unknown = planted!(4, planted!(12, Some(unknown), None), None);
+        pool.level.tokens = planted!(12, 0, limits.depth());
+        pool
+    }
+
+    /// The successor of a grantor whose books were kept: a clone of its pool from after its last answer.
+    #[must_use]
+    pub fn resume(mut self, generation: u64) -> Self {
+        self.generation = generation;
+        self.nudges.clear();
+        self
+    }
+
+    /// New limits, from the next answer on. What is lent stays lent until it is given back or ends; meanwhile the pool stays
+    /// empty if need be. Every lessee is asked to speak.
+    pub fn change(&mut self, limits: Limits, now: Instant) {
+        self.advance(now);
+        self.limits = limits;
+        self.level.part = 0;
+        self.level.tokens = self.level.tokens.min(self.room());
+        self.nudges = self.records.keys().copied().collect();
+        self.figures.nudges += self.nudges.len() as u64;
+    }
+
+    /// Brings the pool to `now`, ending what ends meanwhile at its own time (G1).
+    pub fn advance(&mut self, now: Instant) {
+        while let Some(end) = self.next_end(now) {
+            self.fill(end);
+            self.end(end);
+        }
+        self.fill(now);
+    }
+
+    /// The next hint to send, oldest first.
+    pub fn poll_nudge(&mut self, key: crate::Key) -> Option<Nudge> {
+        let client = self.nudges.pop_front()?;
+        Some(Nudge { client, key })
+    }
+
+    /// The pool's tokens, in mites.
+    pub const fn level(&self) -> i128 {
+        self.level.tokens
+    }
+
+    /// What is reserved for a client.
+    pub fn booked(&self, client: u64) -> Option<Booked> {
+        self.records.get(&client).map(|record| record.booked)
+    }
+
+    /// All that is reserved, what nobody has restated yet apart: rate, then depth.
+    pub const fn reserved(&self) -> (i128, i128) {
+        (self.sums.rate, self.sums.depth)
+    }
+
+    /// What may be out although nobody has said so: rate, then depth.
+    pub fn unknown(&self) -> (i128, i128) {
+        let unknown = self.unknown.as_ref();
+        unknown.map_or((0, 0), |unknown| (unknown.rate, unknown.depth))
+    }
+
+    /// Whether a predecessor's leases may still be out.
+    pub const fn is_learning(&self) -> bool {
+        self.unknown.is_some()
+    }
+
+    /// Lessees with a record.
+    pub fn lessees(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether nothing is lent and the bucket is full, so that it need not be kept.
+    pub fn is_fresh(&self) -> bool {
+        let is_alone = self.records.is_empty() && self.unknown.is_none();
+        is_alone && self.level.tokens >= self.limits.depth()
+    }
+
+    /// What was counted.
+    pub const fn figures(&self) -> Figures {
+        self.figures
+    }
+
+    /// The most that the pool may have.
+    fn room(&self) -> i128 {
+        let lent = planted!(1, self.sums.depth + self.unknown().1, 0);
+        (self.limits.depth() - lent).max(0)
+    }
+
+    /// Fills until `now` at what is not reserved.
+    fn fill(&mut self, now: Instant) {
+        let elapsed = now.nanos_since(self.level.at);
+        if elapsed == 0 {
+            return;
+        }
+        self.level.at = now;
+        let all = self.limits.refill(elapsed, &mut self.level.part);
+        let lent = (self.sums.rate + self.unknown().0).saturating_mul(i128::from(elapsed));
+        let earned = all.saturating_sub(lent).max(0);
+        let room = self.room();
+        let tokens = self.level.tokens.saturating_add(earned);
+        self.level.tokens = tokens.min(room.max(self.level.tokens.min(0)));
+        if tokens >= room {
+            self.level.part = 0;
+        }
+    }
+
+    /// The next time at which something ends, if it is not after `now`.
+    fn next_end(&mut self, now: Instant) -> Option<Instant> {
+        let unknown = self.unknown.map(|unknown| unknown.until);
+        if self.ends <= now {
+            let untils = self.records.values().map(|record| record.until);
+            self.ends = untils.min().unwrap_or(Instant::LAST);
+        }
+        let end = unknown.map_or(self.ends, |until| until.min(self.ends));
+        (end <= now).then_some(end)
+    }
+
+    /// Ends what ends at `end`. Room and rate come back, tokens do not: they may have been spent.
+    fn end(&mut self, end: Instant) {
+        if self.unknown.is_some_and(|unknown| unknown.until <= end) {
+            self.unknown = None;
+        }
+        let over = |record: &Record| record.until <= end;
+        let mut clients = self.records.iter().filter(|(_, record)| over(record));
+        let client = clients.next().map(|(client, _)| *client);
+        if let Some(client) = client {
+            self.level.tokens += planted!(2, 0, self.lent(client));
+            self.take(client);
+            self.figures.ended += 1;
+        }
+    }
+
+    /// What a lessee may not have spent, for the mutant that takes it back.
+    #[cfg(test)]
+    fn lent(&self, client: u64) -> i128 {
+        let record = self.records.get(&client);
+        record.map_or(0, |record| record.lent.min(record.booked.depth))
+    }
+
+    /// Takes a record off the books.
+    fn take(&mut self, client: u64) -> Option<Record> {
+        let record = self.records.remove(&client)?;
+        self.sums.rate -= record.booked.rate;
+        self.sums.depth -= record.booked.depth;
+        self.sums.want = self.sums.want.saturating_sub(record.want);
+        Some(record)
+    }
+
+    /// Enters a record in the books.
+    fn put(&mut self, client: u64, record: &Record) {
+        self.sums.rate += record.booked.rate;
+        self.sums.depth += record.booked.depth;
+        self.sums.want = self.sums.want.saturating_add(record.want);
+        self.ends = self.ends.min(record.until);
+        self.records.insert(client, *record);
+    }
+
+    /// Who shares, when someone with that demand is among them.
+    fn crowd(&self, want: u64) -> Crowd<'_> {
+        Crowd {
+            limits: &self.limits,
+            rules: &self.rules,
+            want: self.sums.want.saturating_add(want),
+            asked: self.asked.rate(self.level.at, ASKED_NS),
+        }
+    }
+}
+
+/// Over how long the demand of those without a lease is averaged.
+const ASKED_NS: u64 = 1_000_000_000;

@@ -1,0 +1,10 @@
+//! A world of one grantor and some clients, a checker that shares nothing with them, and what both show.
+
+mod ghost;
+mod mutants;
+mod scenes;
+mod schedule;
+mod sharing;
+mod syncing;
+mod wiring;
+mod world;

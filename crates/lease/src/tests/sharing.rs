@@ -1,0 +1,56 @@
+//! How much of the limit is used, and at what cost, where nothing fails.
+
+use super::world::{Event, Net, World};
+
+const MS: u64 = 1_000_000;
+
+/// Ten clients with Zipf demand of `tenths` of the limit for so many seconds.
+fn run(seed: u64, (per_second, burst): (u64, u64), tenths: u64, seconds: u64) -> World {
+    let net = Net {
+        delay_ns: MS,
+        jitter_ns: MS / 5,
+        loss: 0,
+        twice: 0,
+    };
+    let mut world = World::new(seed, (per_second, burst), 10, net);
+    let ranks: u64 = (1..=10).map(|rank| 2520 / rank).sum();
+    for client in 0..10_u64 {
+        let milli = per_second * 100 * tenths * (2520 / (client + 1)) / ranks;
+        world.at(0, Event::Demand(usize::try_from(client).unwrap(), milli));
+    }
+    world.run(seconds * 1_000 * MS);
+    world
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn figures(world: &World) -> (f64, f64, f64) {
+    let arrived: u64 = world.clients.iter().map(|client| client.arrived).sum();
+    let admitted: u64 = world.clients.iter().map(|client| client.admitted).sum();
+    let share = admitted as f64 / world.central.admitted as f64;
+    let messages = world.tally.messages as f64 / arrived as f64;
+    (share, messages, world.tally.waited as f64 / arrived as f64)
+}
+
+#[test]
+fn most_of_the_limit_is_used_with_few_messages() {
+    let bars = [
+        ((1_000, 1_000), 9, 0.995, 0.1),
+        ((1_000, 1_000), 12, 0.975, 0.1),
+        ((1_000, 1_000), 20, 0.985, 0.05),
+        ((100, 100), 20, 0.97, 0.5),
+        ((1_000, 100), 20, 0.98, 0.5),
+    ];
+    let mut missed = Vec::new();
+    for (limits, tenths, least, most) in bars {
+        let world = run(7, limits, tenths, 15);
+        assert!(!world.ghost.broken.is_any(), "{:?}", world.ghost.broken);
+        let (share, messages, waited) = figures(&world);
+        println!(
+            "{limits:?} x{tenths}: {share:.4} of central, {messages:.4} messages, {waited:.4} waited"
+        );
+        if share < least || messages > most {
+            missed.push((limits, tenths, share, messages));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:?}");
+}

@@ -1,0 +1,466 @@
+//! One grantor and some clients under a network that loses, doubles, delays and reorders, with clocks that run wrong.
+//!
+//! All messages travel as bytes. After every event the ghost compares. Not here: which faults happen when.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tollgate_limit::Instant;
+
+use super::ghost::{Ghost, Sight};
+use crate::{Answer, By, Key, Lessee, Limits, Message, Pool, Rules, Setup, Stamp, decode, encode};
+
+/// A generator of numbers (splitmix64).
+#[derive(Clone, Debug)]
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
+        self.next() % most.max(1)
+    }
+
+    pub(crate) fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.below(most - least + 1)
+    }
+
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_truncation
+    )]
+    pub(crate) fn wait_ns(&mut self, per_second: f64) -> u64 {
+        let unit = (self.below(1 << 40) + 1) as f64 / (1_u64 << 40) as f64;
+        (-unit.ln() / per_second * 1e9) as u64 + 1
+    }
+}
+
+/// What the network does; shares in thousandths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Net {
+    pub(crate) delay_ns: u64,
+    pub(crate) jitter_ns: u64,
+    pub(crate) loss: u64,
+    pub(crate) twice: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    Arrive(usize),
+    ToPool(usize, Vec<u8>),
+    ToClient(usize, Vec<u8>),
+    Timer(usize),
+    /// A client is gone, and back as another incarnation after that.
+    Crash(usize, u64),
+    Back(usize),
+    /// A client does nothing for that long.
+    Pause(usize, u64),
+    /// A client's clock is set back by that.
+    StepBack(usize, u64),
+    /// Nothing passes between a client and the grantor for that long.
+    Cut(usize, u64),
+    /// The grantor is gone for that long; its successor knows its books or not.
+    Fall(u64, bool),
+    Rise(bool),
+    /// A client's demand, in thousandths of a request per second.
+    Demand(usize, u64),
+}
+
+pub(crate) struct Client {
+    pub(crate) lessee: Option<Lessee>,
+    boot: u64,
+    offset: i128,
+    ppm: i128,
+    paused_until: u64,
+    cut_until: u64,
+    timer: u64,
+    per_second: f64,
+    /// A grant of a grantor that fell: it may still arrive, and counts until then.
+    orphan: Option<(Stamp, i128, u64)>,
+    pub(crate) arrived: u64,
+    pub(crate) admitted: u64,
+}
+
+/// What it cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) messages: u64,
+    pub(crate) waited: u64,
+}
+
+pub(crate) struct World {
+    pub(crate) now: u64,
+    pub(crate) dice: Dice,
+    pub(crate) net: Net,
+    pub(crate) limits: Limits,
+    pub(crate) rules: Rules,
+    pub(crate) drift_ppm: u32,
+    pub(crate) pool: Option<Pool>,
+    kept: Option<Pool>,
+    generation: u64,
+    pub(crate) clients: Vec<Client>,
+    events: BTreeMap<(u64, u64), Event>,
+    number: u64,
+    pub(crate) ghost: Ghost,
+    pub(crate) central: Ghost,
+    pub(crate) tally: Tally,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, (per_second, burst): (u64, u64), count: usize, net: Net) -> Self {
+        let limits = Limits::new(per_second, 1_000_000_000, burst).unwrap();
+        let rules = Rules::default();
+        let start = Instant::from_nanos(0);
+        let mut world = Self {
+            now: 0,
+            dice: Dice(seed),
+            net,
+            limits,
+            rules,
+            drift_ppm: 500,
+            pool: Some(Pool::new(limits, rules, 1, start)),
+            kept: None,
+            generation: 1,
+            clients: Vec::new(),
+            events: BTreeMap::new(),
+            number: 0,
+            ghost: Ghost::new(per_second, burst),
+            central: Ghost::new(per_second, burst),
+            tally: Tally::default(),
+        };
+        for _ in 0..count {
+            let drift = i128::from(world.dice.between(0, 1_000)) - 500;
+            let offset = i128::from(world.dice.between(10_000_000_000, 20_000_000_000));
+            world.clients.push(Client {
+                lessee: None,
+                boot: 0,
+                offset,
+                ppm: drift,
+                paused_until: 0,
+                cut_until: 0,
+                timer: u64::MAX,
+                per_second: 0.0,
+                orphan: None,
+                arrived: 0,
+                admitted: 0,
+            });
+        }
+        world
+    }
+
+    /// Sets the term, and how wrong clocks may be and are; before anything happens.
+    pub(crate) fn tune(&mut self, term_ns: u64, drift_ppm: u32) {
+        self.rules.term_ns = term_ns;
+        self.drift_ppm = drift_ppm;
+        self.pool = Some(Pool::new(
+            self.limits,
+            self.rules,
+            1,
+            Instant::from_nanos(0),
+        ));
+        for client in &mut self.clients {
+            let wide = i128::from(drift_ppm);
+            client.ppm = i128::from(self.dice.below(2 * u64::from(drift_ppm) + 1)) - wide;
+        }
+    }
+
+    /// Lets every clock run as fast as it may.
+    pub(crate) fn hurry(&mut self) {
+        for client in &mut self.clients {
+            client.ppm = i128::from(self.drift_ppm);
+        }
+    }
+
+    pub(crate) fn at(&mut self, time: u64, event: Event) {
+        self.number += 1;
+        self.events.insert((time.max(self.now), self.number), event);
+    }
+
+    pub(crate) fn run(&mut self, until: u64) {
+        for client in 0..self.clients.len() {
+            if self.clients[client].lessee.is_none() && self.clients[client].boot == 0 {
+                self.boot(client);
+            }
+        }
+        while let Some((&(time, number), _)) = self.events.first_key_value() {
+            if time > until {
+                break;
+            }
+            let Some(event) = self.events.remove(&(time, number)) else {
+                break;
+            };
+            self.now = time;
+            self.step(event);
+        }
+        self.now = until;
+    }
+
+    fn step(&mut self, event: Event) {
+        match event {
+            Event::Arrive(client) => self.arrive(client),
+            Event::ToPool(client, bytes) => self.ask(client, &bytes),
+            Event::ToClient(client, bytes) => self.tell(client, &bytes),
+            Event::Timer(client) => self.tick(client),
+            Event::Crash(client, back) => {
+                self.clients[client].lessee = None;
+                self.at(self.now + back, Event::Back(client));
+            }
+            Event::Back(client) => self.boot(client),
+            Event::Pause(client, time) => self.clients[client].paused_until = self.now + time,
+            Event::StepBack(client, by) => self.clients[client].offset -= i128::from(by),
+            Event::Cut(client, time) => self.clients[client].cut_until = self.now + time,
+            Event::Fall(time, is_kept) => self.fall(time, is_kept),
+            Event::Rise(is_kept) => self.rise(is_kept),
+            Event::Demand(client, milli) => self.demand(client, milli),
+        }
+        self.check();
+    }
+
+    pub(crate) fn clock(&self, client: usize) -> Instant {
+        let client = &self.clients[client];
+        let now = i128::from(self.now);
+        let shown = client.offset + now + now * client.ppm / 1_000_000;
+        Instant::from_nanos(u64::try_from(shown).unwrap())
+    }
+
+    fn boot(&mut self, client: usize) {
+        self.clients[client].boot += 1;
+        let boot = self.clients[client].boot;
+        let mut setup = Setup::new(client as u64, boot, Key(1));
+        setup.drift_ppm = self.drift_ppm;
+        setup.trip_ns = 2 * self.net.delay_ns + self.net.jitter_ns;
+        setup.timeout_ns = 10 * setup.trip_ns + 50_000_000;
+        setup.term_ns = self.rules.term_ns;
+        self.clients[client].lessee = Some(Lessee::new(setup, self.clock(client)));
+        self.clients[client].timer = u64::MAX;
+        self.clients[client].orphan = None;
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn demand(&mut self, client: usize, milli: u64) {
+        let was = self.clients[client].per_second;
+        self.clients[client].per_second = milli as f64 / 1000.0;
+        if was == 0.0 && milli > 0 {
+            self.next_arrival(client);
+        }
+    }
+
+    fn next_arrival(&mut self, client: usize) {
+        let rate = self.clients[client].per_second;
+        if rate > 0.0 {
+            let wait = self.dice.wait_ns(rate);
+            self.at(self.now + wait, Event::Arrive(client));
+        }
+    }
+
+    fn arrive(&mut self, client: usize) {
+        self.next_arrival(client);
+        let now = self.clock(client);
+        self.central.try_admit(self.now);
+        let one = &mut self.clients[client];
+        one.arrived += 1;
+        if self.now < one.paused_until {
+            return;
+        }
+        let Some(lessee) = one.lessee.as_mut() else {
+            return;
+        };
+        match lessee.check(1, now) {
+            Answer::Allow(_) => {
+                one.admitted += 1;
+                self.ghost.admit(1, self.now);
+            }
+            Answer::Wait(_) => self.tally.waited += 1,
+            Answer::Deny { .. } => {}
+            Answer::Failed { is_allowed } => assert!(!is_allowed, "so it is set up"),
+        }
+        self.drain(client);
+    }
+
+    /// Carries out what a client wants, and comes back when it says.
+    fn drain(&mut self, client: usize) {
+        let shown = self.clock(client);
+        let Some(mut lessee) = self.clients[client].lessee.take() else {
+            return;
+        };
+        while let Some(question) = lessee.poll_send() {
+            let bytes = encode(&Message::Question(question)).to_vec();
+            self.post(client, &Event::ToPool(client, bytes));
+        }
+        while let Some(decided) = lessee.poll_decided() {
+            if decided.is_allowed {
+                self.clients[client].admitted += 1;
+                // What the grantor admits was charged at its own time.
+                if decided.by == By::Lease {
+                    self.ghost.admit(decided.cost, self.now);
+                }
+            }
+        }
+        if let Some(next) = lessee.poll_timeout() {
+            let time = self.now + next.nanos_since(shown).max(1);
+            if self.clients[client].timer <= self.now || time < self.clients[client].timer {
+                self.clients[client].timer = time;
+                self.at(time, Event::Timer(client));
+            }
+        }
+        self.clients[client].lessee = Some(lessee);
+    }
+
+    fn post(&mut self, client: usize, event: &Event) {
+        self.tally.messages += 1;
+        let copies = 1 + u64::from(self.dice.below(1000) < self.net.twice);
+        for _ in 0..copies {
+            let is_lost = self.dice.below(1000) < self.net.loss;
+            if is_lost || self.now < self.clients[client].cut_until {
+                continue;
+            }
+            let wait = self.net.delay_ns + self.dice.below(self.net.jitter_ns + 1);
+            self.at(self.now + wait, event.clone());
+        }
+    }
+
+    fn ask(&mut self, client: usize, bytes: &[u8]) {
+        let Ok(Message::Question(question)) = decode(bytes) else {
+            panic!("no question: {bytes:?}");
+        };
+        let Some(mut pool) = self.pool.take() else {
+            return;
+        };
+        let now = Instant::from_nanos(self.now);
+        let before = pool.figures().served;
+        let grant = pool.handle_question(&question, now);
+        let served = pool.figures().served - before;
+        self.ghost.admit(served * question.need.cost, self.now);
+        if let Some(grant) = grant {
+            let bytes = encode(&Message::Grant(grant)).to_vec();
+            self.post(client, &Event::ToClient(client, bytes));
+        }
+        let mut nudges = VecDeque::new();
+        while let Some(nudge) = pool.poll_nudge(question.key) {
+            nudges.push_back(nudge);
+        }
+        for nudge in nudges {
+            let to = usize::try_from(nudge.client).unwrap();
+            let bytes = encode(&Message::Nudge(nudge)).to_vec();
+            self.post(to, &Event::ToClient(to, bytes));
+        }
+        self.pool = Some(pool);
+    }
+
+    fn tell(&mut self, client: usize, bytes: &[u8]) {
+        let paused = self.clients[client].paused_until;
+        if self.now < paused {
+            return self.at(paused, Event::ToClient(client, bytes.to_vec()));
+        }
+        let now = self.clock(client);
+        let Some(lessee) = self.clients[client].lessee.as_mut() else {
+            return;
+        };
+        match decode(bytes).unwrap() {
+            Message::Grant(grant) => lessee.handle_grant(&grant, now),
+            Message::Nudge(_) => lessee.handle_nudge(now),
+            Message::Question(_) => panic!("a client is asked"),
+        }
+        self.drain(client);
+    }
+
+    fn tick(&mut self, client: usize) {
+        if self.clients[client].timer != self.now {
+            return;
+        }
+        let paused = self.clients[client].paused_until;
+        if self.now < paused {
+            self.clients[client].timer = paused;
+            return self.at(paused, Event::Timer(client));
+        }
+        self.clients[client].timer = u64::MAX;
+        let now = self.clock(client);
+        if let Some(lessee) = self.clients[client].lessee.as_mut() {
+            lessee.handle_timeout(now);
+        }
+        self.drain(client);
+    }
+
+    fn fall(&mut self, time: u64, is_kept: bool) {
+        let Some(pool) = self.pool.take() else {
+            return;
+        };
+        let until = self.now + self.rules.term_ns;
+        for (number, client) in self.clients.iter_mut().enumerate() {
+            let booked = pool.booked(number as u64);
+            client.orphan = booked.map(|booked| (booked.stamp, booked.tokens, until));
+        }
+        self.kept = Some(pool);
+        self.at(self.now + time, Event::Rise(is_kept));
+    }
+
+    fn rise(&mut self, is_kept: bool) {
+        let now = Instant::from_nanos(self.now);
+        self.generation += 1;
+        let kept = self.kept.take().filter(|_| is_kept);
+        self.pool = Some(match kept {
+            Some(pool) => {
+                for client in &mut self.clients {
+                    client.orphan = None;
+                }
+                pool.resume(self.generation)
+            }
+            None => Pool::restating(self.limits, self.rules, self.generation, now),
+        });
+    }
+
+    fn check(&mut self) {
+        let Some(mut pool) = self.pool.take() else {
+            return;
+        };
+        pool.advance(Instant::from_nanos(self.now));
+        let (rate, depth) = pool.reserved();
+        let unknown = pool.unknown();
+        let mut sight = Sight {
+            potential: pool.level(),
+            booked_depth: pool.level().max(0) + depth + unknown.1,
+            booked_rate: rate + unknown.0,
+            uncovered: false,
+        };
+        let mut beyond = (0_i128, 0_i128);
+        for number in 0..self.clients.len() {
+            let Some(lessee) = &self.clients[number].lessee else {
+                continue;
+            };
+            let held = lessee.held(self.clock(number));
+            let booked = pool.booked(number as u64).unwrap_or_default();
+            let is_his = booked.boot == self.clients[number].boot;
+            let booked = if is_his {
+                booked
+            } else {
+                crate::Booked::default()
+            };
+            let is_out = held.got != booked.stamp;
+            let mut flying = if is_out { booked.tokens } else { 0 };
+            if let Some((stamp, tokens, until)) = self.clients[number].orphan {
+                let is_open = held.is_open && self.now < until;
+                let may_come = is_open && held.seq == stamp.seq && held.got != stamp;
+                flying += if may_come { tokens } else { 0 };
+            }
+            let is_same = booked.session == held.session && booked.session != Stamp::default();
+            let given = if is_same {
+                (held.give - booked.give).max(0)
+            } else {
+                0
+            };
+            let has = held.level.max(0) + flying + given;
+            sight.potential += has;
+            beyond.0 += (held.rate - booked.rate).max(0);
+            beyond.1 += (has.max(held.depth) - booked.depth).max(0);
+        }
+        sight.uncovered = beyond.0 > unknown.0 || beyond.1 > unknown.1;
+        self.ghost.check(&sight, self.now);
+        self.pool = Some(pool);
+    }
+}

@@ -1,0 +1,190 @@
+//! Messages as bytes, and back.
+//!
+//! Whatever a stranger sends, reading it ends in a message whose figures are in range, or in [`Malformed`]. Not here: seals,
+//! datagrams, what messages cause.
+
+use std::sync::Arc;
+
+use tollgate_gossip::{Decoder, Encoder, Malformed};
+
+use crate::amount::{AMOUNT_MAX, WANT_MAX};
+use crate::message::{Grant, Message, Need, Nudge, Question, Stamp};
+
+/// The first byte: the version of this encoding.
+const VERSION: u8 = 0x20;
+/// No message is longer.
+const BYTES_MAX: usize = 256;
+const QUESTION: u8 = 0;
+const GRANT: u8 = 1;
+const NUDGE: u8 = 2;
+
+/// The bytes of a message.
+pub fn encode(message: &Message) -> Arc<[u8]> {
+    let mut out = Encoder::default();
+    out.u8(VERSION);
+    match message {
+        Message::Question(question) => put_question(&mut out, question),
+        Message::Grant(grant) => put_grant(&mut out, grant),
+        Message::Nudge(nudge) => {
+            out.u8(NUDGE);
+            out.count(nudge.client);
+            out.key(nudge.key);
+        }
+    }
+    out.finish()
+}
+
+/// The message of these bytes.
+pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
+    if bytes.len() > BYTES_MAX {
+        return Err(Malformed::TooLong);
+    }
+    let mut from = Decoder::from_first(bytes);
+    match from.u8()? {
+        VERSION => {}
+        other => return Err(Malformed::Version(other)),
+    }
+    let message = match from.u8()? {
+        QUESTION => Message::Question(question(&mut from)?),
+        GRANT => Message::Grant(grant(&mut from)?),
+        NUDGE => Message::Nudge(Nudge {
+            client: from.count()?,
+            key: from.key()?,
+        }),
+        other => return Err(Malformed::Kind(other)),
+    };
+    if from.is_empty() {
+        Ok(message)
+    } else {
+        Err(Malformed::Trailing)
+    }
+}
+
+fn put_question(out: &mut Encoder, question: &Question) {
+    out.u8(QUESTION);
+    out.count(question.client);
+    out.count(question.boot);
+    out.key(question.key);
+    out.count(question.seq);
+    put_stamp(out, question.got);
+    put_stamp(out, question.session);
+    for amount in [question.rate, question.cap, question.have, question.give] {
+        put_amount(out, amount);
+    }
+    out.count(question.want);
+    out.count(question.need.cost);
+    out.count(question.need.count);
+    out.count(question.seen);
+    out.count(question.charge);
+    out.u8(u8::from(question.is_ask));
+}
+
+fn question(from: &mut Decoder<'_>) -> Result<Question, Malformed> {
+    Ok(Question {
+        client: from.count()?,
+        boot: from.count()?,
+        key: from.key()?,
+        seq: numbered(from)?,
+        got: stamp(from)?,
+        session: stamp(from)?,
+        rate: amount(from)?,
+        cap: amount(from)?,
+        have: amount(from)?,
+        give: amount(from)?,
+        want: within(from.count()?, WANT_MAX)?,
+        need: need(from)?,
+        seen: from.count()?,
+        charge: from.count()?,
+        is_ask: match from.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(Malformed::Value),
+        },
+    })
+}
+
+fn put_grant(out: &mut Encoder, grant: &Grant) {
+    out.u8(GRANT);
+    out.count(grant.client);
+    out.count(grant.boot);
+    out.key(grant.key);
+    put_stamp(out, grant.stamp);
+    put_stamp(out, grant.session);
+    out.count(grant.served);
+    for amount in [grant.tokens, grant.rate, grant.depth] {
+        put_amount(out, amount);
+    }
+    out.count(grant.term_ns);
+    out.count(grant.deny_ns);
+}
+
+fn grant(from: &mut Decoder<'_>) -> Result<Grant, Malformed> {
+    let grant = Grant {
+        client: from.count()?,
+        boot: from.count()?,
+        key: from.key()?,
+        stamp: stamp(from)?,
+        session: stamp(from)?,
+        served: from.count()?,
+        tokens: amount(from)?,
+        rate: amount(from)?,
+        depth: amount(from)?,
+        term_ns: from.count()?,
+        deny_ns: from.count()?,
+    };
+    if grant.stamp.seq == 0 {
+        return Err(Malformed::Value);
+    }
+    Ok(grant)
+}
+
+fn put_stamp(out: &mut Encoder, stamp: Stamp) {
+    out.count(stamp.generation);
+    out.count(stamp.seq);
+}
+
+fn stamp(from: &mut Decoder<'_>) -> Result<Stamp, Malformed> {
+    Ok(Stamp {
+        generation: from.count()?,
+        seq: from.count()?,
+    })
+}
+
+/// Requests that wait and cost something, or none.
+fn need(from: &mut Decoder<'_>) -> Result<Need, Malformed> {
+    let need = Need {
+        cost: from.count()?,
+        count: from.count()?,
+    };
+    if (need.cost == 0) != (need.count == 0) {
+        return Err(Malformed::Value);
+    }
+    Ok(need)
+}
+
+/// A debt is nothing to others.
+fn put_amount(out: &mut Encoder, amount: i128) {
+    out.varint(u128::try_from(amount).unwrap_or(0));
+}
+
+fn amount(from: &mut Decoder<'_>) -> Result<i128, Malformed> {
+    let amount = i128::try_from(from.varint()?).map_err(|_| Malformed::Value)?;
+    if amount > AMOUNT_MAX {
+        return Err(Malformed::Value);
+    }
+    Ok(amount)
+}
+
+fn numbered(from: &mut Decoder<'_>) -> Result<u64, Malformed> {
+    match from.count()? {
+        0 => Err(Malformed::Value),
+        number => Ok(number),
+    }
+}
+
+fn within(value: u64, most: u64) -> Result<u64, Malformed> {
+    if value > most {
+        return Err(Malformed::Value);
+    }
+    Ok(value)
+}
