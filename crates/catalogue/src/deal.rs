@@ -1,13 +1,13 @@
 //! Whether contracts and plans go along with what an assignment wants.
 //!
-//! Policies that a node counts alone, in memory, may be other ones for each key. Those of contracts that are counted with
-//! others, or kept, are the same for every key, so whoever wants other ones is told what to do instead.
+//! Policies that one node or one store counts may be other ones for each key. Those that nodes count together are the same for
+//! every key, so whoever wants other ones is told what to do instead.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 use tollgate_contract::file::{Place, Problem, Problems, RawPolicies, Text, hint, quote, read};
-use tollgate_contract::{Contract, Coordination, Deal, ErrorKind, Terms};
+use tollgate_contract::{Contract, Coordination, Deal, ErrorKind, NamedPolicy, Terms};
 
 use crate::Document;
 use crate::assignment::Assignment;
@@ -152,7 +152,7 @@ pub(crate) fn is_about(contract: &Contract, only: Option<&str>) -> bool {
     }
 }
 
-/// Refuses terms for keys of a contract that all keys share.
+/// Refuses terms for keys of a contract that all keys share, and terms that would be counted elsewhere than the contract.
 pub(crate) fn check_changes(
     contract: &Contract,
     terms: &Terms,
@@ -164,26 +164,74 @@ pub(crate) fn check_changes(
     }
     let id = quote(&contract.id);
     let mut policies = contract.policies.iter().chain(&terms.policies);
-    let shared = policies.find(|named| named.coordination != Coordination::Local || named.durable);
-    let what = match shared {
-        None if contract.plan.is_some() => return,
-        None => format!(
+    let shared = policies.find(|named| !has_terms(named.coordination));
+    let (who, what) = if let Some(named) = shared {
+        let name = named.coordination.name();
+        let what = format!(
+            "the policy {} of the contract {id} has `coordination: {name}`, under which all keys have the same; use \
+             `coordination: local`, `owner` or `store`, or a contract of its own by `match`",
+            quote(&named.name),
+        );
+        (Some(named), what)
+    } else if contract.plan.is_none() {
+        let what = format!(
             "the contract {id} follows no plan, so that all its keys have its policies; let it follow one"
-        ),
-        Some(named) if named.durable => format!(
-            "the policy {} of the contract {id} is durable, and such keys have the policies of their contract; use a \
-             contract of its own by `match`",
-            quote(&named.name),
-        ),
-        Some(named) => format!(
-            "the policy {} of the contract {id} has `coordination: {}`, under which all keys have the same; use \
-             `coordination: local`, or a contract of its own by `match`",
-            quote(&named.name),
-            named.coordination.name()
-        ),
+        );
+        (None, what)
+    } else if let Some(other) = moved(contract, terms) {
+        other
+    } else {
+        return;
     };
-    let own = |(name, _): &(&str, Place)| shared.is_some_and(|shared| shared.name == *name);
+    let own = |(name, _): &(&str, Place)| who.is_some_and(|who| who.name == *name);
     let place = deal.overridden().find(own);
     let place = place.map_or(deal.place(), |(_, place)| place);
     problems.add(Problem::new(ErrorKind::Conflict, place, what));
+}
+
+/// What is wrong with terms that would be counted, or kept, elsewhere than the keys of the contract are.
+fn moved<'t>(contract: &Contract, terms: &'t Terms) -> Option<(Option<&'t NamedPolicy>, String)> {
+    let id = quote(&contract.id);
+    let (is, would) = (counted_by(&contract.policies), counted_by(&terms.policies));
+    if is != would {
+        let mut policies = terms.policies.iter();
+        let who = policies.find(|named| named.coordination != is);
+        let what = format!(
+            "the contract {id} is counted by `coordination: {}`, and would be by `{}` for these keys; say `coordination` in the \
+             contract and not in its plans, or the same in all of them",
+            is.name(),
+            would.name()
+        );
+        return Some((who, what));
+    }
+    let is_kept = contract.policies.iter().any(|named| named.durable);
+    let kept = terms.policies.iter().find(|named| named.durable);
+    let kept = kept.filter(|_| !is_kept)?;
+    let what = format!(
+        "the policy {} would be durable for these keys, and no policy of the contract {id} is; make one of those durable, or this \
+         one not",
+        quote(&kept.name)
+    );
+    Some((Some(kept), what))
+}
+
+/// By what all policies of a contract are counted, where keys may have terms of their own.
+fn counted_by(policies: &[NamedPolicy]) -> Coordination {
+    let has = |coordination| {
+        let mut policies = policies.iter();
+        policies.any(|named| named.coordination == coordination)
+    };
+    let elsewhere = [Coordination::Store, Coordination::Owner];
+    let elsewhere = elsewhere.into_iter().find(|is| has(*is));
+    elsewhere.unwrap_or(Coordination::Local)
+}
+
+/// Whether each key may have terms of its own: nodes that count a policy together have one set of numbers for all keys.
+const fn has_terms(coordination: Coordination) -> bool {
+    match coordination {
+        Coordination::Local | Coordination::Owner | Coordination::Store => true,
+        Coordination::Lease | Coordination::Gossip | Coordination::Supply | Coordination::Split => {
+            false
+        }
+    }
 }

@@ -244,9 +244,13 @@ fn policies_that_all_keys_share_are_left_alone() {
         "has `coordination: gossip`, under which all keys have the same; use `coordination: local`",
     );
     for (field, said) in [
-        ("coordination: owner", "has `coordination: owner`"),
-        ("coordination: store", "has `coordination: store`"),
-        ("durable: true", "is durable"),
+        ("coordination: owner", "would be by `owner` for these keys"),
+        ("coordination: store", "would be by `store` for these keys"),
+        ("coordination: supply", "has `coordination: supply`"),
+        (
+            "durable: true",
+            "make one of those durable, or this one not",
+        ),
     ] {
         let overrides = format!("{{ identity: user=1, overrides: [{{ name: burst, {field} }}] }}");
         refused(&all, &overrides, said);
@@ -273,6 +277,32 @@ fn policies_that_all_keys_share_are_left_alone() {
             .unwrap_err()
             .contains("coordination: gossip")
     );
+}
+
+#[test]
+fn keys_that_an_owner_or_a_store_counts_or_that_are_kept_have_terms() {
+    for field in ["owner", "store"] {
+        let mut all = catalogue();
+        let text = format!("{{ id: far, key: [tenant], plan: free, coordination: {field} }}");
+        put(&mut all, Kind::Contract, "far", &text);
+        all.assignment("{ identity: tenant=1, plan: pro }").unwrap();
+        refused(
+            &all,
+            "{ identity: tenant=1, overrides: [{ name: burst, coordination: local }] }",
+            &format!("is counted by `coordination: {field}`, and would be by `local`"),
+        );
+    }
+    let mut all = catalogue();
+    let kept =
+        "{ id: kept, key: [tenant], plan: free, policies: [{ name: burst, durable: true }] }";
+    put(&mut all, Kind::Contract, "kept", kept);
+    for plan in [
+        "plan: pro",
+        "plan: pro, overrides: [{ name: burst, durable: false }]",
+    ] {
+        let text = format!("{{ identity: tenant=1, {plan} }}");
+        all.assignment(&text).unwrap();
+    }
 }
 
 #[test]

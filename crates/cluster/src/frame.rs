@@ -46,6 +46,8 @@ pub enum Kind {
     HandOver = 19,
     /// Asks for a snapshot; by stream.
     Ask = 20,
+    /// Values of keys whose terms their owner has to look up; by stream.
+    Introduce = 21,
 }
 
 impl Kind {
@@ -66,6 +68,7 @@ impl Kind {
             18 => Self::Snapshot,
             19 => Self::HandOver,
             20 => Self::Ask,
+            21 => Self::Introduce,
             _ => return None,
         })
     }

@@ -163,6 +163,14 @@ impl Answer {
         self
     }
 
+    /// The same answer, where the key has terms of its own in these contracts.
+    pub fn under_all(self, terms: SmallVec<[OwnTerms; 1]>) -> Self {
+        Self {
+            terms: KeyTerms::of(terms),
+            ..self
+        }
+    }
+
     /// The policies of a contract at a place, as they are for the key of this answer.
     pub fn policies_of<'a>(&'a self, place: usize, contract: &'a Contract) -> &'a [NamedPolicy] {
         let own = self

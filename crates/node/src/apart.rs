@@ -3,7 +3,10 @@
 //! A node that forwards a request says where it is counted, never the key. Not here: which node decides, what is sent
 //! between them, and in what order several of them are asked.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
+use tollgate_contract::Terms;
 use tollgate_limit::{
     Cell, Cost, Forecast, Instant, Lot, OperationId, Outcome, PolicySet, Receipt as Charge, Span,
     Status,
@@ -11,14 +14,14 @@ use tollgate_limit::{
 use tollgate_table::{Full, Print};
 
 use crate::answer::{Answer, Booking, Place, Receipt};
-use crate::cells::{on_table, restored};
+use crate::cells::on_table;
 use crate::decide::{Ask, Bound, decide};
 use crate::durable::{RestoreError, WrittenBy};
 use crate::ids::IdError;
 use crate::key::Key;
 use crate::node::Node;
 use crate::scope::Within;
-use crate::terms::Slot;
+use crate::terms::{Slot, places};
 
 /// A contract, and the place of a key in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,24 @@ pub struct Spot {
     pub print: Print,
     /// The key's place in a staged roll-out.
     pub lot: Lot,
+}
+
+/// What was charged at a spot, and by which terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// What the policies took.
+    pub charge: Charge,
+    /// Version of the terms that were charged, where the key has its own; else zero.
+    pub terms: u64,
+}
+
+/// A cell that was taken out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lifted {
+    /// What every policy remembers.
+    pub bytes: Vec<u8>,
+    /// The terms that wrote it, where they are the key's own.
+    pub terms: Option<Arc<Terms>>,
 }
 
 /// Spots of one request.
@@ -89,10 +110,10 @@ impl Node {
     }
 
     /// Settles what was charged at one spot.
-    pub fn settle_spot(&self, spot: &Spot, charge: &Charge, actual: Cost, now: Instant) {
+    pub fn settle_spot(&self, spot: &Spot, due: &Due, actual: Cost, now: Instant) {
         if let Some(cells) = self.cells_of(spot.contract) {
             // A full table has counted the key it turned away; there is nobody else to tell.
-            let _ = cells.settle(spot.print, (charge, 0), actual, now);
+            let _ = cells.settle(spot.print, (&due.charge, due.terms), actual, now);
         }
     }
 
@@ -101,10 +122,8 @@ impl Node {
         let spot = self
             .spot_of(booking)
             .filter(|_| booking.receipt.charged != 0);
-        if let Some((spot, charge)) = spot
-            && let Some(cells) = self.cells_of(spot.contract)
-        {
-            let _ = cells.settle(spot.print, (&charge, booking.terms), actual, now);
+        if let Some((spot, due)) = spot {
+            self.settle_spot(&spot, &due, actual, now);
         }
     }
 
@@ -124,31 +143,40 @@ impl Node {
 
     /// A booking of a charge that another node made, or this one for another: no cells of this node have its number, so
     /// that nothing here takes it for a charge of its own.
-    pub fn booking_elsewhere(&self, spot: &Spot, charge: Charge) -> Booking {
+    pub fn booking_elsewhere(&self, spot: &Spot, due: Due) -> Booking {
         let cells = self.cells_of(spot.contract).map_or(0, |cells| cells.id);
         Booking {
             contract: spot.contract,
             cells: cells | ELSEWHERE,
             print: spot.print,
-            terms: 0,
-            receipt: charge,
+            terms: due.terms,
+            receipt: due.charge,
         }
     }
 
-    /// The answer of somebody who decided at one spot for this node.
-    pub fn answer_elsewhere(&self, spot: &Spot, outcome: &Outcome) -> Answer {
-        let booking = self.booking_elsewhere(spot, outcome.receipt);
+    /// The answer of somebody who decided at one spot for this node, by these terms where they are the key's own.
+    pub fn answer_elsewhere(
+        &self,
+        spot: &Spot,
+        outcome: &Outcome,
+        terms: Option<Arc<Terms>>,
+    ) -> Answer {
+        let due = Due {
+            charge: outcome.receipt,
+            terms: 0,
+        };
         let place = Place {
             contract: spot.contract,
-            cells: booking.cells,
+            cells: self.booking_elsewhere(spot, due).cells,
             print: spot.print,
         };
-        Answer::of(place, outcome).by(self.version())
+        let answer = Answer::of(place, outcome).under(terms);
+        answer.by(self.version())
     }
 
     /// The spot of a booking, wherever it was charged, and the charge as its contract sees it today; `None` where the contract
     /// is no more.
-    pub fn spot_of(&self, booking: &Booking) -> Option<(Spot, Charge)> {
+    pub fn spot_of(&self, booking: &Booking) -> Option<(Spot, Due)> {
         let own = Booking {
             cells: booking.cells & !ELSEWHERE,
             ..*booking
@@ -161,11 +189,12 @@ impl Node {
             print: booking.print,
             lot: Lot::ALWAYS,
         };
-        Some((spot, charge))
+        let terms = booking.terms;
+        Some((spot, Due { charge, terms }))
     }
 
-    /// Takes the cell of a key out, as bytes, with what every policy remembers; `None` where it has none.
-    pub fn take_cell(&self, contract: usize, print: Print, now: Instant) -> Option<Vec<u8>> {
+    /// Takes the cell of a key out; `None` where it has none.
+    pub fn take_cell(&self, contract: usize, print: Print, now: Instant) -> Option<Lifted> {
         let cells = self.cells_of(contract)?;
         cells.adopt(print, now);
         if cells.is_left() {
@@ -175,24 +204,38 @@ impl Node {
         .remove(print)
         .map(|slot| {
             let (set, cell) = slot.read(cells);
-            set.store(cell, u64::MAX).bytes
+            Lifted {
+                bytes: set.store(cell, u64::MAX).bytes,
+                terms: slot.terms().map(Arc::clone),
+            }
         }));
         cells.changed(print);
         taken
     }
 
-    /// Puts a cell in that another node had. Where the key has one here, charges of both are kept: the one that has
-    /// more taken stays, and what was taken from the other is charged to it.
+    /// Puts a cell in that was taken out, here or by a node of the same contracts.
     pub fn merge_cell(
         &self,
         place: (usize, Print),
-        bytes: &[u8],
+        lifted: &Lifted,
         now: Instant,
     ) -> Result<(), RestoreError> {
-        self.inherit_cell(place, bytes, None, now)
+        let Lifted { bytes, terms } = lifted;
+        let Some(terms) = terms else {
+            return self.inherit_cell(place, bytes, None, now);
+        };
+        let of = self.contracts().get(place.0);
+        let policies = of.map_or(&[][..], |of| &of.policies);
+        let by = WrittenBy {
+            set: &terms.set,
+            origins: &places(&terms.policies, policies),
+            terms: Some(terms),
+        };
+        self.inherit_cell(place, bytes, Some(by), now)
     }
 
-    /// The same with a cell that was written by other policies than those of the contract today, perhaps.
+    /// Puts a cell in that was written by other policies than those of the contract today, perhaps. Where the key has one here,
+    /// charges of both are kept: the one that has more taken stays, and what was taken from the other is charged to it.
     pub fn inherit_cell(
         &self,
         (contract, print): (usize, Print),
@@ -203,12 +246,11 @@ impl Node {
         let cells = self.cells_of(contract).ok_or(RestoreError::NoContract)?;
         cells.adopt(print, now);
         on_table!(cells, table => {
-            let handed = restored(&cells.set, bytes, written_by, now).map_err(RestoreError::Cell)?;
+            let handed = Slot::written(cells, bytes, written_by, now).map_err(RestoreError::Cell)?;
             let merged = table.update(print, now.as_nanos(), |present| match present {
-                None => ((), Some(Slot::of(cells, handed))),
+                None => ((), Some(handed)),
                 Some(slot) => {
-                    let (set, cell) = slot.open(cells, None, now);
-                    merge(set, cell, handed, now);
+                    slot.merge(cells, handed, now);
                     ((), None)
                 }
             });
@@ -298,7 +340,12 @@ fn moved(spots: &[Spot], from: &Node, to: &Node) -> Spots {
 }
 
 /// Keeps the charges of both cells in `cell`.
-fn merge<const N: usize>(set: &PolicySet, cell: &mut Cell<N>, handed: Cell<N>, now: Instant) {
+pub(crate) fn merge<const N: usize>(
+    set: &PolicySet,
+    cell: &mut Cell<N>,
+    handed: Cell<N>,
+    now: Instant,
+) {
     let (here, there) = (taken(set, cell, now), taken(set, &handed, now));
     let less = if sum(&there) > sum(&here) {
         *cell = handed;

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tollgate_contract::{Contract, Terms};
+use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{
     Cell, CellError, Cost, Forecast, Instant, Lot, Outcome, Plain, PolicySet, Status, Stored, Taken,
 };
@@ -130,7 +130,7 @@ impl Cells {
             Some((parts, set)) => (Some(Box::new(parts)), set),
         };
         let set = Arc::new(set);
-        let durable = durable(contract);
+        let durable = durable(&contract.policies);
         let durable = parts
             .as_ref()
             .map_or(durable, |parts| parts.narrow(durable));
@@ -185,9 +185,7 @@ impl Cells {
         let Ok(Some((outcome, terms))) = done else {
             return Err(self.miss());
         };
-        if outcome.receipt.charged != 0 {
-            self.changed(print);
-        }
+        self.decided(print, outcome.receipt.charged);
         Ok((outcome, terms))
     }
 
@@ -205,6 +203,14 @@ impl Cells {
     pub(crate) fn changed(&self, print: Print) {
         if let Some(dirty) = &self.dirty {
             dirty.mark(print);
+        }
+    }
+
+    /// Notes that a key was decided about. One that was not charged may have changed all the same, to follow newer terms.
+    #[inline]
+    pub(crate) fn decided(&self, print: Print, charged: u64) {
+        if charged != 0 || self.assigned.is_some() {
+            self.changed(print);
         }
     }
 
@@ -329,12 +335,15 @@ impl Cells {
         });
     }
 
-    /// What the durable policies remember of a key.
-    pub(crate) fn store(&self, print: Print) -> Option<Stored> {
-        on_table!(self, table => table.get(print, |slot| {
+    /// What the durable policies remember of a key, and its terms where they are its own.
+    pub(crate) fn store(&self, print: Print) -> Option<(Stored, Option<Arc<Terms>>)> {
+        let stored = on_table!(self, table => table.get(print, |slot| {
             let (set, cell) = slot.read(self);
-            set.store(cell, self.durable)
-        }))
+            let durable = slot.durable(self);
+            let stored = (set.store(cell, durable), slot.terms().map(Arc::clone));
+            (durable != 0).then_some(stored)
+        }));
+        stored.flatten()
     }
 
     /// Puts a cell back, unless the key has one by now.
@@ -347,11 +356,11 @@ impl Cells {
     ) -> Result<(), RestoreError> {
         self.adopt(print, now);
         on_table!(self, table => {
-            let cell = restored(&self.set, bytes, written_by, now).map_err(RestoreError::Cell)?;
+            let slot = Slot::written(self, bytes, written_by, now).map_err(RestoreError::Cell)?;
             table
                 .update(print, now.as_nanos(), |present| {
                     let is_free = present.is_none() && !self.is_left();
-                    ((), is_free.then(|| Slot::of(self, cell)))
+                    ((), is_free.then_some(slot))
                 })
                 .map_err(|Full| RestoreError::Full)
         })
@@ -424,16 +433,19 @@ pub(crate) fn restored<const N: usize>(
     written_by: Option<WrittenBy<'_>>,
     now: Instant,
 ) -> Result<Cell<N>, CellError> {
-    let Some(WrittenBy { set: old, origins }) = written_by else {
+    let Some(WrittenBy {
+        set: old, origins, ..
+    }) = written_by
+    else {
         return set.restore(bytes);
     };
     let cell: Cell<0> = old.restore(bytes)?;
     Ok(set.inherit(old, origins, &cell, now))
 }
 
-/// Bits of the durable policies of a contract.
-fn durable(contract: &Contract) -> u64 {
-    let policies = contract.policies.iter().enumerate();
+/// Bits of those policies that are durable.
+pub(crate) fn durable(policies: &[NamedPolicy]) -> u64 {
+    let policies = policies.iter().enumerate();
     let durable = policies.filter(|(_, policy)| policy.durable);
     durable.fold(0, |bits, (place, _)| bits | 1 << place)
 }

@@ -101,9 +101,7 @@ fn decide_several(bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
         Err(Miss::Left) => return None,
     }
     for (bound, booking) in bound.iter().rev().zip(&tally.bookings) {
-        if booking.receipt.charged != 0 {
-            bound.cells.changed(bound.print);
-        }
+        bound.cells.decided(bound.print, booking.receipt.charged);
     }
     Some(tally.answer())
 }

@@ -3,8 +3,9 @@
 //! Contracts are named by their place in this node. Not here: files, and when to write.
 
 use core::fmt;
+use std::sync::Arc;
 
-use tollgate_contract::NamedPolicy;
+use tollgate_contract::{NamedPolicy, Terms};
 use tollgate_gossip::Malformed;
 use tollgate_limit::{CellError, Instant, PolicySet, Stored};
 use tollgate_table::{Full, Print};
@@ -19,6 +20,8 @@ pub struct WrittenBy<'a> {
     pub set: &'a PolicySet,
     /// For each policy in the contract's cells today, its place then.
     pub origins: &'a [Option<usize>],
+    /// The terms that these policies are, where they are the key's own: they count it until newer ones are known.
+    pub terms: Option<&'a Arc<Terms>>,
 }
 
 /// Why a cell was not put back. Nothing changed.
@@ -89,8 +92,9 @@ impl Node {
         }
     }
 
-    /// What the durable policies of a contract remember of a key; `None` where it has no cell.
-    pub fn read_cell(&self, contract: usize, print: Print) -> Option<Stored> {
+    /// What the durable policies of a key remember of it, and its terms where they are its own; `None` where it has no cell,
+    /// or no such policy.
+    pub fn read_cell(&self, contract: usize, print: Print) -> Option<(Stored, Option<Arc<Terms>>)> {
         self.cells_of(contract)?.store(print)
     }
 

@@ -17,6 +17,7 @@ mod gubernator;
 mod heirs;
 mod ids;
 mod key;
+mod known;
 mod node;
 mod scope;
 mod settled;
@@ -26,7 +27,7 @@ mod terms;
 
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy};
-pub use apart::{Remembered, Spot, Spots};
+pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
     Admitted, BadRoster, CompanyGossip, GossipRefused, Journal, Membership, Outgoing, Peer,
     PolicyGossip, PolicySupply, Roster, Said, Share, Steady, SupplyKey, Waker, supply_limits,
@@ -38,6 +39,7 @@ pub use gubernator::{
 };
 pub use ids::IdError;
 pub use key::Key;
+pub use known::Stranger;
 pub use node::{Node, NodeConfig};
 /// What divides rates, for whoever keeps and shows it.
 pub use tollgate_supply::{
@@ -45,4 +47,4 @@ pub use tollgate_supply::{
 };
 
 pub use scope::{Read, Scope, UnknownContract, Within};
-pub use terms::{Knowledge, Stranger};
+pub use terms::Knowledge;

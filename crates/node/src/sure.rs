@@ -11,8 +11,9 @@ use crate::answer::{Answer, Place};
 use crate::cells::{Cells, Width};
 use crate::decide::{Ask, decide};
 use crate::key::Key;
+use crate::known::Stranger;
 use crate::scope::Within;
-use crate::terms::{Own, Slot, Stranger, Wanted};
+use crate::terms::{Own, Slot, Wanted};
 
 impl Within<'_> {
     /// Decides one request and charges it; `None` where the terms of the key are not known in a contract that binds it.
@@ -69,10 +70,13 @@ impl Cells {
 
     /// Whether somebody has to be asked for the terms of a key.
     fn is_strange(&self, print: Print, now: Instant) -> bool {
-        let (Some(assigned), Width::Own(table)) = (&self.assigned, &self.width) else {
+        let Some(assigned) = &self.assigned else {
             return false;
         };
-        let is_sure = table.get(print, |own| own.is_sure(self, now));
+        let is_sure = match &self.width {
+            Width::Own(table) => table.get(print, |own| own.is_sure(self, now)),
+            _ => None,
+        };
         !is_sure.unwrap_or(false) && !assigned.is_known(print, now)
     }
 

@@ -1,6 +1,6 @@
 //! Keys that have terms of their own, instead of the policies of their contract.
 //!
-//! Whoever knows the terms of a key tells the node ([`Node::learn`]); what the node knows it forgets in time, when room is short, and
+//! Whoever knows the terms of a key tells the node (`known`); what the node knows it forgets in time, when room is short, and
 //! when told to. A cell remembers the terms that counted it last. When a key has newer ones its cell is changed as their
 //! policies say (`inherit`), under the lock of its page: no charge is lost, and none is counted twice.
 //!
@@ -12,12 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
 use tollgate_contract::{Contract, NamedPolicy, Terms};
-use tollgate_limit::{Cell, Instant, PolicySet, Receipt};
+use tollgate_limit::{Cell, CellError, Instant, PolicySet, Receipt};
 use tollgate_table::{Budget, Print, Rules, Table, TableConfig};
 
-use crate::cells::{Cells, Worth};
+use crate::apart::merge;
+use crate::cells::{Cells, Worth, durable, restored};
+use crate::durable::WrittenBy;
 use crate::heirs::{Places, translate};
-use crate::node::Node;
 
 /// What somebody knows of the terms of a key.
 #[derive(Clone, Debug)]
@@ -58,15 +59,6 @@ impl Knowledge {
     }
 }
 
-/// A contract in which the terms of a key are not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stranger {
-    /// Place of the contract.
-    pub contract: usize,
-    /// The print of the key in it.
-    pub print: Print,
-}
-
 /// What is known of the terms of the keys of one contract.
 #[derive(Debug)]
 pub(crate) struct Assigned {
@@ -90,7 +82,7 @@ impl Assigned {
         }
     }
 
-    fn learn(&self, print: Print, knowledge: Knowledge, now: Instant) {
+    pub(crate) fn learn(&self, print: Print, knowledge: Knowledge, now: Instant) {
         let put = self
             .known
             .update(print, now.as_nanos(), |known| match known {
@@ -115,17 +107,19 @@ impl Assigned {
         Some(Wanted { knowledge, as_of })
     }
 
-    fn forget(&self, print: Print) {
-        drop(self.known.remove(print));
-        self.turned.fetch_add(1, Release);
-    }
-
     pub(crate) fn is_known(&self, print: Print, now: Instant) -> bool {
         let is_sure = |known: &Knowledge| now < known.until;
         self.known.get(print, is_sure).unwrap_or(false)
     }
 
-    fn forget_all(&self) {
+    /// What is not sure any more is kept for as long as there is room, for when nobody can be asked.
+    pub(crate) fn forget(&self, print: Print) {
+        let unsure = |known: &mut Knowledge| known.until = Instant::default();
+        let _ = self.known.in_place(print, unsure);
+        self.turned.fetch_add(1, Release);
+    }
+
+    pub(crate) fn forget_all(&self) {
         let mut prints = Vec::new();
         for shard in 0..self.known.shards_count() {
             self.known.for_each_in(shard, |print, _| prints.push(print));
@@ -139,7 +133,7 @@ impl Assigned {
 
 /// Terms that a key is known to have, as of some turn of what is known.
 pub(crate) struct Wanted {
-    knowledge: Knowledge,
+    pub(crate) knowledge: Knowledge,
     as_of: u64,
 }
 
@@ -186,21 +180,30 @@ impl Own {
         }
     }
 
-    /// Changes the cell where newer terms are wanted.
+    /// Changes the cell where newer terms are wanted. Nobody's word changes nothing.
     fn follow(&mut self, cells: &Cells, wanted: Option<&Wanted>, now: Instant) {
-        self.sure = wanted.map_or(self.sure, |wanted| Sure {
-            as_of: wanted.as_of,
-            until: wanted.knowledge.until,
-        });
-        let wanted = wanted.map(|wanted| &wanted.knowledge);
-        let newer = wanted.filter(|wanted| wanted.is_after(&self.by));
-        let (Some(wanted), Some(assigned)) = (newer, &cells.assigned) else {
+        let Some(Wanted { knowledge, as_of }) = wanted else {
+            return;
+        };
+        self.sure = Sure {
+            as_of: *as_of,
+            until: knowledge.until,
+        };
+        if knowledge.revision != 0 && knowledge.is_after(&self.by) {
+            self.change(cells, knowledge, now);
+        }
+    }
+
+    /// Changes the cell to one of these terms.
+    fn change(&mut self, cells: &Cells, wanted: &Knowledge, now: Instant) {
+        let Some(assigned) = &cells.assigned else {
             return;
         };
         let default = &assigned.default;
         let old = self.by.terms.as_ref().unwrap_or(default);
         let new = wanted.terms.as_ref().unwrap_or(default);
-        if old.policies != new.policies {
+        // What was kept of terms tells their version, and not all of their policies.
+        if old.version != new.version && old.policies != new.policies {
             let places = places(&old.policies, &new.policies);
             self.cell = new.set.inherit(&old.set, &places, &self.cell, now);
             let is_shared = self.by.terms.is_none() || self.by.is_shared;
@@ -244,6 +247,24 @@ pub(crate) trait Slot<const N: usize>: Clone {
 
     /// A slot with this cell, of the contract's own policies.
     fn of(cells: &Cells, cell: Cell<N>) -> Self;
+
+    /// The slot whose cell was written as these bytes, perhaps by policies of before.
+    fn written(
+        cells: &Cells,
+        bytes: &[u8],
+        by: Option<WrittenBy<'_>>,
+        now: Instant,
+    ) -> Result<Self, CellError> {
+        Ok(Self::of(cells, restored(&cells.set, bytes, by, now)?))
+    }
+
+    /// Adds what another slot of the same key has taken.
+    fn merge(&mut self, cells: &Cells, other: Self, now: Instant);
+
+    /// Bits of its policies that are durable.
+    fn durable(&self, cells: &Cells) -> u64 {
+        cells.durable
+    }
 
     /// What becomes of a slot of the contract before. `places` are those that the contract's own policies had there.
     fn adopted<const M: usize, O: Slot<M>>(
@@ -306,6 +327,10 @@ impl<const N: usize> Slot<N> for Cell<N> {
     fn of(_: &Cells, cell: Self) -> Self {
         cell
     }
+
+    fn merge(&mut self, cells: &Cells, other: Self, now: Instant) {
+        merge(&cells.set, self, other, now);
+    }
 }
 
 impl Slot<1> for Own {
@@ -355,6 +380,40 @@ impl Slot<1> for Own {
         Self::with(cell, Knowledge::none(Instant::default()))
     }
 
+    /// Terms that wrote it count it until somebody knows newer ones.
+    fn written(
+        cells: &Cells,
+        bytes: &[u8],
+        by: Option<WrittenBy<'_>>,
+        now: Instant,
+    ) -> Result<Self, CellError> {
+        let Some(terms) = by.and_then(|by| by.terms) else {
+            return Ok(Self::of(cells, restored(&cells.set, bytes, by, now)?));
+        };
+        let by = Knowledge {
+            terms: Some(Arc::clone(terms)),
+            is_shared: false,
+            ..Knowledge::none(Instant::default())
+        };
+        Ok(Self::with(terms.set.restore(bytes)?, by))
+    }
+
+    /// Both are counted by the terms of the one of which more is known.
+    fn merge(&mut self, cells: &Cells, mut other: Self, now: Instant) {
+        let rank = |own: &Self| (own.by.revision, own.by.terms.is_some());
+        if rank(&other) > rank(self) {
+            self.change(cells, &other.by, now);
+        } else {
+            other.change(cells, &self.by, now);
+        }
+        merge(self.by.set(&cells.set), &mut self.cell, other.cell, now);
+    }
+
+    fn durable(&self, cells: &Cells) -> u64 {
+        let own = self.by.terms.as_ref();
+        own.map_or(cells.durable, |terms| durable(&terms.policies))
+    }
+
     /// Terms of its own stay until newer ones are known.
     fn adopted<const M: usize, O: Slot<M>>(
         (cells, old): (&Cells, &Cells),
@@ -399,51 +458,6 @@ impl Rules<Own> for Worth {
         let before = own.before.as_ref();
         let before = before.map_or(0, |(terms, is_shared)| own_bytes(terms, *is_shared));
         own.cell.heap_bytes() + own.by.heap_bytes() + before
-    }
-}
-
-impl Node {
-    /// Takes note of the terms of a key. Nothing where the contract's keys have none of their own.
-    pub fn learn(&self, stranger: Stranger, knowledge: Knowledge, now: Instant) {
-        let cells = self.cells_of(stranger.contract);
-        if let Some(assigned) = cells.and_then(|cells| cells.assigned.as_ref()) {
-            assigned.learn(stranger.print, knowledge, now);
-        }
-    }
-
-    /// The same by the id of a contract and by the newest contracts, whichever came since.
-    pub fn learn_of(&self, contract: &str, print: Print, knowledge: Knowledge, now: Instant) {
-        let node = self.newest();
-        if let Some(contract) = node.contracts().position(contract) {
-            node.learn(Stranger { contract, print }, knowledge, now);
-        }
-    }
-
-    /// Forgets the terms of the key of a contract that counts by one entry, however it was written.
-    pub fn unlearn_value(&self, contract: usize, value: &str) {
-        let word = value.parse::<u64>().ok();
-        let word = word.map(|word| self.seed().word(word));
-        for print in word
-            .into_iter()
-            .chain([self.seed().bytes(value.as_bytes())])
-        {
-            self.unlearn(Stranger { contract, print });
-        }
-    }
-
-    /// Forgets the terms of a key: they have to be learnt again.
-    pub fn unlearn(&self, stranger: Stranger) {
-        let cells = self.cells_of(stranger.contract);
-        if let Some(assigned) = cells.and_then(|cells| cells.assigned.as_ref()) {
-            assigned.forget(stranger.print);
-        }
-    }
-
-    /// Forgets the terms of all keys of a contract.
-    pub fn unlearn_all(&self, contract: usize) {
-        if let Some(assigned) = self.cells_of(contract).and_then(|c| c.assigned.as_ref()) {
-            assigned.forget_all();
-        }
     }
 }
 

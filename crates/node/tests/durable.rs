@@ -72,7 +72,7 @@ fn a_cell_put_back_remembers_what_was_durable_and_nothing_else() {
     );
     assert_eq!(left(&first, "ann", now), [6, 1]);
     let print = dirty(&first, 1)[0];
-    let stored = first.read_cell(1, print).expect("it was charged");
+    let (stored, _) = first.read_cell(1, print).expect("it was charged");
     let second = node(KEPT);
     let place = (1, print);
     assert_eq!(second.write_cell(place, &stored.bytes, None, now), Ok(()));
@@ -91,7 +91,7 @@ fn a_cell_of_other_policies_is_put_back_as_they_inherit() {
             .is_allowed()
     );
     let print = dirty(&first, 1)[0];
-    let stored = first.read_cell(1, print).expect("it was charged");
+    let (stored, _) = first.read_cell(1, print).expect("it was charged");
     let after = node(
         "contracts: [{ id: kept, key: [user], policies: [{ name: hourly, limit: 7, per: 1h, durable: true }] }]",
     );
@@ -99,6 +99,7 @@ fn a_cell_of_other_policies_is_put_back_as_they_inherit() {
     let written_by = WrittenBy {
         set,
         origins: &[Some(0)],
+        terms: None,
     };
     let done = after.write_cell((0, print), &stored.bytes, Some(written_by), now);
     assert_eq!((done, left(&after, "ann", now)), (Ok(()), vec![3]));

@@ -220,12 +220,13 @@ fn durable_changes_are_told_by_what_follows() {
     let mut prints = Vec::new();
     assert!(!next.take_dirty(0, &mut prints));
     assert_eq!(prints.len(), 1);
-    let stored = next.read_cell(0, prints[0]).expect("it was charged");
+    let (stored, _) = next.read_cell(0, prints[0]).expect("it was charged");
     let set = next.contracts().get(0).expect("one").policy_set();
     let fresh = node(&one("{ name: a, limit: 5, per: 1h, durable: true }"));
     let by = WrittenBy {
         set,
         origins: &[Some(0)],
+        terms: None,
     };
     assert_eq!(
         fresh.write_cell((0, prints[0]), &stored.bytes, Some(by), NOW),

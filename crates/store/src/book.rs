@@ -3,7 +3,7 @@
 //! Everything but the atomic change itself happens here, by the code that decides in memory: so an engine cannot round, and
 //! what it does is checked against what this code would have done. Not here: how an engine keeps anything.
 
-use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{Cell, CellError, Instant, Kept, PolicyError, PolicySet};
 
 use crate::ask::{Said, Verb};
@@ -64,6 +64,18 @@ impl Book {
             shape_id: digest(shape.as_bytes()) >> 16,
             shape,
         })
+    }
+
+    /// The same for a key that has these terms of its own.
+    pub fn of_terms(contract: &Contract, terms: &Terms) -> Result<Self, PolicyError> {
+        let mut contract = contract.clone();
+        contract.policies.clone_from(&terms.policies);
+        Self::of(&contract)
+    }
+
+    /// Names of the policies, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.contract.policies.iter().map(|named| &*named.name)
     }
 
     /// By what an engine knows the contract.

@@ -13,6 +13,7 @@ mod breaker;
 mod clock;
 mod engine;
 mod memory;
+mod own;
 mod shape;
 
 pub use ask::{Ask, Name, Said, Verb};

@@ -78,10 +78,8 @@ impl Memory {
         let is_its = slot.as_ref().is_some_and(|entry| entry.is_of(ask));
         let known = slot.as_ref().filter(|_| is_its);
         let was_owed = known.map_or(0, |entry| entry.owed);
-        let found = known
-            .filter(|entry| entry.book.shape_id() == ask.book.shape_id())
-            .map(|entry| &entry.found);
-        let next = ask.book.apply(found, ask.verb, ask.now).ok()?;
+        let found = known.and_then(|entry| entry.found_by(ask));
+        let next = ask.book.apply(found.as_ref(), ask.verb, ask.now).ok()?;
         let Said::Outcome { outcome, .. } = &next.said else {
             return None;
         };
@@ -181,6 +179,14 @@ impl Entry {
     fn is_of(&self, ask: &Ask) -> bool {
         self.name == ask.name && self.book.tag() == ask.book.tag()
     }
+
+    /// What is known, to the policies of an ask.
+    fn found_by(&self, ask: &Ask) -> Option<Found> {
+        if self.book.shape_id() == ask.book.shape_id() {
+            return Some(self.found.clone());
+        }
+        ask.book.inherit(self.book.shape(), &self.found, ask.now)
+    }
 }
 
 #[cfg(test)]
@@ -233,6 +239,24 @@ mod tests {
         assert!(matches!(owed[..], [Ask { verb: Verb::Charge(cost), .. }] if cost.tokens() == 6));
         assert_eq!(memory.owing(), 0);
         assert!(memory.put_back(&owed[0]) && memory.owing() == 1);
+    }
+
+    #[test]
+    fn other_terms_go_on_from_what_was_heard_under_those_before() {
+        let (ten, mut memory) = (book(), Memory::new(16));
+        let file =
+            "contracts: [{ id: api, key: [user], policies: [{ name: ten, limit: 15, per: 1h }] }]";
+        let contracts = Contracts::parse(file).unwrap();
+        let fifteen = Arc::new(Book::of(contracts.get(0).unwrap()).unwrap());
+        let passed = |memory: &mut Memory, book: &Arc<Book>| {
+            let asks = (0..20).map(|_| check(book, 7));
+            asks.filter(|ask| passes(memory.decide(ask).as_ref()))
+                .count()
+        };
+        assert_eq!(passed(&mut memory, &ten), 10);
+        assert_eq!(passed(&mut memory, &fifteen), 5);
+        let owed = memory.take_owed(10, Instant::default());
+        assert!(matches!(owed[..], [Ask { verb: Verb::Charge(cost), .. }] if cost.tokens() == 15));
     }
 
     #[test]

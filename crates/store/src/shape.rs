@@ -3,11 +3,15 @@
 //! A cell's bytes mean nothing without the policies that wrote them. So every cell names its shape, and a cell of another
 //! shape than the contract has now is inherited, policy by policy, as by a reload. Not here: the contract file's format.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
-use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{
     Algorithm, Calendar, Inherit, OnLimit, Period, Policy, PolicyConfig, PolicySet,
 };
+
+use crate::own::Own;
 
 /// What a contract was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +19,9 @@ pub struct Shape {
     /// Entries whose values identify a key: others make other prints.
     key: Vec<String>,
     policies: Vec<Kept>,
+    /// Where they are terms of a key's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    own: Option<Own>,
 }
 
 /// A policy, as far as its states depend on it.
@@ -45,6 +52,8 @@ pub struct Old {
     pub set: PolicySet,
     /// For each policy of the contract as it is now, its place among the old ones.
     pub origins: Vec<Option<usize>>,
+    /// The terms that they were, where they were a key's own.
+    pub terms: Option<Arc<Terms>>,
 }
 
 impl Shape {
@@ -61,7 +70,26 @@ impl Shape {
         Self {
             key: contract.key.clone(),
             policies: policies.collect(),
+            own: None,
         }
+    }
+
+    /// What a contract is for a key that has these terms, whose durable policies are kept.
+    pub fn of_terms(contract: &Contract, terms: &Terms) -> Self {
+        let policies: Vec<_> = terms.policies.iter().collect();
+        Self {
+            own: Some(Own::of(terms)),
+            ..Self::of(contract, &policies, |named| named.durable)
+        }
+    }
+
+    /// The terms it is of, where they are a key's own in this contract.
+    pub fn terms(&self, contract: &Contract) -> Option<Terms> {
+        let own = self.own.as_ref().filter(|_| self.key == contract.key)?;
+        let policies = self.policies.iter();
+        let named = policies.map(|kept| Some((kept.name.as_str(), kept.config()?)));
+        let named: Vec<_> = named.collect::<Option<_>>()?;
+        own.terms(named.into_iter())
     }
 
     /// As text: equal shapes have equal texts.
@@ -99,8 +127,13 @@ impl Shape {
             .iter()
             .map(|named| origin(&named.name).filter(|_| is_kept(named)))
             .collect();
-        let any = origins.iter().any(Option::is_some);
-        any.then_some(Old { set, origins })
+        let terms = self.terms(contract).map(Arc::new);
+        let any = terms.is_some() || origins.iter().any(Option::is_some);
+        any.then_some(Old {
+            set,
+            origins,
+            terms,
+        })
     }
 }
 
@@ -131,6 +164,10 @@ impl Kept {
 
     /// A policy that reads the states; how it decides is of no matter.
     fn policy(&self) -> Option<Policy> {
+        Policy::new(self.config()?).ok()
+    }
+
+    fn config(&self) -> Option<PolicyConfig> {
         let algorithm = Algorithm::ALL
             .into_iter()
             .find(|algorithm| algorithm.name() == self.algorithm)?;
@@ -140,7 +177,7 @@ impl Kept {
         config.offset_ns = self.offset_ns;
         config.on_limit = OnLimit::Deny;
         config.inherit = Inherit::AsIs;
-        Policy::new(config).ok()
+        Some(config)
     }
 
     fn period(&self) -> Option<Period> {
@@ -203,6 +240,41 @@ contracts:
         for (policy, config) in old.set.policies().iter().zip(named) {
             assert_eq!(policy.config(), config);
         }
+    }
+
+    #[test]
+    fn terms_of_a_key_come_back_whole_from_their_text() {
+        let contracts = Contracts::parse(FILE).unwrap();
+        let contract = contracts.get(0).unwrap();
+        let other = "
+contracts:
+  - id: api
+    key: [user]
+    coordination: owner
+    policies:
+      - { name: fast, limit: 7, per: 1s, on_limit: delay, max_wait: 3s, burst: 20, durable: true, on_failure: deny }
+      - { name: slices, limit: 10, per: 1m, algorithm: sliding-counters, slices: 6, inherit: reset, count_refused: true }
+      - { name: more, limit: 9, per: day, algorithm: fixed-window, max_debt: 5, enforce_percent: 10, durable: true }
+";
+        let policies = Contracts::parse(other)
+            .unwrap()
+            .get(0)
+            .unwrap()
+            .policies
+            .clone();
+        let terms = Terms::new(policies, u64::MAX).unwrap();
+        let shape = Shape::of_terms(contract, &terms);
+        let back = Shape::parse(&shape.text()).unwrap();
+        assert_eq!(back, shape);
+        assert_eq!(back.terms(contract).as_ref(), Some(&terms));
+        let old = back
+            .for_contract(contract, &all(contract), |named| named.durable)
+            .unwrap();
+        assert_eq!(old.origins, [Some(0), None, None, None]);
+        assert_eq!(old.terms.as_deref(), Some(&terms));
+        assert_eq!(of(contract).terms(contract), None);
+        let elsewhere = Contracts::parse(&FILE.replace("[user]", "[ip]")).unwrap();
+        assert_eq!(back.terms(elsewhere.get(0).unwrap()), None);
     }
 
     #[test]

@@ -121,9 +121,12 @@ impl Cluster {
             Kind::Rival => self.take_rival(body),
             Kind::Taken => self.take_taken(boot, body),
             Kind::Bye => self.take_bye(boot, body),
-            Kind::Forward | Kind::Answer | Kind::Snapshot | Kind::HandOver | Kind::Ask => {
-                Err(Refused::Malformed)
-            }
+            Kind::Forward
+            | Kind::Answer
+            | Kind::Snapshot
+            | Kind::HandOver
+            | Kind::Ask
+            | Kind::Introduce => Err(Refused::Malformed),
         }
     }
 
@@ -212,7 +215,8 @@ impl Cluster {
                     | Kind::Answer
                     | Kind::Snapshot
                     | Kind::HandOver
-                    | Kind::Ask),
+                    | Kind::Ask
+                    | Kind::Introduce),
                 ) => {
                     let body = body.to_vec();
                     self.tell(Event::Message { from, kind, body });

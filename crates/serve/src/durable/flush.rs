@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Moment};
 
 use parking_lot::Mutex;
-use tollgate_contract::Contract;
+use tollgate_contract::{Contract, Terms};
 use tollgate_limit::Instant;
 use tollgate_node::Node;
 use tollgate_store::Shape;
@@ -63,6 +63,7 @@ impl Flusher {
             shared,
             trouble: Arc::clone(&trouble),
             numbers: BTreeMap::new(),
+            of_terms: BTreeMap::new(),
             numbered: now,
             returned: BTreeSet::new(),
             waiting: BTreeMap::new(),
@@ -126,6 +127,8 @@ struct Work {
     trouble: Arc<Mutex<Option<String>>>,
     /// Numbers of contracts and their shapes, by id and text.
     numbers: BTreeMap<(String, String), (i64, i64)>,
+    /// Numbers of shapes, by the number of their contract and the version of the terms that keys have of their own in it.
+    of_terms: BTreeMap<(i64, u64), i64>,
     /// When they were first asked for.
     numbered: Instant,
     /// Contracts that came with a load, whose rows may be there from before.
@@ -231,6 +234,7 @@ impl Work {
         let replaced = !Arc::ptr_eq(&node, &self.node);
         let old = std::mem::replace(&mut self.node, Arc::clone(&node));
         if replaced {
+            self.of_terms.clear();
             let known = durable_ids(&old);
             self.returned
                 .extend(durable_ids(&node).difference(&known).cloned());
@@ -289,11 +293,11 @@ impl Work {
             for shard in 0..node.shards_count(place) {
                 node.prints_in(place, shard, &mut prints);
                 if prints.len() >= CHUNK {
-                    rows += self.write(node, (place, numbers), &prints)?;
+                    rows += self.write(node, (place, numbers), &prints, now)?;
                     prints.clear();
                 }
             }
-            rows += self.write(node, (place, numbers), &prints)?;
+            rows += self.write(node, (place, numbers), &prints, now)?;
         }
         while let Some(waiting) = self.waiting.get(id) {
             let chunk: Vec<_> = waiting
@@ -306,7 +310,7 @@ impl Work {
             if chunk.is_empty() {
                 break;
             }
-            rows += self.write(node, (place, numbers), &chunk)?;
+            rows += self.write(node, (place, numbers), &chunk, now)?;
             if let Some(waiting) = self.waiting.get_mut(id) {
                 for print in chunk {
                     waiting.prints.remove(&print.0);
@@ -336,25 +340,68 @@ impl Work {
 
     /// Writes these keys.
     fn write(
-        &self,
+        &mut self,
         node: &Node,
-        (place, numbers): (usize, (i64, i64)),
+        at: (usize, (i64, i64)),
         prints: &[Print],
+        now: Instant,
     ) -> Result<u64, StoreError> {
         if prints.is_empty() {
             return Ok(0);
         }
-        let cells = prints
-            .iter()
-            .map(|print| written(node, (place, numbers), *print));
-        self.store.journal.write(cells.collect())?;
+        let each = prints.iter();
+        let cells = each.map(|print| self.written(node, at, *print, now));
+        let cells = cells.collect::<Result<_, _>>()?;
+        self.store.journal.write(cells)?;
         Ok(prints.len() as u64)
+    }
+
+    /// A key as it is to be written.
+    fn written(
+        &mut self,
+        node: &Node,
+        (place, (contract, shape)): (usize, (i64, i64)),
+        print: Print,
+        now: Instant,
+    ) -> Result<Written, StoreError> {
+        let stored = node.read_cell(place, print);
+        let own = stored.as_ref().and_then(|(_, terms)| terms.as_deref());
+        let shape = match (own, node.contracts().get(place)) {
+            (Some(terms), Some(of)) => self.shape_of(terms, (contract, of), now)?,
+            _ => shape,
+        };
+        Ok(Written {
+            contract,
+            shape,
+            print: print.0,
+            state: stored.map(|(stored, _)| (stored.bytes, stored.fresh_at.as_nanos())),
+        })
+    }
+
+    /// The number of the shape of terms that a key has of its own.
+    fn shape_of(
+        &mut self,
+        terms: &Terms,
+        (number, contract): (i64, &Contract),
+        now: Instant,
+    ) -> Result<i64, StoreError> {
+        let key = (number, terms.version);
+        if let Some(shape) = self.of_terms.get(&key) {
+            return Ok(*shape);
+        }
+        let shape = self.store.number_of_terms(contract, terms, now)?;
+        if self.of_terms.len() >= TERMS_MAX {
+            self.of_terms.clear();
+        }
+        self.of_terms.insert(key, shape);
+        Ok(shape)
     }
 
     /// Asks for numbers again once a day, which notes that their contracts are still there.
     fn forget_numbers(&mut self, now: Instant) {
         if now.nanos_since(self.numbered) > DAY_NS {
             self.numbers.clear();
+            self.of_terms.clear();
             self.numbered = now;
         }
     }
@@ -376,17 +423,6 @@ impl Work {
     }
 }
 
-/// A key as it is to be written.
-fn written(node: &Node, (place, (contract, shape)): (usize, (i64, i64)), print: Print) -> Written {
-    let stored = node.read_cell(place, print);
-    Written {
-        contract,
-        shape,
-        print: print.0,
-        state: stored.map(|stored| (stored.bytes, stored.fresh_at.as_nanos())),
-    }
-}
-
 fn durable_ids(node: &Node) -> BTreeSet<String> {
     let contracts = node.durable_contracts();
     let ids = contracts.filter_map(|place| Some(node.contracts().get(place)?.id.clone()));
@@ -403,6 +439,8 @@ const EVERY_MIN: Duration = Duration::from_millis(10);
 const CHUNK: usize = 50_000;
 /// Keys of one contract that are kept in mind while they cannot be written.
 const WAITING_MAX: usize = 1 << 20;
+/// Terms whose numbers are kept in mind.
+const TERMS_MAX: usize = 1 << 16;
 const DAY_NS: u64 = 86_400_000_000_000;
 /// Fresh rows are dropped a batch at a time, so often.
 const SWEEP_EVERY_NS: u64 = 10_000_000_000;

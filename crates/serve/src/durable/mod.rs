@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::Instant;
 use tollgate_node::{Node, RestoreError, WrittenBy};
 use tollgate_store::{Old, Shape};
@@ -185,6 +185,18 @@ impl Store {
         self.journal.number(contract.id.clone(), shape, millis(now))
     }
 
+    /// The number of the shape of terms that keys of a contract have of their own.
+    fn number_of_terms(
+        &self,
+        contract: &Contract,
+        terms: &Terms,
+        now: Instant,
+    ) -> Result<i64, StoreError> {
+        let shape = Shape::of_terms(contract, terms).text();
+        let numbers = self.journal.number(contract.id.clone(), shape, millis(now));
+        numbers.map(|(_, shape)| shape)
+    }
+
     /// The shapes a contract once had whose cells are of use to it.
     fn shapes(
         &self,
@@ -229,6 +241,7 @@ fn put(
     let written_by = old.map(|old| WrittenBy {
         set: &old.set,
         origins: &old.origins,
+        terms: old.terms.as_ref(),
     });
     loaded.count(node.write_cell((place, Print(row.print)), &row.state, written_by, now));
 }

@@ -242,6 +242,10 @@ pub(super) async fn drop_unseen(
         let query = sqlx::query(statement).bind(since_ms);
         query.execute(&mut *transaction).await?;
     }
+    // Every change of a key's own terms leaves a shape behind; whoever writes cells of it again makes it again.
+    sqlx::query("DELETE FROM shape WHERE number NOT IN (SELECT shape FROM cell)")
+        .execute(&mut *transaction)
+        .await?;
     transaction.commit().await?;
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! is given again by its id is counted once. Not here: where it is counted (`statistics`).
 
 use tollgate_limit::{Cost, Receipt as Charge, Verdict};
-use tollgate_node::{Answer, Booking, Key, Node, Receipt, RefusedBy};
+use tollgate_node::{Answer, Booking, Due, Key, Node, Receipt, RefusedBy};
 use tollgate_stats::{Counts, Recorded, Said, Who, identity_of, key_name};
 
 use super::later::Verb;
@@ -118,11 +118,12 @@ impl Turn<'_> {
         let Ok(within) = self.within(ask.scope) else {
             return Vec::new();
         };
-        let nothing = Charge {
+        let charge = Charge {
             at: self.now,
             cost: 0,
             charged: 0,
         };
+        let nothing = Due { charge, terms: 0 };
         let spots = within.spots(ask.key);
         let spots = spots.iter();
         spots

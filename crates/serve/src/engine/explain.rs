@@ -59,7 +59,7 @@ impl Turn<'_> {
             Some(each) => Read {
                 node: self.node(),
                 each,
-                terms: Vec::new(),
+                terms: self.own_terms(within, ask.key),
             },
             None => within.foresee(ask.key, ask.cost, self.now()),
         };

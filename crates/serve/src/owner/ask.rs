@@ -2,12 +2,12 @@
 //!
 //! A batch is `version 1 | parcels`, a parcel `length | tags count | tags 8 each | questions`. Every parcel belongs to one
 //! asker. A question is `verb and count of spots 1 | spots | cost`, a spot `tag number | print 8`, behind it a byte of its
-//! lot where one of the question has one; for settling, the charge of each spot follows. Keys are never sent. Not here:
-//! answers (`said`).
+//! lot where one of the question has one; for settling, the charge of each spot follows. Keys are not sent here. Not here:
+//! answers (`said`), telling an owner who a key is (`introduce`).
 
 use smallvec::SmallVec;
 use tollgate_limit::{Cost, Lot, Receipt as Charge};
-use tollgate_node::{Spot, Spots};
+use tollgate_node::{Due, Spot, Spots};
 use tollgate_table::Print;
 
 use super::bytes::{Reader, put};
@@ -23,13 +23,17 @@ pub(super) struct Parcel {
 }
 
 impl Parcel {
-    /// Adds a question.
-    pub(super) fn put(&mut self, map: &Map, question: &Question) {
+    /// Adds a question, and whether its owner was told all that this node knows of the keys.
+    pub(super) fn put(&mut self, map: &Map, question: &Question, is_told: bool) {
         self.count += 1;
-        let Question { verb, spots, cost } = question;
+        let Question {
+            verb, spots, cost, ..
+        } = question;
         let has_lots = spots.iter().any(|spot| spot.lot != Lot::ALWAYS);
-        self.questions
-            .push(number_of(verb) | if has_lots { LOTS } else { 0 });
+        let mut head = number_of(verb);
+        head |= if has_lots { LOTS } else { 0 };
+        head |= if is_told { TOLD } else { 0 };
+        self.questions.push(head);
         put(&mut self.questions, spots.len() as u64);
         for spot in spots {
             let tag = self.tag(map.tag(spot.contract));
@@ -40,11 +44,14 @@ impl Parcel {
             }
         }
         put(&mut self.questions, cost.tokens());
-        if let Verb::Settle(charges) = verb {
-            for charge in charges {
+        if let Verb::Settle(dues) = verb {
+            for Due { charge, terms } in dues {
                 put(&mut self.questions, charge.charged);
                 put(&mut self.questions, charge.cost);
                 self.questions.extend(charge.at.as_nanos().to_le_bytes());
+                if has_terms(dues) {
+                    self.questions.extend(terms.to_le_bytes());
+                }
             }
         }
     }
@@ -94,8 +101,8 @@ pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     Some(parcels)
 }
 
-/// A question as it came: with places of contracts, or without where one is not known here.
-pub(super) type Asked = Result<Question, UnknownContract>;
+/// A question as it came, and whether nothing more can be told of its keys. Without places where a contract is not known here.
+pub(super) type Asked = Result<(Question, bool), UnknownContract>;
 
 /// A contract is not known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,39 +144,55 @@ fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<Asked> 
         });
     }
     let cost = Cost::new(reader.number()?).ok()?;
-    let verb = match head & !LOTS {
+    let verb = match head & !(LOTS | TOLD) {
         0 => Verb::Check,
         1 => Verb::Charge,
         2 => Verb::Refund,
         3 => Verb::Reset,
-        4 => Verb::Settle((0..count).map(|_| charge(reader)).collect::<Option<_>>()?),
+        number @ (SETTLE | SETTLE_TERMS) => {
+            let due = |_| due(reader, number == SETTLE_TERMS);
+            Verb::Settle((0..count).map(due).collect::<Option<_>>()?)
+        }
         5 => Verb::Status,
         6 => Verb::Foresee,
         _ => return None,
     };
-    let question = Question { verb, spots, cost };
+    let question = Question {
+        verb,
+        spots,
+        cost,
+        names: Vec::new(),
+    };
     Some(if is_known {
-        Ok(question)
+        Ok((question, head & TOLD != 0))
     } else {
         Err(UnknownContract)
     })
 }
 
-fn charge(reader: &mut Reader<'_>) -> Option<Charge> {
-    Some(Charge {
+fn due(reader: &mut Reader<'_>, has_terms: bool) -> Option<Due> {
+    let charge = Charge {
         charged: reader.number()?,
         cost: reader.number()?,
         at: reader.instant()?,
-    })
+    };
+    let terms = if has_terms { reader.word()? } else { 0 };
+    Some(Due { charge, terms })
 }
 
-const fn number_of(verb: &Verb) -> u8 {
+/// Whether something was charged by terms of a key's own.
+fn has_terms(dues: &[Due]) -> bool {
+    dues.iter().any(|due| due.terms != 0)
+}
+
+fn number_of(verb: &Verb) -> u8 {
     match verb {
         Verb::Check => 0,
         Verb::Charge => 1,
         Verb::Refund => 2,
         Verb::Reset => 3,
-        Verb::Settle(_) => 4,
+        Verb::Settle(dues) if has_terms(dues) => SETTLE_TERMS,
+        Verb::Settle(_) => SETTLE,
         Verb::Status => 5,
         Verb::Foresee => 6,
     }
@@ -179,6 +202,11 @@ const fn number_of(verb: &Verb) -> u8 {
 pub(super) const VERSION: u8 = 1;
 /// Set where every spot has a byte of its lot.
 const LOTS: u8 = 1 << 7;
+/// Set where the owner decides by what it knows of the keys' terms.
+const TOLD: u8 = 1 << 6;
+/// To settle, and to settle charges that say by which terms they were made.
+const SETTLE: u8 = 4;
+const SETTLE_TERMS: u8 = 7;
 /// The most contracts of one parcel.
 const TAGS_MAX: usize = 1 << 16;
 /// The most contracts of one question.
@@ -213,6 +241,7 @@ pub(super) mod tests {
         let spots = prop::collection::vec(spot, 1..4);
         let question = (spots, 0..7_u8, 0..1_000_u64, any::<[u64; 3]>());
         let question = question.prop_map(|(spots, verb, cost, [at, took, charged])| Question {
+            names: Vec::new(),
             verb: match verb {
                 0 => Verb::Check,
                 1 => Verb::Charge,
@@ -224,7 +253,8 @@ pub(super) mod tests {
                     let at = Instant::from_nanos(at);
                     let cost = took;
                     let charge = Charge { at, cost, charged };
-                    Verb::Settle(spots.iter().map(|_| charge).collect())
+                    let terms = if charged % 2 == 0 { 0 } else { took };
+                    Verb::Settle(spots.iter().map(|_| Due { charge, terms }).collect())
                 }
             },
             spots: spots.into(),
@@ -241,7 +271,7 @@ pub(super) mod tests {
             for questions in &each {
                 let mut parcel = Parcel::default();
                 for question in questions {
-                    parcel.put(&map, question);
+                    parcel.put(&map, question, question.spots.len() % 2 == 0);
                 }
                 parcel.write(&mut bytes);
             }
@@ -250,7 +280,11 @@ pub(super) mod tests {
             for (parcel, questions) in parcels.into_iter().zip(each) {
                 let mut back = Vec::new();
                 read(parcel, &map, |asked| back.push(asked)).expect("a parcel");
-                let asked: Vec<Asked> = questions.into_iter().map(Ok).collect();
+                let asked = questions.into_iter().map(|question| {
+                    let is_told = question.spots.len() % 2 == 0;
+                    Ok((question, is_told))
+                });
+                let asked: Vec<Asked> = asked.collect();
                 prop_assert_eq!(back, asked);
             }
         }
@@ -269,7 +303,7 @@ pub(super) mod tests {
             let map = map();
             let mut parcel = Parcel::default();
             for question in &questions {
-                parcel.put(&map, question);
+                parcel.put(&map, question, false);
             }
             let mut bytes = batch();
             parcel.write(&mut bytes);

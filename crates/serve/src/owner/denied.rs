@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{Answer, Spot};
 
-use super::map::Map;
+use super::At;
 use crate::engine::{Question, Verb};
 
 /// Denials that are given again.
@@ -24,6 +24,8 @@ pub(super) struct Denied {
 struct Denial {
     tag: u64,
     print: u64,
+    /// What was known of the key's terms, and the version of those that denied.
+    terms: (u64, Instant, u64),
     cost: u64,
     era: u64,
     at: Instant,
@@ -50,15 +52,17 @@ impl Denied {
         self.slots.get(place)
     }
 
-    /// The denial of a question, where it is known.
-    pub(super) fn get(&self, map: &Map, question: &Question, now: Instant) -> Option<Answer> {
+    /// The denial of a question, where it is known, by terms that the key is known to have had all the while.
+    pub(super) fn get(&self, at: &At<'_>, question: &Question) -> Option<Answer> {
+        let At { map, now, .. } = *at;
         let ([spot], Verb::Check) = (&*question.spots, &question.verb) else {
             return None;
         };
+        let terms = at.node.terms_mark(spot, now);
         let held = self.slot(spot)?.lock();
         let denial = held.as_ref().filter(|denial| {
             (denial.tag, denial.print) == (map.tag(spot.contract), spot.print.0)
-                && denial.era == self.era.load(Relaxed)
+                && (denial.era, denial.terms) == (self.era.load(Relaxed), terms)
                 && denial.cost <= question.cost.tokens()
                 && denial.until > now
         })?;
@@ -79,7 +83,8 @@ impl Denied {
     }
 
     /// Takes note of what an owner said.
-    pub(super) fn note(&self, map: &Map, question: &Question, answer: &Answer, now: Instant) {
+    pub(super) fn note(&self, at: &At<'_>, question: &Question, answer: &Answer) {
+        let At { map, now, .. } = *at;
         let ([spot], Verdict::Deny { retry_after }) = (&*question.spots, answer.verdict) else {
             return;
         };
@@ -89,9 +94,12 @@ impl Denied {
             return;
         }
         let kept = retry_after.min(KEPT_MAX);
+        let (revision, until, _) = at.node.terms_mark(spot, now);
+        let version = bookings.first().map_or(0, |booking| booking.terms);
         let denial = Denial {
             tag: map.tag(spot.contract),
             print: spot.print.0,
+            terms: (revision, until, version),
             cost: question.cost.tokens(),
             era: self.era.load(Relaxed),
             at: now,

@@ -2,16 +2,18 @@
 
 use tollgate_contract::OnFailure;
 use tollgate_limit::{Instant, Receipt as Charge, Span, Verdict};
-use tollgate_node::{Answer, KeyTerms, Node, Receipt, RefusedBy};
+use tollgate_node::{Answer, Due, KeyTerms, Node, Receipt, RefusedBy, Spot};
 
 use super::ask;
-use super::map::{Map, strictness};
+use super::map::{Map, Wish, strictness};
 use super::said;
 use crate::engine::{Question, Said, Verb};
 
 /// Does what a question asks, here and now.
 pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> Said {
-    let Question { verb, spots, cost } = question;
+    let Question {
+        verb, spots, cost, ..
+    } = question;
     match verb {
         Verb::Check => Said::Answer(node.check_spots(spots, *cost, now)),
         Verb::Charge => Said::Done(node.charge_spots(spots, *cost, now)),
@@ -23,9 +25,9 @@ pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> Said {
             node.reset_spots(spots);
             Said::Done(true)
         }
-        Verb::Settle(charges) => {
-            for (spot, charge) in spots.iter().zip(charges) {
-                node.settle_spot(spot, charge, *cost, now);
+        Verb::Settle(dues) => {
+            for (spot, due) in spots.iter().zip(dues) {
+                node.settle_spot(spot, due, *cost, now);
             }
             Said::Done(true)
         }
@@ -54,7 +56,10 @@ pub(super) fn answer_batch(
         ask::read(parcel, map, |asked| {
             count += 1;
             match asked {
-                Ok(question) => {
+                Ok((question, is_told)) if !is_told && is_strange(node, &question, now) => {
+                    said::put_stranger(&mut answers);
+                }
+                Ok((question, _)) => {
                     let said = answer(node, &question, now);
                     said::put_said(&mut answers, &question.spots, &said);
                 }
@@ -66,6 +71,13 @@ pub(super) fn answer_batch(
     Some((out, count))
 }
 
+/// Whether terms have to be looked up before a question is answered. What is settled says by which it was charged.
+fn is_strange(node: &Node, question: &Question, now: Instant) -> bool {
+    let needs_terms = !matches!(question.verb, Verb::Settle(_) | Verb::Reset);
+    let mut spots = question.spots.iter();
+    needs_terms && spots.any(|spot| node.is_stranger(spot, now))
+}
+
 /// What policies say to do where their owner is not there, and the answer by that; `None` where there is no other way
 /// to do it.
 pub(super) fn instead(
@@ -75,7 +87,7 @@ pub(super) fn instead(
     now: Instant,
 ) -> (Option<Said>, Option<OnFailure>) {
     match &question.verb {
-        Verb::Check if wish(map, question).0 == OnFailure::Local => {
+        Verb::Check if wish(node, map, question, now).0.0 == OnFailure::Local => {
             let said = answer(node, question, now);
             (Some(said), Some(OnFailure::Local))
         }
@@ -88,13 +100,20 @@ pub(super) fn instead(
     }
 }
 
-/// The strictest wish of the contracts of a question, the place of its contract and of its policy, and the limit of that.
-fn wish(map: &Map, question: &Question) -> (OnFailure, usize, usize, u64) {
-    let contracts = question.spots.iter().map(|spot| spot.contract);
-    let strictest = contracts.max_by_key(|place| strictness(map.on_failure(*place).0));
-    let place = strictest.unwrap_or_default();
-    let (wish, policy, limit) = map.on_failure(place);
-    (wish, place, policy, limit)
+/// The strictest wish of the contracts of a question, and the spot of its contract.
+fn wish<'q>(
+    node: &Node,
+    map: &Map,
+    question: &'q Question,
+    now: Instant,
+) -> (Wish, Option<&'q Spot>) {
+    let wish = |spot: &Spot| {
+        let terms = node.terms_at(spot, now);
+        map.on_failure(spot.contract, terms.as_deref())
+    };
+    let each = question.spots.iter().map(|spot| (wish(spot), Some(spot)));
+    let strictest = each.max_by_key(|((wish, ..), _)| strictness(*wish));
+    strictest.unwrap_or((map.on_failure(0, None), None))
 }
 
 /// The answer to a check that nothing is counted for: it passes, or it does not.
@@ -107,12 +126,14 @@ pub(super) fn by_wish(
     if question.verb != Verb::Check {
         return (None, None);
     }
-    let (wish, place, policy, limit) = wish(map, question);
-    let nothing = Charge {
+    let ((wish, policy, limit), spot) = wish(node, map, question, now);
+    let place = spot.map_or(0, |spot| spot.contract);
+    let charge = Charge {
         at: now,
         cost: question.cost.tokens(),
         charged: 0,
     };
+    let nothing = Due { charge, terms: 0 };
     let bookings = question.spots.iter();
     let bookings = bookings.map(|spot| node.booking_elsewhere(spot, nothing));
     let (verdict, refused_by) = if wish == OnFailure::Allow {
@@ -138,6 +159,8 @@ pub(super) fn by_wish(
         receipt: Receipt::Several(bookings.collect()),
         version: node.version(),
     };
+    let own = spot.and_then(|spot| Some((place, node.terms_at(spot, now)?)));
+    let answer = answer.under_all(own.into_iter().collect());
     (Some(Said::Answer(answer)), Some(wish))
 }
 

@@ -8,7 +8,7 @@ use tollgate_gossip::NodeId;
 
 use super::ask::Parcel;
 use super::map::Map;
-use crate::engine::Question;
+use super::work::Step;
 
 /// Questions of one asker, by the node they go to.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(super) struct Letter {
 
 impl Mail {
     /// Adds a question.
-    pub(super) fn put(&mut self, to: NodeId, step: (usize, usize), map: &Map, question: &Question) {
+    pub(super) fn put(&mut self, to: NodeId, at: (usize, usize), map: &Map, step: &Step) {
         let known = self.0.iter().position(|letter| letter.to == to);
         let known = known.unwrap_or_else(|| {
             self.0.push(Letter {
@@ -35,8 +35,8 @@ impl Mail {
             self.0.len() - 1
         });
         if let Some(letter) = self.0.get_mut(known) {
-            letter.parcel.put(map, question);
-            letter.steps.push(step);
+            letter.parcel.put(map, &step.question, step.is_told);
+            letter.steps.push(at);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
-use tollgate_contract::{Contract, Contracts, Coordination, OnFailure};
+use tollgate_contract::{Contract, Contracts, Coordination, NamedPolicy, OnFailure, Terms};
 use tollgate_store::Book;
 
 /// The contracts of one node, by place and by tag.
@@ -24,10 +24,8 @@ struct Entry {
     is_owned: bool,
     /// By what a store is asked, where one decides.
     book: Option<Arc<Book>>,
-    /// What the strictest owned policy does where the owner is not there, and its place.
-    on_failure: (OnFailure, usize),
-    /// The limit of that policy.
-    limit: u64,
+    /// What the strictest owned policy does where the owner is not there.
+    on_failure: Wish,
 }
 
 impl Map {
@@ -87,32 +85,21 @@ impl Map {
             .map(|(place, _)| place)
     }
 
-    /// What is done where the owner is not there: the strictest wish of the contract, the policy that has it, its limit.
-    pub(super) fn on_failure(&self, place: usize) -> (OnFailure, usize, u64) {
-        let entry = self.each.get(place);
-        entry.map_or((OnFailure::Local, 0, 0), |entry| {
-            let (wish, policy) = entry.on_failure;
-            (wish, policy, entry.limit)
-        })
+    /// What is done where the owner is not there: the strictest wish of the contract, or of the terms that a key has in it.
+    pub(super) fn on_failure(&self, place: usize, terms: Option<&Terms>) -> Wish {
+        let Some(entry) = self.each.get(place) else {
+            return NO_WISH;
+        };
+        match terms {
+            None => entry.on_failure,
+            Some(terms) => strictest(&terms.policies, entry.book.is_some()).unwrap_or(NO_WISH),
+        }
     }
 }
 
 impl Entry {
     fn of(contract: &Contract, is_stored: bool) -> Self {
-        let each = contract.policies.iter().enumerate();
-        let elsewhere = if is_stored {
-            Coordination::Store
-        } else {
-            Coordination::Owner
-        };
-        let asked = each.filter(|(_, policy)| policy.coordination == elsewhere);
-        let strictest = asked.max_by_key(|(place, policy)| {
-            (strictness(policy.on_failure), std::cmp::Reverse(*place))
-        });
-        let (on_failure, limit) = strictest
-            .map_or(((OnFailure::Local, 0), 0), |(place, policy)| {
-                ((policy.on_failure, place), policy.policy.config().limit)
-            });
+        let strictest = strictest(&contract.policies, is_stored);
         let policies = contract.policies.iter();
         let shape: Vec<_> = policies.map(|policy| policy.policy.config()).collect();
         Self {
@@ -123,11 +110,31 @@ impl Entry {
             book: is_stored
                 .then(|| Book::of(contract).ok().map(Arc::new))
                 .flatten(),
-            on_failure,
-            limit,
+            on_failure: strictest.unwrap_or(NO_WISH),
         }
     }
 }
+
+/// Of policies that a store or an owner counts, the strictest wish for when that one is not there, the place of the policy that
+/// has it, and its limit; `None` where there are none.
+fn strictest(policies: &[NamedPolicy], is_stored: bool) -> Option<Wish> {
+    let elsewhere = if is_stored {
+        Coordination::Store
+    } else {
+        Coordination::Owner
+    };
+    let each = policies.iter().enumerate();
+    let asked = each.filter(|(_, policy)| policy.coordination == elsewhere);
+    let strictest = asked
+        .max_by_key(|(place, policy)| (strictness(policy.on_failure), std::cmp::Reverse(*place)));
+    let (place, policy) = strictest?;
+    Some((policy.on_failure, place, policy.policy.config().limit))
+}
+
+/// What is done where nobody else is there, the place of the policy that wishes so, and its limit.
+pub(super) type Wish = (OnFailure, usize, u64);
+
+const NO_WISH: Wish = (OnFailure::Local, 0, 0);
 
 /// Whether a store decides about a contract: about all of it, where one of its policies says so.
 pub(super) fn is_stored(contract: &Contract) -> bool {

@@ -6,10 +6,12 @@
 //! (`cluster`).
 
 mod ask;
+mod books;
 mod bytes;
 mod counts;
 mod denied;
 mod here;
+mod introduce;
 mod lane;
 mod mail;
 mod map;
@@ -21,6 +23,7 @@ mod stored;
 mod work;
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -38,7 +41,9 @@ use crate::engine::{Elsewhere, Heard, Hearing, Question, Said, Verb};
 use crate::shared::Shared;
 use crate::store::Store;
 
+use books::Books;
 use denied::Denied;
+use introduce::Introductions;
 use lane::Lane;
 use mail::{Letter, Mail, join_all};
 use map::Map;
@@ -73,6 +78,8 @@ pub struct Owner {
     map: ArcSwap<Map>,
     lanes: Mutex<BTreeMap<NodeId, Arc<Lane>>>,
     denied: Denied,
+    /// By what a store is asked about keys with terms of their own.
+    books: Books,
     counts: Arc<Counts>,
     /// Decides about contracts that a store decides about, where there is one.
     store: Option<Arc<Store>>,
@@ -98,6 +105,7 @@ impl Owner {
             map: ArcSwap::from_pointee(Map::none()),
             lanes: Mutex::default(),
             denied: Denied::new(),
+            books: Books::default(),
             counts: Arc::default(),
             store: None,
             is_all_stored: false,
@@ -212,7 +220,7 @@ impl Owner {
         questions: Vec<Question>,
         now: Instant,
     ) -> Vec<Heard> {
-        let began = tokio::time::Instant::now();
+        let mut began = tokio::time::Instant::now();
         let map = Arc::clone(&self.map(node));
         let at = At {
             owner: self,
@@ -225,9 +233,9 @@ impl Owner {
             let mut mail = Mail::default();
             let mut stored = stored::Asks::default();
             for (number, work) in works.iter_mut().enumerate() {
-                work.advance(node, now, |step, to, question| match to {
-                    To::Node(to) => mail.put(to, (number, step), &map, question),
-                    To::Store(_) => stored.put((number, step), &at, question),
+                work.advance(node, now, |place, to, step| match to {
+                    To::Node(to) => mail.put(to, (number, place), &map, step),
+                    To::Store(_) => stored.put((number, place), &at, &step.question),
                 });
             }
             if mail.0.is_empty() && stored.is_empty() {
@@ -236,10 +244,17 @@ impl Owner {
             let left = self.settings.deadline.saturating_sub(began.elapsed());
             let letters = mail.0.into_iter().map(|letter| self.send(letter, left));
             let (letters, stored) = tokio::join!(join_all(letters), stored.ask(self, began));
+            let mut strangers = Introductions::default();
             for (steps, answer) in letters {
-                at.hear(&mut works, &steps, &answer);
+                at.hear(&mut works, &steps, &answer, &mut strangers);
             }
             stored.hear(&at, &mut works);
+            if !strangers.is_empty() {
+                // Whoever has to look something up is there: its time does not count.
+                let told = tokio::time::Instant::now();
+                self.introduce(strangers).await;
+                began += told.elapsed();
+            }
         }
     }
 
@@ -320,7 +335,7 @@ impl At<'_> {
         match question.verb {
             Verb::Check if owner.is_all_stored => {}
             Verb::Check => {
-                if let Some(answer) = owner.denied.get(map, &question, self.now) {
+                if let Some(answer) = owner.denied.get(self, &question) {
                     owner.counts.denied_here.add(1);
                     let mut work = Work::new(question, |_| None);
                     work.hear(0, Some(Said::Answer(answer)), (self.node, self.now));
@@ -335,31 +350,43 @@ impl At<'_> {
     }
 
     /// Takes in what a node said to the steps of a letter, or that it said nothing.
-    fn hear(&self, works: &mut [Work], steps: &[(usize, usize)], sent: &Sent) {
+    fn hear(
+        &self,
+        works: &mut [Work],
+        steps: &[(usize, usize)],
+        sent: &Sent,
+        strangers: &mut Introductions,
+    ) {
         let mut answers = sent.as_ref().map(|bytes| Answers::new(bytes));
         for (number, step) in steps {
             let Some(work) = works.get_mut(*number) else {
                 continue;
             };
-            let Some(question) = work.step(*step).map(|step| &step.question) else {
+            let Some(asked) = work.step(*step) else {
                 continue;
             };
+            let question = &asked.question;
             let reply = match &mut answers {
-                Ok(answers) => answers.next(question, self.node).ok_or_else(|| {
-                    self.owner.counts.malformed.add(1);
-                    RequestError::Refused
-                }),
+                Ok(answers) => answers
+                    .next(question, (self.node, self.now))
+                    .ok_or_else(|| {
+                        self.owner.counts.malformed.add(1);
+                        RequestError::Refused
+                    }),
                 Err(error) => Err(**error),
             };
             match reply {
                 Ok(Reply::Said(said)) => {
                     if let Said::Answer(answer) = &said {
-                        let (map, now) = (self.map, self.now);
-                        self.owner.denied.note(map, question, answer, now);
+                        self.owner.denied.note(self, question, answer);
                     }
                     work.hear(*step, Some(said), (self.node, self.now));
                 }
-                Ok(Reply::Unknown) => self.fall_back(work, *step),
+                Ok(Reply::Stranger) if !asked.is_told => {
+                    strangers.add(self.map, asked);
+                    work.told(*step);
+                }
+                Ok(Reply::Unknown | Reply::Stranger) => self.fall_back(work, *step),
                 Err(error) => self.fail(work, *step, error),
             }
         }
@@ -482,11 +509,38 @@ impl Responder {
     }
 }
 
+impl Responder {
+    /// The same, once it is there: for questions that have to be waited for too.
+    pub fn answer_later(&self, kind: u8, body: Bytes) -> Answering {
+        let both = self.owner.upgrade().zip(self.shared.upgrade());
+        let now = match kind {
+            introduce::INTRODUCE => None,
+            kind => Some(self.answer(kind, &body)),
+        };
+        Box::pin(async move {
+            match (now, both) {
+                (Some(answer), _) => answer,
+                (None, Some((owner, shared))) => owner.meet(&shared, &body).await,
+                (None, None) => None,
+            }
+        })
+    }
+}
+
+/// An answer for another node, once it is there; `None` refuses the question.
+pub type Answering = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
+
 impl Respond for Responder {
     fn respond(&self, asked: Request) {
-        match self.answer(asked.kind, &asked.body) {
+        let reply = |asked: Request, answer: Option<Vec<u8>>| match answer {
             Some(answer) => asked.answer(&answer),
             None => asked.refuse(),
+        };
+        if asked.kind != introduce::INTRODUCE {
+            let answer = self.answer(asked.kind, &asked.body);
+            return reply(asked, answer);
         }
+        let answer = self.answer_later(asked.kind, asked.body.clone());
+        tokio::spawn(async move { reply(asked, answer.await) });
     }
 }

@@ -4,8 +4,8 @@
 //! in order. Contracts are named by the number of their spot in the question. Not here: questions (`ask`).
 
 use smallvec::SmallVec;
-use tollgate_limit::{Cost, Forecast, Receipt as Charge, Span, Status, Verdict};
-use tollgate_node::{Answer, KeyTerms, Node, Receipt, RefusedBy, Spot};
+use tollgate_limit::{Cost, Forecast, Instant, Receipt as Charge, Span, Status, Verdict};
+use tollgate_node::{Answer, Due, KeyTerms, Node, Receipt, RefusedBy, Spot};
 
 use super::ask::VERSION;
 use super::bytes::{Reader, put, put_span};
@@ -46,6 +46,11 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
     }
 }
 
+/// Adds that nothing was done, as the terms of a key are not known.
+pub(super) fn put_stranger(out: &mut Vec<u8>) {
+    out.push(STRANGER);
+}
+
 /// Adds that a question is of a contract that is not known.
 pub(super) fn put_unknown(out: &mut Vec<u8>) {
     out.push(UNKNOWN);
@@ -66,6 +71,9 @@ fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
     head |= refused.map_or(0, |(refused, _)| refused);
     head |= if answer.shadowed { SHADOWED } else { 0 };
     head |= if least.is_some() { LEAST } else { 0 };
+    let mut bookings = answer.receipt.bookings().iter();
+    let has_terms = bookings.any(|booking| booking.terms != 0);
+    head |= if has_terms { TERMS } else { 0 };
     out.push(head);
     if let Some(span) = span {
         put_span(out, span);
@@ -83,15 +91,19 @@ fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
     put(out, answer.remaining);
     put_span(out, answer.reset_after);
     for spot in spots {
-        put_charge(out, spot, &answer.receipt);
+        let mut bookings = answer.receipt.bookings().iter();
+        let booking = bookings
+            .find(|booking| (booking.contract, booking.print) == (spot.contract, spot.print));
+        put_charge(out, booking.map(|booking| booking.receipt));
+        if has_terms {
+            let terms = booking.map_or(0, |booking| booking.terms);
+            out.extend(terms.to_le_bytes());
+        }
     }
 }
 
-fn put_charge(out: &mut Vec<u8>, spot: &Spot, receipt: &Receipt) {
-    let mut bookings = receipt.bookings().iter();
-    let booking =
-        bookings.find(|booking| (booking.contract, booking.print) == (spot.contract, spot.print));
-    let Some(charge) = booking.map(|booking| booking.receipt) else {
+fn put_charge(out: &mut Vec<u8>, charge: Option<Charge>) {
+    let Some(charge) = charge else {
         return out.push(0);
     };
     put(out, charge.charged);
@@ -135,6 +147,8 @@ pub(super) enum Reply {
     Said(Said),
     /// The owner does not know a contract.
     Unknown,
+    /// The owner has to be told who a key is, and did nothing.
+    Stranger,
 }
 
 impl<'a> Answers<'a> {
@@ -143,15 +157,20 @@ impl<'a> Answers<'a> {
     }
 
     /// The answer to the next question; `None` where there is none that makes sense.
-    pub(super) fn next(&mut self, question: &Question, node: &Node) -> Option<Reply> {
+    pub(super) fn next(&mut self, question: &Question, at: (&Node, Instant)) -> Option<Reply> {
         let Self(reader) = self;
-        if reader.0.first() == Some(&UNKNOWN) {
+        let instead = match reader.0.first() {
+            Some(&UNKNOWN) => Some(Reply::Unknown),
+            Some(&STRANGER) => Some(Reply::Stranger),
+            _ => None,
+        };
+        if instead.is_some() {
             reader.byte()?;
-            return Some(Reply::Unknown);
+            return instead;
         }
         let spots = &*question.spots;
         let said = match &question.verb {
-            Verb::Check => Said::Answer(answer(reader, (spots, question.cost), node)?),
+            Verb::Check => Said::Answer(answer(reader, (spots, question.cost), at)?),
             Verb::Charge | Verb::Refund | Verb::Reset | Verb::Settle(_) => {
                 Said::Done(reader.byte()? == 1)
             }
@@ -174,7 +193,11 @@ fn lists<T>(
     spots.iter().map(list).collect()
 }
 
-fn answer(reader: &mut Reader<'_>, (spots, asked): (&[Spot], Cost), node: &Node) -> Option<Answer> {
+fn answer(
+    reader: &mut Reader<'_>,
+    (spots, asked): (&[Spot], Cost),
+    (node, now): (&Node, Instant),
+) -> Option<Answer> {
     let head = reader.byte()?;
     let verdict = verdict(reader, head)?;
     let place = |reader: &mut Reader<'_>| {
@@ -198,13 +221,22 @@ fn answer(reader: &mut Reader<'_>, (spots, asked): (&[Spot], Cost), node: &Node)
     let mut bookings: SmallVec<[_; 1]> = SmallVec::new();
     for spot in spots {
         let charge = charge(reader, asked)?;
-        bookings.push(node.booking_elsewhere(spot, charge));
+        let terms = match head & TERMS {
+            0 => 0,
+            _ => reader.word()?,
+        };
+        bookings.push(node.booking_elsewhere(spot, Due { charge, terms }));
     }
+    // Nodes learn of a change one after the other: names may be those of the terms that this one knows.
+    let own = spots.iter().zip(&bookings);
+    let own = own.filter(|(_, booking)| booking.terms != 0);
+    let own = own.filter_map(|(spot, _)| Some((spot.contract, node.terms_at(spot, now)?)));
+    let own: SmallVec<[_; 1]> = own.collect();
     let receipt = match &*bookings {
         [booking] => Receipt::One(*booking),
         _ => Receipt::Several(bookings.into_vec().into()),
     };
-    Some(Answer {
+    let answer = Answer {
         verdict,
         refused_by,
         contract: least.map(|(contract, _)| contract),
@@ -216,14 +248,15 @@ fn answer(reader: &mut Reader<'_>, (spots, asked): (&[Spot], Cost), node: &Node)
         terms: KeyTerms::None,
         receipt,
         version: node.version(),
-    })
+    };
+    Some(answer.under_all(own))
 }
 
 fn charge(reader: &mut Reader<'_>, asked: Cost) -> Option<Charge> {
     let charged = reader.number()?;
     if charged == 0 {
         return Some(Charge {
-            at: tollgate_limit::Instant::default(),
+            at: Instant::default(),
             cost: asked.tokens(),
             charged,
         });
@@ -283,16 +316,19 @@ const SHADOWED: u8 = 1 << 2;
 const LEAST: u8 = 1 << 3;
 const POLICY: u8 = 1 << 4;
 const FULL: u8 = 1 << 5;
+/// Each charge says by which terms it was made.
+const TERMS: u8 = 1 << 6;
 /// The bit of a forecast.
 const ENFORCED: u8 = 1 << 2;
 /// Instead of an answer.
 const UNKNOWN: u8 = 0xFF;
+const STRANGER: u8 = 0xFE;
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use tollgate_contract::Contracts;
-    use tollgate_limit::{Instant, Lot};
+    use tollgate_limit::Lot;
     use tollgate_node::NodeConfig;
     use tollgate_table::{Print, Seed};
 
@@ -317,6 +353,7 @@ mod tests {
             verb,
             spots: [spot(0), spot(1)].into_iter().collect(),
             cost: Cost::new(cost).expect("small"),
+            names: Vec::new(),
         }
     }
 
@@ -329,15 +366,15 @@ mod tests {
             let given = node.check_spots(&question.spots, question.cost, now);
             let mut bytes = Vec::new();
             put_said(&mut bytes, &question.spots, &Said::Answer(given.clone()));
-            let reply = Answers::new(&bytes).next(&question, &node);
+            let reply = Answers::new(&bytes).next(&question, (&node, now));
             let Some(Reply::Said(Said::Answer(mut read))) = reply else {
                 panic!("{reply:?}");
             };
             let both = read.receipt.bookings_mut().iter_mut();
             for (read, given) in both.zip(given.receipt.bookings()) {
-                let (spot, charge) = node.spot_of(read).expect("still there");
+                let (spot, due) = node.spot_of(read).expect("still there");
                 assert_eq!((spot.contract, spot.print), (given.contract, given.print));
-                assert_eq!(charge.charged, given.receipt.charged);
+                assert_eq!(due.charge.charged, given.receipt.charged);
                 *read = *given;
             }
             assert_eq!(read, given);
@@ -365,7 +402,7 @@ mod tests {
             };
             let mut bytes = Vec::new();
             put_said(&mut bytes, &question.spots, &said);
-            let reply = Answers::new(&bytes).next(&question, &node);
+            let reply = Answers::new(&bytes).next(&question, (&node, now));
             assert_eq!(reply, Some(Reply::Said(said)));
         }
     }
@@ -376,7 +413,7 @@ mod tests {
             let node = node();
             for verb in [Verb::Check, Verb::Status, Verb::Foresee, Verb::Reset] {
                 let mut answers = Answers::new(&bytes);
-                while answers.next(&question(verb.clone(), 1), &node).is_some() {}
+                while answers.next(&question(verb.clone(), 1), (&node, Instant::default())).is_some() {}
             }
             let _ = parcels(&bytes);
         }

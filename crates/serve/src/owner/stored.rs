@@ -1,7 +1,9 @@
 //! Steps that a store decides: asked together, beside those that other nodes decide.
 
+use std::sync::Arc;
+
 use tokio::time::Instant as Time;
-use tollgate_contract::OnFailure;
+use tollgate_contract::{OnFailure, Terms};
 use tollgate_store::{Ask, Said as Heard};
 
 use super::work::Work;
@@ -15,6 +17,8 @@ pub(super) struct Asks {
     /// The work and the step of each.
     steps: Vec<(usize, usize)>,
     asks: Vec<Ask>,
+    /// The terms by which each is asked, where they are the key's own.
+    terms: Vec<Option<Arc<Terms>>>,
 }
 
 /// The same with answers.
@@ -33,11 +37,12 @@ impl Asks {
         let Some(spot) = question.spots.first() else {
             return;
         };
-        let Some(book) = at.map.book(spot.contract) else {
+        let Some(((book, terms), question)) = at.book(question, spot) else {
             return;
         };
         self.steps.push(step);
-        self.asks.push(ask_of(question, spot, book, at.now));
+        self.asks.push(ask_of(&question, spot, &book, at.now));
+        self.terms.push(terms);
     }
 
     /// Asks them all, in what is left of the time since `began`.
@@ -59,8 +64,9 @@ impl Asks {
 impl Answered {
     /// Takes in what the store said, or does what policies say where it said nothing.
     pub(super) fn hear(self, at: &At<'_>, works: &mut [Work]) {
-        let steps = self.asks.steps.iter().zip(&self.asks.asks);
-        for (((number, step), ask), answer) in steps.zip(self.answers) {
+        let Asks { steps, asks, terms } = self.asks;
+        let steps = steps.iter().zip(&asks).zip(terms);
+        for ((((number, step), ask), terms), answer) in steps.zip(self.answers) {
             let Some(work) = works.get_mut(*number) else {
                 continue;
             };
@@ -72,11 +78,11 @@ impl Answered {
             };
             let (heard, instead) = match answer {
                 Ok(heard) => (Some(heard), None),
-                Err(_) => at.without_store(ask, &question),
+                Err(_) => at.without_store((ask, terms.as_deref()), &question),
             };
-            let heard = heard.map(|heard| said(at.node, (&question, spot), ask, &heard));
+            let heard = heard.map(|heard| said((at.node, terms), (&question, spot), ask, &heard));
             if let (Some(Said::Answer(answer)), None) = (&heard, instead) {
-                at.owner.denied.note(at.map, &question, answer, at.now);
+                at.owner.denied.note(at, &question, answer);
             }
             match instead {
                 None if heard.is_some() => work.hear(*step, heard, (at.node, at.now)),
@@ -91,7 +97,11 @@ impl Answered {
 
 impl At<'_> {
     /// What is done without the store.
-    fn without_store(&self, ask: &Ask, question: &Question) -> (Option<Heard>, Option<OnFailure>) {
+    fn without_store(
+        &self,
+        (ask, terms): (&Ask, Option<&Terms>),
+        question: &Question,
+    ) -> (Option<Heard>, Option<OnFailure>) {
         let Some(store) = &self.owner.store else {
             return (None, None);
         };
@@ -99,7 +109,7 @@ impl At<'_> {
             store.counts().writes_failed.add(1);
         }
         let place = question.spots.first().map_or(0, |spot| spot.contract);
-        let (wish, _, _) = self.map.on_failure(place);
+        let (wish, _, _) = self.map.on_failure(place, terms);
         store.instead(ask, wish)
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Step {
     pub(super) question: Question,
     /// Whether this is the second attempt.
     pub(super) is_retry: bool,
+    /// Whether the node was told who the keys are, as far as that is known.
+    pub(super) is_told: bool,
     /// Which spots of the whole question these are.
     places: SmallVec<[usize; 2]>,
     state: State,
@@ -72,7 +74,7 @@ impl Work {
         &mut self,
         node: &Node,
         now: tollgate_limit::Instant,
-        mut send: impl FnMut(usize, To, &Question),
+        mut send: impl FnMut(usize, To, &Step),
     ) {
         let mut at = 0;
         while let Some(step) = self.steps.get_mut(at) {
@@ -85,7 +87,7 @@ impl Work {
                     self.look_back(at, node, now);
                 }
                 (State::Todo, Some(to)) => {
-                    send(at, to, &step.question);
+                    send(at, to, step);
                     step.state = State::Sent;
                     if step.question.verb == Verb::Check && !step.is_undo {
                         return;
@@ -99,6 +101,13 @@ impl Work {
     /// A step that was sent.
     pub(super) fn step(&self, at: usize) -> Option<&Step> {
         self.steps.get(at)
+    }
+
+    /// Asks a step again, of the same node, which was told who the keys are.
+    pub(super) fn told(&mut self, at: usize) {
+        if let Some(step) = self.steps.get_mut(at) {
+            (step.state, step.is_told) = (State::Todo, true);
+        }
     }
 
     /// Takes in what was said to a step.
@@ -138,7 +147,13 @@ impl Work {
         let cost = step.question.cost;
         let is_undo = step.is_undo;
         let places = std::mem::take(&mut step.places);
-        let mut again = split(Question { verb, spots, cost }, &places, to);
+        let question = Question {
+            verb,
+            spots,
+            cost,
+            names: std::mem::take(&mut step.question.names),
+        };
+        let mut again = split(question, &places, to);
         for again in &mut again {
             (again.is_retry, again.is_undo) = (true, is_undo);
         }
@@ -235,6 +250,7 @@ fn split(
         to,
         question,
         is_retry: false,
+        is_told: false,
         places,
         state: State::Todo,
         is_undo: false,
@@ -252,8 +268,12 @@ fn split(
                 Verb::Settle(_) => Verb::Settle(SmallVec::new()),
                 verb => verb.clone(),
             };
-            let (spots, cost) = (SmallVec::new(), question.cost);
-            let part = Question { verb, spots, cost };
+            let part = Question {
+                verb,
+                spots: SmallVec::new(),
+                cost: question.cost,
+                names: Vec::new(),
+            };
             steps.push(step(*owner, part, SmallVec::new()));
             steps.len() - 1
         });
@@ -261,6 +281,8 @@ fn split(
             continue;
         };
         step.question.spots.push(*spot);
+        let names = question.names.get(at).cloned();
+        step.question.names.extend(names);
         step.places.extend(places.get(at).copied());
         if let (Verb::Settle(all), Verb::Settle(part)) = (&question.verb, &mut step.question.verb) {
             part.extend(all.get(at).copied());
@@ -273,17 +295,19 @@ fn split(
 fn giving_back(node: &Node, to: To, receipt: &Receipt) -> Option<Step> {
     let taken = receipt.bookings().iter();
     let taken = taken.filter(|booking| booking.receipt.charged != 0);
-    let (spots, charges): (_, SmallVec<[_; 2]>) =
+    let (spots, dues): (_, SmallVec<[_; 2]>) =
         taken.filter_map(|booking| node.spot_of(booking)).unzip();
     let question = Question {
-        verb: Verb::Settle(charges),
+        verb: Verb::Settle(dues),
         spots,
         cost: Cost::PEEK,
+        names: Vec::new(),
     };
     (!question.spots.is_empty()).then(|| Step {
         to: Some(to),
         question,
         is_retry: false,
+        is_told: false,
         places: SmallVec::new(),
         state: State::Todo,
         is_undo: true,
@@ -348,15 +372,18 @@ fn join_answers(a: Answer, b: Answer) -> Answer {
         (false, true) => true,
         (true, true) | (false, false) => rank(&a) <= rank(&b),
     };
+    let own = a.terms.each().iter().chain(b.terms.each()).cloned();
+    let own = own.collect();
     let least = if is_a { a } else { b };
-    Answer {
+    let answer = Answer {
         verdict,
         refused_by,
         reset_after,
         shadowed,
         receipt: Receipt::Several(bookings.into()),
         ..least
-    }
+    };
+    answer.under_all(own)
 }
 
 /// Never over deny over delay over allow, and the longer wait of two alike.

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tollgate_contract::OnFailure;
+use tollgate_contract::{OnFailure, Terms};
 use tollgate_limit::{Cell, Instant};
 use tollgate_node::{Node, Spot};
 use tollgate_store::{
@@ -161,8 +161,8 @@ pub(crate) fn ask_of(question: &Question, spot: &Spot, book: &Arc<Book>, now: In
         Verb::Charge => Asked::Charge(question.cost),
         Verb::Refund => Asked::Refund(question.cost),
         Verb::Reset => Asked::Reset,
-        Verb::Settle(charges) => charges.first().map_or(Asked::Show, |charge| Asked::Settle {
-            charge: *charge,
+        Verb::Settle(dues) => dues.first().map_or(Asked::Show, |due| Asked::Settle {
+            charge: due.charge,
             actual: question.cost,
         }),
         Verb::Status | Verb::Foresee => Asked::Show,
@@ -175,9 +175,9 @@ pub(crate) fn ask_of(question: &Question, spot: &Spot, book: &Arc<Book>, now: In
     }
 }
 
-/// What was asked, answered as this node would have.
+/// What was asked, answered as this node would have, by terms of the key's own where it has some.
 pub(crate) fn said(
-    node: &Node,
+    (node, terms): (&Node, Option<Arc<Terms>>),
     (question, spot): (&Question, &Spot),
     ask: &Ask,
     heard: &Heard,
@@ -189,7 +189,9 @@ pub(crate) fn said(
         known.unwrap_or_else(|| Cell::fresh(set))
     };
     match (heard, &question.verb) {
-        (Heard::Outcome { outcome, .. }, _) => Said::Answer(node.answer_elsewhere(spot, outcome)),
+        (Heard::Outcome { outcome, .. }, _) => {
+            Said::Answer(node.answer_elsewhere(spot, outcome, terms))
+        }
         (Heard::Found(found), Verb::Status) => {
             Said::Statuses(vec![ask.book.set().status(&cell(found), ask.now)])
         }

@@ -7,6 +7,7 @@
 )]
 
 mod bans;
+mod elsewhere;
 mod file;
 mod kit;
 mod postgres;

@@ -18,7 +18,7 @@ use tollgate_contract::Contracts;
 use tollgate_gossip::NodeId;
 use tollgate_node::NodeConfig;
 use tollgate_serve::cluster::RequestError;
-use tollgate_serve::engine::{Engine, Secrets};
+use tollgate_serve::engine::{Engine, Registrar, Secrets};
 use tollgate_serve::owner::{Asked, Counts, Crew, Mover, Owner, OwnerSettings, Peers, Responder};
 use tollgate_serve::settings::Settings;
 use tollgate_serve::shared::{Peer, Shared, Stop};
@@ -73,8 +73,8 @@ impl Peers for Desk {
             tokio::task::yield_now().await;
             let responder = net.nodes.lock().get(&to).cloned();
             let responder = responder.ok_or(RequestError::Unknown)?;
-            let answer = responder.answer(kind, &body).ok_or(RequestError::Refused)?;
-            Ok(Bytes::from(answer))
+            let answer = responder.answer_later(kind, Bytes::from(body)).await;
+            Ok(Bytes::from(answer.ok_or(RequestError::Refused)?))
         })
     }
 }
@@ -96,6 +96,8 @@ pub(crate) struct Cluster {
     pub(crate) servers: Vec<Server>,
     contracts: String,
     settings: OwnerSettings,
+    /// Makes whoever knows the terms of keys, where somebody does.
+    registrar: Option<fn() -> Arc<dyn Registrar>>,
 }
 
 impl Cluster {
@@ -106,6 +108,20 @@ impl Cluster {
     }
 
     pub(crate) async fn with(contracts: &str, settings: OwnerSettings) -> Self {
+        Self::made(contracts, settings, None).await
+    }
+
+    /// Three whose keys may have terms of their own, which each looks up for itself.
+    pub(crate) async fn assigned(contracts: &str, registrar: fn() -> Arc<dyn Registrar>) -> Self {
+        let deadline = Duration::from_secs(5);
+        Self::made(contracts, OwnerSettings { deadline }, Some(registrar)).await
+    }
+
+    async fn made(
+        contracts: &str,
+        settings: OwnerSettings,
+        registrar: Option<fn() -> Arc<dyn Registrar>>,
+    ) -> Self {
         let net = Arc::new(Net {
             nodes: Mutex::default(),
             alive: Mutex::default(),
@@ -119,6 +135,7 @@ impl Cluster {
             servers: Vec::new(),
             contracts: contracts.to_owned(),
             settings,
+            registrar,
         };
         for id in [3, 7, 11] {
             cluster.start(NodeId(id)).await;
@@ -133,7 +150,14 @@ impl Cluster {
             table: Seed::new([5, 6]),
             receipts: [id.0.to_le_bytes()[0]; 32],
         };
-        let engine = Engine::new(contracts, NodeConfig::default(), &secrets);
+        let config = NodeConfig {
+            is_assigned: self.registrar.is_some(),
+            ..NodeConfig::default()
+        };
+        let engine = Engine::new(contracts, config, &secrets);
+        if let Some(registrar) = self.registrar {
+            engine.set_registrar(registrar());
+        }
         let shared = Arc::new(Shared::new(engine, Settings::default()));
         let desk = Arc::new(Desk {
             net: Arc::clone(&self.net),

@@ -8,4 +8,5 @@ mod faults;
 mod garbage;
 mod kit;
 mod moves;
+mod terms;
 mod writes;

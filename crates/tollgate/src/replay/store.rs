@@ -82,7 +82,12 @@ impl Stored {
         (verb, spots, cost): (Verb, Spots, Cost),
         now: Instant,
     ) -> Option<Said> {
-        let question = Question { verb, spots, cost };
+        let question = Question {
+            verb,
+            spots,
+            cost,
+            names: Vec::new(),
+        };
         let heard = self.owner.ask(node, vec![question], now);
         let heard = self.runtime.block_on(heard).into_iter().next()?;
         heard.said.filter(|_| heard.fell_back.is_none())

@@ -14,7 +14,7 @@ use tollgate_node::{Node, WrittenBy};
 use tollgate_store::Old;
 use tollgate_table::Print;
 
-use super::{Work, written};
+use super::Work;
 use crate::durable::{Loaded, Seat, StoreError};
 
 /// What is known of such rows.
@@ -237,6 +237,7 @@ impl Work {
             let by = old.map(|old| WrittenBy {
                 set: &old.set,
                 origins: &old.origins,
+                terms: old.terms.as_ref(),
             });
             let place = (owned.place, Print(heir.print));
             loaded.count(node.inherit_cell(place, &heir.state, by, now));
@@ -273,7 +274,7 @@ impl Work {
                 continue;
             };
             let numbers = self.numbers(node, (place, contract), now)?;
-            cells.push(written(node, (place, numbers), Print(print)));
+            cells.push(self.written(node, (place, numbers), Print(print), now)?);
         }
         seat.settle_heirs(cells, self.estate.counted.clone())?;
         self.estate.counted.clear();

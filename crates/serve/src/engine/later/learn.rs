@@ -7,11 +7,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use tollgate_contract::{Coordination, NamedPolicy};
 use tollgate_limit::Instant;
-use tollgate_node::{Key, Node, Stranger, Within};
+use tollgate_node::{Key, Node, OwnTerms, Spot, Spots, Stranger, Within};
 
 use super::super::{Ask, Turn};
 use super::notes::Notes;
+use super::{Question, Verb};
 
 /// A key whose terms are not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +70,38 @@ impl Turn<'_> {
         each.collect()
     }
 
+    /// A question about a key, with its values where whoever owns it may have to look up its terms.
+    pub(super) fn question(&self, verb: Verb, spots: Spots, ask: &Ask<'_>) -> Question {
+        let is_looked_up = |spot: &Spot| {
+            let contract = self.node.contracts().get(spot.contract);
+            let is_owned = |policy: &NamedPolicy| policy.coordination == Coordination::Owner;
+            let is_owned = contract.is_some_and(|of| of.policies.iter().any(is_owned));
+            is_owned && self.node.has_terms(spot.contract)
+        };
+        let values = |spot: &Spot| {
+            let values = is_looked_up(spot).then(|| self.values(spot.contract, ask.key));
+            values.unwrap_or_default()
+        };
+        let names = if spots.iter().any(is_looked_up) {
+            spots.iter().map(values).collect()
+        } else {
+            Vec::new()
+        };
+        Question {
+            verb,
+            cost: ask.cost,
+            names,
+            spots,
+        }
+    }
+
+    /// The terms of its own that a key is known to have.
+    pub(in super::super) fn own_terms(&self, within: Within<'_>, key: Key<'_>) -> Vec<OwnTerms> {
+        let spots = within.spots(key);
+        let own = |spot: &Spot| Some((spot.contract, self.node.terms_at(spot, self.now)?));
+        spots.iter().filter_map(own).collect()
+    }
+
     fn contract_id(&self, place: usize) -> String {
         let contract = self.node.contracts().get(place);
         contract.map_or_else(String::new, |contract| contract.id.clone())
@@ -75,16 +109,17 @@ impl Turn<'_> {
 
     /// The values by which a contract counts a key.
     fn values(&self, contract: usize, key: Key<'_>) -> Vec<String> {
+        let contract = self.node.contracts().get(contract);
+        let names = contract.map_or(&[][..], |contract| &contract.key).iter();
         let text = match key {
             Key::Entries(entries) => {
-                let contract = self.node.contracts().get(contract);
-                let names = contract.map_or(&[][..], |contract| &contract.key).iter();
                 let value = |name: &String| entries.iter().find(|(is, _)| is == name);
                 return names
                     .filter_map(value)
                     .map(|(_, value)| (*value).to_owned())
                     .collect();
             }
+            Key::Word(_) | Key::Text(_) if names.len() == 0 => return Vec::new(),
             Key::Word(word) => word.to_string(),
             Key::Text(text) => String::from_utf8_lossy(text).into_owned(),
         };

@@ -19,8 +19,8 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use tollgate_contract::{Contracts, Coordination, OnFailure};
-use tollgate_limit::{Cost, Forecast, Instant, Receipt as Charge, Status};
-use tollgate_node::{Answer, Node, Spot, Spots};
+use tollgate_limit::{Cost, Forecast, Instant, Status};
+use tollgate_node::{Answer, Due, Node, Spot, Spots};
 
 use super::{Engine, Turn};
 use crate::meter::Door;
@@ -37,6 +37,8 @@ pub struct Question {
     pub spots: Spots,
     /// For how much.
     pub cost: Cost,
+    /// The values that identify the key at each spot, for whoever has to look up its terms; empty where nobody has to.
+    pub names: Vec<Vec<String>>,
 }
 
 /// What is to be done.
@@ -51,7 +53,7 @@ pub enum Verb {
     /// Forget the key.
     Reset,
     /// Settle what was charged at each spot; the cost is the actual one.
-    Settle(SmallVec<[Charge; 2]>),
+    Settle(SmallVec<[Due; 2]>),
     /// Say how policies stand.
     Status,
     /// Say what policies would say.
@@ -185,7 +187,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn registrar(&self) -> Option<&Arc<dyn Registrar>> {
+    pub(crate) fn registrar(&self) -> Option<&Arc<dyn Registrar>> {
         self.apart.registrar.get()
     }
 

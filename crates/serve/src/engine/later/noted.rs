@@ -123,11 +123,7 @@ impl Turn<'_> {
         {
             return Ok(Some(Asked::Known(known.map_err(EngineError::Id))));
         }
-        let question = Question {
-            verb: Verb::Check,
-            spots,
-            cost: ask.cost,
-        };
+        let question = self.question(Verb::Check, spots, ask);
         let once = id.map(|id| Once { id, ttl });
         Ok(Some(Asked::Open(question, once)))
     }
@@ -166,8 +162,7 @@ impl Turn<'_> {
                 return Ok(Err(true));
             }
             self.count_noted(&verb, ask);
-            let cost = ask.cost;
-            Ok(Ok(Question { verb, spots, cost }))
+            Ok(Ok(self.question(verb, spots, ask)))
         })
     }
 
@@ -295,10 +290,15 @@ impl Turn<'_> {
                 let Some(contract) = self.node.contracts().get(spot.contract) else {
                     continue;
                 };
-                let policies = contract.policies.iter().zip(statuses);
-                standings.extend(policies.map(|(policy, status)| Standing {
+                let own = self.node.terms_at(spot, self.now);
+                let policies = own.as_ref().map_or(&contract.policies, |own| &own.policies);
+                let policies = policies.iter().zip(statuses).enumerate();
+                standings.extend(policies.map(|(place, (policy, status))| Standing {
                     contract,
-                    policy: Cow::Borrowed(policy),
+                    policy: match (&own, contract.policies.get(place)) {
+                        (None, Some(policy)) => Cow::Borrowed(policy),
+                        _ => Cow::Owned(policy.clone()),
+                    },
                     status,
                 }));
             }
@@ -347,8 +347,7 @@ impl Turn<'_> {
             pad.know(Known::Here);
             return Reading::Here;
         };
-        let cost = ask.cost;
-        pad.open(Question { verb, spots, cost }, None);
+        pad.open(self.question(verb, spots, ask), None);
         Reading::Later
     }
 

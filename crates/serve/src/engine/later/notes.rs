@@ -235,7 +235,14 @@ impl Pad {
                 let spots = std::mem::take(&mut question.spots);
                 let verb = std::mem::replace(&mut question.verb, Verb::Reset);
                 let cost = question.cost;
-                Some((place, Question { verb, spots, cost }))
+                let names = std::mem::take(&mut question.names);
+                let question = Question {
+                    verb,
+                    spots,
+                    cost,
+                    names,
+                };
+                Some((place, question))
             }
             State::Known(_) | State::Learn(_) => None,
         });
@@ -296,12 +303,13 @@ fn remember(
 pub(super) fn settling(node: &Node, receipt: &Receipt, actual: Cost) -> Option<Question> {
     let bookings = receipt.bookings().iter();
     let taken = bookings.filter(|booking| booking.receipt.charged != 0);
-    let (spots, charges): (_, SmallVec<[_; 2]>) =
+    let (spots, dues): (_, SmallVec<[_; 2]>) =
         taken.filter_map(|booking| node.spot_of(booking)).unzip();
     let question = Question {
-        verb: Verb::Settle(charges),
+        verb: Verb::Settle(dues),
         spots,
         cost: actual,
+        names: Vec::new(),
     };
     Some(question).filter(|question| !question.spots.is_empty())
 }

@@ -1,0 +1,136 @@
+//! Telling the owner of keys who they are, where it has to look up their terms.
+//!
+//! An owner knows the place of a key and not its name. Where it does not know the terms that a key has, it says so and does nothing;
+//! then it is told the values, looks the terms up itself, and is asked again. What it is told is
+//! `version 1 | keys`, a key `tag 8 | print 8 | values count | values`, each value behind its length. The owner checks that
+//! the print is that of the values. Not here: where terms are written (`Registrar`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate_gossip::NodeId;
+use tollgate_limit::{Instant, Span};
+use tollgate_node::{Knowledge, Node, Stranger};
+use tollgate_table::Print;
+
+use super::bytes::{Reader, put};
+use super::mail::join_all;
+use super::map::Map;
+use super::work::Step;
+use super::{Owner, To};
+use crate::engine::Unknown;
+use crate::shared::Shared;
+
+/// Keys to tell of, by the node that owns them.
+#[derive(Default)]
+pub(super) struct Introductions(Vec<(NodeId, Vec<u8>)>);
+
+impl Introductions {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds the keys of a step; nothing where nobody knows their values.
+    pub(super) fn add(&mut self, map: &Map, step: &Step) {
+        let Some(To::Node(to)) = step.to else {
+            return;
+        };
+        let named = step.question.spots.iter().zip(&step.question.names);
+        let mut keys = Vec::new();
+        for (spot, values) in named.filter(|(_, values)| !values.is_empty()) {
+            keys.extend(map.tag(spot.contract).to_le_bytes());
+            keys.extend(spot.print.0.to_le_bytes());
+            put(&mut keys, values.len() as u64);
+            for value in values {
+                put(&mut keys, value.len() as u64);
+                keys.extend(value.as_bytes());
+            }
+        }
+        if keys.is_empty() {
+            return;
+        }
+        match self.0.iter_mut().find(|(node, _)| *node == to) {
+            Some((_, all)) => all.append(&mut keys),
+            None => {
+                keys.insert(0, VERSION);
+                self.0.push((to, keys));
+            }
+        }
+    }
+}
+
+impl Owner {
+    /// Tells owners of keys, and waits until they have looked them up. Whoever does not is asked all the same.
+    pub(super) async fn introduce(&self, introductions: Introductions) {
+        let each = introductions.0.into_iter();
+        let each = each.map(|(to, body)| self.peers.request(to, INTRODUCE, body, WITHIN));
+        drop(join_all(each).await);
+    }
+
+    /// Looks up the terms of keys that another node tells of; `None` where that makes no sense.
+    pub(super) async fn meet(&self, shared: &Shared, body: &[u8]) -> Option<Vec<u8>> {
+        let (node, now) = (shared.engine.node(), shared.engine.now());
+        let map = Arc::clone(&self.map(&node));
+        let Some(told) = read(body, &map) else {
+            self.counts.malformed.add(1);
+            return None;
+        };
+        let unknown = told.into_iter().filter_map(|key| checked(&node, key, now));
+        let unknown: Vec<_> = unknown.collect();
+        if let (Some(registrar), [_, ..]) = (shared.engine.registrar(), &*unknown) {
+            registrar.learn(&node, unknown, now).await;
+        }
+        Some(vec![VERSION])
+    }
+}
+
+/// A key as somebody told of it.
+struct Told<'a> {
+    stranger: Stranger,
+    values: Vec<&'a str>,
+}
+
+/// Reads what was told; contracts that are not known here are left out.
+fn read<'a>(body: &'a [u8], map: &Map) -> Option<Vec<Told<'a>>> {
+    let mut reader = Reader(body);
+    if reader.byte()? != VERSION {
+        return None;
+    }
+    let mut all = Vec::new();
+    while !reader.0.is_empty() {
+        let contract = map.place(reader.word()?);
+        let print = Print(reader.word()?);
+        let count = reader.count()?;
+        let value = |_| std::str::from_utf8(reader.bytes()?).ok();
+        let values = (0..count).map(value).collect::<Option<_>>()?;
+        all.extend(contract.map(|contract| Told {
+            stranger: Stranger { contract, print },
+            values,
+        }));
+    }
+    Some(all)
+}
+
+/// The key to look up, where it is who it is said to be. Otherwise it goes by what is known of it, for a while.
+fn checked(node: &Node, key: Told<'_>, now: Instant) -> Option<Unknown> {
+    let Told { stranger, values } = key;
+    let contract = node.contracts().get(stranger.contract)?;
+    if values.len() != contract.key.len() || !node.is_print_of(stranger.print, &values) {
+        let soon = now.saturating_add(Span::from_nanos(SOON_NS));
+        node.learn(stranger, Knowledge::none(soon), now);
+        return None;
+    }
+    Some(Unknown {
+        stranger,
+        contract: contract.id.clone(),
+        values: values.into_iter().map(str::to_owned).collect(),
+    })
+}
+
+/// The kind of what is told.
+pub(super) const INTRODUCE: u8 = tollgate_cluster::Kind::Introduce as u8;
+const VERSION: u8 = 1;
+/// How long an owner may look things up.
+const WITHIN: Duration = Duration::from_secs(2);
+/// When somebody may say again who a key is.
+const SOON_NS: u128 = 500_000_000;

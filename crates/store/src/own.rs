@@ -1,0 +1,121 @@
+//! Terms of a key's own beside the shape of what they count, so that whoever reads the text has them whole.
+//!
+//! A shape says how states are read; how its policies decide is said here. Not here: who has which terms.
+
+use serde::{Deserialize, Serialize};
+use tollgate_contract::{Coordination, Design, NamedPolicy, OnFailure, Terms};
+use tollgate_limit::{Inherit, OnLimit, Policy, PolicyConfig};
+
+/// Terms, as far as a shape does not say it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Own {
+    version: u64,
+    manners: Vec<Manner>,
+}
+
+/// How a policy decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Manner {
+    coordination: String,
+    on_failure: String,
+    durable: bool,
+    inherit: String,
+    enforce_percent: u8,
+    count_refused: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_debt: Option<u64>,
+    /// Whether a request is delayed, and for how long at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    delay: Option<Delay>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Delay {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_wait_ns: Option<u64>,
+}
+
+impl Own {
+    pub(crate) fn of(terms: &Terms) -> Self {
+        Self {
+            version: terms.version,
+            manners: terms.policies.iter().map(Manner::of).collect(),
+        }
+    }
+
+    /// The terms of which these are the names and the numbers; `None` where that makes no sense.
+    pub(crate) fn terms<'a>(
+        &self,
+        policies: impl ExactSizeIterator<Item = (&'a str, PolicyConfig)>,
+    ) -> Option<Terms> {
+        if policies.len() != self.manners.len() || self.version == 0 {
+            return None;
+        }
+        let named = policies.zip(&self.manners);
+        let named = named.map(|((name, config), manner)| manner.named(name, config));
+        Terms::new(named.collect::<Option<_>>()?, self.version).ok()
+    }
+}
+
+impl Manner {
+    fn of(named: &NamedPolicy) -> Self {
+        let config = named.policy.config();
+        Self {
+            coordination: named.coordination.name().into(),
+            on_failure: named.on_failure.name().into(),
+            durable: named.durable,
+            inherit: inherit_name(config.inherit).into(),
+            enforce_percent: config.enforce_percent,
+            count_refused: config.count_refused,
+            max_debt: config.max_debt,
+            delay: match config.on_limit {
+                OnLimit::Deny => None,
+                OnLimit::Delay { max_wait_ns } => Some(Delay { max_wait_ns }),
+            },
+        }
+    }
+
+    fn named(&self, name: &str, numbers: PolicyConfig) -> Option<NamedPolicy> {
+        let delay = |Delay { max_wait_ns }| OnLimit::Delay { max_wait_ns };
+        let config = PolicyConfig {
+            on_limit: self.delay.map_or(OnLimit::Deny, delay),
+            max_debt: self.max_debt,
+            count_refused: self.count_refused,
+            enforce_percent: self.enforce_percent,
+            inherit: INHERITS
+                .into_iter()
+                .find(|is| inherit_name(*is) == self.inherit)?,
+            ..numbers
+        };
+        let coordination = Coordination::ALL.into_iter();
+        let on_failure = OnFailure::ALL.into_iter();
+        Some(NamedPolicy {
+            name: name.into(),
+            policy: Policy::new(config).ok()?,
+            coordination: coordination
+                .into_iter()
+                .find(|is| is.name() == self.coordination)?,
+            design: Design::Auto,
+            on_failure: on_failure
+                .into_iter()
+                .find(|is| is.name() == self.on_failure)?,
+            durable: self.durable,
+        })
+    }
+}
+
+const fn inherit_name(inherit: Inherit) -> &'static str {
+    match inherit {
+        Inherit::AsIs => "as-is",
+        Inherit::Proportional => "proportional",
+        Inherit::Time => "time",
+        Inherit::Reset => "reset",
+    }
+}
+
+const INHERITS: [Inherit; 4] = [
+    Inherit::AsIs,
+    Inherit::Proportional,
+    Inherit::Time,
+    Inherit::Reset,
+];
