@@ -71,7 +71,8 @@ fn settle(
     Ok(settings)
 }
 
-/// Without a file of settings: data in the platform's folder, and there a catalogue that begins with a sample of contracts.
+/// Without a file of settings: data in the platform's folder, and there, unless something else is named, a catalogue that
+/// begins with a sample of contracts.
 fn at_home(
     settings: &mut Settings,
     variable: impl Fn(&str) -> Option<String>,
@@ -81,11 +82,11 @@ fn at_home(
         None => home::folder(variable)?,
     };
     home::make(&folder)?;
-    if settings.contracts == ContractSource::None {
+    let catalogue = &mut settings.keeping.catalogue;
+    if settings.contracts == ContractSource::None && catalogue.is_none() {
         settings.contracts = ContractSource::File(home::contracts(&folder)?);
         let place = CataloguePlace::File(folder.join("catalogue.db"));
-        let catalogue = &mut settings.keeping.catalogue;
-        catalogue.get_or_insert_with(|| CatalogueSettings::new(place));
+        *catalogue = Some(CatalogueSettings::new(place));
     }
     settings.data_dir = Some(folder);
     Ok(())
@@ -111,4 +112,35 @@ fn warnings(settings: &Settings) -> Vec<String> {
     let nothing = (has_none && settings.keeping.catalogue.is_none())
         .then(|| "there are no contracts, so nothing is limited; say --contracts FILE".to_owned());
     open.chain(misspelt).chain(nothing).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_names_no_contracts_gets_a_sample() {
+        let home = tempfile::tempdir().unwrap();
+        let settled = |change: &dyn Fn(&mut Settings)| {
+            let mut settings = Settings {
+                data_dir: Some(home.path().join("data")),
+                ..Settings::served_by_default()
+            };
+            change(&mut settings);
+            at_home(&mut settings, |_| None).unwrap();
+            (settings.contracts, settings.keeping.catalogue)
+        };
+        let place = CataloguePlace::File("live.db".into());
+        let named = CatalogueSettings::new(place);
+        let live = settled(&|settings| settings.keeping.catalogue = Some(named.clone()));
+        assert_eq!(live, (ContractSource::None, Some(named.clone())));
+        let file = ContractSource::File("mine.yaml".into());
+        let gitops = settled(&|settings| settings.contracts = file.clone());
+        assert_eq!(gitops, (file.clone(), None));
+        assert!(!home.path().join("data/contracts.yaml").exists());
+        let (sample, catalogue) = settled(&|_| {});
+        let sample_at = home.path().join("data/contracts.yaml");
+        assert_eq!(sample, ContractSource::File(sample_at));
+        assert!(catalogue.is_some_and(|catalogue| catalogue != named));
+    }
 }
