@@ -100,9 +100,9 @@ impl Node {
     /// Whether a print is that of the key with these values, however they are written.
     pub fn is_print_of(&self, print: Print, values: &[&str]) -> bool {
         let mut hasher = self.seed().hasher();
-        values
-            .iter()
-            .for_each(|value| hasher.bytes(value.as_bytes()));
+        for value in values {
+            hasher.bytes(value.as_bytes());
+        }
         let word = match values {
             [value] => value.parse().ok().map(|word| self.seed().word(word)),
             _ => None,

@@ -49,12 +49,11 @@ impl Introductions {
         if keys.is_empty() {
             return;
         }
-        match self.0.iter_mut().find(|(node, _)| *node == to) {
-            Some((_, all)) => all.append(&mut keys),
-            None => {
-                keys.insert(0, VERSION);
-                self.0.push((to, keys));
-            }
+        if let Some((_, all)) = self.0.iter_mut().find(|(node, _)| *node == to) {
+            all.append(&mut keys);
+        } else {
+            keys.insert(0, VERSION);
+            self.0.push((to, keys));
         }
     }
 }

@@ -18,14 +18,14 @@ mod map;
 mod moving;
 mod peers;
 mod recent;
+mod respond;
 mod said;
 mod stored;
 mod work;
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ::bytes::Bytes;
@@ -36,7 +36,7 @@ use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 use tollgate_node::{Node, Spot};
 
-use crate::cluster::{Question as Request, RequestError, Respond};
+use crate::cluster::RequestError;
 use crate::engine::{Elsewhere, Heard, Hearing, Question, Said, Verb};
 use crate::shared::Shared;
 use crate::store::Store;
@@ -53,6 +53,7 @@ use work::{To, Work};
 pub use counts::{Count, Counts};
 pub use moving::Mover;
 pub use peers::{Asked, Crew, Nobody, Peers};
+pub use respond::{Answering, Responder};
 
 /// How keys are owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -477,70 +478,4 @@ pub(crate) fn start(
     // Nobody else sets it.
     let _ = shared.owner.set(owner);
     Ok(Some(mover))
-}
-
-/// Answers what other nodes ask about owned keys.
-pub struct Responder {
-    owner: Weak<Owner>,
-    shared: Weak<Shared>,
-}
-
-impl Responder {
-    /// Answers with what these know.
-    pub fn new(owner: &Arc<Owner>, shared: &Arc<Shared>) -> Self {
-        Self {
-            owner: Arc::downgrade(owner),
-            shared: Arc::downgrade(shared),
-        }
-    }
-
-    /// The answer to a question of this kind; `None` refuses it.
-    pub fn answer(&self, kind: u8, body: &[u8]) -> Option<Vec<u8>> {
-        let (owner, shared) = (self.owner.upgrade()?, self.shared.upgrade()?);
-        // Who is about to go would have to hand over what it decides now.
-        if owner.is_leaving.load(Relaxed) {
-            return None;
-        }
-        match kind {
-            lane::FORWARD => owner.answer_batch(&shared, body),
-            moving::HAND_OVER => owner.take_over(&shared, body),
-            _ => None,
-        }
-    }
-}
-
-impl Responder {
-    /// The same, once it is there: for questions that have to be waited for too.
-    pub fn answer_later(&self, kind: u8, body: Bytes) -> Answering {
-        let both = self.owner.upgrade().zip(self.shared.upgrade());
-        let now = match kind {
-            introduce::INTRODUCE => None,
-            kind => Some(self.answer(kind, &body)),
-        };
-        Box::pin(async move {
-            match (now, both) {
-                (Some(answer), _) => answer,
-                (None, Some((owner, shared))) => owner.meet(&shared, &body).await,
-                (None, None) => None,
-            }
-        })
-    }
-}
-
-/// An answer for another node, once it is there; `None` refuses the question.
-pub type Answering = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
-
-impl Respond for Responder {
-    fn respond(&self, asked: Request) {
-        let reply = |asked: Request, answer: Option<Vec<u8>>| match answer {
-            Some(answer) => asked.answer(&answer),
-            None => asked.refuse(),
-        };
-        if asked.kind != introduce::INTRODUCE {
-            let answer = self.answer(asked.kind, &asked.body);
-            return reply(asked, answer);
-        }
-        let answer = self.answer_later(asked.kind, asked.body.clone());
-        tokio::spawn(async move { reply(asked, answer.await) });
-    }
 }

@@ -16,7 +16,7 @@ use crate::store::{Missing, ask_of, said};
 pub(super) struct Asks {
     /// The work and the step of each.
     steps: Vec<(usize, usize)>,
-    asks: Vec<Ask>,
+    each: Vec<Ask>,
     /// The terms by which each is asked, where they are the key's own.
     terms: Vec<Option<Arc<Terms>>>,
 }
@@ -41,7 +41,7 @@ impl Asks {
             return;
         };
         self.steps.push(step);
-        self.asks.push(ask_of(&question, spot, &book, at.now));
+        self.each.push(ask_of(&question, spot, &book, at.now));
         self.terms.push(terms);
     }
 
@@ -50,7 +50,7 @@ impl Asks {
         let answers = match &owner.store {
             Some(store) if !self.is_empty() => {
                 let left = store.deadline().saturating_sub(began.elapsed());
-                store.ask(self.asks.clone(), left).await
+                store.ask(self.each.clone(), left).await
             }
             _ => Vec::new(),
         };
@@ -64,8 +64,8 @@ impl Asks {
 impl Answered {
     /// Takes in what the store said, or does what policies say where it said nothing.
     pub(super) fn hear(self, at: &At<'_>, works: &mut [Work]) {
-        let Asks { steps, asks, terms } = self.asks;
-        let steps = steps.iter().zip(&asks).zip(terms);
+        let Asks { steps, each, terms } = self.asks;
+        let steps = steps.iter().zip(&each).zip(terms);
         for ((((number, step), ask), terms), answer) in steps.zip(self.answers) {
             let Some(work) = works.get_mut(*number) else {
                 continue;

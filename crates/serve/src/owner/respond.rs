@@ -1,0 +1,75 @@
+//! Answers to other nodes, at once or once something was looked up. Not here: what they are (`here`, `introduce`, `moving`).
+
+use std::pin::Pin;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+
+use super::{Owner, introduce, lane, moving};
+use crate::cluster::{Question, Respond};
+use crate::shared::Shared;
+
+/// Answers what other nodes ask about owned keys.
+pub struct Responder {
+    owner: Weak<Owner>,
+    shared: Weak<Shared>,
+}
+
+impl Responder {
+    /// Answers with what these know.
+    pub fn new(owner: &Arc<Owner>, shared: &Arc<Shared>) -> Self {
+        Self {
+            owner: Arc::downgrade(owner),
+            shared: Arc::downgrade(shared),
+        }
+    }
+
+    /// The answer to a question of this kind; `None` refuses it.
+    pub fn answer(&self, kind: u8, body: &[u8]) -> Option<Vec<u8>> {
+        let (owner, shared) = (self.owner.upgrade()?, self.shared.upgrade()?);
+        // Who is about to go would have to hand over what it decides now.
+        if owner.is_leaving.load(Relaxed) {
+            return None;
+        }
+        match kind {
+            lane::FORWARD => owner.answer_batch(&shared, body),
+            moving::HAND_OVER => owner.take_over(&shared, body),
+            _ => None,
+        }
+    }
+
+    /// The same, once it is there: for questions that have to be waited for too.
+    pub fn answer_later(&self, kind: u8, body: Bytes) -> Answering {
+        let both = self.owner.upgrade().zip(self.shared.upgrade());
+        let now = match kind {
+            introduce::INTRODUCE => None,
+            kind => Some(self.answer(kind, &body)),
+        };
+        Box::pin(async move {
+            match (now, both) {
+                (Some(answer), _) => answer,
+                (None, Some((owner, shared))) => owner.meet(&shared, &body).await,
+                (None, None) => None,
+            }
+        })
+    }
+}
+
+/// An answer for another node, once it is there; `None` refuses the question.
+pub type Answering = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
+
+impl Respond for Responder {
+    fn respond(&self, asked: Question) {
+        let reply = |asked: Question, answer: Option<Vec<u8>>| match answer {
+            Some(answer) => asked.answer(&answer),
+            None => asked.refuse(),
+        };
+        if asked.kind != introduce::INTRODUCE {
+            let answer = self.answer(asked.kind, &asked.body);
+            return reply(asked, answer);
+        }
+        let answer = self.answer_later(asked.kind, asked.body.clone());
+        tokio::spawn(async move { reply(asked, answer.await) });
+    }
+}
