@@ -34,6 +34,7 @@ const CLIENT: &str = "tollgate-client";
 const WIRE: &str = "tollgate-wire";
 const SERVE: &str = "tollgate-serve";
 const LOAD: &str = "tollgate-load";
+const MQTT: &str = "tollgate-mqtt";
 const STORE_REDIS: &str = "tollgate-store-redis";
 const CONFORMANCE: &str = "tollgate-conformance";
 const ORACLE: &str = "tollgate-oracle";
@@ -139,6 +140,12 @@ pub(crate) const ROOMS: &[Room] = &[
     // Bytes and structs: it knows no limiter, so that neither holds the other still.
     Room {
         package: WIRE,
+        pure: true,
+        uses: &[],
+    },
+    // Bytes of another protocol, which knows no limiter either.
+    Room {
+        package: MQTT,
         pure: true,
         uses: &[],
     },

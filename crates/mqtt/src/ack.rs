@@ -1,0 +1,75 @@
+//! PUBACK, PUBREC, PUBREL and PUBCOMP, which look alike, and DISCONNECT.
+
+use crate::connect::Version;
+use crate::error::Malformed;
+use crate::properties::{Place, Properties, id};
+use crate::reader::Reader;
+use crate::reason;
+
+/// One of the four packets by which a message is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack<'a> {
+    /// The packet identifier.
+    pub id: u16,
+    /// The reason code; success where nothing is said.
+    pub reason: u8,
+    /// Its properties; none before MQTT 5.
+    pub properties: Properties<'a>,
+}
+
+impl<'a> Ack<'a> {
+    /// Reads what follows the fixed header.
+    pub fn read(body: &'a [u8], version: Version) -> Result<Self, Malformed> {
+        let mut reader = Reader::of(body);
+        let id = reader.id()?;
+        let (reason, properties) = match version {
+            Version::V311 => (reason::SUCCESS, Properties::default()),
+            Version::V5 => tail(&mut reader, Place::ACK)?,
+        };
+        reader.end()?;
+        Ok(Self {
+            id,
+            reason,
+            properties,
+        })
+    }
+}
+
+/// A DISCONNECT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disconnect<'a> {
+    /// The reason code; success where nothing is said.
+    pub reason: u8,
+    /// Its properties; none before MQTT 5.
+    pub properties: Properties<'a>,
+}
+
+impl<'a> Disconnect<'a> {
+    /// Reads what follows the fixed header.
+    pub fn read(body: &'a [u8], version: Version) -> Result<Self, Malformed> {
+        let mut reader = Reader::of(body);
+        let (reason, properties) = match version {
+            Version::V311 => (reason::SUCCESS, Properties::default()),
+            Version::V5 => tail(&mut reader, Place::DISCONNECT)?,
+        };
+        reader.end()?;
+        Ok(Self { reason, properties })
+    }
+
+    /// Another server to use.
+    pub fn server_reference(&self) -> Option<&'a str> {
+        self.properties.text(id::SERVER_REFERENCE)
+    }
+}
+
+/// A reason code and properties, either of which may be left out from the end.
+fn tail<'a>(reader: &mut Reader<'a>, place: Place) -> Result<(u8, Properties<'a>), Malformed> {
+    if reader.is_empty() {
+        return Ok((reason::SUCCESS, Properties::default()));
+    }
+    let reason = reader.byte()?;
+    if reader.is_empty() {
+        return Ok((reason, Properties::default()));
+    }
+    Ok((reason, Properties::read(reader, place)?))
+}

@@ -1,0 +1,102 @@
+//! Many filters at once: a tree of levels, so that a topic is not compared with each of them.
+
+use std::collections::BTreeMap;
+
+use crate::filter::{Filter, is_hidden};
+
+/// Filters, each known by its place.
+#[derive(Clone, Debug)]
+pub struct Filters {
+    nodes: Vec<Node>,
+    count: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Node {
+    /// Nodes below, by the name of the level.
+    names: BTreeMap<Box<str>, usize>,
+    /// The node below for any name.
+    plus: Option<usize>,
+    /// Filters that end here.
+    here: Vec<usize>,
+    /// Filters whose `#` comes next.
+    rest: Vec<usize>,
+}
+
+impl Default for Filters {
+    fn default() -> Self {
+        Self {
+            nodes: vec![Node::default()],
+            count: 0,
+        }
+    }
+}
+
+impl Filters {
+    /// Adds a filter and says its place: zero for the first, then one more for each.
+    pub fn add(&mut self, filter: &Filter) -> usize {
+        let place = self.count;
+        self.count += 1;
+        let mut at = 0;
+        for level in filter.levels() {
+            if level == "#" {
+                self.nodes[at].rest.push(place);
+                return place;
+            }
+            at = self.below(at, level);
+        }
+        self.nodes[at].here.push(place);
+        place
+    }
+
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Hands out the place of each filter that matches, in no order. It never takes more steps than the filters have levels.
+    pub fn matching(&self, topic: &str, mut found: impl FnMut(usize)) {
+        self.walk(0, Some(topic), is_hidden(topic), &mut found);
+    }
+
+    /// Goes down from a node; `rest` is what is left of the topic, and no filter is deeper than `LEVELS_MAX`.
+    fn walk(&self, at: usize, rest: Option<&str>, hidden: bool, found: &mut impl FnMut(usize)) {
+        let node = &self.nodes[at];
+        if !hidden {
+            node.rest.iter().for_each(|place| found(*place));
+        }
+        let Some(rest) = rest else {
+            node.here.iter().for_each(|place| found(*place));
+            return;
+        };
+        let (name, rest) = match rest.split_once('/') {
+            Some((name, rest)) => (name, Some(rest)),
+            None => (rest, None),
+        };
+        if let Some(&below) = node.names.get(name) {
+            self.walk(below, rest, false, found);
+        }
+        if let (Some(below), false) = (node.plus, hidden) {
+            self.walk(below, rest, false, found);
+        }
+    }
+
+    fn below(&mut self, at: usize, level: &str) -> usize {
+        let next = self.nodes.len();
+        let node = &mut self.nodes[at];
+        let below = if level == "+" {
+            *node.plus.get_or_insert(next)
+        } else {
+            *node.names.entry(level.into()).or_insert(next)
+        };
+        if below == next {
+            self.nodes.push(Node::default());
+        }
+        below
+    }
+}

@@ -1,0 +1,34 @@
+//! The bytes of MQTT 3.1.1 and 5, as far as somebody between a client and a broker must understand them.
+//!
+//! [`Frames`] follows packets through a stream without keeping them. [`Connect`], [`Connack`], [`PublishHead`], [`Ack`] and
+//! [`Disconnect`] are read where they lie; [`mod@write`] has what a gateway says itself. [`Filter`] and [`Filters`] match topics.
+//!
+//! Every reader takes any bytes: it answers, asks for more, or refuses with a [`Malformed`]. Deliberately absent: sockets,
+//! sessions, subscriptions, payloads, and MQTT 3.1.
+
+mod ack;
+mod connack;
+mod connect;
+mod error;
+mod filter;
+mod filters;
+mod frames;
+mod header;
+mod properties;
+mod publish;
+mod reader;
+pub mod reason;
+mod topic;
+pub mod write;
+
+pub use ack::{Ack, Disconnect};
+pub use connack::Connack;
+pub use connect::{Connect, Version};
+pub use error::Malformed;
+pub use filter::{BadFilter, Filter, LEVELS_MAX};
+pub use filters::Filters;
+pub use frames::{Frames, Piece};
+pub use header::{Header, Kind, PACKET_MAX};
+pub use properties::{Properties, Property, Value};
+pub use publish::{PublishHead, Qos};
+pub use topic::is_topic;

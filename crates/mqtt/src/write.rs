@@ -1,0 +1,78 @@
+//! What a gateway says itself. Not here: packets that only clients or brokers send.
+
+use crate::connect::Version;
+use crate::header::Kind;
+use crate::properties::id;
+use crate::reason;
+
+/// One of the four packets by which a message is acknowledged. MQTT 3.1.1 has no reason codes, so that it hears of none.
+pub fn ack(kind: Kind, id: u16, reason: u8, version: Version) -> Vec<u8> {
+    let flags = if kind == Kind::Pubrel { 0b0010 } else { 0 };
+    let mut body = id.to_be_bytes().to_vec();
+    if version == Version::V5 && reason != reason::SUCCESS {
+        body.push(reason);
+    }
+    packet(kind, flags, &body)
+}
+
+/// A refusal to let a client in, by a reason code of MQTT 5; MQTT 3.1.1 hears of the nearest it has.
+pub fn refusal(reason: u8, version: Version) -> Vec<u8> {
+    let body: &[u8] = match version {
+        Version::V5 => &[0, reason, 0],
+        Version::V311 => &[0, old_code(reason)],
+    };
+    packet(Kind::Connack, 0, body)
+}
+
+/// A DISCONNECT, which in MQTT 3.1.1 no server sends: there the connection just ends.
+pub fn disconnect(reason: u8, version: Version) -> Vec<u8> {
+    match version {
+        Version::V5 => packet(Kind::Disconnect, 0, &[reason]),
+        Version::V311 => Vec::new(),
+    }
+}
+
+/// A DISCONNECT of MQTT 5 that names another server; `None` where the name has more than 65,535 bytes.
+pub fn use_another(server: &str) -> Option<Vec<u8>> {
+    let mut properties = vec![id::SERVER_REFERENCE];
+    text(&mut properties, server)?;
+    let mut body = vec![reason::USE_ANOTHER_SERVER];
+    varint(&mut body, u32::try_from(properties.len()).ok()?);
+    body.extend(properties);
+    Some(packet(Kind::Disconnect, 0, &body))
+}
+
+fn packet(kind: Kind, flags: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![kind.byte(flags)];
+    // All that is written here is short.
+    varint(&mut bytes, u32::try_from(body.len()).unwrap_or(0));
+    bytes.extend(body);
+    bytes
+}
+
+/// The codes of MQTT 3.1.1: 1 is the version, 3 the server.
+const fn old_code(reason: u8) -> u8 {
+    match reason {
+        reason::UNSUPPORTED_VERSION => 1,
+        _ => 3,
+    }
+}
+
+/// Text behind its length; `None` where that is more than 65,535 bytes.
+pub(crate) fn text(out: &mut Vec<u8>, text: &str) -> Option<()> {
+    out.extend(u16::try_from(text.len()).ok()?.to_be_bytes());
+    out.extend(text.as_bytes());
+    Some(())
+}
+
+/// A variable byte integer. What is more than 28 bits is cut off.
+pub(crate) fn varint(out: &mut Vec<u8>, mut value: u32) {
+    for _ in 0..3 {
+        if value < 0x80 {
+            break;
+        }
+        out.push((value & 0x7F) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push((value & 0x7F) as u8);
+}
