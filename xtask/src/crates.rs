@@ -34,6 +34,7 @@ const CLIENT: &str = "tollgate-client";
 const WIRE: &str = "tollgate-wire";
 const SERVE: &str = "tollgate-serve";
 const LOAD: &str = "tollgate-load";
+const GATEWAY: &str = "tollgate-gateway";
 const MQTT: &str = "tollgate-mqtt";
 const STORE_REDIS: &str = "tollgate-store-redis";
 const CONFORMANCE: &str = "tollgate-conformance";
@@ -192,6 +193,12 @@ pub(crate) const ROOMS: &[Room] = &[
             STATS,
         ],
     },
+    // Stands in front of a broker and decides by itself; the server knows nothing of it.
+    Room {
+        package: GATEWAY,
+        pure: false,
+        uses: &[LIMIT, CONTRACT, NODE, CLIENT, MQTT],
+    },
     // Asks as any client would, so that it can drive other servers too.
     Room {
         package: LOAD,
@@ -209,7 +216,7 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: false,
         uses: &[
             LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE, LOAD, CLUSTER, FAULT,
-            CATALOGUE, ADMIN, STATS,
+            CATALOGUE, ADMIN, STATS, GATEWAY,
         ],
     },
     // Judges the others, so it shares no code with them.

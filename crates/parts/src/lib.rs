@@ -1,7 +1,7 @@
-//! The real parts of tests: private servers of Redis and `PostgreSQL`, the certificates they show, and a browser.
+//! The real parts of tests: private servers of Redis, `PostgreSQL` and Mosquitto, the certificates they show, and a browser.
 //!
 //! Each has free ports and a folder of its own and goes when it is dropped, so that tests run side by side. The programs
-//! (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`, `chromium`, `chromedriver`) must be installed. A part that cannot be had ends the test.
+//! (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`, `mosquitto`, `chromium`, `chromedriver`) must be installed. A part that cannot be had ends the test.
 //!
 //! Deliberately absent: clients, engines, anything of the product. Whoever tests says what is asked.
 
@@ -14,6 +14,7 @@
 
 mod browser;
 mod cluster;
+mod mosquitto;
 mod papers;
 mod postgres;
 mod process;
@@ -22,6 +23,7 @@ mod sentinels;
 
 pub use browser::Browser;
 pub use cluster::Cluster;
+pub use mosquitto::Mosquitto;
 pub use papers::Papers;
 pub use postgres::Postgres;
 pub use process::{PATIENCE, free_port, until};

@@ -1,0 +1,128 @@
+//! From the broker to a client: bytes as they came, and between two packets what the gateway has to say.
+//!
+//! Nothing is read from the broker while the client does not take what was read before.
+
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::{Instant, timeout_at};
+use tollgate_mqtt::{Connack, Frames, Header, Kind, Malformed, Piece};
+
+use crate::buffer::{Broken, Buffer, write};
+use crate::connection::{End, Link};
+use crate::meter::Count;
+use crate::uplink::HEAD_MAX;
+
+/// What the broker said when it let a client in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Greeting {
+    /// The identifier that the broker chose.
+    pub(crate) client: Option<String>,
+    /// The keep-alive that counts in place of the client's.
+    pub(crate) keep_alive: Option<u16>,
+}
+
+/// Carries what the broker sends until there is no more, or the gateway's last words are said.
+pub(crate) async fn carry(
+    link: &Link<'_>,
+    mut from: OwnedReadHalf,
+    to: &mut OwnedWriteHalf,
+) -> End {
+    let mut carrier = Carrier {
+        link,
+        to,
+        frames: Frames::new(u32::MAX),
+        is_in: false,
+    };
+    let mut buffer = Buffer::default();
+    let greeting_by = Instant::now() + link.shared.settings.patience.greeting;
+    loop {
+        let is_in = carrier.is_in;
+        let fill = async {
+            if is_in {
+                return Ok(buffer.fill(&mut from).await);
+            }
+            timeout_at(greeting_by, buffer.fill(&mut from)).await
+        };
+        tokio::select! {
+            () = link.outbox.filled() => {}
+            count = fill => match count {
+                Ok(Ok(1..)) => {}
+                Ok(Ok(0) | Err(_)) => return End::Closed,
+                Err(_) => return End::NoGreeting,
+            },
+        }
+        match carrier.work(buffer.bytes()).await {
+            Ok(done) => buffer.consume(done),
+            Err(end) => return end,
+        }
+    }
+}
+
+struct Carrier<'l> {
+    link: &'l Link<'l>,
+    to: &'l mut OwnedWriteHalf,
+    frames: Frames,
+    /// Whether the client was let in.
+    is_in: bool,
+}
+
+impl Carrier<'_> {
+    /// Deals with bytes, and says with how many.
+    async fn work(&mut self, bytes: &[u8]) -> Result<usize, End> {
+        let (mut from, mut to) = (0, 0);
+        loop {
+            if self.frames.is_between() {
+                let words = self.link.outbox.take();
+                if words.are_last || !words.bytes.is_empty() {
+                    self.write(&bytes[from..to]).await?;
+                    from = to;
+                    self.write(&words.bytes).await?;
+                }
+                if words.are_last {
+                    return Err(End::Said);
+                }
+            }
+            match self.frames.next(&bytes[to..]).map_err(End::Malformed)? {
+                Piece::Part(count) => to += count,
+                Piece::Start(header) if self.is_in || self.greet(header, &bytes[to..])? => {
+                    self.frames.enter(header.packet());
+                }
+                Piece::Start(_) | Piece::More => {
+                    self.write(&bytes[from..to]).await?;
+                    return Ok(to);
+                }
+            }
+        }
+    }
+
+    /// Looks at the first packets, until one lets the client in; whether there is enough of this one.
+    fn greet(&mut self, header: Header, bytes: &[u8]) -> Result<bool, End> {
+        match header.kind {
+            Kind::Auth => return Ok(true),
+            Kind::Connack => {}
+            _ => return Err(End::Malformed(Malformed::OutOfTurn)),
+        }
+        let Some(body) = header.body(bytes) else {
+            return if bytes.len() < HEAD_MAX {
+                Ok(false)
+            } else {
+                Err(End::Malformed(Malformed::TooLarge))
+            };
+        };
+        let connack = Connack::read(body, self.link.version).map_err(End::Malformed)?;
+        if connack.code == 0 {
+            self.is_in = true;
+            self.link.greeting.send_replace(Some(Greeting {
+                client: connack.assigned_client().map(str::to_owned),
+                keep_alive: connack.keep_alive(),
+            }));
+        }
+        Ok(true)
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        let shared = self.link.shared;
+        write(self.to, bytes, shared.settings.patience.stall).await?;
+        shared.meter.add(Count::BytesDown, bytes.len() as u64);
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! A gateway in front of an MQTT broker: publishers connect to it as if it were the broker.
+//!
+//! Each client has a connection of its own to the broker, and every byte passes as it came, both ways, but for PUBLISH packets
+//! of clients: contracts decide whether one passes, waits, or is refused. [`start`] runs a gateway; `uplink` is the machine that
+//! follows a client's packets, without sockets or clocks.
+//!
+//! Deliberately absent: sessions, subscriptions and messages (the broker has them), TLS, web sockets, several brokers, and any
+//! coordination but `local`.
+
+mod aliases;
+mod buffer;
+mod connection;
+mod down;
+mod ids;
+mod judge;
+mod meter;
+mod outbox;
+mod page;
+mod run;
+mod settings;
+mod up;
+mod uplink;
+
+pub use judge::{Idle, JudgeError};
+pub use run::{Running, StartError, start};
+pub use settings::{OnQuietRefusal, Settings};

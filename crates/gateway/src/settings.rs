@@ -1,0 +1,81 @@
+//! What a gateway is told. Not here: the command line.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tollgate_mqtt::PACKET_MAX;
+
+/// How a gateway is set up.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// The broker, as `host:port`.
+    pub upstream: String,
+    /// Where metrics are shown.
+    pub metrics: Option<SocketAddr>,
+    /// What becomes of a client whose refused message cannot be answered with a reason.
+    pub on_quiet_refusal: OnQuietRefusal,
+    /// The longest a message is held back; one that would wait longer is refused.
+    pub delay_max: Duration,
+    /// The most clients at once.
+    pub connections_max: usize,
+    /// The most bytes of one packet of a client.
+    pub packet_max: u32,
+    /// How long things may take that should not.
+    pub patience: Patience,
+}
+
+/// What happens where the protocol has no words for a refusal: under `QoS` 0, and in MQTT 3.1.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnQuietRefusal {
+    /// The message is dropped, counted, and acknowledged as if it had been taken.
+    #[default]
+    Drop,
+    /// The connection ends.
+    Disconnect,
+}
+
+/// How long things may take that should not.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// Until a client has sent its CONNECT.
+    pub hello: Duration,
+    /// Until the broker is reached.
+    pub dial: Duration,
+    /// Until the broker has said whether it lets a client in.
+    pub greeting: Duration,
+    /// Without a byte taken by whoever is written to.
+    pub stall: Duration,
+    /// For last words, and for the other side to go when one has gone.
+    pub linger: Duration,
+}
+
+impl Default for Settings {
+    /// Loopback only, in front of a broker on its usual port.
+    fn default() -> Self {
+        Self {
+            listen: (Ipv4Addr::LOCALHOST, 1884).into(),
+            upstream: "127.0.0.1:1883".to_owned(),
+            metrics: None,
+            on_quiet_refusal: OnQuietRefusal::Drop,
+            delay_max: Duration::from_secs(10),
+            connections_max: 10_000,
+            // With the longest fixed header: as much as there can be.
+            packet_max: PACKET_MAX + 5,
+            patience: Patience::default(),
+        }
+    }
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            hello: Duration::from_secs(10),
+            dial: Duration::from_secs(5),
+            greeting: Duration::from_secs(30),
+            stall: Duration::from_mins(5),
+            linger: Duration::from_secs(2),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! From a client to the broker: bytes as they came, messages when and if they may.
+//!
+//! While a message is held back its connection is not read, so that whatever the client sends behind it waits in order, and the
+//! client is slowed by its own socket. Not here: what passes (`uplink`, `judge`).
+
+use std::time::Duration;
+
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::sleep;
+use tollgate_mqtt::PublishHead;
+
+use crate::buffer::{Broken, Buffer, write};
+use crate::connection::{End, Link};
+use crate::down::Greeting;
+use crate::judge::{Ruling, Sender};
+use crate::meter::Count;
+use crate::uplink::{Admitted, Reply, Step, Uplink};
+
+/// A client as its CONNECT says.
+pub(crate) struct Start {
+    pub(crate) sender: Sender,
+    pub(crate) keep_alive: u16,
+    pub(crate) buffer: Buffer,
+    /// Bytes of the CONNECT at the front of the buffer.
+    pub(crate) connect: usize,
+}
+
+/// Carries what a client sends until there is no more.
+pub(crate) async fn carry(
+    link: &Link<'_>,
+    start: Start,
+    from: &mut OwnedReadHalf,
+    to: OwnedWriteHalf,
+) -> End {
+    let settings = &link.shared.settings;
+    let Start {
+        sender,
+        keep_alive,
+        mut buffer,
+        connect,
+    } = start;
+    let mut carrier = Carrier {
+        link,
+        uplink: Uplink::new(link.version, settings.on_quiet_refusal, settings.packet_max),
+        outlet: Outlet { link, to },
+        sender,
+        keep_alive,
+        is_in: false,
+    };
+    let mut passed = connect;
+    loop {
+        let done = match carrier.work(buffer.bytes(), passed).await {
+            Ok(done) => done,
+            Err(end) => return end,
+        };
+        passed = 0;
+        buffer.consume(done);
+        match buffer.fill(from).await {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return End::Closed,
+        }
+    }
+}
+
+struct Carrier<'l> {
+    link: &'l Link<'l>,
+    uplink: Uplink,
+    outlet: Outlet<'l>,
+    sender: Sender,
+    keep_alive: u16,
+    /// Whether the broker is known to have let the client in.
+    is_in: bool,
+}
+
+/// Bytes at the front of the buffer: those before `from` are dealt with, those up to `to` may be written.
+#[derive(Clone, Copy)]
+struct Ready {
+    from: usize,
+    to: usize,
+}
+
+impl Carrier<'_> {
+    /// Deals with bytes, of which the first so many pass in any case; says with how many.
+    async fn work(&mut self, bytes: &[u8], passed: usize) -> Result<usize, End> {
+        let mut ready = Ready {
+            from: 0,
+            to: passed,
+        };
+        loop {
+            match self.uplink.next(&bytes[ready.to..]).map_err(End::Malformed) {
+                Ok(Step::Pass(count)) => ready.to += count,
+                Ok(Step::Publish(head)) => ready = self.publish(head, bytes, ready).await?,
+                Ok(Step::More) => {
+                    self.outlet.flush(bytes, &mut ready).await?;
+                    return Ok(ready.from);
+                }
+                Ok(Step::Skip(count)) => {
+                    self.outlet.flush(bytes, &mut ready).await?;
+                    ready.skip(count);
+                }
+                Ok(Step::Released(count, words)) => {
+                    self.outlet.flush(bytes, &mut ready).await?;
+                    ready.skip(count);
+                    self.link.outbox.say(&words).await;
+                }
+                Err(end) => {
+                    // What came before it is as good as ever.
+                    self.outlet.flush(bytes, &mut ready).await?;
+                    return Err(end);
+                }
+            }
+        }
+    }
+
+    async fn publish(
+        &mut self,
+        head: PublishHead<'_>,
+        bytes: &[u8],
+        mut ready: Ready,
+    ) -> Result<Ready, End> {
+        if !self.is_in {
+            self.outlet.flush(bytes, &mut ready).await?;
+            self.enter().await;
+        }
+        if self.uplink.was_dropped(&head) {
+            self.refuse(&head, bytes, &mut ready).await?;
+            return Ok(ready);
+        }
+        let link = self.link;
+        let (judge, meter) = (&link.shared.judge, &link.shared.meter);
+        let topic = self.uplink.topic(&head).map_err(End::Malformed)?;
+        match judge.rule(&self.sender, topic, &head, self.wait_max()) {
+            Ruling::Pass => {
+                meter.one(Count::Passed);
+                self.admit(&head, bytes, &mut ready).await?;
+            }
+            Ruling::Wait(wait, charge) => {
+                self.outlet.flush(bytes, &mut ready).await?;
+                sleep(wait).await;
+                charge.keep();
+                meter.delayed(wait);
+                self.admit(&head, bytes, &mut ready).await?;
+            }
+            Ruling::Refuse(by) => {
+                meter.denied(by);
+                self.refuse(&head, bytes, &mut ready).await?;
+            }
+        }
+        Ok(ready)
+    }
+
+    /// Waits until the broker lets the client in: only then it is known who sends, and what is sent counts.
+    async fn enter(&mut self) {
+        let mut greeting = self.link.greeting.subscribe();
+        let greeting = greeting.wait_for(Option::is_some).await;
+        let Ok(greeting) = greeting.map(|greeting| greeting.clone()) else {
+            // The other direction keeps the sender for as long as this one lives.
+            return std::future::pending().await;
+        };
+        self.is_in = true;
+        let Greeting { client, keep_alive } = greeting.unwrap_or_default();
+        if let Some(client) = client {
+            self.sender.client = client;
+        }
+        if let Some(keep_alive) = keep_alive {
+            self.keep_alive = keep_alive;
+        }
+    }
+
+    /// The longest that a message may wait: a client that is silent for half as long again as its keep-alive is cut off by the
+    /// broker, and may have been silent for all of it before.
+    fn wait_max(&self) -> Duration {
+        let delay_max = self.link.shared.settings.delay_max;
+        match self.keep_alive {
+            0 => delay_max,
+            seconds => delay_max.min(Duration::from_secs(seconds.into()) / 2),
+        }
+    }
+
+    async fn admit(
+        &mut self,
+        head: &PublishHead<'_>,
+        bytes: &[u8],
+        ready: &mut Ready,
+    ) -> Result<(), End> {
+        match self.uplink.admit(head).map_err(End::Malformed)? {
+            Admitted::AsItIs => {}
+            Admitted::Changed(words, length) => {
+                self.outlet.flush(bytes, ready).await?;
+                self.link.shared.meter.one(Count::AliasRestored);
+                self.outlet.write(&words).await?;
+                ready.skip(length);
+            }
+        }
+        Ok(())
+    }
+
+    async fn refuse(
+        &mut self,
+        head: &PublishHead<'_>,
+        bytes: &[u8],
+        ready: &mut Ready,
+    ) -> Result<(), End> {
+        self.outlet.flush(bytes, ready).await?;
+        let reply = self.uplink.refuse(head).map_err(End::Malformed)?;
+        let meter = &self.link.shared.meter;
+        match reply {
+            Reply::Silence => meter.one(Count::DeniedInSilence),
+            Reply::Reason(words) => {
+                meter.one(Count::DeniedWithReason);
+                self.link.outbox.say(&words).await;
+            }
+            Reply::Taken(words) => {
+                meter.one(Count::DeniedAsTaken);
+                self.link.outbox.say(&words).await;
+            }
+            Reply::Leave => {
+                meter.one(Count::DeniedAndLeft);
+                return Err(End::Quota);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ready {
+    /// Drops bytes that come behind those that were written.
+    const fn skip(&mut self, count: usize) {
+        self.to += count;
+        self.from = self.to;
+    }
+}
+
+/// The way to the broker.
+struct Outlet<'l> {
+    link: &'l Link<'l>,
+    to: OwnedWriteHalf,
+}
+
+impl Outlet<'_> {
+    /// Writes what is ready.
+    async fn flush(&mut self, bytes: &[u8], ready: &mut Ready) -> Result<(), Broken> {
+        self.write(&bytes[ready.from..ready.to]).await?;
+        ready.from = ready.to;
+        Ok(())
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        let shared = self.link.shared;
+        write(&mut self.to, bytes, shared.settings.patience.stall).await?;
+        shared.meter.add(Count::BytesUp, bytes.len() as u64);
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! What a client sends, packet by packet: what passes as it is, what must be asked about, and what becomes of a refused message.
+//!
+//! The machine has no socket and no clock. Ask [`Uplink::next`] with whatever has arrived and was not consumed; after a
+//! [`Step::Publish`] say [`Uplink::admit`] or [`Uplink::refuse`] before asking again. Not here: who decides (`judge`).
+
+use tollgate_mqtt::{Ack, Frames, Header, Kind, Malformed, Piece, PublishHead, Qos, Version};
+use tollgate_mqtt::{reason, write};
+
+use crate::aliases::Aliases;
+use crate::ids::Ids;
+use crate::settings::OnQuietRefusal;
+
+/// The most bytes of a PUBLISH before its payload, and of any other packet that must be read whole.
+pub(crate) const HEAD_MAX: usize = 1 << 17;
+
+/// Follows the packets of one client behind its CONNECT.
+#[derive(Debug)]
+pub(crate) struct Uplink {
+    frames: Frames,
+    version: Version,
+    on_quiet: OnQuietRefusal,
+    /// Whether the packet under way is dropped.
+    is_dropping: bool,
+    aliases: Aliases,
+    /// Messages of `QoS` 2 that were dropped and acknowledged, and that the client has not released.
+    dropped: Ids,
+}
+
+/// What to do next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step<'b> {
+    /// Wait for more bytes.
+    More,
+    /// Pass so many bytes on.
+    Pass(usize),
+    /// Drop so many bytes.
+    Skip(usize),
+    /// Ask about this message, whose head is at the front.
+    Publish(PublishHead<'b>),
+    /// Drop so many bytes, a PUBREL, and say this to the client: the broker knows nothing of the message.
+    Released(usize, Vec<u8>),
+}
+
+/// How an admitted message goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    /// As it is.
+    AsItIs,
+    /// With this head in place of the first so many bytes.
+    Changed(Vec<u8>, usize),
+}
+
+/// What a client hears of a refused message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// Nothing.
+    Silence,
+    /// That it was refused.
+    Reason(Vec<u8>),
+    /// That it was taken, which is not so.
+    Taken(Vec<u8>),
+    /// The connection ends.
+    Leave,
+}
+
+impl Uplink {
+    pub(crate) fn new(version: Version, on_quiet: OnQuietRefusal, packet_max: u32) -> Self {
+        Self {
+            frames: Frames::new(packet_max),
+            version,
+            on_quiet,
+            is_dropping: false,
+            aliases: Aliases::default(),
+            dropped: Ids::default(),
+        }
+    }
+
+    /// What is at the front of these bytes?
+    pub(crate) fn next<'b>(&mut self, bytes: &'b [u8]) -> Result<Step<'b>, Malformed> {
+        match self.frames.next(bytes)? {
+            Piece::More => Ok(Step::More),
+            Piece::Part(count) if self.is_dropping => Ok(Step::Skip(count)),
+            Piece::Part(count) => Ok(Step::Pass(count)),
+            Piece::Start(header) => self.start(header, bytes),
+        }
+    }
+
+    fn start<'b>(&mut self, header: Header, bytes: &'b [u8]) -> Result<Step<'b>, Malformed> {
+        match header.kind {
+            Kind::Publish => match PublishHead::read(header, bytes, self.version)? {
+                Some(head) => Ok(Step::Publish(head)),
+                None => more(bytes),
+            },
+            Kind::Pubrel if !self.dropped.is_empty() => self.release(header, bytes),
+            Kind::Connect | Kind::Connack | Kind::Suback | Kind::Unsuback | Kind::Pingresp => {
+                Err(Malformed::OutOfTurn)
+            }
+            Kind::Puback
+            | Kind::Pubrec
+            | Kind::Pubrel
+            | Kind::Pubcomp
+            | Kind::Subscribe
+            | Kind::Unsubscribe
+            | Kind::Pingreq
+            | Kind::Disconnect
+            | Kind::Auth => self.pass(header, bytes),
+        }
+    }
+
+    fn pass<'b>(&mut self, header: Header, bytes: &'b [u8]) -> Result<Step<'b>, Malformed> {
+        self.is_dropping = false;
+        self.frames.enter(header.packet());
+        self.next(bytes)
+    }
+
+    fn release<'b>(&mut self, header: Header, bytes: &'b [u8]) -> Result<Step<'b>, Malformed> {
+        let Some(body) = header.body(bytes) else {
+            return more(bytes);
+        };
+        let id = Ack::read(body, self.version)?.id;
+        if !self.dropped.remove(id) {
+            return self.pass(header, bytes);
+        }
+        let done = write::ack(Kind::Pubcomp, id, reason::SUCCESS, self.version);
+        let packet = usize::from(header.length) + body.len();
+        Ok(Step::Released(packet, done))
+    }
+
+    /// The topic of a message, by its name or by its alias.
+    pub(crate) fn topic<'t>(&'t self, head: &PublishHead<'t>) -> Result<&'t str, Malformed> {
+        match head.alias {
+            Some(alias) if head.topic.is_empty() => self.aliases.topic(alias),
+            _ => Ok(head.topic),
+        }
+    }
+
+    /// Whether the message was dropped before and comes once more; then it is to be refused once more.
+    pub(crate) fn was_dropped(&self, head: &PublishHead<'_>) -> bool {
+        head.qos() == Qos::ExactlyOnce && self.dropped.contains(head.id)
+    }
+
+    /// The message at the front passes.
+    pub(crate) fn admit(&mut self, head: &PublishHead<'_>) -> Result<Admitted, Malformed> {
+        self.is_dropping = false;
+        let unknown = match head.alias {
+            Some(alias) if head.topic.is_empty() => self.aliases.tell(alias),
+            Some(alias) => {
+                self.aliases.set(alias, head.topic, true)?;
+                None
+            }
+            None => None,
+        };
+        let Some(topic) = unknown else {
+            self.frames.enter(head.header.packet());
+            return Ok(Admitted::AsItIs);
+        };
+        let changed = head.with_topic(topic).ok_or(Malformed::TooLarge)?;
+        self.frames.enter(head.payload());
+        Ok(Admitted::Changed(changed, head.length))
+    }
+
+    /// The message at the front does not pass.
+    pub(crate) fn refuse(&mut self, head: &PublishHead<'_>) -> Result<Reply, Malformed> {
+        self.is_dropping = true;
+        self.frames.enter(head.header.packet());
+        if let (Some(alias), false) = (head.alias, head.topic.is_empty()) {
+            self.aliases.set(alias, head.topic, false)?;
+        }
+        Ok(self.reply(head))
+    }
+
+    fn reply(&mut self, head: &PublishHead<'_>) -> Reply {
+        let version = self.version;
+        let ack = |kind, reason| write::ack(kind, head.id, reason, version);
+        let is_quiet = version == Version::V311 || head.qos() == Qos::AtMostOnce;
+        if is_quiet && self.on_quiet == OnQuietRefusal::Disconnect {
+            return Reply::Leave;
+        }
+        match (head.qos(), version) {
+            (Qos::AtMostOnce, _) => Reply::Silence,
+            (Qos::AtLeastOnce, Version::V5) => {
+                Reply::Reason(ack(Kind::Puback, reason::QUOTA_EXCEEDED))
+            }
+            (Qos::AtLeastOnce, Version::V311) => Reply::Taken(ack(Kind::Puback, reason::SUCCESS)),
+            // The broker may have this message from an earlier connection and wait for its release: whoever answers in its
+            // place would make it mistake another message for this one.
+            (Qos::ExactlyOnce, _) if head.is_dup() && !self.was_dropped(head) => Reply::Leave,
+            (Qos::ExactlyOnce, Version::V5) => {
+                Reply::Reason(ack(Kind::Pubrec, reason::QUOTA_EXCEEDED))
+            }
+            (Qos::ExactlyOnce, Version::V311) => {
+                self.dropped.insert(head.id);
+                Reply::Taken(ack(Kind::Pubrec, reason::SUCCESS))
+            }
+        }
+    }
+}
+
+/// A part that must be kept goes on behind these bytes.
+fn more<'b>(bytes: &[u8]) -> Result<Step<'b>, Malformed> {
+    if bytes.len() < HEAD_MAX {
+        Ok(Step::More)
+    } else {
+        Err(Malformed::TooLarge)
+    }
+}
+
+#[cfg(test)]
+mod tests;

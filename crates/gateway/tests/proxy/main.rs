@@ -1,0 +1,11 @@
+//! The gateway in front of a real broker: what passes, what does not, and what everybody hears of it.
+
+#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+
+mod faults;
+mod kit;
+mod limits;
+mod passing;
+
+/// Everything passes.
+const NONE: &str = "contracts: [{ id: none, match: { client: nobody }, policies: [{ name: a, limit: 1, per: 1h }] }]";
