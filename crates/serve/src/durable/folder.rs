@@ -71,6 +71,14 @@ impl Folder {
     }
 }
 
+impl Drop for Folder {
+    /// Closing is not enough: a process that another thread begins at this moment has a copy of the file until it is what it will be.
+    fn drop(&mut self) {
+        // Where this fails, closing it has to do.
+        let _ = self.lock.unlock();
+    }
+}
+
 /// Makes a file that only its owner may read, before anything secret is in it.
 fn make_private(file: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::File(file.into(), error);
@@ -136,8 +144,10 @@ mod tests {
         let folder = Folder::take(first.path()).unwrap();
         assert_eq!(folder.holder(), None);
         folder.set_holder(-7).unwrap();
+        let inherited = folder.lock.try_clone().unwrap();
         drop(folder);
         assert_eq!(Folder::take(first.path()).unwrap().holder(), Some(-7));
+        drop(inherited);
         std::fs::copy(first.path().join(SEAT), copy.path().join(SEAT)).unwrap();
         assert_eq!(Folder::take(copy.path()).unwrap().holder(), None);
         std::fs::write(first.path().join(SEAT), "7").unwrap();
