@@ -82,20 +82,24 @@ impl Denied {
         })
     }
 
-    /// Takes note of what an owner said.
+    /// Takes note of what an owner said. Whatever it said by other terms than a denial ends that one: it may know sooner than this node.
     pub(super) fn note(&self, at: &At<'_>, question: &Question, answer: &Answer) {
         let At { map, now, .. } = *at;
-        let ([spot], Verdict::Deny { retry_after }) = (&*question.spots, answer.verdict) else {
+        let [spot] = &*question.spots else {
             return;
         };
         let bookings = answer.receipt.bookings();
+        let version = bookings.first().map_or(0, |booking| booking.terms);
+        self.end_other_terms(spot, version);
+        let Verdict::Deny { retry_after } = answer.verdict else {
+            return;
+        };
         let is_free = bookings.iter().all(|booking| booking.receipt.charged == 0);
         if !is_free || question.cost == Cost::PEEK || answer.refused_by.is_none() {
             return;
         }
         let kept = retry_after.min(KEPT_MAX);
         let (revision, until, _) = at.node.terms_mark(spot, now);
-        let version = bookings.first().map_or(0, |booking| booking.terms);
         let denial = Denial {
             tag: map.tag(spot.contract),
             print: spot.print.0,
@@ -109,6 +113,14 @@ impl Denied {
         if let Some(slot) = self.slot(spot) {
             *slot.lock() = Some(denial);
         }
+    }
+
+    fn end_other_terms(&self, spot: &Spot, version: u64) {
+        let Some(slot) = self.slot(spot) else {
+            return;
+        };
+        slot.lock()
+            .take_if(|denial| denial.print == spot.print.0 && denial.terms.2 != version);
     }
 
     /// Forgets what is known of some spots.

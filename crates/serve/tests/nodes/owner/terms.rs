@@ -11,7 +11,7 @@ use tollgate_serve::engine::{Ask, Learning, Registrar, Turn, Unknown};
 use tollgate_serve::meter::Door;
 use tollgate_table::Seed;
 
-use crate::kit::{Cluster, Server, eventually};
+use crate::owner::kit::{Cluster, Server, eventually};
 
 /// Policies that keys may come under; windows so long that none ends while a test runs.
 const PLANS: [&str; 5] = [
@@ -84,13 +84,16 @@ fn spot(node: &Node, user: &str) -> Spot {
     within.spots(Key::from(&[("user", user)]))[0]
 }
 
+/// Puts a user on a plan, of which nobody has heard yet.
+fn write(user: &str, plan: usize) {
+    let (plans, revision) = &mut *ASSIGNED.lock();
+    plans.insert(user.to_owned(), plan);
+    *revision += 1;
+}
+
 /// Puts a user on a plan, and tells everybody to look again.
 fn assign(cluster: &Cluster, user: &str, plan: usize) {
-    {
-        let (plans, revision) = &mut *ASSIGNED.lock();
-        plans.insert(user.to_owned(), plan);
-        *revision += 1;
-    }
+    write(user, plan);
     for server in &cluster.servers {
         forget(server, user);
     }
@@ -169,11 +172,7 @@ async fn an_owner_that_learns_of_a_change_late_denies_by_what_it_knows_and_no_lo
     let cluster = cluster().await;
     let (owner, other) = sides(&cluster, "third");
     assert_eq!(ask(other, "third", 10).await, (true, 10, 0, None));
-    {
-        let (plans, revision) = &mut *ASSIGNED.lock();
-        plans.insert("third".to_owned(), 1);
-        *revision += 1;
-    }
+    write("third", 1);
     forget(other, "third");
     assert!(
         !ask(other, "third", 1).await.0,
@@ -187,6 +186,20 @@ async fn an_owner_that_learns_of_a_change_late_denies_by_what_it_knows_and_no_lo
     );
     assign(&cluster, "third", 3);
     assert!(!ask(other, "third", 1).await.0);
+}
+
+#[tokio::test]
+async fn whoever_learns_of_a_change_late_gives_no_denial_again_that_the_owner_would_not_give() {
+    let cluster = cluster().await;
+    let (owner, other) = sides(&cluster, "late");
+    assert_eq!(ask(other, "late", 10).await, (true, 10, 0, None));
+    assert!(!ask(other, "late", 1).await.0);
+    write("late", 2);
+    forget(owner, "late");
+    let denied = (false, 10, 0, Some("a".to_owned()));
+    assert_eq!(ask(other, "late", 1).await, denied, "nobody has told it");
+    assert_eq!(ask(other, "late", 0).await, (true, 12, 2, None));
+    assert_eq!(ask(other, "late", 1).await, (true, 12, 1, None));
 }
 
 #[tokio::test]
