@@ -1,4 +1,5 @@
-//! The real parts of tests: private servers of Redis, `PostgreSQL` and Mosquitto, the certificates they show, and a browser.
+//! The real parts of tests: private servers of Redis, `PostgreSQL` and Mosquitto, the certificates they show, a browser, and
+//! packages of Python.
 //!
 //! Each has free ports and a folder of its own and goes when it is dropped, so that tests run side by side. The programs
 //! (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`, `mosquitto`, `chromium`, `chromedriver`) must be installed. A part that cannot be had ends the test.
@@ -18,6 +19,7 @@ mod mosquitto;
 mod papers;
 mod postgres;
 mod process;
+mod python;
 mod redis;
 mod sentinels;
 
@@ -27,5 +29,6 @@ pub use mosquitto::Mosquitto;
 pub use papers::Papers;
 pub use postgres::Postgres;
 pub use process::{PATIENCE, free_port, until};
+pub use python::python_programs;
 pub use redis::{Redis, Setup};
 pub use sentinels::Sentinels;

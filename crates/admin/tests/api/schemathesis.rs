@@ -1,32 +1,21 @@
 //! Schemathesis: requests made from the description of the interface, to find answers that it does not describe.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+
+use tollgate_parts::python_programs;
 
 use crate::kit::{PRESET, Server};
 
 /// The version that is installed, so that a run is the same next year.
 const VERSION: &str = "4.32.5";
 
-/// Where it is installed: once, beside what cargo builds.
-fn installed() -> PathBuf {
-    let folder =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("schemathesis-admin-{VERSION}"));
-    let program = folder.join("bin/st");
-    if !program.exists() {
-        let run = |command: &mut Command| {
-            let out = command.output().unwrap();
-            assert!(
-                out.status.success(),
-                "{}",
-                String::from_utf8_lossy(&out.stderr)
-            );
-        };
-        run(Command::new("python3").args(["-m", "venv"]).arg(&folder));
-        let package = format!("schemathesis=={VERSION}");
-        run(Command::new(folder.join("bin/pip")).args(["install", "-q", &package]));
-    }
-    program
+fn schemathesis() -> Command {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let programs = python_programs(folder, "schemathesis", VERSION);
+    let mut command = Command::new(programs.join("st"));
+    command.current_dir(folder);
+    command
 }
 
 #[test]
@@ -40,8 +29,7 @@ fn no_answer_is_undescribed() {
         "response_headers_conformance",
         "response_schema_conformance",
     ];
-    let out = Command::new(installed())
-        .current_dir(env!("CARGO_TARGET_TMPDIR"))
+    let out = schemathesis()
         .args([
             "run",
             &format!("http://{}/admin/v1/openapi.json", server.at),
