@@ -12,6 +12,7 @@ mod membership;
 mod report;
 mod run;
 mod sets;
+mod split;
 mod supply;
 mod truth;
 mod world;
@@ -24,6 +25,7 @@ pub use check::{
 pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};
 pub use sets::{Set, set, sets};
+pub use split::{SplitMore, SplitRow};
 pub use supply::{SupplyMore, SupplyRow};
 pub use truth::{Judgement, central, judge};
 pub use world::{

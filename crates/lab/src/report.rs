@@ -7,6 +7,7 @@
     reason = "figures to read, three digits of them"
 )]
 
+use crate::split::SplitRow;
 use crate::supply::SupplyRow;
 use crate::world::Outcome;
 
@@ -27,6 +28,8 @@ pub struct Report {
     pub bars: Vec<Bar>,
     /// Rows of experiments about passing supply, which have columns of their own.
     pub supply: Vec<SupplyRow>,
+    /// Rows of experiments about cut buckets.
+    pub split: Vec<SplitRow>,
     /// What is drawn.
     pub figures: Vec<Figure>,
     /// What is found, in a few plain sentences.

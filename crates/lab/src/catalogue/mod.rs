@@ -10,6 +10,7 @@ mod figures;
 mod others;
 mod pictures;
 mod plan;
+mod splits;
 mod sweeps;
 mod thesis;
 mod told;
@@ -460,6 +461,18 @@ const EXPERIMENTS: &[Experiment] = &[
         "5 min",
         crate::supply::bars,
     ),
+    splits::PROP1,
+    splits::EQ1,
+    splits::FIG6A,
+    splits::FIG6B,
+    splits::FIG7,
+    splits::FIG8,
+    splits::FIG9,
+    splits::FIG11,
+    splits::TABLE1,
+    splits::BORROW,
+    splits::ADAPTOR,
+    splits::PROFILE,
 ];
 
 #[cfg(test)]

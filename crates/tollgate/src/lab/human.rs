@@ -6,7 +6,7 @@
 
 use tollgate_lab::{Bar, Column, Report, Reported, Row, Source, Spread};
 
-use super::supply;
+use super::{split, supply};
 use crate::report::table::{Align, Cell, Table, cell, tame};
 use crate::report::{Ink, Look, Meaning};
 
@@ -22,6 +22,10 @@ pub(super) fn report(report: &Report, per_seed: bool, look: Look) -> String {
     }
     if !report.supply.is_empty() && report.bars.is_empty() {
         supply::table(&report.supply, look, &mut text);
+    }
+    if !report.split.is_empty() {
+        split::table(&report.split, look, &mut text);
+        text.push('\n');
     }
     if per_seed && !report.rows.is_empty() {
         runs(&report.rows, look, &mut text);
@@ -279,6 +283,9 @@ fn legend(report: &Report) -> String {
     let by_reference = report.supply.iter().any(|row| row.reference.is_some());
     if told(Source::Reference) || by_reference {
         parts.push("ʳ an independent simulator of the same designs");
+    }
+    if !report.split.is_empty() {
+        parts.push(split::LEGEND);
     }
     parts.join(" · ")
 }

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 use tollgate_lab::{Bar, Column, Outcome, Report, Reported, Row, Source, Spread};
 
-use super::supply;
+use super::{split, supply};
 
 /// A whole report as one object, without a line end.
 pub(super) fn report(report: &Report, per_seed: bool) -> String {
@@ -22,6 +22,7 @@ pub(super) fn report(report: &Report, per_seed: bool) -> String {
         .map(|one| Value::Object(row(one, per_seed)))
         .collect();
     rows.extend(report.supply.iter().map(|one| supply::json(one).into()));
+    rows.extend(report.split.iter().map(|one| split::json(one).into()));
     let mut object = Map::new();
     object.insert("experiment".to_owned(), json!(report.experiment));
     object.insert("parameters".to_owned(), Value::Object(parameters));
@@ -50,7 +51,8 @@ pub(super) fn lines(report: &Report, per_seed: bool) -> String {
         _ => None,
     });
     let passed = report.supply.iter().map(|one| named(supply::json(one)));
-    rows.chain(passed).chain(bars).collect()
+    let cut = report.split.iter().map(|one| named(split::json(one)));
+    rows.chain(passed).chain(cut).chain(bars).collect()
 }
 
 fn bar(bar: &Bar) -> Value {

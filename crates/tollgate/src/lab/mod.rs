@@ -10,6 +10,7 @@ mod live;
 pub mod options;
 mod run;
 mod show;
+mod split;
 mod supply;
 mod trace;
 pub mod values;

@@ -21,8 +21,44 @@ pub(in crate::lab) fn colour(name: &str) -> &'static str {
         "segments" | "loans" | "group" => "c-segments",
         "home" | "loans+lease" => "c-home",
         "auto" => "c-auto",
-        _ => "c-other",
+        _ => cut_colour(name),
     }
+}
+
+/// Lines about cut buckets, by how their names begin.
+fn cut_colour(name: &str) -> &'static str {
+    const BEGINNINGS: [(&str, &str); 23] = [
+        ("aware, b", "c-both"),
+        ("aware, p", "c-linf"),
+        ("aware", "c-segments"),
+        ("blind, b", "c-freq"),
+        ("blind, s", "c-queue"),
+        ("blind", "c-counter"),
+        ("balanced", "c-counter"),
+        ("concentrated", "c-segments"),
+        ("max-min", "c-home"),
+        ("even", "c-segments"),
+        ("theory", "c-central"),
+        ("search", "c-counter"),
+        ("model", "c-segments"),
+        ("borrow 0.05", "c-segments"),
+        ("borrow 0.2", "c-home"),
+        ("borrow 1", "c-queue"),
+        ("borrow 5", "c-freq"),
+        ("borrow", "c-home"),
+        ("near", "c-both"),
+        ("below", "c-linf"),
+        ("ρ = 0.5", "c-segments"),
+        ("ρ = 0.7", "c-home"),
+        ("ρ = 0.9", "c-queue"),
+    ];
+    if let Some(size) = name.strip_prefix("groups of ") {
+        let size: String = size.chars().take_while(char::is_ascii_digit).collect();
+        let fives = size.parse::<usize>().unwrap_or(0) / 5;
+        return node_colour(&fives.to_string());
+    }
+    let found = BEGINNINGS.iter().find(|(own, _)| name.starts_with(own));
+    found.map_or("c-other", |(_, class)| class)
 }
 
 /// Nodes take turns with the colours.

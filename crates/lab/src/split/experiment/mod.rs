@@ -1,0 +1,204 @@
+//! The experiments about cut buckets, by name.
+//!
+//! Not here: topics, brokers, and how reports are shown.
+
+mod adaptor;
+mod borrow;
+mod eq1;
+mod fig11;
+mod fig6;
+mod fig7;
+mod fig8;
+mod fig9;
+mod profiling;
+mod prop1;
+mod table1;
+
+pub(crate) use adaptor::run as adaptor;
+pub(crate) use borrow::run as borrow;
+pub(crate) use eq1::run as eq1;
+pub(crate) use fig6::{run_a as fig6a, run_b as fig6b};
+pub(crate) use fig7::run as fig7;
+pub(crate) use fig8::run as fig8;
+pub(crate) use fig9::run as fig9;
+pub(crate) use fig11::run as fig11;
+pub(crate) use profiling::run as profiling;
+pub(crate) use prop1::run as prop1;
+pub(crate) use table1::run as table1;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::measure::Figures;
+use super::row::SplitRow;
+use super::topic::Bucket;
+use super::traffic::{Burst, arrivals};
+use crate::catalogue::Ask;
+use crate::report::{Bar, Figure, Line, Report};
+use crate::run::each;
+use tollgate_split::plan::profile::{Wish, profile};
+
+/// The paper, as it is cited.
+const PAPER: &str = "C. Li, J. Liu, C. Lu, R. Guerin, C. D. Gill, Impact of Distributed Rate Limiting on Load Distribution in a \
+                     Latency-sensitive Messaging Service";
+
+/// Does every task on some threads, and tells how far it is; results in order.
+fn all<T: Sync, R: Send>(tasks: &[T], ask: &Ask<'_>, run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (done, count) = (AtomicU64::new(0), tasks.len() as u64);
+    (ask.progress)(0, count);
+    let results = each(tasks, ask.threads, |task| {
+        let result = run(task);
+        let before = done.fetch_add(1, Ordering::Relaxed);
+        (ask.progress)(before + 1, count);
+        result
+    });
+    results.into_iter().flatten().collect()
+}
+
+/// Every cell with every seed; the runs of each cell together.
+fn cells<T: Sync, R: Send>(
+    cells: &[T],
+    seeds: u64,
+    ask: &Ask<'_>,
+    run: impl Fn(&T, u64) -> R + Sync,
+) -> Vec<Vec<R>> {
+    let seeds = seeds.max(1);
+    let tasks: Vec<(&T, u64)> = cells
+        .iter()
+        .flat_map(|cell| (0..seeds).map(move |number| (cell, number)))
+        .collect();
+    let first = ask.first;
+    let found = all(&tasks, ask, |(cell, number)| {
+        run(cell, first.wrapping_add(*number))
+    });
+    let mut found = found.into_iter();
+    let count = usize::try_from(seeds).unwrap_or(usize::MAX);
+    cells
+        .iter()
+        .map(|_| found.by_ref().take(count).collect())
+        .collect()
+}
+
+/// The bucket that a trace needs, with slack in percent of its burst.
+fn profiled(bursts: &[Burst], slack_percent: u32) -> Bucket {
+    let found = profile(&arrivals(bursts), Wish::default());
+    found.map_or(Bucket::per_second(1, 1), |found| Bucket {
+        rate_milli: found.rate_milli,
+        burst: found.with_slack(slack_percent * 10),
+    })
+}
+
+/// What every experiment was run with.
+fn parameters(seeds: u64, ask: &Ask<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut all = vec![
+        ("seeds".to_owned(), seeds.to_string()),
+        ("first seed".to_owned(), ask.first.to_string()),
+    ];
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    all.extend(more.iter().map(own));
+    all
+}
+
+fn bar(name: &str, bar: &str, measured: String, met: Option<bool>) -> Bar {
+    Bar {
+        name: name.to_owned(),
+        bar: bar.to_owned(),
+        measured,
+        met,
+    }
+}
+
+/// What nothing may break: every departure stream conforms to the undivided bucket.
+fn finish(mut report: Report) -> Report {
+    let broken: Vec<String> = report
+        .split
+        .iter()
+        .filter(|row| row.violations.unwrap_or(0) > 0)
+        .map(|row| format!("{} {}", row.figure, row.series))
+        .collect();
+    if !broken.is_empty() {
+        report.failure = Some(format!(
+            "more left than one bucket lets go: {}",
+            broken.join(", ")
+        ));
+    }
+    report.closing = format!("{PAPER}.");
+    report
+}
+
+/// The row of a line at a point.
+fn find<'a>(rows: &'a [SplitRow], figure: &str, series: &str, x: f64) -> Option<&'a SplitRow> {
+    rows.iter()
+        .find(|row| row.figure == figure && row.series == series && row.x.total_cmp(&x).is_eq())
+}
+
+/// How a figure of rows is drawn.
+struct Drawn<'a> {
+    figure: &'a str,
+    title: &'a str,
+    x: &'a str,
+    y: &'a str,
+    y_log: bool,
+}
+
+impl Drawn<'_> {
+    /// All lines of a figure, those of the reference and of the paper dashed beside them.
+    fn draw(&self, rows: &[SplitRow], pick: fn(&SplitRow) -> Option<f64>) -> Figure {
+        let own: Vec<&SplitRow> = rows
+            .iter()
+            .filter(|row| row.figure == self.figure)
+            .collect();
+        let mut names: Vec<&str> = Vec::new();
+        for row in &own {
+            if !names.contains(&&*row.series) {
+                names.push(&row.series);
+            }
+        }
+        let line = |name: String,
+                    series: &str,
+                    is_reference,
+                    pick: &dyn Fn(&SplitRow) -> Option<f64>| Line {
+            name,
+            is_reference,
+            points: own
+                .iter()
+                .filter(|row| row.series == series)
+                .filter_map(|row| Some((row.x, pick(row)?)))
+                .filter(|(_, y)| !self.y_log || *y > 0.0)
+                .collect(),
+        };
+        let mut lines = Vec::new();
+        for series in names {
+            lines.push(line(series.to_owned(), series, false, &pick));
+            lines.push(line(format!("{series}, reference"), series, true, &|row| {
+                row.more.reference
+            }));
+            lines.push(line(format!("{series}, paper"), series, true, &|row| {
+                row.more.paper
+            }));
+        }
+        lines.retain(|line| !line.points.is_empty());
+        Figure {
+            name: self.figure.replace([' ', '.'], "-"),
+            title: self.title.to_owned(),
+            x_label: self.x.to_owned(),
+            y_label: self.y.to_owned(),
+            x_log: false,
+            y_log: self.y_log,
+            lines,
+        }
+    }
+}
+
+/// Ours, as it is compared.
+fn ours(row: &SplitRow) -> Option<f64> {
+    row.more.ours
+}
+
+/// A figure of a row with two digits after the point; a dash where there is none.
+fn two(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"))
+}
+
+fn p99(run: &Figures) -> f64 {
+    run.p99
+}

@@ -1,0 +1,210 @@
+//! A topic that is run: every broker has a machine of `tollgate-split`, which messages of its publishers come to.
+//!
+//! Sub-buckets on their own need no world around them and are run one after the other; borrowing and adapting need one
+//! (`world`). Not here: what brokers do with messages afterwards.
+
+use tollgate_gossip::NodeId;
+use tollgate_limit::{Instant, Span};
+use tollgate_split::{Begin, Borrow, Limits, Machine, Setup, Share, SplitConfig};
+
+use super::judge::Undivided;
+use super::traffic::{Burst, SECOND};
+use super::world::{self, Near};
+
+/// A message that had its tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    pub(super) arrived: u64,
+    pub(super) at: u64,
+    /// Its batch, by its place in the trace.
+    pub(super) burst: u32,
+}
+
+/// The bucket of a topic, in thousandths of messages per second, and messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bucket {
+    pub(super) rate_milli: u64,
+    pub(super) burst: u64,
+}
+
+impl Bucket {
+    pub(super) const fn per_second(messages: u64, burst: u64) -> Self {
+        Self {
+            rate_milli: messages * 1_000,
+            burst,
+        }
+    }
+
+    /// What is cut. A rate or burst of zero is one.
+    pub(super) fn limits(self) -> Limits {
+        let period = Span::from_nanos(u128::from(PERIOD_NS));
+        Limits::new(self.rate_milli.max(1), period, self.burst.max(1))
+            .unwrap_or_else(|_| unreachable!("a lab's bucket is small"))
+    }
+
+    /// Who judges it.
+    const fn undivided(self) -> Undivided {
+        Undivided {
+            messages: self.rate_milli,
+            period_ns: PERIOD_NS,
+            burst: self.burst,
+        }
+    }
+}
+
+/// Rates are in thousandths per second, so a thousand seconds are their period.
+const PERIOD_NS: u64 = 1_000 * SECOND;
+
+/// Who publishes where, and which part of the bucket each broker has.
+#[derive(Clone, Debug)]
+pub(super) struct Cut {
+    /// The broker of every publisher; `None`: it does not publish.
+    pub(super) places: Vec<Option<u16>>,
+    /// The part of every broker.
+    pub(super) shares: Vec<Share>,
+}
+
+impl Cut {
+    /// One broker has all.
+    pub(super) fn whole(bucket: Bucket, publishers: u32) -> Self {
+        Self {
+            places: vec![Some(0); publishers as usize],
+            shares: vec![bucket.limits().whole()],
+        }
+    }
+
+    pub(super) fn place(&self, publisher: u32) -> Option<u16> {
+        self.places.get(publisher as usize).copied().flatten()
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Ran {
+    /// What left each broker's sub-bucket, in order.
+    pub(super) lefts: Vec<Vec<Left>>,
+    /// Frames between machines, and to and from an adaptor.
+    pub(super) frames: u64,
+    /// Messages that left although the undivided bucket had no token for them.
+    pub(super) violations: u64,
+}
+
+impl Ran {
+    pub(super) fn new(bucket: Bucket, lefts: Vec<Vec<Left>>, frames: u64) -> Self {
+        let mut all: Vec<u64> = lefts.iter().flatten().map(|left| left.at).collect();
+        all.sort_unstable();
+        let violations = bucket.undivided().violations(all);
+        Self {
+            lefts,
+            frames,
+            violations,
+        }
+    }
+
+    /// Messages that left.
+    pub(super) fn count(&self) -> usize {
+        self.lefts.iter().map(Vec::len).sum()
+    }
+
+    /// Waits for tokens of messages that arrived within a time.
+    pub(super) fn waits(&self, from: u64, until: u64) -> Vec<u64> {
+        let all = self.lefts.iter().flatten();
+        all.filter(|left| (from..until).contains(&left.arrived))
+            .map(|left| left.at - left.arrived)
+            .collect()
+    }
+}
+
+/// Runs a topic whose sub-buckets are on their own.
+pub(super) fn run_apart(bucket: Bucket, cut: &Cut, bursts: &[Burst]) -> Ran {
+    let config = SplitConfig {
+        borrow: Borrow::Off,
+        ..config()
+    };
+    let mut machines: Vec<Machine> = machines(bucket, cut, &config, None);
+    let mut lefts = vec![Vec::new(); machines.len()];
+    for (number, burst) in (0..).zip(bursts) {
+        let Some(place) = cut.place(burst.publisher).map(usize::from) else {
+            continue;
+        };
+        let (Some(machine), Some(lefts)) = (machines.get_mut(place), lefts.get_mut(place)) else {
+            continue;
+        };
+        arrive(machine, number, burst);
+        take(machine, lefts);
+    }
+    for (machine, lefts) in machines.iter_mut().zip(&mut lefts) {
+        machine.handle_timeout(Instant::from_nanos(FAR_NS));
+        take(machine, lefts);
+    }
+    Ran::new(bucket, lefts, 0)
+}
+
+/// Runs a topic whose sub-buckets are in a world.
+pub(super) fn run_near(bucket: Bucket, cut: &Cut, bursts: &[Burst], near: &Near) -> Ran {
+    world::run(bucket, cut, bursts, near)
+}
+
+/// Clocks of the lab's topics run right; drifting ones are tested with the machine.
+pub(super) fn config() -> SplitConfig {
+    SplitConfig {
+        drift_ppm: 0,
+        queue_max: 1 << 24,
+        ..SplitConfig::default()
+    }
+}
+
+/// A machine for every broker.
+pub(super) fn machines(
+    bucket: Bucket,
+    cut: &Cut,
+    config: &SplitConfig,
+    adaptor: Option<NodeId>,
+) -> Vec<Machine> {
+    let limits = bucket.limits();
+    let members: Vec<NodeId> = (0..).map(NodeId).take(cut.shares.len()).collect();
+    let one = |(me, share): (NodeId, &Share)| {
+        Machine::new(Setup {
+            limits,
+            share: *share,
+            me,
+            boot: 1,
+            begin: Begin::Fresh,
+            members: members.clone(),
+            adaptor,
+            start: Instant::from_nanos(0),
+            config: config.clone(),
+        })
+        .ok()
+    };
+    members
+        .iter()
+        .copied()
+        .zip(&cut.shares)
+        .filter_map(one)
+        .collect()
+}
+
+/// A batch comes to a machine, message by message.
+pub(super) fn arrive(machine: &mut Machine, number: u32, burst: &Burst) {
+    let now = Instant::from_nanos(burst.at_ns);
+    for _ in 0..burst.count {
+        // A queue of the lab is larger than any run fills it.
+        let taken = machine.handle_arrival(u64::from(number), 1, now, now);
+        debug_assert_eq!(taken, Ok(()));
+    }
+}
+
+/// Takes out what may go.
+pub(super) fn take(machine: &mut Machine, lefts: &mut Vec<Left>) {
+    while let Some(left) = machine.poll_departure() {
+        lefts.push(Left {
+            arrived: left.arrived.as_nanos(),
+            at: left.at.as_nanos(),
+            burst: u32::try_from(left.id).unwrap_or(u32::MAX),
+        });
+    }
+}
+
+/// Later than anything.
+const FAR_NS: u64 = 1 << 60;
