@@ -460,3 +460,35 @@ fn designs_of_gossip_are_not_asked_of_supply() {
     let output = lab(&["run", "supply-flow", "--designs", "home"]);
     refused(&output, 64, &["supply-flow has its own"]);
 }
+
+#[test]
+fn rows_of_cut_buckets_have_every_column_and_nothing_leaves_too_early() {
+    let report = object(&lab(&[
+        "run",
+        "split-prop1",
+        "--seeds",
+        "1",
+        "--format",
+        "json",
+    ]));
+    let rows = report["rows"].as_array().expect("rows");
+    for row in rows {
+        for column in [
+            "figure",
+            "series",
+            "x",
+            "p50_ms",
+            "p95_ms",
+            "p99_ms",
+            "p_wait",
+            "k",
+            "control_per_message",
+            "violations",
+        ] {
+            assert!(row.get(column).is_some(), "{column} in {row}");
+        }
+        assert_eq!(row["violations"], 0, "{row}");
+    }
+    assert_eq!(rows.len(), 8);
+    assert_eq!(report["bars"][0]["met"], true);
+}

@@ -71,18 +71,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     })
     .collect();
     let (one, cut) = rogue(ask.first);
-    let told = [(1.0, &one, 28.8, 1.07), (2.0, &cut, 0.0, 39.8)];
-    for (x, figures, p99, mean) in told {
-        let runs = std::slice::from_ref(figures);
-        rows.push(
-            SplitRow::of(ROGUE, "99th percentile", x, ("p99 ms", |run| run.p99), runs)
-                .told(None, Some(p99)),
-        );
-        rows.push(
-            SplitRow::of(ROGUE, "mean", x, ("mean ms", |run| run.mean), runs)
-                .told(None, Some(mean)),
-        );
-    }
+    rows.extend(rogue_rows(&one, &cut));
     finish(Report {
         title: "Proposition 1: one bucket and its parts".to_owned(),
         about: "Random topics through one bucket and through its parts: at every arrival and departure, how many wait. Then a topic with a \
@@ -106,6 +95,23 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
         split: rows,
         ..Report::default()
     })
+}
+
+fn rogue_rows(one: &Figures, cut: &Figures) -> Vec<SplitRow> {
+    let mut rows = Vec::new();
+    let told = [(1.0, one, 28.8, 1.07), (2.0, cut, 0.0, 39.8)];
+    for (x, figures, p99, mean) in told {
+        let runs = std::slice::from_ref(figures);
+        rows.push(
+            SplitRow::of(ROGUE, "99th percentile", x, ("p99 ms", |run| run.p99), runs)
+                .told(None, Some(p99)),
+        );
+        rows.push(
+            SplitRow::of(ROGUE, "mean", x, ("mean ms", |run| run.mean), runs)
+                .told(None, Some(mean)),
+        );
+    }
+    rows
 }
 
 /// A random topic: so many parts, a burst, and messages that come alone or together.
