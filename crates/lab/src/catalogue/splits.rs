@@ -110,7 +110,7 @@ pub(super) const FIG8: Experiment = one(
         "split-fig8",
         "figure 8: brokers with load, and parts as large as can be",
     ),
-    1,
+    3,
     "2 min",
     split::fig8,
 );
@@ -120,7 +120,7 @@ pub(super) const FIG9: Experiment = one(
         "split-fig9",
         "figures 9 and 10: publishers that send together, also on fresh traffic",
     ),
-    3,
+    5,
     "3 min",
     split::fig9,
 );
