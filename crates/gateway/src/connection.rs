@@ -136,26 +136,33 @@ async fn carry(
         buffer: hello.buffer,
         connect: hello.connect,
     };
-    {
-        // What is written to the broker must end before what it says is listened to for the last time.
+    let linger = shared.settings.patience.linger;
+    let ended = {
         let mut up = Box::pin(up::carry(&link, start, &mut from_client, to_broker));
         let mut down = pin!(down::carry(&link, from_broker, &mut to_client));
-        let linger = shared.settings.patience.linger;
         tokio::select! {
-            end = &mut down => count(&shared.meter, end, Count::BadBroker),
+            end = &mut down => {
+                count(&shared.meter, end, Count::BadBroker);
+                Some(end)
+            }
             end = &mut up => {
                 count(&shared.meter, end, Count::BadClient);
                 last_words(&link, end);
+                // The broker hears that nothing more comes, and what it says to that still passes.
                 drop(up);
-                let _ = timeout(linger, down).await;
+                timeout(linger, down).await.ok()
             }
             () = told(&mut stop) => {
                 goodbye(&link, reason::SERVER_SHUTTING_DOWN);
-                let _ = timeout(linger, down).await;
+                timeout(linger, down).await.ok()
             }
         }
+    };
+    if ended == Some(End::NoGreeting) {
+        let words = write::refusal(reason::SERVER_UNAVAILABLE, link.version);
+        let _ = put(&mut to_client, &words, linger).await;
     }
-    part(from_client, to_client, shared.settings.patience.linger).await;
+    part(from_client, to_client, linger).await;
 }
 
 /// Waits until the gateway is told to stop.

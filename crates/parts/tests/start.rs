@@ -1,8 +1,9 @@
 //! Every part starts, in clear and with TLS and passwords, and obeys.
 
+use std::process::Command;
 use std::sync::Arc;
 
-use tollgate_parts::{Cluster, Papers, Postgres, Redis, Sentinels, Setup, until};
+use tollgate_parts::{Cluster, Mosquitto, Papers, Postgres, Redis, Sentinels, Setup, until};
 
 fn closed() -> Setup {
     let papers = Arc::new(Papers::new());
@@ -52,4 +53,20 @@ fn a_postgres_is_stopped_and_keeps_what_it_has() {
     server.run(&["work_mem=1MB"]);
     assert_eq!(server.sql("SELECT * FROM one"), "1");
     assert_eq!(server.sql("SHOW work_mem"), "1MB");
+}
+
+#[test]
+fn a_mosquitto_keeps_what_it_must_when_it_is_stopped() {
+    let mut broker = Mosquitto::start();
+    let port = broker.port.to_string();
+    let tool = |name: &str, more: &[&str]| {
+        let mut command = Command::new("timeout");
+        command.args(["30", name, "-p", &port, "-q", "1", "-t", "kept"]);
+        let done = command.args(more).output().unwrap();
+        assert!(done.status.success());
+        String::from_utf8(done.stdout).unwrap()
+    };
+    tool("mosquitto_pub", &["-r", "-m", "words"]);
+    broker.restart();
+    assert_eq!(tool("mosquitto_sub", &["-C", "1"]), "words\n");
 }

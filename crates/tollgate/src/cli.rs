@@ -10,6 +10,7 @@ use tollgate_serve::settings::StoreUrl;
 use crate::bench::options::BenchCommand;
 use crate::check::options::AskOptions;
 use crate::cluster::options::ClusterCommand;
+use crate::gateway::options::GatewayOptions;
 use crate::lab::options::LabCommand;
 use crate::manage::options::{
     AssignCommand, ContractCommand, KeyCommand, Managed, ThingCommand, TokenCommand,
@@ -60,6 +61,8 @@ pub enum Command {
     Key(Managed<KeyCommand>),
     /// Tokens of the management API: who may do what
     Token(Managed<TokenCommand>),
+    /// Stand in front of an MQTT broker and limit how often clients publish
+    Gateway(Box<GatewayOptions>),
     /// Measure ways for nodes to agree, in a simulated cluster
     #[command(subcommand, after_help = LAB_EXAMPLES, after_long_help = LAB_EXAMPLES)]
     Lab(LabCommand),

@@ -20,6 +20,13 @@ pub fn read(path: &Path) -> Result<Contracts, Failure> {
     Contracts::parse_any_bytes(&bytes).map_err(|errors| Failure::config(errors.render(&name)))
 }
 
+/// Reads a contract file and nothing else.
+pub fn read_contracts(path: &Path) -> Result<Contracts, Failure> {
+    let name = path.display().to_string();
+    let bytes = read_bounded(path).map_err(|error| Failure::unreadable(path, &error))?;
+    Contracts::parse_bytes(&bytes).map_err(|errors| Failure::config(errors.render(&name)))
+}
+
 /// A file's bytes, but no more than one beyond what a contract file may have.
 fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read;

@@ -9,6 +9,7 @@ pub mod cli;
 pub mod cluster;
 pub mod config;
 pub mod failure;
+pub mod gateway;
 pub mod lab;
 pub mod manage;
 pub mod progress;

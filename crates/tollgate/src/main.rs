@@ -7,7 +7,7 @@ use clap::Parser;
 use tollgate::cli::{Cli, Command, ConfigCommand};
 use tollgate::failure::{Failure, USAGE};
 use tollgate::serve::options::ServeOptions;
-use tollgate::{bench, check, cluster, config, lab, manage, replay, serve, top, usage};
+use tollgate::{bench, check, cluster, config, gateway, lab, manage, replay, serve, top, usage};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -47,6 +47,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Assign(command)) => manage::assign(&command),
         Some(Command::Key(command)) => manage::key(&command),
         Some(Command::Token(command)) => manage::token(&command),
+        Some(Command::Gateway(options)) => gateway::run(&options),
         Some(Command::Serve(options)) => serve::run(&options),
         None => serve::run(&ServeOptions::default()),
     }

@@ -1,5 +1,8 @@
 //! What passes is what came, however it was cut; what is refused leaves no trace.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+
 use super::*;
 
 /// A message of `QoS` 1 on topic `t`, with a payload.
@@ -83,4 +86,70 @@ fn a_head_that_never_ends_is_refused() {
         bytes.resize((bytes.len() * 2).min(HEAD_MAX), 38);
     }
     assert_eq!(uplink.next(&bytes), Err(Malformed::TooLarge));
+}
+
+/// Whether some bytes are others with some left out.
+fn is_within(some: &[u8], mut others: &[u8]) -> bool {
+    some.iter().all(|byte| {
+        let found = others.iter().position(|other| other == byte);
+        others = found.map_or(&[], |at| &others[at + 1..]);
+        found.is_some()
+    })
+}
+
+/// Follows any bytes as far as they can be followed, admitting and refusing in turns; says what passed.
+fn follow(version: Version, pieces: &[Vec<u8>]) -> Vec<u8> {
+    let mut uplink = Uplink::new(version, OnQuietRefusal::Drop, u32::MAX);
+    let (mut there, mut out, mut turn) = (Vec::new(), Vec::new(), 0);
+    for piece in pieces {
+        there.extend(piece);
+        loop {
+            let done = match uplink.next(&there) {
+                Err(_) => return out,
+                Ok(Step::More) => break,
+                Ok(Step::Pass(count)) => {
+                    out.extend(&there[..count]);
+                    count
+                }
+                Ok(Step::Skip(count) | Step::Released(count, _)) => count,
+                Ok(Step::Publish(head)) => {
+                    turn += 1;
+                    let is_known = uplink.topic(&head).is_ok();
+                    let length = head.length;
+                    if !is_known || turn % 2 == 0 {
+                        let _ = uplink.refuse(&head);
+                        0
+                    } else if let Ok(Admitted::Changed(..)) = uplink.admit(&head) {
+                        length
+                    } else {
+                        0
+                    }
+                }
+            };
+            there.drain(..done);
+        }
+    }
+    out
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_can_be_followed_and_nothing_is_made_up(
+        five in any::<bool>(),
+        mut bytes in vec(any::<u8>(), 0..60),
+        changes in vec((0..60_usize, any::<u8>()), 0..4),
+        cut in 0..60_usize,
+    ) {
+        // Something that begins well.
+        bytes.splice(0..0, [message(1, b"a"), message(2, b"bc"), vec![0xC0, 0]].concat());
+        let count = bytes.len();
+        for (at, byte) in changes {
+            bytes[at % count] = byte;
+        }
+        let (first, second) = bytes.split_at(cut.min(count));
+        let version = if five { Version::V5 } else { Version::V311 };
+        let out = follow(version, &[first.to_vec(), second.to_vec()]);
+        prop_assert!(is_within(&out, &bytes));
+        prop_assert_eq!(out, follow(version, &[bytes]));
+    }
 }

@@ -30,6 +30,28 @@ fn without_a_broker_clients_are_told_so_until_it_is_back() {
     Client::new(gateway.address, true, "a").hears_nothing();
 }
 
+#[test]
+fn a_broker_that_does_not_answer_is_not_waited_for() {
+    let broker = Mosquitto::start();
+    let change = |settings: &mut Settings| settings.patience.greeting = Duration::from_millis(300);
+    let gateway = Gateway::with(&broker.address(), NONE, change);
+    let mut client = Client::new(gateway.address, true, "before");
+    broker.pause();
+    for (five, code) in [(false, 3), (true, 0x88)] {
+        let mut client = Client::silent(gateway.address, five);
+        client.say(&connect(five, "a", &Extras::default()));
+        let (first, body) = client.hear();
+        assert_eq!((first, body[1]), (0x20, code));
+        assert_eq!(client.try_hear(), None);
+    }
+    broker.resume();
+    client.hears_nothing();
+    assert_eq!(
+        gateway.metric("tollgate_gateway_turned_away_total{reason=\"no_greeting\"}"),
+        2
+    );
+}
+
 /// What is under way when the gateway is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum At {

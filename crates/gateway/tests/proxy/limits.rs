@@ -9,7 +9,7 @@ use tollgate_contract::Contracts;
 use tollgate_gateway::{OnQuietRefusal, Settings, StartError, start};
 use tollgate_parts::Mosquitto;
 
-use crate::kit::{Client, Gateway, property, publish};
+use crate::kit::{Client, Extras, Gateway, connect, property, publish};
 
 /// Two messages of each client under a filter, and nothing else.
 const TWO: &str = "
@@ -260,13 +260,29 @@ contracts:
     match: { topic: slow }
     policies: [{ name: slow, limit: 1, per: 1h, on_limit: delay }]
 ";
-    let gateway = Gateway::new(&broker.address(), contract);
-    let mut writer = Client::new(gateway.address, true, "writer");
-    // The broker says that nobody has subscribed.
-    for (id, reason) in [(1, 0x10), (2, 0x97), (3, 0x97)] {
-        writer.say(&publish(true, 2, ("slow", id), &[], b""));
-        let id = u8::try_from(id).unwrap();
-        assert_eq!(writer.hear(), (0x40, vec![0, id, reason]));
+    // Half the keep-alive is the bound where that is less than what the policy and the gateway allow.
+    for (name, contract, keep_alive) in [
+        ("slow", contract.to_owned(), 0),
+        (
+            "live",
+            contract.replace("limit: 1, per: 1h", "limit: 1, per: 9s"),
+            6,
+        ),
+    ] {
+        let gateway = Gateway::new(&broker.address(), &contract);
+        let mut writer = Client::silent(gateway.address, true);
+        let extras = Extras {
+            keep_alive,
+            ..Extras::default()
+        };
+        writer.say(&connect(true, name, &extras));
+        assert_eq!(writer.hear().0, 0x20);
+        // The broker says that nobody has subscribed.
+        for (id, reason) in [(1, 0x10), (2, 0x97), (3, 0x97)] {
+            writer.say(&publish(true, 2, ("slow", id), &[], b""));
+            let id = u8::try_from(id).unwrap();
+            assert_eq!(writer.hear(), (0x40, vec![0, id, reason]));
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 mod faults;
 mod kit;
 mod limits;
+mod paho;
 mod passing;
 
 /// Everything passes.

@@ -6,6 +6,7 @@ mod catalogue;
 mod crowd;
 mod disk;
 mod files;
+mod gateway;
 mod kit;
 mod life;
 mod manage;

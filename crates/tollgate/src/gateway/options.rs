@@ -1,0 +1,108 @@
+//! Flags of `gateway`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tollgate_gateway::{OnQuietRefusal, Settings};
+
+/// Options of `gateway`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+pub struct GatewayOptions {
+    /// Contract file
+    #[arg(long, value_name = "FILE")]
+    pub contracts: PathBuf,
+
+    /// Where clients connect; port 0 is any free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1884")]
+    pub listen: SocketAddr,
+
+    /// The broker
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:1883", value_parser = upstream)]
+    pub upstream: String,
+
+    /// Where to answer `GET /metrics` and `GET /healthz`
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
+
+    /// What happens where the protocol has no words for a refusal: to messages that are not acknowledged, and in MQTT 3.1.1
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Quiet::Drop)]
+    pub on_quiet_refusal: Quiet,
+
+    /// The longest a message is held back; one that would wait longer is refused
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=3600))]
+    pub delay_max: u64,
+
+    /// The most clients at once
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub connections_max: u32,
+
+    /// The most bytes of one packet of a client
+    #[arg(long, value_name = "BYTES", default_value_t = 268_435_460, value_parser = clap::value_parser!(u32).range(2..))]
+    pub packet_max: u32,
+
+    /// What to print once it runs
+    #[arg(long, value_enum, default_value_t = GatewayFormat::Human)]
+    pub format: GatewayFormat,
+}
+
+/// What happens where the protocol has no words for a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Quiet {
+    /// The message is dropped, counted, and acknowledged as if it had been taken
+    Drop,
+    /// The connection ends
+    Disconnect,
+}
+
+/// What `gateway` prints once it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GatewayFormat {
+    /// One fact a line
+    Human,
+    /// One JSON object
+    Json,
+}
+
+impl GatewayOptions {
+    /// What a gateway is told by them.
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            listen: self.listen,
+            upstream: self.upstream.clone(),
+            metrics: self.metrics,
+            on_quiet_refusal: match self.on_quiet_refusal {
+                Quiet::Drop => OnQuietRefusal::Drop,
+                Quiet::Disconnect => OnQuietRefusal::Disconnect,
+            },
+            delay_max: Duration::from_secs(self.delay_max),
+            connections_max: usize::try_from(self.connections_max).unwrap_or(usize::MAX),
+            packet_max: self.packet_max,
+            ..Settings::default()
+        }
+    }
+}
+
+/// A name or an address, and a port.
+fn upstream(text: &str) -> Result<String, String> {
+    let port = text
+        .rsplit_once(':')
+        .filter(|(host, _)| !host.is_empty())
+        .and_then(|(_, port)| port.parse::<u16>().ok());
+    match port {
+        Some(1..) => Ok(text.to_owned()),
+        Some(0) | None => Err("write host:port, such as broker.example:1883".to_owned()),
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tollgate gateway --contracts contracts.yaml
+  tollgate gateway --contracts contracts.yaml --listen 127.0.0.1:1884 --upstream 127.0.0.1:1883 --metrics 127.0.0.1:9884
+  tollgate gateway --contracts contracts.yaml --on-quiet-refusal disconnect
+  mosquitto_pub -p 1884 -V mqttv5 -q 1 -t sensors/7/temperature -m 21
+
+A message has the entries `topic`, `client`, `user`, `ip` and `property.NAME`; a value of `match` under `topic` may be a
+topic filter, such as sensors/+/temperature.";

@@ -1,0 +1,181 @@
+//! `tollgate gateway` as a process in front of a real broker: what it prints, a kill, a stop, exit codes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use tollgate_parts::{Mosquitto, until};
+
+use crate::kit::{refused, run, tollgate};
+
+const CONTRACTS: &str = "contracts:
+  - id: each-client
+    match: { topic: limited/# }
+    key: [client]
+    policies: [{ name: one, limit: 1, per: 1h }]
+";
+
+/// A running gateway, killed when dropped.
+struct Gateway {
+    child: Child,
+    listen: SocketAddr,
+    metrics: SocketAddr,
+}
+
+impl Gateway {
+    fn start(broker: &Mosquitto, contracts: &Path, listen: &str) -> Self {
+        let mut command = tollgate(&["gateway", "--format", "json", "--listen", listen]);
+        command.args(["--metrics", "127.0.0.1:0", "--upstream", &broker.address()]);
+        command.arg("--contracts").arg(contracts);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let stdout = child.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let said: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let address = |name: &str| said[name].as_str().unwrap().parse().unwrap();
+        Self {
+            listen: address("listen"),
+            metrics: address("metrics"),
+            child,
+        }
+    }
+
+    fn metrics(&self) -> String {
+        let mut stream = TcpStream::connect(self.metrics).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    fn is_open(&self, count: usize) -> bool {
+        self.metrics()
+            .contains(&format!("connections_open {count}\n"))
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        // One that has ended is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn contracts(folder: &Path) -> PathBuf {
+    let path = folder.join("contracts.yaml");
+    std::fs::write(&path, CONTRACTS).unwrap();
+    path
+}
+
+fn tool(name: &str, port: u16, arguments: &[&str]) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["60", name, "-h", "127.0.0.1", "-p", &port.to_string()]);
+    command.args(arguments);
+    command
+}
+
+#[test]
+fn subscribers_and_publishers_outlive_a_killed_gateway_and_lose_and_double_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (broker, contracts) = (Mosquitto::start(), contracts(folder.path()));
+    let mut gateway = Gateway::start(&broker, &contracts, "127.0.0.1:0");
+    let at = gateway.listen;
+    let asked = [
+        "-V", "mqttv311", "-i", "reader", "-c", "-q", "2", "-t", "lines",
+    ];
+    let mut reader = tool("mosquitto_sub", at.port(), &asked);
+    let reader = reader
+        .args(["-C", "40"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("the reader is there", || gateway.is_open(1));
+    let asked = [
+        "-V", "mqttv311", "-i", "writer", "-c", "-q", "2", "-t", "lines", "-l",
+    ];
+    let mut writer = tool("mosquitto_pub", at.port(), &asked);
+    let mut writer = writer.stdin(Stdio::piped()).spawn().unwrap();
+    let mut lines = writer.stdin.take().unwrap();
+    until("the writer is there", || gateway.is_open(2));
+    for half in [0..20, 20..40] {
+        for line in half.clone() {
+            writeln!(lines, "line {line}").unwrap();
+        }
+        if half.start == 0 {
+            until("half has passed", || {
+                gateway.metrics().contains("{outcome=\"passed\"} 20\n")
+            });
+            gateway.child.kill().unwrap();
+            gateway.child.wait().unwrap();
+            gateway = Gateway::start(&broker, &contracts, &at.to_string());
+            until("both are back", || gateway.is_open(2));
+        }
+    }
+    drop(lines);
+    assert!(writer.wait().unwrap().success());
+    let heard = reader.wait_with_output().unwrap();
+    let mut heard: Vec<_> = std::str::from_utf8(&heard.stdout)
+        .unwrap()
+        .lines()
+        .collect();
+    heard.sort_by_key(|line| line[5..].parse::<u32>().unwrap());
+    let expected: Vec<_> = (0..40).map(|line| format!("line {line}")).collect();
+    assert_eq!(heard, expected);
+}
+
+#[test]
+fn a_gateway_refuses_counts_and_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let (broker, contracts) = (Mosquitto::start(), contracts(folder.path()));
+    let mut gateway = Gateway::start(&broker, &contracts, "127.0.0.1:0");
+    let said = [
+        "-V",
+        "mqttv5",
+        "-i",
+        "a",
+        "-q",
+        "1",
+        "-t",
+        "limited/x",
+        "-m",
+        "1",
+    ];
+    let say = || {
+        let done = tool("mosquitto_pub", gateway.listen.port(), &said).output();
+        String::from_utf8(done.unwrap().stderr).unwrap()
+    };
+    assert_eq!(say(), "");
+    assert!(say().contains("Quota exceeded"));
+    let counted = "policy_denied_total{contract=\"each-client\",policy=\"one\"} 1\n";
+    assert!(gateway.metrics().contains(counted));
+    let id = gateway.child.id().to_string();
+    assert!(Command::new("kill").arg(id).status().unwrap().success());
+    assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn what_a_gateway_cannot_do_is_said_before_it_listens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("contracts.yaml");
+    let file = path.to_str().unwrap();
+    let of = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        run(&["gateway", "--listen", "127.0.0.1:0", "--contracts", file])
+    };
+    let filter = CONTRACTS.replace("limited/#", "limited/#/x");
+    refused(&of(&filter), 64, &["contract `each-client`", "limited/#/x"]);
+    let shared = CONTRACTS.replace("per: 1h", "per: 1h, coordination: supply");
+    refused(&of(&shared), 64, &["each-client", "supply"]);
+    refused(&of("domain: a\ndescriptors: []\n"), 64, &["contracts"]);
+    let nowhere = ["gateway", "--contracts", file, "--upstream", "broker"];
+    refused(&run(&nowhere), 64, &["host:port"]);
+    std::fs::write(&path, CONTRACTS).unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let twice = ["gateway", "--contracts", file, "--listen", &taken];
+    refused(&run(&twice), 69, &[&taken]);
+    let absent = run(&["gateway", "--contracts", "no-such-file.yaml"]);
+    refused(&absent, 66, &["no-such-file.yaml"]);
+}
