@@ -148,6 +148,20 @@ impl<'e> Turn<'e> {
         if let Some(notes) = self.notes {
             return self.check_noted(notes, ask, None);
         }
+        self.check_now(ask)
+    }
+
+    /// Decides the only thing that a request asks, and charges it. Whoever asks more, before or after, asks [`Self::check`].
+    #[inline]
+    pub fn check_only(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
+        if let Some(notes) = self.notes {
+            return self.check_only_noted(notes, ask);
+        }
+        self.check_now(ask)
+    }
+
+    #[inline]
+    fn check_now(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
         match self.banned(ask) {
             None => self.check_here(ask),
             Some(answer) => self.note(ask, Ok(answer), false),

@@ -41,7 +41,7 @@ fn single(
 ) -> Result<(), Refusal> {
     let entries = body::entries(&request.key);
     let ask = ask(asked, request, &entries)?;
-    let answer = turn.check(&ask)?;
+    let answer = turn.check_only(&ask)?;
     put_fields(turn, asked, &answer, reply);
     if as_status && !answer.is_allowed() {
         reply.problem(&denial(turn, &answer));

@@ -28,7 +28,7 @@ pub(super) fn check(
         scope: scope.map_or(Scope::All, Scope::Contract),
         id: asked.id.map(text).transpose()?,
     };
-    let answer = turn.check(&ask)?;
+    let answer = turn.check_only(&ask)?;
     write(turn, &answer, writer);
     Ok(())
 }

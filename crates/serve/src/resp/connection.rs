@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncWriteExt, ReadBuf};
 use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
 
-use super::later::{Apart, Later};
+use super::later::{Apart, Gaps, Later};
 use super::patience::{Over, Patience};
 use super::queue::Queue;
 use super::scratch::Scratch;
@@ -235,7 +235,8 @@ impl<S: Stream> Connection<S> {
         let engine = &self.shared.engine;
         let turn = engine.turn().by(Door::Resp);
         let room = Room::of(&self.shared, &turn);
-        let mut apart = Apart::of(engine);
+        let notes = engine.is_apart().then(|| turn.notes());
+        let mut apart = notes.as_ref().map(|notes| Apart::new(engine, notes));
         let mut queue = Queue::default();
         let key_bytes_max = self.shared.settings.limits.key_bytes_max;
         let (mut at, mut count) = (0, 0);
@@ -296,7 +297,7 @@ impl<S: Stream> Connection<S> {
         queue.answer(&turn, self.session.version(), replies);
         let took = Duration::from_nanos(engine.now().nanos_since(turn.now()));
         engine.meter().served(Door::Resp, count, took);
-        self.later = apart.and_then(|apart| apart.later(&self.shared, replies));
+        self.later = Gaps::of(apart).later(notes, &self.shared, replies);
         (at, stopped)
     }
 

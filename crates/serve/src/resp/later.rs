@@ -16,16 +16,16 @@ use crate::shared::Shared;
 /// Replies that are not there yet.
 pub(super) type Later = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
 
-/// Commands of one read, where some are decided elsewhere.
-pub(super) struct Apart<'e> {
-    engine: &'e Engine,
-    notes: Notes,
+/// Commands of one read, where some are decided elsewhere: one turn asks for all of them.
+pub(super) struct Apart<'n> {
+    notes: &'n Notes,
+    turn: Turn<'n>,
     gaps: Gaps,
 }
 
 /// Commands that are yet to be answered.
 #[derive(Default)]
-struct Gaps {
+pub(super) struct Gaps {
     /// Their bytes, one after the other.
     commands: Vec<u8>,
     each: Vec<Gap>,
@@ -42,15 +42,13 @@ struct Gap {
     version: Version,
 }
 
-impl<'e> Apart<'e> {
-    /// `None` where everything is decided here.
-    #[inline]
-    pub(super) fn of(engine: &'e Engine) -> Option<Self> {
-        engine.is_apart().then(|| Self {
-            engine,
-            notes: engine.notes(),
+impl<'n> Apart<'n> {
+    pub(super) fn new(engine: &'n Engine, notes: &'n Notes) -> Self {
+        Self {
+            notes,
+            turn: engine.turn_with(notes).by(Door::Resp),
             gaps: Gaps::default(),
-        })
+        }
     }
 
     /// Answers a command of these bytes by asking a turn, or leaves a gap.
@@ -61,8 +59,7 @@ impl<'e> Apart<'e> {
         answer: impl FnOnce(&Turn<'_>, &mut Vec<u8>) -> T,
     ) -> T {
         let (at, question, open) = (replies.len(), self.notes.len(), self.notes.open());
-        let turn = self.engine.turn_with(&self.notes).by(Door::Resp);
-        let answered = answer(&turn, replies);
+        let answered = answer(&self.turn, replies);
         if self.notes.open() > open {
             replies.truncate(at);
             let Gaps { commands, each } = &mut self.gaps;
@@ -78,29 +75,34 @@ impl<'e> Apart<'e> {
         }
         answered
     }
+}
+
+impl Gaps {
+    /// Those that were left.
+    pub(super) fn of(apart: Option<Apart<'_>>) -> Self {
+        apart.map_or_else(Self::default, |apart| apart.gaps)
+    }
 
     /// The replies, once the gaps are filled; `None` where there are none.
-    pub(super) fn later(self, shared: &Arc<Shared>, replies: &mut Vec<u8>) -> Option<Later> {
-        let Self {
-            mut notes, gaps, ..
-        } = self;
-        if gaps.each.is_empty() {
-            return None;
-        }
+    pub(super) fn later(
+        self,
+        notes: Option<Notes>,
+        shared: &Arc<Shared>,
+        replies: &mut Vec<u8>,
+    ) -> Option<Later> {
+        let mut notes = notes.filter(|_| !self.each.is_empty())?;
         let (shared, replies) = (Arc::clone(shared), std::mem::take(replies));
         Some(Box::pin(async move {
             loop {
                 notes.decide(&shared.engine).await;
-                let filled = gaps.fill(&shared, &notes, &replies);
+                let filled = self.fill(&shared, &notes, &replies);
                 if !notes.wait() {
                     return filled;
                 }
             }
         }))
     }
-}
 
-impl Gaps {
     fn fill(&self, shared: &Shared, notes: &Notes, replies: &[u8]) -> Vec<u8> {
         let turn = shared.engine.turn_with(notes).by(Door::Resp);
         let key_bytes_max = shared.settings.limits.key_bytes_max;

@@ -30,23 +30,39 @@ impl Turn<'_> {
         ask: &Ask<'_>,
         ttl: Option<Span>,
     ) -> Result<Answer, EngineError> {
-        if let Some(answer) = self.check_at_once(notes, ask, ttl) {
+        if ttl.is_none()
+            && let Some(answer) = self.check_at_once(notes, ask)
+        {
+            // Something else that is asked may have to wait; then this is asked again.
+            let known = Known::Said(Ok(Said::Answer(answer.clone())));
+            notes.pad().know(known);
             return Ok(answer);
         }
         self.check_or_wait(notes, ask, ttl)
     }
 
+    /// Decides the only thing that is asked, or writes it down. What is decided at once nobody asks for again.
+    #[inline]
+    pub(in super::super) fn check_only_noted(
+        &self,
+        notes: &Notes,
+        ask: &Ask<'_>,
+    ) -> Result<Answer, EngineError> {
+        match self.check_at_once(notes, ask) {
+            Some(answer) => Ok(answer),
+            None => self.check_or_wait(notes, ask, None),
+        }
+    }
+
     /// Decides a request that nobody else has a part in, by terms that are known: nearly all do not wait.
     #[inline]
-    fn check_at_once(&self, notes: &Notes, ask: &Ask<'_>, ttl: Option<Span>) -> Option<Answer> {
-        let is_plain = ttl.is_none() && ask.id.is_none() && !self.engine.asks_elsewhere();
+    fn check_at_once(&self, notes: &Notes, ask: &Ask<'_>) -> Option<Answer> {
+        let is_plain = ask.id.is_none() && !self.engine.asks_elsewhere();
         if !is_plain || !notes.pad().is_new() || self.banned(ask).is_some() {
             return None;
         }
         let within = self.within(ask.scope).ok()?;
         let answer = within.check_known(ask.key, ask.cost, self.now)?;
-        let known = Known::Said(Ok(Said::Answer(answer.clone())));
-        notes.pad().know(known);
         self.note(ask, Ok(answer), false).ok()
     }
 

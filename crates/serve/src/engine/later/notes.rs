@@ -314,6 +314,13 @@ pub(super) fn settling(node: &Node, receipt: &Receipt, actual: Cost) -> Option<Q
     Some(question).filter(|question| !question.spots.is_empty())
 }
 
+impl Turn<'_> {
+    /// Notes for what is asked by the contracts and at the time of this turn.
+    pub fn notes(&self) -> Notes {
+        Notes::new(Arc::clone(&self.node), self.now)
+    }
+}
+
 impl Engine {
     /// A turn that writes down what it cannot answer, and reads out what was answered.
     pub fn turn_with<'e>(&'e self, notes: &'e Notes) -> Turn<'e> {
