@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use redis::{Cmd, ErrorKind, RedisResult, ServerErrorKind, Value};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tollgate_limit::Lot;
 use tollgate_store::{Ask, Book, Clock, Engine, Failure, Said, Verb};
 
@@ -40,7 +40,7 @@ pub(crate) struct Inner {
 }
 
 impl Redis {
-    /// Begins to connect; asks fail until that is done. Must be called within a runtime.
+    /// Begins to connect; asks fail until that is done, for which [`Self::tried`] waits. Must be called within a runtime.
     pub fn open(config: &Config) -> RedisResult<Self> {
         let dialer = Arc::new(Dialer::new(config)?);
         let count = if matches!(*dialer, Dialer::Cluster(_)) {
@@ -68,6 +68,18 @@ impl Redis {
     /// Whether all connections are up.
     pub fn is_up(&self) -> bool {
         self.inner.links.iter().all(|link| link.is_up())
+    }
+
+    /// Waits until every connection is up or was tried for once, for at most so long. Says whether all are up.
+    pub async fn tried(&self, time: Duration) -> bool {
+        let tried = async {
+            while !self.inner.links.iter().all(|link| link.is_tried()) {
+                sleep(LOOK).await;
+            }
+        };
+        // Whoever is still on the way is not up.
+        let _ = timeout(time, tried).await;
+        self.is_up()
     }
 
     /// What was counted.
@@ -295,3 +307,6 @@ impl Inner {
         })
     }
 }
+
+/// How often it is looked whether connections are up, when somebody waits for it.
+const LOOK: Duration = Duration::from_millis(1);

@@ -42,6 +42,8 @@ pub(crate) struct Link {
     why: Mutex<Failure>,
     wanted: Notify,
     is_over: AtomicBool,
+    /// Whether the first attempt to connect is over.
+    is_tried: AtomicBool,
     start: Instant,
     /// When something came back last, in milliseconds since the start.
     heard_ms: AtomicU64,
@@ -56,6 +58,7 @@ impl Link {
             why: Mutex::new(Failure::Unreachable("not connected yet".into())),
             wanted: Notify::new(),
             is_over: AtomicBool::new(false),
+            is_tried: AtomicBool::new(false),
             start: Instant::now(),
             heard_ms: AtomicU64::new(0),
             dials: AtomicU64::new(0),
@@ -74,6 +77,11 @@ impl Link {
     /// Whether there is a connection.
     pub(crate) fn is_up(&self) -> bool {
         self.current.load().is_some()
+    }
+
+    /// Whether the first attempt to connect is over.
+    pub(crate) fn is_tried(&self) -> bool {
+        self.is_tried.load(Ordering::Acquire)
     }
 
     /// How often a connection was made or tried to be.
@@ -173,11 +181,13 @@ async fn keep(link: Arc<Link>, dialer: Arc<Dialer>) {
                 wait = WAIT_MIN;
                 link.heard();
                 link.current.store(Some(Arc::new(connection)));
+                link.is_tried.store(true, Ordering::Release);
                 link.wanted.notified().await;
             }
             Ok(Err(error)) => *link.why.lock() = failure::of(&error),
             Err(_) => *link.why.lock() = Failure::Late,
         }
+        link.is_tried.store(true, Ordering::Release);
         sleep(jittered(wait)).await;
         wait = (wait * 2).min(WAIT_MAX);
     }

@@ -1,12 +1,14 @@
 //! The thread of the store: it opens the engine and asks it.
 //!
-//! An engine that is not there does not keep a server from starting; policies say what is done until it is.
+//! An engine that is not there does not keep a server from starting; policies say what is done until it is. One that is
+//! there is connected before the doors open.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
 use tokio::runtime::{Builder, Handle};
@@ -119,7 +121,10 @@ async fn open(settings: &StoreSettings) -> Result<Arc<dyn Decides>, ConnectError
             if let Some(tls) = &mut config.tls {
                 *tls = certificates(settings)?;
             }
-            Ok(Arc::new(Redis::open(&config).map_err(wrong)?))
+            let redis = Redis::open(&config).map_err(wrong)?;
+            // Else the first requests would be decided without one that is there.
+            let _ = redis.tried(FIRST_DIAL).await;
+            Ok(Arc::new(redis))
         }
     }
 }
@@ -168,3 +173,6 @@ pub(crate) fn seed(settings: &StoreSettings) -> Result<[u64; 2], ConnectError> {
     };
     Ok([word(0), word(8)])
 }
+
+/// How long the start waits for the first connection to be made or refused.
+const FIRST_DIAL: Duration = Duration::from_millis(500);

@@ -205,6 +205,16 @@ async fn other_terms_in_a_store_are_like_another_contract() {
 }
 
 #[tokio::test]
+async fn other_terms_in_redis_are_like_another_contract() {
+    let server = tollgate_parts::Redis::start();
+    let config = tollgate_store_redis::Config::from_url(&server.url()).unwrap();
+    let engine = tollgate_store_redis::Redis::open(&config).unwrap();
+    // What is asked before it is connected falls back.
+    assert!(engine.tried(Duration::from_secs(20)).await);
+    follow_terms(engine, (9, 150)).await;
+}
+
+#[tokio::test]
 async fn other_terms_in_postgres_are_like_another_contract() {
     let server = tollgate_parts::Postgres::start();
     let config = tollgate_store_sql::PostgresConfig::new(server.url());
