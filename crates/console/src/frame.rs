@@ -3,6 +3,7 @@
 use crate::assets::{ICON, SCRIPT, STYLE};
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
+use crate::number;
 use crate::part::button;
 use crate::section::Section;
 use crate::url::Url;
@@ -28,6 +29,8 @@ pub struct Frame {
     pub read_only: Option<String>,
     /// What became of the last action.
     pub notice: Option<Notice>,
+    /// Rows that have no room on the page.
+    pub left_out: u64,
 }
 
 /// Somebody who is signed in.
@@ -142,6 +145,7 @@ impl Frame {
             .class("content")
             .with(self.banner())
             .with(el("main").id("main").attr("tabindex", "-1").with(body))
+            .with(self.rest())
             .with(self.foot());
         let body = el("body")
             .with(
@@ -160,10 +164,13 @@ impl Frame {
 
     /// A page without navigation, for those who are not signed in.
     pub(crate) fn bare(&self, title: &str, body: Html) -> String {
-        let body = el("body")
-            .class("bare")
-            .with(shapes())
-            .with(el("main").id("main").with(self.notice()).with(body));
+        let body = el("body").class("bare").with(shapes()).with(
+            el("main")
+                .id("main")
+                .with(self.notice())
+                .with(body)
+                .with(self.rest()),
+        );
         self.html(title, body)
     }
 
@@ -283,6 +290,17 @@ impl Frame {
                 .text(&notice.text)
         });
         notice.into()
+    }
+
+    /// What is not shown.
+    fn rest(&self) -> Html {
+        let rest = (self.left_out > 0).then(|| {
+            let count = number::counted(self.left_out, "row");
+            el("p").class("banner").text(format!(
+                "And {count} more, for which this page has no room."
+            ))
+        });
+        rest.into()
     }
 
     fn foot(&self) -> Element {

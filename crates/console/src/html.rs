@@ -174,6 +174,11 @@ const ADDRESSES: [&str; 6] = [
     "data-check",
 ];
 
+/// Bytes that a text takes on a page.
+pub fn bytes_shown(text: &str) -> usize {
+    Html::text(text).0.len()
+}
+
 /// Escapes whatever is written.
 struct Escaping<'a>(&'a mut String);
 

@@ -19,10 +19,10 @@ mod section;
 mod url;
 
 pub use frame::{Frame, Notice, Right, Role, Theme, Who};
-pub use html::{Element, Html, el};
+pub use html::{Element, Html, bytes_shown, el};
 pub use moment::Moment;
 pub use section::Section;
 pub use url::Url;
 
-/// The largest page that is made of views of a usual size, in bytes.
+/// The largest page, in bytes. Whoever fills in views leaves rows out until they fit; only a document that is edited is shown whole.
 pub const PAGE_BYTES_MAX: usize = 200_000;

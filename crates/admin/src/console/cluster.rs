@@ -4,7 +4,8 @@ use serde_json::Value;
 use tollgate_console::page::{self, Cluster, Freshness, NodeRow, Share, Supply};
 use tollgate_serve::supply;
 
-use super::desk::{Page, html};
+use super::desk::Page;
+use super::fit::{Fit, fitted};
 use super::told::{list, text};
 use crate::answer::Answer;
 use crate::fault::Fault;
@@ -30,7 +31,13 @@ pub(super) async fn cluster(page: &Page) -> Result<Answer, Fault> {
         nodes,
         supplies: supplies(page),
     };
-    Ok(html(page::cluster(&page.frame, &view)))
+    Ok(fitted((&page.frame, &view), cut, page::cluster))
+}
+
+/// Leaves out what has no room.
+fn cut(view: &mut Cluster, fit: &mut Fit) {
+    fit.cut(&mut view.nodes);
+    fit.cut(&mut view.supplies);
 }
 
 fn node(peer: &Value, load: &Value) -> NodeRow {
@@ -64,10 +71,14 @@ fn partition(nodes: &[NodeRow]) -> Option<String> {
         .iter()
         .filter(|node| matches!(node.freshness, Freshness::Late(_) | Freshness::Gone));
     let silent: Vec<&str> = silent.map(|node| &*node.name).collect();
+    let named = silent.get(..NAMED_MAX).unwrap_or(&silent).join(", ");
+    let rest = match silent.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
     (!silent.is_empty()).then(|| {
         format!(
-            "This node does not hear {}. Each side decides by what it knows; limits under supply are never passed.",
-            silent.join(", ")
+            "This node does not hear {named}{rest}. Each side decides by what it knows; limits under supply are never passed."
         )
     })
 }
@@ -88,6 +99,9 @@ fn supplies(page: &Page) -> Vec<Supply> {
     };
     view.policies.iter().map(policy).collect()
 }
+
+/// The most silent nodes that are named.
+const NAMED_MAX: usize = 8;
 
 #[allow(
     clippy::cast_possible_truncation,

@@ -10,6 +10,7 @@ use tollgate_serve::desk::Visit;
 use tollgate_serve::shared::Shared;
 
 use super::desk::{html, stranger};
+use super::fit::{Fit, fitted};
 use super::inner::Inner;
 use super::people::{contracts, explained, states};
 use super::told::{list, some};
@@ -77,7 +78,8 @@ async fn shown(inner: &Inner, visit: &Visit, identity: &str) -> Result<Answer, F
         today: most(&used, |row| row.today),
         month: most(&used, |row| row.month),
     };
-    Ok(html(page::customer(&frame, &view)))
+    let cut = |view: &mut Customer, fit: &mut Fit| fit.cut(&mut view.limits);
+    Ok(fitted((&frame, &view), cut, page::customer))
 }
 
 /// A request that several contracts bind is counted by each: the one that saw most tells of all.

@@ -8,8 +8,9 @@ use tollgate_console::page::{
 };
 use tollgate_stats::Step;
 
-use super::desk::{Page, html, onward, role};
+use super::desk::{Page, onward, role};
 use super::figures;
+use super::fit::{Fit, fitted};
 use super::inner::{Body, Inner, encoded};
 use super::told::{change, items, list, moment, some, text, texts};
 use crate::answer::Answer;
@@ -39,7 +40,11 @@ pub(super) async fn overview(page: &Page) -> Result<Answer, Fault> {
         view.changes = items(&told).map(change).collect();
         view.changes.reverse();
     }
-    Ok(html(page::overview(&page.frame, &view)))
+    let cut = |view: &mut Overview, fit: &mut Fit| {
+        fit.cut(&mut view.denying);
+        fit.cut(&mut view.changes);
+    };
+    Ok(fitted((&page.frame, &view), cut, page::overview))
 }
 
 /// The contracts that denied most in the last hour: found by hours, then counted by minutes.
@@ -140,6 +145,16 @@ fn nodes(cluster: &Value) -> (String, String, State) {
 
 /// Who did what.
 pub(super) async fn audit(page: &Page) -> Result<Answer, Fault> {
+    let mut fit = Fit::of(ENTRIES);
+    loop {
+        let view = tried(page, fit.rows()).await?;
+        if let Some(answer) = fit.take(page::audit(&page.frame, &view)) {
+            return Ok(answer);
+        }
+    }
+}
+
+async fn tried(page: &Page, most: usize) -> Result<Audit, Fault> {
     let (who, object) = (page.query.get("who"), page.query.get("object"));
     let after = page.query.get("after");
     let after = if after.is_empty() {
@@ -147,7 +162,8 @@ pub(super) async fn audit(page: &Page) -> Result<Answer, Fault> {
     } else {
         format!("&after={}", encoded(after))
     };
-    let told = page.inner.get(&format!("/audit?limit=200{after}")).await?;
+    let path = format!("/audit?limit={most}{after}");
+    let told = page.inner.get(&path).await?;
     let row = |entry: &Value| {
         let what = text(&entry["what"]);
         let outcome = text(&entry["outcome"]);
@@ -163,15 +179,14 @@ pub(super) async fn audit(page: &Page) -> Result<Answer, Fault> {
         }
     };
     let rows = items(&told).map(row);
-    let view = Audit {
+    Ok(Audit {
         who: who.to_owned(),
         object: object.to_owned(),
         rows: rows
             .filter(|row| row.who.contains(who) && row.object.contains(object))
             .collect(),
         next: some(&told["next"]),
-    };
-    Ok(html(page::audit(&page.frame, &view)))
+    })
 }
 
 /// Tokens; one that was just made is shown once.
@@ -182,10 +197,13 @@ pub(super) async fn settings(page: &Page, made: Option<NewSecret>) -> Result<Ans
         Err(fault) if matches!(fault.code(), "forbidden" | "read_only") => Vec::new(),
         Err(fault) => return Err(fault),
     };
-    Ok(html(page::settings(
-        &page.frame,
-        &Settings { tokens, made },
-    )))
+    let view = Settings { tokens, made };
+    // Those that hold come before those that were taken back.
+    let cut = |view: &mut Settings, fit: &mut Fit| {
+        view.tokens.sort_by_key(|token| token.revoked.is_some());
+        fit.cut(&mut view.tokens);
+    };
+    Ok(fitted((&page.frame, &view), cut, page::settings))
 }
 
 fn token(told: &Value) -> Option<TokenRow> {
@@ -233,6 +251,8 @@ pub(super) async fn revoke(page: &Page) -> Result<Answer, Fault> {
 const CONTRACTS_MAX: usize = 1000;
 /// Those that are shown.
 const DENYING: usize = 8;
+/// Entries of the audit shown at once.
+const ENTRIES: usize = 200;
 /// Changes shown at once.
 const CHANGES: u64 = 8;
 /// Outcomes that say that nothing was done.

@@ -7,8 +7,9 @@ use tollgate_console::page::{self, BanRow, Bans, Binding, Followers, More, Thing
 use tollgate_console::part::{Chip, Mode};
 use tollgate_stats::Step;
 
-use super::desk::{Page, html};
+use super::desk::Page;
 use super::figures;
+use super::fit::Fit;
 use super::inner::encoded;
 use super::told::{items, list, moment, number, some, text, texts};
 use crate::answer::Answer;
@@ -16,7 +17,17 @@ use crate::fault::Fault;
 
 /// Contracts or plans.
 pub(super) async fn things(page: &Page, kind: Kind) -> Result<Answer, Fault> {
-    let told = searched(page, place(kind)).await?;
+    let mut fit = Fit::of(ROWS);
+    loop {
+        let view = view(page, kind, fit.rows()).await?;
+        if let Some(answer) = fit.take(page::things(&page.frame, &view)) {
+            return Ok(answer);
+        }
+    }
+}
+
+async fn view(page: &Page, kind: Kind, most: usize) -> Result<Things, Fault> {
+    let told = searched(page, place(kind), most).await?;
     let mut rows: Vec<ThingRow> = items(&told)
         .map(|item| row(kind, &item["document"]))
         .collect();
@@ -32,19 +43,18 @@ pub(super) async fn things(page: &Page, kind: Kind) -> Result<Answer, Fault> {
         Kind::Contract => count(page, &mut rows).await?,
         Kind::Plan => followers(page, &mut rows).await?,
     }
-    let view = Things {
+    Ok(Things {
         kind,
         query: page.query.get("q").to_owned(),
         rows,
         next: some(&told["next"]),
-    };
-    Ok(html(page::things(&page.frame, &view)))
+    })
 }
 
-/// A page of what begins with what was searched for.
-pub(super) async fn searched(page: &Page, place: &str) -> Result<Value, Fault> {
+/// A page of what begins with what was searched for, at most so many.
+pub(super) async fn searched(page: &Page, place: &str, most: usize) -> Result<Value, Fault> {
     let (query, after) = (page.query.get("q"), page.query.get("after"));
-    let mut path = format!("{place}?limit={ROWS}&prefix={}", encoded(query));
+    let mut path = format!("{place}?limit={most}&prefix={}", encoded(query));
     if !after.is_empty() {
         path = format!("{path}&after={}", encoded(after));
     }
@@ -59,11 +69,15 @@ pub(super) const fn place(kind: Kind) -> &'static str {
 }
 
 fn row(kind: Kind, document: &Value) -> ThingRow {
-    let policies: Vec<Chip> = list(&document["policies"]).map(chip).collect();
+    let mut policies: Vec<Chip> = list(&document["policies"]).map(chip).collect();
     let (plan, more) = match kind {
         Kind::Contract => ("plan", More::Contract(binding(document, &policies))),
         Kind::Plan => ("follows", More::Plan(Followers::default())),
     };
+    few(&mut policies, |name| Chip {
+        name,
+        ..Chip::default()
+    });
     ThingRow {
         id: text(&document["id"]),
         plan: some(&document[plan]),
@@ -77,11 +91,14 @@ fn binding(document: &Value, policies: &[Chip]) -> Binding {
     let only_watches =
         !policies.is_empty() && policies.iter().all(|chip| chip.mode == Mode::Shadow);
     let pairs = document["match"].as_object().into_iter().flatten();
+    let pairs = pairs.map(|(name, value)| (name.clone(), text(value)));
+    let mut matches: Vec<(String, String)> = pairs.collect();
+    few(&mut matches, |more| (more, String::new()));
+    let mut key = texts(&document["key"]);
+    few(&mut key, |more| more);
     Binding {
-        matches: pairs
-            .map(|(name, value)| (name.clone(), text(value)))
-            .collect(),
-        key: texts(&document["key"]),
+        matches,
+        key,
         coordination: some(&document["coordination"]).unwrap_or_else(|| "local".to_owned()),
         mode: if only_watches {
             Mode::Shadow
@@ -89,6 +106,15 @@ fn binding(document: &Value, policies: &[Chip]) -> Binding {
             Mode::Enforce
         },
         ..Binding::default()
+    }
+}
+
+/// The first of many, and how many more there are.
+fn few<T>(list: &mut Vec<T>, rest: impl FnOnce(String) -> T) {
+    let more = list.len().saturating_sub(TOLD_MAX);
+    if more > 0 {
+        list.truncate(TOLD_MAX);
+        list.push(rest(format!("and {more} more")));
     }
 }
 
@@ -124,16 +150,21 @@ async fn followers(page: &Page, rows: &mut [ThingRow]) -> Result<(), Fault> {
 
 /// Bans.
 pub(super) async fn bans(page: &Page) -> Result<Answer, Fault> {
-    let mut view = Bans {
-        query: page.query.get("q").to_owned(),
-        ..Bans::default()
-    };
-    if page.frame.read_only.is_none() {
-        let told = searched(page, "/bans").await?;
-        view.rows = ban_rows(page, &told).await?;
-        view.next = some(&told["next"]);
+    let mut fit = Fit::of(ROWS);
+    loop {
+        let mut view = Bans {
+            query: page.query.get("q").to_owned(),
+            ..Bans::default()
+        };
+        if page.frame.read_only.is_none() {
+            let told = searched(page, "/bans", fit.rows()).await?;
+            view.rows = ban_rows(page, &told).await?;
+            view.next = some(&told["next"]);
+        }
+        if let Some(answer) = fit.take(page::bans(&page.frame, &view)) {
+            return Ok(answer);
+        }
     }
-    Ok(html(page::bans(&page.frame, &view)))
 }
 
 /// Bans of a page of the interface.
@@ -155,4 +186,6 @@ pub(super) async fn ban_rows(page: &Page, told: &Value) -> Result<Vec<BanRow>, F
 }
 
 /// Rows of a page.
-const ROWS: usize = 50;
+pub(super) const ROWS: usize = 50;
+/// Policies, entries and keys that a row tells of one contract.
+const TOLD_MAX: usize = 8;

@@ -7,6 +7,7 @@ mod cluster;
 mod customer;
 mod desk;
 mod figures;
+mod fit;
 mod house;
 mod inner;
 mod list;

@@ -10,9 +10,10 @@ use tollgate_console::page::{
 };
 use tollgate_console::part::Mode;
 
-use super::desk::{Page, html};
+use super::desk::Page;
+use super::fit::{Fit, fitted};
 use super::inner::{Inner, encoded};
-use super::list::searched;
+use super::list::{ROWS, searched};
 use super::thing::ids;
 use super::told::{at_ms, items, list, moment, number, some, text};
 use super::{figures, list as lists};
@@ -21,12 +22,22 @@ use crate::fault::Fault;
 
 /// Those whose assignment begins with what is searched for.
 pub(super) async fn search(page: &Page) -> Result<Answer, Fault> {
+    let mut fit = Fit::of(ROWS);
+    loop {
+        let view = found(page, fit.rows()).await?;
+        if let Some(answer) = fit.take(page::identities(&page.frame, &view)) {
+            return Ok(answer);
+        }
+    }
+}
+
+async fn found(page: &Page, most: usize) -> Result<Identities, Fault> {
     let mut view = Identities {
         query: page.query.get("q").to_owned(),
         ..Identities::default()
     };
     if page.frame.read_only.is_none() {
-        let told = searched(page, "/assignments").await?;
+        let told = searched(page, "/assignments", most).await?;
         let row = |item: &Value| {
             let document = &item["document"];
             IdentityRow {
@@ -40,7 +51,7 @@ pub(super) async fn search(page: &Page) -> Result<Answer, Fault> {
         view.rows = items(&told).map(row).collect();
         view.next = some(&told["next"]);
     }
-    Ok(html(page::identities(&page.frame, &view)))
+    Ok(view)
 }
 
 /// One identity; with the link for the customer, where one was just made.
@@ -68,7 +79,23 @@ pub(super) async fn one(
         contracts: ids(page, "/contracts?limit=200").await?,
         customer,
     };
-    Ok(html(page::identity(&page.frame, &view)))
+    Ok(fitted((&page.frame, &view), cut, page::identity))
+}
+
+/// Leaves out what has no room.
+fn cut(view: &mut Identity, fit: &mut Fit) {
+    let mut room = fit.rows();
+    for state in &mut view.states {
+        fit.cut_to(room, &mut state.policies);
+        room -= state.policies.len();
+    }
+    view.states.retain(|state| !state.policies.is_empty());
+    fit.cut(&mut view.bans);
+    fit.cut(&mut view.decisions);
+    view.used.iter_mut().for_each(|used| fit.cut(used));
+    fit.cut(&mut view.assignments);
+    fit.cut(&mut view.plans);
+    fit.cut(&mut view.contracts);
 }
 
 /// Why it would pass or not.

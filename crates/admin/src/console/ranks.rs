@@ -5,7 +5,8 @@ use serde_json::Value;
 use tollgate_console::page::{self, By, Top, TopRow, Usage, UsageRow, Window};
 use tollgate_stats::{CSV_HEAD, DAY_S, HOUR_S, MINUTE_S, csv_line, date, day_of_date};
 
-use super::desk::{Page, html};
+use super::desk::Page;
+use super::fit::{Fit, fitted};
 use super::inner::encoded;
 use super::told::{items, number, some, tally, text};
 use crate::answer::{Answer, JSON};
@@ -28,7 +29,7 @@ pub(super) async fn top(page: &Page) -> Result<Answer, Fault> {
             Window::Day => DAY_S,
         },
     );
-    let path = format!("/top?limit=50&by={order}&window={seconds}");
+    let path = format!("/top?limit={TOP}&by={order}&window={seconds}");
     let told = page.inner.get(&path).await?;
     let row = |told: &Value| TopRow {
         key: text(&told["identity"]),
@@ -41,14 +42,25 @@ pub(super) async fn top(page: &Page) -> Result<Answer, Fault> {
         window,
         rows: items(&told).map(row).collect(),
     };
-    Ok(html(page::top(&page.frame, &view)))
+    let cut = |view: &mut Top, fit: &mut Fit| fit.cut(&mut view.rows);
+    Ok(fitted((&page.frame, &view), cut, page::top))
 }
 
 /// What was used, by identity and day.
 pub(super) async fn usage(page: &Page) -> Result<Answer, Fault> {
+    let mut fit = Fit::of(ROWS);
+    loop {
+        let view = used(page, fit.rows()).await?;
+        if let Some(answer) = fit.take(page::usage(&page.frame, &view)) {
+            return Ok(answer);
+        }
+    }
+}
+
+async fn used(page: &Page, most: usize) -> Result<Usage, Fault> {
     let asked = Asked::of(page)?;
     let after = page.query.get("after");
-    let told = asked.page(page, after, ROWS).await?;
+    let told = asked.page(page, after, most).await?;
     let row = |told: &Value| UsageRow {
         day: text(&told["day"]),
         identity: text(&told["identity"]),
@@ -56,14 +68,13 @@ pub(super) async fn usage(page: &Page) -> Result<Answer, Fault> {
         tally: tally(told),
         cost: u64::try_from(told["net_cost"].as_i64().unwrap_or(0)).unwrap_or(0),
     };
-    let view = Usage {
+    Ok(Usage {
         identity: asked.identity,
         from: date(asked.from),
         until: date(asked.until),
         rows: items(&told).map(row).collect(),
         next: some(&told["next"]),
-    };
-    Ok(html(page::usage(&page.frame, &view)))
+    })
 }
 
 /// The same as a file.
@@ -143,6 +154,7 @@ impl Asked {
 }
 
 const ROWS: usize = 100;
+const TOP: usize = 50;
 const EXPORTED_AT_ONCE: usize = 1000;
 /// The most rows of a file.
 const EXPORTED_MAX: usize = 100_000;

@@ -2,14 +2,15 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use tollgate_console::Url;
 use tollgate_console::chart::{Tally, Traffic, Tried};
 use tollgate_console::editor::{Draft, Editor, Fields, Kind, chip, yaml};
 use tollgate_console::page::{self, Conflict, Problem, Reach, RolloutStep, Thing};
 use tollgate_console::part::{Change, Chip, Difference, Message, messages};
+use tollgate_console::{Url, bytes_shown};
 
 use super::desk::{Done, Page, html, onward};
 use super::figures;
+use super::fit::{Fit, fitted};
 use super::inner::{Body, encoded};
 use super::list::place;
 use super::told::{at_ms, change, different, items, number, text};
@@ -93,7 +94,20 @@ async fn show(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> 
         messages,
         plans: ids(page, "/plans?limit=500").await?,
     };
-    Ok(html(page::thing(&page.frame, &view)))
+    Ok(fitted((&page.frame, &view), cut, page::thing))
+}
+
+/// Leaves out what has no room. A document is shown whole: as text, where nothing else helps.
+fn cut(view: &mut Thing, fit: &mut Fit) {
+    fit.cut(&mut view.history);
+    fit.cut(&mut view.rollout);
+    fit.cut(&mut view.editor.plans);
+    view.edited.iter_mut().for_each(|edited| fit.cut(edited));
+    if let Some(reach) = &mut view.reach {
+        fit.cut(&mut reach.contracts);
+        fit.cut(&mut reach.plans);
+    }
+    view.editor.is_text |= fit.is_least();
 }
 
 /// Fills in what stands around the editor of something that is there.
@@ -134,7 +148,7 @@ pub(super) async fn ids(page: &Page, path: &str) -> Result<Vec<String>, Fault> {
     let told = page.inner.get(path).await?;
     let mut bytes = 0;
     let fits = |id: &String| {
-        bytes += id.len();
+        bytes += bytes_shown(id);
         bytes <= CHOICES_BYTES_MAX
     };
     let ids = items(&told).map(|item| text(&item["id"]));
@@ -432,5 +446,5 @@ fn list_url(kind: Kind) -> Url {
     })
 }
 
-/// Bytes of names to choose from; each stands on a page up to four times.
+/// Bytes of names to choose from, as a page shows them; each stands on it up to four times.
 const CHOICES_BYTES_MAX: usize = 8_000;

@@ -13,4 +13,5 @@ mod killed;
 mod kit;
 mod roles;
 mod schemathesis;
+mod small;
 mod statistics;

@@ -36,6 +36,7 @@ pub(crate) fn frame(t: Words<'_>, theme: Theme) -> Frame {
         revision: 1284,
         read_only: None,
         notice: None,
+        left_out: 3,
     }
 }
 
