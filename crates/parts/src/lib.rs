@@ -22,6 +22,7 @@ mod process;
 mod python;
 mod redis;
 mod sentinels;
+mod stalls;
 
 pub use browser::Browser;
 pub use cluster::Cluster;
@@ -32,3 +33,4 @@ pub use process::{PATIENCE, free_port, until};
 pub use python::python_programs;
 pub use redis::{Redis, Setup};
 pub use sentinels::Sentinels;
+pub use stalls::Stalls;

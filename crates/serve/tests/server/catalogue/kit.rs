@@ -2,9 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use tollgate_catalogue::{Edit, Kind, Seen};
@@ -190,37 +187,6 @@ impl Editor {
         self.put(Kind::Assignment, identity, &text);
     }
 }
-
-/// Watches for how long the machine keeps a thread from running that wants to.
-pub(crate) struct Stalls {
-    is_over: Arc<AtomicBool>,
-    thread: JoinHandle<Duration>,
-}
-
-impl Stalls {
-    pub(crate) fn watch() -> Self {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&is_over);
-        let thread = std::thread::spawn(move || {
-            let mut stalled = Duration::ZERO;
-            while !ends.load(SeqCst) {
-                let begun = Instant::now();
-                std::thread::sleep(NAP);
-                stalled += begun.elapsed().saturating_sub(NAP);
-            }
-            stalled
-        });
-        Self { is_over, thread }
-    }
-
-    /// For how long it did so far, all together.
-    pub(crate) fn end(self) -> Duration {
-        self.is_over.store(true, SeqCst);
-        self.thread.join().unwrap()
-    }
-}
-
-const NAP: Duration = Duration::from_millis(5);
 
 /// So many seconds from now.
 pub(crate) fn in_seconds(seconds: u64) -> String {

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use tollgate_catalogue::Kind;
 use tollgate_catalogue_sql::Source;
-use tollgate_parts::{Postgres, until};
+use tollgate_parts::{Postgres, Stalls, until};
 use tollgate_serve::run::start;
 
-use crate::catalogue::kit::{Editor, Server, Stalls, settings};
+use crate::catalogue::kit::{Editor, Server, settings};
 
 #[test]
 fn a_change_is_in_force_on_both_and_both_go_on_without_the_database() {
