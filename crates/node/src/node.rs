@@ -62,6 +62,8 @@ pub struct Node {
     bare: Box<[(usize, bool)]>,
     /// The contract that every bare key binds and no other does, where keys need no lot.
     lone: Option<Lone>,
+    /// The same, where keys may have terms of their own.
+    lone_own: Option<Lone>,
     seed: Seed,
     /// Gives keys their lots: the same on every node and after every start, so no secret.
     lots: Seed,
@@ -134,6 +136,11 @@ impl Node {
             }),
             _ => None,
         };
+        let lone = lone.filter(|lone| lone.cells.parts().is_none());
+        let (lone_own, lone) = match lone {
+            Some(lone) if lone.cells.assigned.is_some() => (Some(lone), None),
+            lone => (None, lone.filter(|lone| !lone.cells.is_staged())),
+        };
         let parts = cells.iter().filter_map(|cells| cells.parts());
         let seats = parts.flat_map(Parts::each);
         let seats = seats.map(|part| (part.seat.tag, Arc::clone(&part.seat)));
@@ -143,7 +150,8 @@ impl Node {
             contracts,
             swap: Arc::default(),
             bare,
-            lone: lone.filter(|lone| !lone.cells.is_staged() && lone.cells.parts().is_none()),
+            lone,
+            lone_own,
             seed,
             lots: Seed::new([0, 0]),
             cached_bytes: budget.used().saturating_add(CACHED_BYTES),
@@ -162,6 +170,21 @@ impl Node {
     #[inline]
     pub fn check(&self, key: Key<'_>, cost: Cost, now: Instant) -> Answer {
         self.check_when(key, cost, || now)
+    }
+
+    /// Where a bare key is that binds one contract only, in which keys may have terms of their own.
+    #[inline]
+    pub(crate) fn lone_own(&self, key: Key<'_>) -> Option<(Place, &Cells)> {
+        let Lone { place, cells } = self.lone_own.as_ref()?;
+        if let Key::Entries(_) = key {
+            return None;
+        }
+        let place = Place {
+            contract: *place,
+            cells: cells.id,
+            print: bare_print(&self.seed, key),
+        };
+        Some((place, cells))
     }
 
     /// Like [`Self::check`], but asks for the time when that costs least.

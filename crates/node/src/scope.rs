@@ -10,9 +10,9 @@ use tollgate_contract::{Contract, Descriptor, NamedPolicy};
 use tollgate_limit::{Cost, Forecast, Instant, Lot, Status};
 use tollgate_table::{Print, Seed};
 
-use crate::answer::{Answer, OwnTerms};
+use crate::answer::{Answer, OwnTerms, Place};
 use crate::batch::CHUNK;
-use crate::cells::Step;
+use crate::cells::{Cells, Step};
 use crate::decide::{Ask, Bound, decide};
 use crate::key::Key;
 use crate::node::{Node, bare_print};
@@ -224,6 +224,15 @@ impl<'a> Within<'a> {
                 Some(decided) => decided.by(self.node.version()),
                 None => self.check_any(*key, ask),
             });
+        }
+    }
+
+    /// Where a key is that binds one contract only, in which keys may have terms of their own; found without its lot.
+    #[inline]
+    pub(crate) fn lone_own(&self, key: Key<'_>) -> Option<(Place, &'a Cells)> {
+        match self.part {
+            Part::All => self.node.lone_own(key),
+            Part::Domain(_) | Part::Contract(_) => None,
         }
     }
 

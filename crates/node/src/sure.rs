@@ -19,6 +19,11 @@ impl Within<'_> {
     /// Decides one request and charges it; `None` where the terms of the key are not known in a contract that binds it.
     pub fn check_known(&self, key: Key<'_>, cost: Cost, now: Instant) -> Option<Answer> {
         let ask = Ask { cost, now };
+        if let Some((place, cells)) = self.lone_own(key)
+            && let Some(answer) = cells.take_own(place, ask)
+        {
+            return Some(answer.by(self.node.version()));
+        }
         let mut bound = self.bind(key);
         if let [bound] = &*bound
             && let Some(answer) = bound.cells.take_own(bound.place(), ask)
