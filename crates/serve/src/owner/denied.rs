@@ -116,11 +116,11 @@ impl Denied {
     }
 
     fn end_other_terms(&self, spot: &Spot, version: u64) {
-        let Some(slot) = self.slot(spot) else {
-            return;
-        };
-        slot.lock()
-            .take_if(|denial| denial.print == spot.print.0 && denial.terms.2 != version);
+        if let Some(held) = self.slot(spot) {
+            let is_other =
+                |denial: &mut Denial| denial.print == spot.print.0 && denial.terms.2 != version;
+            held.lock().take_if(is_other);
+        }
     }
 
     /// Forgets what is known of some spots.
