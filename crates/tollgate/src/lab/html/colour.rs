@@ -27,7 +27,7 @@ pub(in crate::lab) fn colour(name: &str) -> &'static str {
 
 /// Lines about cut buckets, by how their names begin.
 fn cut_colour(name: &str) -> &'static str {
-    const BEGINNINGS: [(&str, &str); 23] = [
+    const BEGINNINGS: [(&str, &str); 25] = [
         ("aware, b", "c-both"),
         ("aware, p", "c-linf"),
         ("aware", "c-segments"),
@@ -51,6 +51,8 @@ fn cut_colour(name: &str) -> &'static str {
         ("ρ = 0.5", "c-segments"),
         ("ρ = 0.7", "c-home"),
         ("ρ = 0.9", "c-queue"),
+        ("0.5 s", "c-both"),
+        ("1 s", "c-freq"),
     ];
     if let Some(size) = name.strip_prefix("groups of ") {
         let size: String = size.chars().take_while(char::is_ascii_digit).collect();
