@@ -42,15 +42,19 @@ pub(crate) async fn carry(
             }
             timeout_at(greeting_by, buffer.fill(&mut from)).await
         };
+        let mut is_closed = false;
         tokio::select! {
+            // What the gateway has to say is said even to a client whom the broker has left meanwhile.
+            biased;
             () = link.outbox.filled() => {}
             count = fill => match count {
                 Ok(Ok(1..)) => {}
-                Ok(Ok(0) | Err(_)) => return End::Closed,
+                Ok(Ok(0) | Err(_)) => is_closed = true,
                 Err(_) => return End::NoGreeting,
             },
         }
         match carrier.work(buffer.bytes()).await {
+            Ok(_) if is_closed => return End::Closed,
             Ok(done) => buffer.consume(done),
             Err(end) => return end,
         }
