@@ -1,7 +1,6 @@
 //! One Mosquitto, the MQTT broker.
 
 use std::fs;
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
@@ -71,7 +70,7 @@ impl Mosquitto {
         let place = folder.path().display();
         // As the user it prefers it would not be let into the folder.
         let mut text = format!(
-            "listener {port} 127.0.0.1\nuser root\npersistence true\npersistence_location {place}/\n"
+            "listener {port} 127.0.0.1\nuser root\npersistence true\npersistence_location {place}/\nlog_dest file {place}/{LOG}\n"
         );
         for line in lines {
             text += &line.replace("FOLDER", &place.to_string());
@@ -88,19 +87,23 @@ impl Mosquitto {
 
     /// Waits until it does; `false` where it ends.
     fn answers(&mut self) -> bool {
+        // Who answers at the port may be somebody else: it says itself when it has it.
+        let log = self.folder.path().join(LOG);
         let mut has_ended = false;
         until("mosquitto answers", || {
             has_ended = self.process.has_ended();
-            has_ended || TcpStream::connect(self.address()).is_ok()
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            has_ended || said.lines().any(|line| line.ends_with(" running"))
         });
-        // Whoever has the port may have answered: then this one ends.
-        has_ended = has_ended || self.process.has_ended();
         !has_ended
     }
 }
 
 const FILE: &str = "mosquitto.conf";
+const LOG: &str = "mosquitto.log";
 
 fn spawn(folder: &Path) -> Process {
+    // What an earlier run said is none of this one's.
+    let _ = fs::remove_file(folder.join(LOG));
     Process::spawn(Command::new("mosquitto").arg("-c").arg(folder.join(FILE)))
 }

