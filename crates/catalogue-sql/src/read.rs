@@ -51,13 +51,13 @@ impl Database {
     pub async fn list(&self, kind: Kind, filter: &Filter, limit: u64) -> Result<Vec<Item>, Error> {
         const OBJECTS: &str = "
             SELECT id, version, document FROM catalogue_object
-                WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3) AND kind = $5 ORDER BY id LIMIT $4";
+                WHERE id <> $1 AND id >= $2 AND ($3 = '' OR id < $3) AND kind = $5 ORDER BY id LIMIT $4";
         const ASSIGNMENTS: &str = "
             SELECT id, version, document FROM catalogue_assignment
-                WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3) ORDER BY id LIMIT $4";
+                WHERE id <> $1 AND id >= $2 AND ($3 = '' OR id < $3) ORDER BY id LIMIT $4";
         const OF_ONE: &str = "
             SELECT id, version, document FROM catalogue_assignment
-                WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3) AND identity = $5 ORDER BY id LIMIT $4";
+                WHERE id <> $1 AND id >= $2 AND ($3 = '' OR id < $3) AND identity = $5 ORDER BY id LIMIT $4";
         let shape = [filter.plan.as_deref(), filter.contract.as_deref()];
         if let (Some(identity), Some(other)) = (&filter.identity, shape.iter().flatten().next()) {
             let both = format!("ask for `{identity}` or for those with `{other}`, not for both");
@@ -78,9 +78,11 @@ impl Database {
                 Kind::Import => return Err(Error::wrong("imports are in the list of changes")),
             };
             let after = filter.after.clone().unwrap_or_default();
+            // One place to begin at: of two, SQLite looks for one and reads on from there to the other.
+            let first = after.as_str().max(&filter.prefix).to_owned();
             let mut values = vec![
                 after.into(),
-                filter.prefix.as_str().into(),
+                first.into(),
                 end_of(&filter.prefix).into(),
                 limit.min(PAGE_MAX).into(),
             ];
@@ -188,7 +190,7 @@ macro_rules! shaped {
             ),
             few: concat!(
                 "SELECT id, version, document FROM catalogue_assignment
-                    WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3)
+                    WHERE id <> $1 AND id >= $2 AND ($3 = '' OR id < $3)
                         AND (shape IN (SELECT id FROM catalogue_shape WHERE ",
                 $listed,
                 ") OR then_shape IN (SELECT id FROM catalogue_shape WHERE ",
@@ -197,7 +199,7 @@ macro_rules! shaped {
             ),
             many: concat!(
                 "SELECT id, version, document FROM catalogue_assignment
-                    WHERE id > $1 AND id >= $2 AND ($3 = '' OR id < $3)
+                    WHERE id <> $1 AND id >= $2 AND ($3 = '' OR id < $3)
                         AND (shape || '' IN (SELECT id FROM catalogue_shape WHERE ",
                 $listed,
                 ") OR then_shape || '' IN (SELECT id FROM catalogue_shape WHERE ",
