@@ -172,7 +172,7 @@ pub(super) fn peek(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     let policies = standings.iter().map(|standing| PolicyState {
         contract: Cow::Borrowed(&standing.contract.id),
         policy: Cow::Borrowed(&standing.policy.name),
-        limit: standing.policy.policy.config().limit,
+        limit: standing.status.limit,
         remaining: standing.status.remaining,
         reset_after_ms: millis(standing.status.reset_after),
     });

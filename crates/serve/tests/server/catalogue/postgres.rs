@@ -35,7 +35,7 @@ fn a_change_is_in_force_on_both_and_both_go_on_without_the_database() {
     until("the database is back", || {
         editor.run(editor.database.revision()).is_ok()
     });
-    let free = "{ id: free, policies: [{ name: hour, limit: 20, per: 1h }] }";
+    let free = "{ id: free, policies: [{ name: long, limit: 20, per: 1000d }] }";
     editor.put(Kind::Plan, "free", free);
     editor.assign("user=stranger", "plan: pro");
     for server in [&mut one, &mut two] {

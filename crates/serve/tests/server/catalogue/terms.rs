@@ -17,7 +17,7 @@ fn an_assignment_comes_into_force_and_goes_and_what_was_spent_stays_spent() {
     assert_eq!(server.limit("bob"), 10);
     editor.assign(
         "user=ann",
-        "plan: pro, overrides: [{ name: hour, limit: 50 }]",
+        "plan: pro, overrides: [{ name: long, limit: 50 }]",
     );
     server.until_limit("ann", 50);
     editor.delete(Kind::Assignment, "user=ann");
@@ -62,7 +62,7 @@ fn a_changed_plan_changes_everybody_on_it() {
     for user in 0..1_000 {
         assert_eq!(server.ask(&user.to_string(), 9), (true, 1000, 991));
     }
-    let pro = "{ id: pro, follows: free, policies: [{ name: hour, limit: 500 }] }";
+    let pro = "{ id: pro, follows: free, policies: [{ name: long, limit: 500 }] }";
     editor.put(Kind::Plan, "pro", pro);
     server.until_limit("0", 500);
     for user in 0..1_000 {
@@ -76,7 +76,7 @@ fn a_limit_below_what_is_spent_denies_until_it_is_raised() {
     let (_folder, mut server, editor) = stage();
     assert_eq!(server.ask("ann", 8), (true, 10, 2));
     let free = |limit: u32| {
-        format!("{{ id: free, policies: [{{ name: hour, limit: {limit}, per: 1h }}] }}")
+        format!("{{ id: free, policies: [{{ name: long, limit: {limit}, per: 1000d }}] }}")
     };
     editor.put(Kind::Plan, "free", &free(5));
     server.until_limit("ann", 5);
@@ -92,12 +92,12 @@ fn contracts_come_and_go() {
     let key = [("user", "ann"), ("tenant", "acme")];
     assert_eq!(server.ask_for(&key, 0).1, 10);
     let tenants =
-        "{ id: tenants, key: [tenant, user], plan: free, policies: [{ name: hour, limit: 3 }] }";
+        "{ id: tenants, key: [tenant, user], plan: free, policies: [{ name: long, limit: 3 }] }";
     editor.put(Kind::Contract, "tenants", tenants);
     until(|| server.ask_for(&key, 0).1 == 3);
     editor.assign(
         "tenant=acme",
-        "overrides: [{ name: hour, limit: 2 }], contract: tenants, id: tenant=acme",
+        "overrides: [{ name: long, limit: 2 }], contract: tenants, id: tenant=acme",
     );
     until(|| server.ask_for(&key, 0).1 == 2);
     editor.delete(Kind::Assignment, "tenant=acme");
