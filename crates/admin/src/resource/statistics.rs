@@ -29,7 +29,11 @@ pub(crate) async fn usage(call: &Call) -> Result<Answer, Fault> {
     };
     let after = query.text(AFTER)?.map(cursor).transpose()?;
     let rows_max = rows_max(call)?;
-    let page = reader(call)?.usage(asked, after, rows_max).await;
+    let reader = reader(call)?;
+    if after.is_none() {
+        reader.catch_up(&call.shared.engine).await;
+    }
+    let page = reader.usage(asked, after, rows_max).await;
     let UsagePage { rows, next } = page.map_err(fault)?;
     let next = next.map(|next| json!(next).to_string());
     match query.text("format")? {

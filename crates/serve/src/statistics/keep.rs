@@ -1,7 +1,7 @@
 //! The thread that folds what others counted and writes it, once a second.
 //!
 //! A batch that failed is sent again as it was, so that it is added once. Writing takes at most a twentieth of the time: after a
-//! batch that took long the next one waits. Not here: connections.
+//! batch that took long the next one waits, unless somebody wants to read all. Not here: connections.
 
 use std::io;
 use std::pin::Pin;
@@ -128,20 +128,30 @@ impl Work {
         let mut due = Moment::now();
         let mut tick = tokio::time::interval(self.every.min(FOLD_EVERY));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let statistics = Arc::clone(&self.statistics);
+        let mut is_wanted = false;
         loop {
-            tokio::select! {
+            let is_due = tokio::select! {
                 _ = tick.tick() => {
                     self.fold();
-                    if Moment::now() >= due && let Some(writer) = writer.take() {
-                        due = Moment::now() + self.every;
-                        writing = Some(self.write(writer));
-                    }
+                    Moment::now() >= due
+                }
+                () = statistics.wanted.notified() => {
+                    self.fold();
+                    is_wanted = true;
+                    true
                 }
                 done = wait(&mut writing) => {
                     due = due.max(Moment::now() + done.took.min(TOOK_MAX) * SHARE);
                     (writing, writer) = (None, Some(done));
+                    is_wanted
                 }
                 () = stop.given() => break,
+            };
+            if is_due && let Some(writer) = writer.take() {
+                is_wanted = false;
+                due = Moment::now() + self.every;
+                writing = Some(self.write(writer));
             }
         }
         if let Some(writing) = writing {

@@ -11,6 +11,7 @@ mod view;
 use std::sync::OnceLock;
 
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::Notify;
 use tollgate_limit::Instant;
 use tollgate_stats::{Kept, Ledger, Limits, Sheet};
 
@@ -30,6 +31,8 @@ pub struct Statistics {
     ledger: Mutex<Ledger>,
     kept: Mutex<Kept>,
     figures: Figures,
+    /// Somebody wants to read all that was counted until now.
+    wanted: Notify,
 }
 
 impl Statistics {
@@ -47,6 +50,7 @@ impl Statistics {
             ledger: Mutex::new(Ledger::new(Limits::of(identities))),
             kept: Mutex::new(Kept::new(bytes)),
             figures: Figures::default(),
+            wanted: Notify::new(),
         }
     }
 

@@ -71,6 +71,10 @@ impl Figures {
         self.folded_until.load(Relaxed)
     }
 
+    pub(super) fn written_until(&self) -> u64 {
+        self.written_until.load(Relaxed)
+    }
+
     /// Everything that was counted before is written.
     pub(super) fn written(&self, until: u64) {
         self.written_until.store(until, Relaxed);

@@ -5,8 +5,10 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::{sleep, timeout};
 use tollgate_contract::Contracts;
 use tollgate_node::{Key, Scope};
 use tollgate_stats::{
@@ -58,6 +60,22 @@ impl Reader {
             runtime,
             node,
         }
+    }
+
+    /// Has everything written that this node counted until now, and waits for it, a second at most.
+    pub async fn catch_up(&self, engine: &Engine) {
+        let now = engine.now().as_nanos();
+        let Statistics {
+            figures, wanted, ..
+        } = &*self.statistics;
+        wanted.notify_one();
+        let written = async {
+            while self.book.is_some() && figures.written_until() < now {
+                sleep(CATCH_UP_EVERY).await;
+            }
+        };
+        // Who asks hears what is written; the figure of the lag tells the rest.
+        let _ = timeout(CATCH_UP_WITHIN, written).await;
     }
 
     /// What identities used, by day, contract and identity, after the end of the page before.
@@ -113,7 +131,7 @@ impl Reader {
         let minute = (load.at_ms / 60_000).saturating_sub(1);
         let others = self.ask(|book| async move { book.load_in(minute).await });
         // Who asks how busy this node is must not wait for what the database knows of others.
-        if let Ok(Ok(others)) = tokio::time::timeout(OTHERS_WITHIN, others).await {
+        if let Ok(Ok(others)) = timeout(OTHERS_WITHIN, others).await {
             let others = others.into_iter().filter(|of| of.node != self.node);
             load.contracts.extend(others);
         }
@@ -203,4 +221,6 @@ fn used(engine: &Engine, contract: &str) -> Option<f64> {
 }
 
 const LOAD_OVER_MS: u64 = 10_000;
-const OTHERS_WITHIN: std::time::Duration = std::time::Duration::from_millis(500);
+const OTHERS_WITHIN: Duration = Duration::from_millis(500);
+const CATCH_UP_WITHIN: Duration = Duration::from_secs(1);
+const CATCH_UP_EVERY: Duration = Duration::from_millis(10);

@@ -14,12 +14,12 @@ const TOKEN: &str = "a-token-for-the-tests";
 /// Everybody has fifty, so that many are refused.
 const SETTINGS: &str = "http: 127.0.0.1:0
 resp: 127.0.0.1:0
-statistics: { on: true, every: 50ms }
 contracts: [{ id: users, key: [user], policies: [{ name: p, limit: 50, per: 1h, algorithm: fixed-window }] }]
 ";
 
-fn serve(folder: &Path) -> Server {
-    let settings = file(folder, "tollgate.yaml", SETTINGS);
+fn serve(folder: &Path, every: &str) -> Server {
+    let statistics = format!("statistics: {{ on: true, every: {every} }}\n");
+    let settings = file(folder, "tollgate.yaml", &(statistics + SETTINGS));
     let mut command = tollgate(&["serve", "--format", "json", "--config"]);
     command.arg(settings).arg("--data-dir").arg(folder);
     Server::spawn(command.env("TOLLGATE_ADMIN_TOKEN", TOKEN))
@@ -91,7 +91,7 @@ fn drive(server: &Server, arguments: &[&str]) -> (u64, u64) {
 #[test]
 fn usage_that_is_exported_is_what_a_load_generator_counted() {
     let folder = tempfile::tempdir().unwrap();
-    let server = serve(folder.path());
+    let server = serve(folder.path(), "1h");
     let loads: [&[&str]; 4] = [
         &["http"],
         &["http", "--batch", "7"],
@@ -105,6 +105,7 @@ fn usage_that_is_exported_is_what_a_load_generator_counted() {
     }
     assert_eq!(counted.0, 40 * 50, "everybody came often enough");
     assert!(counted.1 > 0, "{counted:?}");
+    // Nothing is written by itself for an hour; who asks has it written.
     until("all is kept", || {
         let (allowed, denied) = exported(&server);
         allowed + denied >= counted.0 + counted.1
@@ -113,7 +114,7 @@ fn usage_that_is_exported_is_what_a_load_generator_counted() {
     assert_eq!(exported_as_csv(&server), counted);
     server.signal("TERM");
     assert_eq!(server.end().0, Some(0));
-    let server = serve(folder.path());
+    let server = serve(folder.path(), "1h");
     assert_eq!(exported(&server), counted, "nothing is lost by a stop");
 }
 
@@ -128,7 +129,7 @@ fn answered_by(answered: &Answered, time: Instant) -> u64 {
 #[test]
 fn a_kill_loses_no_request_that_the_lag_says_is_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let server = serve(folder.path());
+    let server = serve(folder.path(), "50ms");
     let answered = Answered::default();
     let begun = Instant::now();
     let (kept_until, asked) = std::thread::scope(|scope| {
@@ -153,7 +154,7 @@ fn a_kill_loses_no_request_that_the_lag_says_is_kept() {
     });
     assert_eq!(server.end().0, None);
     let surely = answered_by(&answered, kept_until);
-    let after = serve(folder.path());
+    let after = serve(folder.path(), "50ms");
     let (allowed, denied) = exported(&after);
     let kept = allowed + denied;
     assert!(
@@ -164,5 +165,8 @@ fn a_kill_loses_no_request_that_the_lag_says_is_kept() {
     after.take("another");
     after.signal("TERM");
     assert_eq!(after.end().0, Some(0));
-    assert_eq!(exported(&serve(folder.path())), (allowed + 1, denied));
+    assert_eq!(
+        exported(&serve(folder.path(), "50ms")),
+        (allowed + 1, denied)
+    );
 }
