@@ -199,7 +199,7 @@ fn a_client_that_never_reads_is_not_read_for() {
     });
     assert!(before < 32 << 20, "{before} bytes");
     Client::new(gateway.address, true, "other").hears_nothing();
-    // Once it reads, everything is there and in order.
+    // Once it reads, what was held comes whole.
     assert_eq!(deaf.message().1.len(), payload.len());
 }
 
