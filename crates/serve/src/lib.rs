@@ -5,6 +5,7 @@
 //! command line (`tollgate`).
 
 pub mod access;
+pub mod annex;
 pub mod auth;
 pub mod catalogue;
 pub mod cluster;

@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tollgate_node::Node;
 
+use crate::annex::Annex;
 use crate::catalogue::Live;
 use crate::cluster::Handle;
 use crate::desk::{self, Desk};
@@ -37,6 +38,8 @@ pub struct Shared {
     pub standing: OnceLock<Arc<Standing>>,
     /// Whoever answers where nothing is decided, where there is somebody; set once as well.
     pub desk: OnceLock<Arc<dyn Desk>>,
+    /// The door beside those of the server, where there is one; set once as well.
+    pub annex: OnceLock<Arc<dyn Annex>>,
     pub(crate) live: OnceLock<Arc<Live>>,
     /// Tells what is known of requests, where they are counted; set once as well.
     pub statistics: OnceLock<Reader>,
@@ -56,6 +59,7 @@ impl Shared {
             supply: Supply::default(),
             standing: OnceLock::new(),
             desk: OnceLock::new(),
+            annex: OnceLock::new(),
             live: OnceLock::new(),
             statistics: OnceLock::new(),
         }

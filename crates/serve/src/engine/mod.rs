@@ -112,6 +112,11 @@ impl Engine {
         Turn::new(self, self.node.load(), self.clock.now())
     }
 
+    /// Begins to answer what came a little earlier and is decided as of then. Whatever was charged since counts all the same.
+    pub fn turn_as_of(&self, came: Instant) -> Turn<'_> {
+        Turn::new(self, self.node.load(), came.min(self.clock.now()))
+    }
+
     /// The time.
     pub fn now(&self) -> Instant {
         self.clock.now()

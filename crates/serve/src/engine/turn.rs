@@ -142,6 +142,11 @@ impl<'e> Turn<'e> {
         &self.node
     }
 
+    /// The node that answers, for whoever remembers something of it.
+    pub fn snapshot(&self) -> &Arc<Node> {
+        &self.node
+    }
+
     /// Decides one request and charges it.
     #[inline]
     pub fn check(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {

@@ -49,6 +49,9 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
             engine.now(),
         ));
     }
+    if let Some(annex) = asked.shared.annex.get() {
+        annex.render(&mut body);
+    }
     reply.text("text/plain; version=0.0.4; charset=utf-8", body.as_bytes());
 }
 

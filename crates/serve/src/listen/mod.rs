@@ -17,7 +17,7 @@ pub(crate) use bind::{Bound, Socket, bind};
 pub(crate) use crowd::Crowd;
 pub(crate) use room::connections;
 pub(crate) use tls::Certificates;
-pub use tls::TlsError;
+pub use tls::{TlsError, certificates, key, server_config};
 
 /// What is spoken at a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -84,10 +84,18 @@ impl Certificates {
 }
 
 fn configure(files: &Tls, speech: Speech) -> Result<Arc<ServerConfig>, TlsError> {
+    let mut config = server_config(files)?;
+    if speech == Speech::Http {
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    }
+    Ok(Arc::new(config))
+}
+
+/// How to shake hands by these files.
+pub fn server_config(files: &Tls) -> Result<ServerConfig, TlsError> {
     let provider = Arc::new(crypto::ring::default_provider());
     let chain = certificates(&files.certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&files.key);
-    let key = key.map_err(|error| unusable(&files.key, &error))?;
+    let key = key(&files.key)?;
     let versions = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong(&files.certificate, error))?;
@@ -95,13 +103,9 @@ fn configure(files: &Tls, speech: Speech) -> Result<Arc<ServerConfig>, TlsError>
         None => versions.with_no_client_auth(),
         Some(path) => versions.with_client_cert_verifier(verifier(path, provider)?),
     };
-    let mut config = clients
+    clients
         .with_single_cert(chain, key)
-        .map_err(|error| wrong(&files.certificate, error))?;
-    if speech == Speech::Http {
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    }
-    Ok(Arc::new(config))
+        .map_err(|error| wrong(&files.certificate, error))
 }
 
 fn verifier(
@@ -117,7 +121,13 @@ fn verifier(
         .map_err(|error| wrong(path, error))
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+/// The private key of a file.
+pub fn key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_file(path).map_err(|error| unusable(path, &error))
+}
+
+/// The certificates of a file, of which there is at least one.
+pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let read = read.map_err(|error| unusable(path, &error))?;
     if read.is_empty() {

@@ -137,7 +137,7 @@ impl Event {
 
 impl Door {
     /// All of them, in the order of their numbers.
-    pub(super) const ALL: [Self; DOORS] = [Self::Http, Self::Grpc, Self::Resp];
+    pub(super) const ALL: [Self; DOORS] = [Self::Http, Self::Grpc, Self::Resp, Self::Mqtt];
 
     /// The name in metrics.
     pub(super) const fn name(self) -> &'static str {
@@ -145,6 +145,7 @@ impl Door {
             Self::Http => "http",
             Self::Grpc => "grpc",
             Self::Resp => "resp",
+            Self::Mqtt => "mqtt",
         }
     }
 }
@@ -159,8 +160,10 @@ pub enum Door {
     Grpc,
     /// RESP.
     Resp,
+    /// MQTT, of a gateway.
+    Mqtt,
 }
 
 pub(super) const JUDGEMENTS: usize = 5;
-pub(super) const DOORS: usize = 3;
+pub(super) const DOORS: usize = 4;
 pub(super) const EVENTS: usize = 9 * DOORS + 2;

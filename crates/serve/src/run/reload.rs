@@ -48,7 +48,9 @@ impl Loader {
     pub(super) fn reload(&self) -> Result<(), String> {
         let _turn = self.turn.lock();
         let keys = self.cluster.as_deref().map_or(Ok(()), Daemon::reload);
-        let outcomes = [self.contracts(), self.certificates(), keys];
+        let annex = self.shared.annex.get();
+        let annex = annex.map_or(Ok(()), |annex| annex.reload());
+        let outcomes = [self.contracts(), self.certificates(), keys, annex];
         self.tell_what_needs_a_restart();
         let errors: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
         self.remember(&errors)
@@ -82,6 +84,9 @@ impl Loader {
 
     /// Contracts depend on the roster: how many nodes there are decides which of them are divided.
     fn load(&self, contracts: Contracts) -> Result<(), String> {
+        if let Some(annex) = self.shared.annex.get() {
+            annex.check(&contracts)?;
+        }
         let roster = self.roster()?;
         let before = self.shared.engine.node().roster();
         let counted = roster.as_ref().or(before.as_deref());
