@@ -193,11 +193,11 @@ pub(crate) const ROOMS: &[Room] = &[
             STATS,
         ],
     },
-    // Stands in front of a broker and decides by itself; the server knows nothing of it.
+    // A door of the server that stands in front of a broker; the server knows nothing of brokers.
     Room {
         package: GATEWAY,
         pure: false,
-        uses: &[LIMIT, CONTRACT, NODE, CLIENT, MQTT],
+        uses: &[LIMIT, CONTRACT, NODE, SERVE, MQTT],
     },
     // Asks as any client would, so that it can drive other servers too.
     Room {

@@ -12,6 +12,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tollgate_mqtt::{Connect, Header, Kind, Malformed, Version, reason, write};
+use tollgate_serve::shared::Shared as Server;
 
 use crate::buffer::{Broken, Buffer, write as put};
 use crate::down::{self, Greeting};
@@ -25,11 +26,11 @@ use crate::up;
 const CONNECT_MAX: usize = 1 << 19;
 
 /// What all connections share.
-#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
+    pub(crate) server: Arc<Server>,
     pub(crate) judge: Judge,
-    pub(crate) meter: Meter,
+    pub(crate) meter: Arc<Meter>,
 }
 
 /// What both directions of one connection share.
@@ -86,8 +87,7 @@ pub(crate) async fn serve(
     peer: SocketAddr,
     stop: watch::Receiver<bool>,
 ) {
-    let _open = shared.meter.open();
-    shared.meter.one(Count::Connected);
+    let _open = shared.meter.open(&shared.server.engine);
     prepare(&client);
     let (from, mut to) = client.into_split();
     let patience = shared.settings.patience;

@@ -2,10 +2,10 @@
 //!
 //! Each client has a connection of its own to the broker, and every byte passes as it came, both ways, but for PUBLISH packets
 //! of clients: contracts decide whether one passes, waits, or is refused. [`start`] runs a gateway; `uplink` is the machine that
-//! follows a client's packets, without sockets or clocks.
+//! follows a client's packets, without sockets or clocks. A gateway is a door of the server: it asks the server's engine.
 //!
-//! Deliberately absent: sessions, subscriptions and messages (the broker has them), TLS, web sockets, several brokers, and any
-//! coordination but `local`.
+//! Deliberately absent: sessions, subscriptions and messages (the broker has them), deciding (`tollgate-serve`), TLS, web sockets
+//! and several brokers.
 
 mod aliases;
 mod buffer;
@@ -15,12 +15,11 @@ mod ids;
 mod judge;
 mod meter;
 mod outbox;
-mod page;
 mod run;
 mod settings;
 mod up;
 mod uplink;
 
-pub use judge::{Idle, JudgeError};
+pub use judge::{Idle, JudgeError, check};
 pub use run::{Running, StartError, start};
 pub use settings::{OnQuietRefusal, Settings};

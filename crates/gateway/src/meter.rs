@@ -1,12 +1,16 @@
-//! What a gateway counts, and the text of its metrics.
+//! What a gateway counts, and the text of its metrics, which stand on the server's page.
 //!
 //! Labels are the gateway's own words and names of contracts and policies; nothing that a client chose is among them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use tollgate_contract::Contract;
+use parking_lot::Mutex;
+use tollgate_contract::Contracts;
+use tollgate_serve::engine::Engine;
+use tollgate_serve::meter::{Door, Event};
 
 /// Things that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +41,10 @@ pub(crate) enum Count {
     DeniedInSilence,
     /// A message was refused, and the connection ended.
     DeniedAndLeft,
-    /// A message was refused because it would have waited too long, or its key found no room; also counted above.
+    /// A message was refused because its key found no room, or nobody could be asked; also counted above.
     Unnamed,
+    /// A message was refused because its entries are too long; also counted above.
+    TooLong,
     /// A topic was put in the place of an alias that the broker had not been told.
     AliasRestored,
     /// A client sent what is no packet, or one that is too large.
@@ -93,6 +99,7 @@ const ROWS: &[(Count, &str, &str)] = &[
         "outcome=\"denied_and_left\"",
     ),
     (Count::Unnamed, "denied_unnamed_total", ""),
+    (Count::TooLong, "denied_too_long_total", ""),
     (Count::AliasRestored, "aliases_restored_total", ""),
     (Count::BadClient, "cut_total", "reason=\"bad_client\""),
     (Count::BadBroker, "cut_total", "reason=\"bad_broker\""),
@@ -117,6 +124,10 @@ const HELP: &[(&str, &str)] = &[
         "Refused messages that no policy is to be named for.",
     ),
     (
+        "denied_too_long_total",
+        "Refused messages whose entries have more bytes than a key may have.",
+    ),
+    (
         "aliases_restored_total",
         "Topics put in the place of an alias that the broker had not been told.",
     ),
@@ -130,27 +141,30 @@ pub(crate) struct Meter {
     counts: [AtomicU64; ROWS.len()],
     open: AtomicU64,
     delay_nanos: AtomicU64,
-    /// Refusals of each policy, with its labels, by place.
-    denied: Vec<Vec<(String, AtomicU64)>>,
+    /// Refusals by contract and policy.
+    denied: Mutex<BTreeMap<String, BTreeMap<String, u64>>>,
 }
 
+/// Contracts whose refusals are counted by name, and policies of each; the rest have no name.
+const NAMED_MAX: usize = 1024;
+
 impl Meter {
-    pub(crate) fn new(contracts: &[Contract]) -> Self {
-        let labels = |contract: &Contract| {
-            let label = |name: &str| {
-                let (contract, policy) = (escape(&contract.id), escape(name));
-                format!("contract=\"{contract}\",policy=\"{policy}\"")
-            };
-            let policies = contract.policies.iter();
-            policies
-                .map(|policy| (label(&policy.name), AtomicU64::new(0)))
-                .collect()
-        };
+    pub(crate) fn new() -> Self {
         Self {
             counts: [const { AtomicU64::new(0) }; ROWS.len()],
             open: AtomicU64::new(0),
             delay_nanos: AtomicU64::new(0),
-            denied: contracts.iter().map(labels).collect(),
+            denied: Mutex::default(),
+        }
+    }
+
+    /// These contracts are in force: their policies have refused nothing so far, or what they have.
+    pub(crate) fn load(&self, contracts: &Contracts) {
+        let mut denied = self.denied.lock();
+        for contract in contracts.as_slice() {
+            for policy in &contract.policies {
+                row(&mut denied, &contract.id, &policy.name);
+            }
         }
     }
 
@@ -168,19 +182,22 @@ impl Meter {
         self.delay_nanos.fetch_add(nanos, Relaxed);
     }
 
-    /// A policy refused, or none is to be named.
-    pub(crate) fn denied(&self, by: Option<(usize, usize)>) {
-        let place = by.and_then(|(contract, policy)| self.denied.get(contract)?.get(policy));
-        match place {
-            Some((_, count)) => drop(count.fetch_add(1, Relaxed)),
+    /// A policy of a contract refused, or none is to be named.
+    pub(crate) fn denied(&self, by: Option<(&str, &str)>) {
+        let mut denied = self.denied.lock();
+        let count = by.and_then(|(contract, policy)| row(&mut denied, contract, policy));
+        match count {
+            Some(count) => *count += 1,
             None => self.one(Count::Unnamed),
         }
     }
 
     /// A connection is open until what is returned is dropped.
-    pub(crate) fn open(&self) -> Open<'_> {
+    pub(crate) fn open<'m>(&'m self, engine: &'m Engine) -> Open<'m> {
+        self.one(Count::Connected);
         self.open.fetch_add(1, Relaxed);
-        Open(self)
+        engine.meter().count(Event::Opened(Door::Mqtt));
+        Open(self, engine)
     }
 
     /// The metrics as Prometheus reads them.
@@ -209,21 +226,43 @@ impl Meter {
             out,
             "# HELP {name} Messages refused, by the policy that did.\n# TYPE {name} counter"
         );
-        for (label, count) in self.denied.iter().flatten() {
-            line(&mut out, "policy_denied_total", label, count.load(Relaxed));
+        for (contract, policies) in &*self.denied.lock() {
+            for (policy, count) in policies {
+                let (contract, policy) = (escape(contract), escape(policy));
+                let label = format!("contract=\"{contract}\",policy=\"{policy}\"");
+                line(&mut out, "policy_denied_total", &label, *count);
+            }
         }
         out
     }
 }
 
+/// The count of a name, where there is room for it.
+fn row<'r>(
+    rows: &'r mut BTreeMap<String, BTreeMap<String, u64>>,
+    contract: &str,
+    policy: &str,
+) -> Option<&'r mut u64> {
+    let policies = entry(rows, contract)?;
+    entry(policies, policy)
+}
+
+fn entry<'r, V: Default>(rows: &'r mut BTreeMap<String, V>, name: &str) -> Option<&'r mut V> {
+    if !rows.contains_key(name) && rows.len() < NAMED_MAX {
+        rows.insert(name.to_owned(), V::default());
+    }
+    rows.get_mut(name)
+}
+
 const NANOS: u64 = 1_000_000_000;
 
 /// A connection, counted while it is open.
-pub(crate) struct Open<'m>(&'m Meter);
+pub(crate) struct Open<'m>(&'m Meter, &'m Engine);
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Relaxed);
+        self.1.meter().count(Event::Closed(Door::Mqtt));
     }
 }
 

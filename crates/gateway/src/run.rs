@@ -11,11 +11,12 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tollgate_contract::Contracts;
+use tollgate_serve::annex::Annex;
+use tollgate_serve::shared::Shared as Server;
 
 use crate::connection::{self, Shared};
-use crate::judge::{Idle, Judge, JudgeError};
+use crate::judge::{self, Idle, Judge, JudgeError};
 use crate::meter::{Count, Meter};
-use crate::page;
 use crate::settings::Settings;
 
 /// Why a gateway does not start.
@@ -28,42 +29,53 @@ pub enum StartError {
 }
 
 /// A gateway that runs. Dropping it cuts everybody off.
-#[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
     listen: SocketAddr,
-    metrics: Option<SocketAddr>,
     stop: watch::Sender<bool>,
     clients: JoinHandle<()>,
-    page: Option<JoinHandle<()>>,
 }
 
-/// Starts a gateway in the runtime that this is called in.
-pub async fn start(settings: Settings, contracts: Contracts) -> Result<Running, StartError> {
-    let judge = Judge::new(contracts).map_err(StartError::Contracts)?;
+/// Starts a gateway in the runtime that this is called in, as a door of that server. There is one for each server.
+pub async fn start(settings: Settings, server: &Arc<Server>) -> Result<Running, StartError> {
+    let meter = Arc::new(Meter::new());
+    // From here on contracts come that can be kept; whether those in force can, is still to be seen.
+    let _ = server.annex.set(Arc::new(Beside(Arc::clone(&meter))));
+    let node = server.engine.node();
+    judge::check(node.contracts()).map_err(StartError::Contracts)?;
+    meter.load(node.contracts());
     let (listener, listen) = bind(settings.listen).await?;
-    let page = match settings.metrics {
-        Some(address) => Some(bind(address).await?),
-        None => None,
-    };
-    let meter = Meter::new(judge.contracts());
     let shared = Arc::new(Shared {
         settings,
-        judge,
+        server: Arc::clone(server),
+        judge: Judge::new(Arc::clone(server)),
         meter,
     });
     let stop = watch::Sender::new(false);
     let clients = tokio::spawn(accept(listener, Arc::clone(&shared), stop.subscribe()));
-    let metrics = page.as_ref().map(|(_, address)| *address);
-    let page = page.map(|(listener, _)| tokio::spawn(page::serve(listener, Arc::clone(&shared))));
     Ok(Running {
         shared,
         listen,
-        metrics,
         stop,
         clients,
-        page,
     })
+}
+
+/// What the server knows of its gateway.
+struct Beside(Arc<Meter>);
+
+impl Annex for Beside {
+    fn check(&self, contracts: &Contracts) -> Result<(), String> {
+        judge::check(contracts).map_err(|error| error.to_string())
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn render(&self, out: &mut String) {
+        out.push_str(&self.0.text());
+    }
 }
 
 impl Running {
@@ -72,19 +84,14 @@ impl Running {
         self.listen
     }
 
-    /// Where metrics are shown.
-    pub const fn metrics(&self) -> Option<SocketAddr> {
-        self.metrics
-    }
-
-    /// The metrics as Prometheus reads them.
+    /// The gateway's own metrics as Prometheus reads them.
     pub fn text(&self) -> String {
         self.shared.meter.text()
     }
 
-    /// Contracts that bind no message.
+    /// Contracts in force that bind no message.
     pub fn idle(&self) -> Vec<Idle> {
-        self.shared.judge.idle()
+        judge::idle(self.shared.server.engine.node().contracts())
     }
 
     /// Takes nobody in any more, tells clients of MQTT 5 that it stops, and waits a little for all to go.
@@ -99,9 +106,6 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.clients.abort();
-        if let Some(page) = &self.page {
-            page.abort();
-        }
     }
 }
 

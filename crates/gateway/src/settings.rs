@@ -12,8 +12,6 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The broker, as `host:port`.
     pub upstream: String,
-    /// Where metrics are shown.
-    pub metrics: Option<SocketAddr>,
     /// What becomes of a client whose refused message cannot be answered with a reason.
     pub on_quiet_refusal: OnQuietRefusal,
     /// The longest a message is held back; one that would wait longer is refused.
@@ -57,7 +55,6 @@ impl Default for Settings {
         Self {
             listen: (Ipv4Addr::LOCALHOST, 1884).into(),
             upstream: "127.0.0.1:1883".to_owned(),
-            metrics: None,
             on_quiet_refusal: OnQuietRefusal::Drop,
             delay_max: Duration::from_secs(10),
             connections_max: 10_000,

@@ -12,7 +12,7 @@ use tollgate_mqtt::PublishHead;
 use crate::buffer::{Broken, Buffer, write};
 use crate::connection::{End, Link};
 use crate::down::Greeting;
-use crate::judge::{Ruling, Sender};
+use crate::judge::{Message, Ruling, Sender};
 use crate::meter::Count;
 use crate::uplink::{Admitted, Reply, Step, Uplink};
 
@@ -127,9 +127,13 @@ impl Carrier<'_> {
             return Ok(ready);
         }
         let link = self.link;
-        let (judge, meter) = (&link.shared.judge, &link.shared.meter);
-        let topic = self.uplink.topic(&head).map_err(End::Malformed)?;
-        match judge.rule(&self.sender, topic, &head, self.wait_max()) {
+        let (judge, meter) = (&link.shared.judge, &*link.shared.meter);
+        let message = Message {
+            sender: &self.sender,
+            topic: self.uplink.topic(&head).map_err(End::Malformed)?,
+            head: &head,
+        };
+        match judge.rule(message, self.wait_max(), meter).await {
             Ruling::Pass => {
                 meter.one(Count::Passed);
                 self.admit(&head, bytes, &mut ready).await?;
@@ -141,10 +145,7 @@ impl Carrier<'_> {
                 meter.delayed(wait);
                 self.admit(&head, bytes, &mut ready).await?;
             }
-            Ruling::Refuse(by) => {
-                meter.denied(by);
-                self.refuse(&head, bytes, &mut ready).await?;
-            }
+            Ruling::Refuse => self.refuse(&head, bytes, &mut ready).await?,
         }
         Ok(ready)
     }

@@ -2,7 +2,10 @@
 
 use std::net::Ipv4Addr;
 
+use tollgate_contract::Contracts;
 use tollgate_mqtt::{Header, Version};
+use tollgate_serve::engine::{Engine, Secrets};
+use tollgate_serve::settings::Settings;
 
 use super::*;
 
@@ -12,7 +15,15 @@ fn passes(contract: &str, messages: &[(&str, Option<&str>, &str, &[u8])], expect
     let text = format!(
         "contracts: [{{ id: a, {contract}, policies: [{{ name: one, limit: 1, per: 1h }}] }}]"
     );
-    let judge = Judge::new(Contracts::parse(&text).unwrap()).unwrap();
+    let contracts = Contracts::parse(&text).unwrap();
+    check(&contracts).unwrap();
+    let settings = Settings::default();
+    let engine = Engine::new(contracts, settings.node, &Secrets::draw().unwrap());
+    let judge = Judge::new(Arc::new(Server::new(engine, settings)));
+    let meter = Meter::new();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     let found: Vec<_> = messages
         .iter()
         .map(|(client, user, topic, properties)| {
@@ -24,10 +35,13 @@ fn passes(contract: &str, messages: &[(&str, Option<&str>, &str, &[u8])], expect
             let header = Header::read(&bytes).unwrap().unwrap();
             let head = PublishHead::read(header, &bytes, Version::V5);
             let head = head.unwrap().unwrap();
-            matches!(
-                judge.rule(&sender, topic, &head, Duration::ZERO),
-                Ruling::Pass
-            )
+            let message = Message {
+                sender: &sender,
+                topic,
+                head: &head,
+            };
+            let ruling = runtime.block_on(judge.rule(message, Duration::ZERO, &meter));
+            matches!(ruling, Ruling::Pass)
         })
         .collect();
     assert_eq!(found, expected, "{contract}");

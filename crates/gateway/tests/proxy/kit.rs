@@ -4,15 +4,17 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use tokio::runtime::{Builder, Runtime};
-use tollgate_contract::Contracts;
 use tollgate_gateway::{Running, Settings, start};
 use tollgate_parts::PATIENCE;
+use tollgate_serve::run;
+use tollgate_serve::settings::{ContractSource, Settings as ServerSettings};
 
-/// A gateway, and the runtime it lives in.
+/// A gateway, the runtime it lives in, and the server that it is a door of.
 pub(crate) struct Gateway {
     running: Option<Running>,
     runtime: Runtime,
     pub(crate) address: SocketAddr,
+    pub(crate) server: run::Running,
 }
 
 impl Gateway {
@@ -26,6 +28,20 @@ impl Gateway {
         contracts: &str,
         change: impl FnOnce(&mut Settings),
     ) -> Self {
+        let server = ServerSettings {
+            contracts: ContractSource::Text(contracts.to_owned()),
+            ..ServerSettings::default()
+        };
+        Self::of(upstream, server, change)
+    }
+
+    /// A door of a server like that.
+    pub(crate) fn of(
+        upstream: &str,
+        server: ServerSettings,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
+        let server = run::start(server).unwrap();
         let mut settings = Settings {
             listen: ([127, 0, 0, 1], 0).into(),
             upstream: upstream.to_owned(),
@@ -37,13 +53,13 @@ impl Gateway {
             .enable_all()
             .build()
             .unwrap();
-        let contracts = Contracts::parse(contracts).unwrap();
-        let running = runtime.block_on(start(settings, contracts)).unwrap();
+        let running = runtime.block_on(start(settings, server.shared())).unwrap();
         let address = running.listen();
         Self {
             running: Some(running),
             runtime,
             address,
+            server,
         }
     }
 

@@ -1,13 +1,12 @@
 //! Messages over their limit: told where the protocol can, dropped or cut off where it cannot, held back where that is asked for.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use tollgate_contract::Contracts;
 use tollgate_gateway::{OnQuietRefusal, Settings, StartError, start};
 use tollgate_parts::Mosquitto;
+use tollgate_serve::run;
+use tollgate_serve::settings::{ContractSource, Settings as ServerSettings};
 
 use crate::kit::{Client, Extras, Gateway, connect, property, publish};
 
@@ -298,38 +297,22 @@ fn contracts_that_cannot_be_kept_are_refused_and_idle_ones_named() {
             listen: ([127, 0, 0, 1], 0).into(),
             ..Settings::default()
         };
-        let contracts = Contracts::parse(text).unwrap();
-        match runtime.block_on(start(settings, contracts)) {
+        let server = run::start(ServerSettings {
+            contracts: ContractSource::Text(text.to_owned()),
+            ..ServerSettings::default()
+        });
+        let server = server.unwrap();
+        match runtime.block_on(start(settings, server.shared())) {
             Err(error @ StartError::Contracts(_)) => error.to_string(),
-            other => panic!("{other:?}"),
+            Err(error) => panic!("{error}"),
+            Ok(_) => panic!("it starts"),
         }
     };
     let of = |topic: &str| TWO.replace("limited/+/#", topic);
     assert!(refusal(&of("a/#/b")).contains("`#` stands alone in the last level"));
     assert!(refusal(&of("a+")).contains("contract `two`: topic `a+`"));
     assert!(refusal(&of("$share/g/a/#")).contains("shared subscription"));
-    let gossip = TWO.replace("per: 1h", "per: 1h, coordination: gossip");
-    assert!(refusal(&gossip).contains("gossip"));
     let gateway = Gateway::new("127.0.0.1:1", &TWO.replace("[client]", "[tenant]"));
     let idle = gateway.running().idle();
     assert_eq!((&*idle[0].contract, &*idle[0].entry), ("two", "tenant"));
-}
-
-#[test]
-fn metrics_are_shown() {
-    let change = |settings: &mut Settings| settings.metrics = Some(([127, 0, 0, 1], 0).into());
-    let gateway = Gateway::with("127.0.0.1:1", TWO, change);
-    let ask = |request: &str| {
-        let mut stream = TcpStream::connect(gateway.running().metrics().unwrap()).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        text
-    };
-    let text = ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"));
-    assert!(text.contains("tollgate_gateway_connections_open 0\n"));
-    assert!(ask("GET /healthz HTTP/1.0\r\n\r\n").ends_with("ok\n"));
-    assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
-    assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
 }

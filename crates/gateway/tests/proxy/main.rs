@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
+mod door;
 mod faults;
 mod kit;
 mod limits;

@@ -1,70 +1,82 @@
-//! `tollgate gateway`: puts settings together, starts the gateway, and waits for a signal.
+//! `tollgate gateway`: puts settings together, starts a server and the gateway that is its door, and listens to signals.
 //!
-//! Not here: what a gateway does (`tollgate-gateway`).
+//! Not here: what a gateway does (`tollgate-gateway`), what a server does (`tollgate-serve`).
 
 pub mod options;
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::sync::Arc;
 
 use serde_json::json;
-use tokio::runtime::Builder;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tollgate_gateway::{Running, StartError};
+use tokio::runtime::{Builder, Runtime};
+use tollgate_gateway::{Running, StartError, check};
+use tollgate_serve::desk::Desk;
+use tollgate_serve::run::{self, StartError as ServerError};
+use tollgate_serve::settings::{Address, ContractSource, Settings};
+use tollgate_serve::shared::Shared;
+use tollgate_serve::source::SourceError;
 
-use crate::config;
 use crate::failure::Failure;
-use options::{GatewayFormat, GatewayOptions};
+use crate::serve::{self, desk, options::ServeFormat};
+use options::GatewayOptions;
 
 /// Stands in front of a broker until a signal says to stop.
 pub fn run(options: &GatewayOptions) -> Result<(), Failure> {
-    let contracts = config::read_contracts(&options.contracts)?;
-    let runtime = Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::system("start threads", &error))?;
-    runtime.block_on(async {
-        let mut signals = Signals::catch()?;
-        let started = tollgate_gateway::start(options.settings(), contracts).await;
-        let running = started.map_err(|error| failure(&error))?;
-        for warning in warnings(options, &running) {
-            // Nobody is left to warn when standard error is gone.
-            let _ = writeln!(io::stderr(), "warning: {warning}");
-        }
-        let text = show(options, &running);
-        let mut out = io::stdout();
-        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-        written.map_err(Failure::output)?;
-        signals.next().await;
-        tokio::select! {
-            () = running.stop() => {}
-            // Whoever asks twice will not wait for connections.
-            () = signals.next() => {}
-        }
-        Ok(())
-    })
+    let mut settings = settle(options, |name| std::env::var(name).ok())?;
+    let mut warnings = serve::warnings(&settings);
+    let signals = serve::prepare(&options.server, &settings)?;
+    let threads = threads(settings.runtime.count())?;
+    if settings.http.is_empty() && settings.resp.is_empty() {
+        // Nobody comes through the doors of the server itself.
+        settings.runtime.threads = Some(1);
+    }
+    let server = run::start_with(settings, open).map_err(|error| Failure::start(&error))?;
+    let started = threads.block_on(tollgate_gateway::start(options.settings(), server.shared()));
+    let gateway = started.map_err(|error| failure(&error))?;
+    warnings.extend(concerns(options, &gateway));
+    serve::tell(&warnings, &show(options, &gateway, &server))?;
+    signals.obey(server, || threads.block_on(gateway.stop()))
 }
 
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
+fn threads(count: usize) -> Result<Runtime, Failure> {
+    let mut builder = Builder::new_multi_thread();
+    let built = builder.worker_threads(count).thread_name("gateway");
+    let built = built.enable_all().build();
+    built.map_err(|error| Failure::system("start threads", &error))
 }
 
-impl Signals {
-    fn catch() -> Result<Self, Failure> {
-        let caught = || -> io::Result<Self> {
-            Ok(Self {
-                interrupt: signal(SignalKind::interrupt())?,
-                terminate: signal(SignalKind::terminate())?,
-            })
-        };
-        caught().map_err(|error| Failure::system("cannot catch signals", &error))
+/// As for `serve`, but nothing is served or kept that nobody asked for.
+fn settle(
+    options: &GatewayOptions,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Settings, Failure> {
+    let mut said = serve::said(&options.server, variable)?;
+    let http = said.http.get_or_insert_default();
+    http.extend(options.metrics.map(Address::Tcp));
+    said.resp.get_or_insert_default();
+    let mut settings = serve::read(&said)?.unwrap_or_default();
+    said.apply(&mut settings);
+    if settings.contracts == ContractSource::None && settings.keeping.catalogue.is_none() {
+        let text =
+            "error: a gateway needs contracts: say --contracts FILE, --catalogue, or --config";
+        return Err(Failure::usage(text));
     }
+    Ok(settings)
+}
 
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
+/// Looks at the contracts before anybody is let in, and sets a desk up where there is a door to it.
+fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, ServerError> {
+    let node = shared.engine.node();
+    let wrong = |text: String| ServerError::Contracts(SourceError::Wrong(text));
+    check(node.contracts()).map_err(|error| wrong(format!("error: {error}")))?;
+    if node.contracts().is_empty() && shared.settings.keeping.catalogue.is_none() {
+        let text = "error: there are no contracts in the file, so that nothing would be limited";
+        return Err(wrong(text.to_owned()));
     }
+    if shared.settings.http.is_empty() {
+        return Ok(None);
+    }
+    desk::open(shared)
 }
 
 fn failure(error: &StartError) -> Failure {
@@ -75,36 +87,43 @@ fn failure(error: &StartError) -> Failure {
 }
 
 /// What is not wrong but probably not meant.
-fn warnings(options: &GatewayOptions, running: &Running) -> Vec<String> {
-    let idle = running.idle().into_iter().map(|idle| {
+fn concerns(options: &GatewayOptions, gateway: &Running) -> Vec<String> {
+    let idle = gateway.idle().into_iter().map(|idle| {
         let (contract, entry) = (idle.contract, idle.entry);
         format!("contract `{contract}` binds no message: messages have no entry `{entry}`")
     });
-    let open = |address: std::net::SocketAddr, what: &str| {
-        let is_open = !address.ip().is_loopback();
-        is_open.then(|| format!("{address} can be reached from other machines, and {what}"))
-    };
-    let clear = open(options.listen, "whatever passes there is in clear");
-    let metrics = options
-        .metrics
-        .and_then(|address| open(address, "shows metrics to everybody"));
-    idle.chain(clear).chain(metrics).collect()
+    let address = options.listen;
+    let is_open = !address.ip().is_loopback();
+    let clear = is_open.then(|| {
+        format!(
+            "{address} can be reached from other machines, and whatever passes there is in clear"
+        )
+    });
+    idle.chain(clear).collect()
 }
 
 /// What is said once it runs.
-fn show(options: &GatewayOptions, running: &Running) -> String {
-    let (listen, metrics) = (running.listen(), running.metrics());
+fn show(options: &GatewayOptions, gateway: &Running, server: &run::Running) -> String {
+    let (listen, http) = (gateway.listen(), server.http());
     let upstream = &options.upstream;
-    match options.format {
-        GatewayFormat::Json => {
-            let metrics = metrics.map(|address| address.to_string());
-            let facts =
-                json!({ "listen": listen.to_string(), "upstream": upstream, "metrics": metrics });
+    match options.server.format {
+        ServeFormat::Json => {
+            let metrics = http.map(|address| address.to_string());
+            let resp = server.resp().map(|address| address.to_string());
+            let cluster = server.cluster().map(|address| address.to_string());
+            let facts = json!({
+                "listen": listen.to_string(),
+                "upstream": upstream,
+                "metrics": metrics,
+                "resp": resp,
+                "cluster": cluster,
+                "pid": std::process::id(),
+            });
             format!("{facts}\n")
         }
-        GatewayFormat::Human => {
+        ServeFormat::Human => {
             let mut text = format!("listen {listen}\nupstream {upstream}\n");
-            if let Some(address) = metrics {
+            if let Some(address) = http {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "metrics http://{address}/metrics");
             }

@@ -1,20 +1,17 @@
 //! Flags of `gateway`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tollgate_gateway::{OnQuietRefusal, Settings};
 
+use crate::serve::options::ServeOptions;
+
 /// Options of `gateway`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct GatewayOptions {
-    /// Contract file
-    #[arg(long, value_name = "FILE")]
-    pub contracts: PathBuf,
-
     /// Where clients connect; port 0 is any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1884")]
     pub listen: SocketAddr,
@@ -23,7 +20,7 @@ pub struct GatewayOptions {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:1883", value_parser = upstream)]
     pub upstream: String,
 
-    /// Where to answer `GET /metrics` and `GET /healthz`
+    /// Where to answer `GET /metrics`, and everything else that HTTP is served for; as `--http`
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
 
@@ -43,9 +40,9 @@ pub struct GatewayOptions {
     #[arg(long, value_name = "BYTES", default_value_t = 268_435_460, value_parser = clap::value_parser!(u32).range(2..))]
     pub packet_max: u32,
 
-    /// What to print once it runs
-    #[arg(long, value_enum, default_value_t = GatewayFormat::Human)]
-    pub format: GatewayFormat,
+    /// The server that it is a door of
+    #[command(flatten)]
+    pub server: ServeOptions,
 }
 
 /// What happens where the protocol has no words for a refusal.
@@ -57,22 +54,12 @@ pub enum Quiet {
     Disconnect,
 }
 
-/// What `gateway` prints once it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GatewayFormat {
-    /// One fact a line
-    Human,
-    /// One JSON object
-    Json,
-}
-
 impl GatewayOptions {
     /// What a gateway is told by them.
     pub(super) fn settings(&self) -> Settings {
         Settings {
             listen: self.listen,
             upstream: self.upstream.clone(),
-            metrics: self.metrics,
             on_quiet_refusal: match self.on_quiet_refusal {
                 Quiet::Drop => OnQuietRefusal::Drop,
                 Quiet::Disconnect => OnQuietRefusal::Disconnect,
@@ -102,7 +89,11 @@ Examples:
   tollgate gateway --contracts contracts.yaml
   tollgate gateway --contracts contracts.yaml --listen 127.0.0.1:1884 --upstream 127.0.0.1:1883 --metrics 127.0.0.1:9884
   tollgate gateway --contracts contracts.yaml --on-quiet-refusal disconnect
+  tollgate gateway --contracts contracts.yaml --store redis://127.0.0.1:6379
+  tollgate gateway --contracts contracts.yaml --cluster 10.0.0.7:7380 --join 10.0.0.8 --cluster-key cluster.key
   mosquitto_pub -p 1884 -V mqttv5 -q 1 -t sensors/7/temperature -m 21
 
 A message has the entries topic, client, user, ip and property.NAME.
-A value of `match` under `topic` may be a topic filter, such as sensors/+/temperature.";
+A value of `match` under `topic` may be a topic filter, such as sensors/+/temperature.
+A gateway is a door of a server: settings, variables and signals are those of `tollgate serve`, but HTTP and RESP are served
+only where --http, --metrics or --resp say so, and nothing is kept without --data-dir.";

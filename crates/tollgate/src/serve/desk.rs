@@ -9,7 +9,7 @@ use tollgate_serve::run::StartError;
 use tollgate_serve::shared::Shared;
 
 /// Sets the desk up.
-pub(super) fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, StartError> {
+pub(crate) fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, StartError> {
     let preset = std::env::var(PRESET).ok();
     let config = Config {
         preset: preset.filter(|secret| !secret.is_empty()),

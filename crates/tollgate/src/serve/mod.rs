@@ -2,12 +2,12 @@
 //!
 //! Not here: serving (`tollgate-serve`).
 
-mod desk;
+pub(crate) mod desk;
 mod home;
 mod leash;
 pub mod options;
 mod screen;
-mod signals;
+pub(crate) mod signals;
 
 use std::io::{IsTerminal, Write};
 
@@ -19,33 +19,44 @@ use tollgate_serve::settings::{
 use crate::failure::Failure;
 use options::ServeOptions;
 use screen::Screen;
+use signals::Signals;
 
 /// Serves until a signal says to stop.
 pub fn run(options: &ServeOptions) -> Result<(), Failure> {
     let settings = settle(options, |name| std::env::var(name).ok())?;
     let warnings = warnings(&settings);
-    begin_logs(&settings)?;
-    let signals = signals::Signals::catch()?;
+    let signals = prepare(options, &settings)?;
+    let running = run::start_with(settings, desk::open).map_err(|error| Failure::start(&error))?;
+    tell(&warnings, &Screen::of(&running).show(options.format))?;
+    signals.obey(running, || {})
+}
+
+/// What comes before a server starts: logs, and signals that are caught from here on.
+pub(crate) fn prepare(options: &ServeOptions, settings: &Settings) -> Result<Signals, Failure> {
+    begin_logs(settings)?;
+    let signals = Signals::catch()?;
     if options.ends_with_stdin {
         leash::tie()?;
     }
-    let running = run::start_with(settings, desk::open).map_err(|error| Failure::start(&error))?;
+    Ok(signals)
+}
+
+/// Says what is said once it serves.
+pub(crate) fn tell(warnings: &[String], text: &str) -> Result<(), Failure> {
     for warning in warnings {
         // Nobody is left to warn when standard error is gone.
         let _ = writeln!(std::io::stderr(), "warning: {warning}");
     }
-    let text = Screen::of(&running).show(options.format);
     let mut out = std::io::stdout();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(Failure::output)?;
-    signals.obey(running)
+    written.map_err(Failure::output)
 }
 
 /// On a terminal with nothing said about logs, only what the operator did or must do, so that the screen stays one.
 fn begin_logs(settings: &Settings) -> Result<(), Failure> {
     let mut logs = settings.telemetry.logs.clone();
     if logs == LogSettings::default() && std::io::stderr().is_terminal() {
-        "warn,tollgate_serve::run=info".clone_into(&mut logs.filter);
+        "warn,tollgate_serve::run=info,tollgate_gateway=info".clone_into(&mut logs.filter);
     }
     logs.start()
         .map_err(|error| Failure::usage(format!("error: {error}")))
@@ -56,19 +67,30 @@ fn settle(
     options: &ServeOptions,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Settings, Failure> {
-    let environment = Overrides::of_environment(&variable);
-    let environment = environment.map_err(|error| Failure::usage(format!("error: {error}")))?;
-    let said = options.overrides()?.over(environment);
-    let mut settings = match &said.config {
-        Some(path) => Settings::read(path).map_err(|error| Failure::settings(&error))?,
-        None => Settings::served_by_default(),
-    };
+    let said = said(options, &variable)?;
     let is_bare = said.config.is_none();
+    let mut settings = read(&said)?.unwrap_or_else(Settings::served_by_default);
     said.apply(&mut settings);
     if is_bare {
         at_home(&mut settings, &variable)?;
     }
     Ok(settings)
+}
+
+/// What flags and the environment say.
+pub(crate) fn said(
+    options: &ServeOptions,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Overrides, Failure> {
+    let environment = Overrides::of_environment(&variable);
+    let environment = environment.map_err(|error| Failure::usage(format!("error: {error}")))?;
+    Ok(options.overrides()?.over(environment))
+}
+
+/// What the file says, where one is named.
+pub(crate) fn read(said: &Overrides) -> Result<Option<Settings>, Failure> {
+    let read = said.config.as_deref().map(Settings::read);
+    read.transpose().map_err(|error| Failure::settings(&error))
 }
 
 /// Without a file of settings: data in the platform's folder, and there, unless something else is named, a catalogue that
@@ -93,7 +115,7 @@ fn at_home(
 }
 
 /// What is not wrong but probably not meant.
-fn warnings(settings: &Settings) -> Vec<String> {
+pub(crate) fn warnings(settings: &Settings) -> Vec<String> {
     let open = settings.open_to_all().map(|listener| {
         format!(
             "{} can be reached from other machines and asks nobody for a credential; set TOLLGATE_TOKEN_FILE, or \

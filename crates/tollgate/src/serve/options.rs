@@ -99,7 +99,7 @@ pub struct ClusterFlags {
     pub seat: Option<Seat>,
 
     /// Where other nodes reach this one, datagrams and streams at the same port: `10.0.0.7:7380`, `127.0.0.1:0`
-    #[arg(long = "cluster", value_name = "ADDR")]
+    #[arg(id = "cluster", long = "cluster", value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
 
     /// A node to join, by address or by name: `10.0.0.8:7380`, `tollgate.internal`; may be given again
@@ -184,7 +184,7 @@ pub enum ServeFormat {
 
 impl ServeOptions {
     /// What the flags say.
-    pub(super) fn overrides(&self) -> Result<Overrides, Failure> {
+    pub(crate) fn overrides(&self) -> Result<Overrides, Failure> {
         let some = |off: bool, list: &[Address]| (off || !list.is_empty()).then(|| list.to_vec());
         let tokens = self.token_file.as_deref().map(Overrides::tokens_of);
         let tokens = tokens.transpose();

@@ -13,7 +13,7 @@ use tollgate_serve::run::Running;
 use crate::failure::Failure;
 
 /// The signals a server obeys, caught from the moment this exists.
-pub(super) struct Signals {
+pub(crate) struct Signals {
     runtime: Runtime,
     interrupt: Signal,
     terminate: Signal,
@@ -33,7 +33,7 @@ enum Heard {
 type Watched = Option<watch::Receiver<Option<Fatal>>>;
 
 impl Signals {
-    pub(super) fn catch() -> Result<Self, Failure> {
+    pub(crate) fn catch() -> Result<Self, Failure> {
         let caught = || -> io::Result<Self> {
             let runtime = Builder::new_current_thread().enable_all().build()?;
             let context = runtime.enter();
@@ -51,8 +51,8 @@ impl Signals {
         caught().map_err(|error| Failure::system("cannot catch signals", &error))
     }
 
-    /// Keeps the server until a signal says to stop.
-    pub(super) fn obey(mut self, running: Running) -> Result<(), Failure> {
+    /// Keeps the server until a signal says to stop. Whatever else must stop does before it.
+    pub(crate) fn obey(mut self, running: Running, before: impl FnOnce()) -> Result<(), Failure> {
         let mut watched = running.fatal();
         let fatal = loop {
             match self.next(&mut watched) {
@@ -63,6 +63,7 @@ impl Signals {
             }
         };
         self.exit_at_the_next();
+        before();
         running.stop().map_err(|error| Failure::lost(&error))?;
         fatal.map_or(Ok(()), |fatal| Err(Failure::fatal(&fatal)))
     }

@@ -43,7 +43,8 @@ impl Gateway {
 
     fn metrics(&self) -> String {
         let mut stream = TcpStream::connect(self.metrics).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        stream.write_all(request).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         text
@@ -166,9 +167,8 @@ fn what_a_gateway_cannot_do_is_said_before_it_listens() {
     };
     let filter = CONTRACTS.replace("limited/#", "limited/#/x");
     refused(&of(&filter), 64, &["contract `each-client`", "limited/#/x"]);
-    let shared = CONTRACTS.replace("per: 1h", "per: 1h, coordination: supply");
-    refused(&of(&shared), 64, &["each-client", "supply"]);
     refused(&of("domain: a\ndescriptors: []\n"), 64, &["contracts"]);
+    refused(&run(&["gateway"]), 64, &["--contracts"]);
     let nowhere = ["gateway", "--contracts", file, "--upstream", "broker"];
     refused(&run(&nowhere), 64, &["host:port"]);
     std::fs::write(&path, CONTRACTS).unwrap();

@@ -1,0 +1,215 @@
+//! What is decided about a message: the engine of the server is asked, which may have to ask somebody else.
+//!
+//! Not here: sockets, packets, waiting; which contracts bind a message (`lens`).
+
+mod lens;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::{ArcSwap, Guard};
+use tokio::runtime::Handle;
+use tollgate_limit::{Cost, Verdict};
+use tollgate_mqtt::PublishHead;
+use tollgate_node::{Key, Node, Receipt};
+use tollgate_serve::engine::{Ask, Turn};
+use tollgate_serve::meter::Door;
+use tollgate_serve::shared::Shared as Server;
+
+use crate::meter::{Count, Meter};
+use lens::Lens;
+
+pub(crate) use lens::idle;
+pub use lens::{Idle, JudgeError, check};
+
+/// Who sends, as the broker let it in.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    pub(crate) client: String,
+    pub(crate) user: Option<String>,
+    pub(crate) ip: String,
+}
+
+impl Sender {
+    pub(crate) fn new(client: &str, user: Option<&str>, ip: IpAddr) -> Self {
+        Self {
+            client: client.to_owned(),
+            user: user.map(str::to_owned),
+            // Whoever comes over IPv4 is the same on a socket for both.
+            ip: ip.to_canonical().to_string(),
+        }
+    }
+}
+
+/// A message that is asked about.
+#[derive(Clone, Copy)]
+pub(crate) struct Message<'a> {
+    pub(crate) sender: &'a Sender,
+    pub(crate) topic: &'a str,
+    pub(crate) head: &'a PublishHead<'a>,
+}
+
+/// What is decided about a message.
+pub(crate) enum Ruling {
+    /// It passes.
+    Pass,
+    /// It passes after a wait.
+    Wait(Duration, Held),
+    /// It does not pass.
+    Refuse,
+}
+
+/// What a message that waits was charged; given back where it never passes.
+pub(crate) struct Held {
+    server: Arc<Server>,
+    receipt: Receipt,
+}
+
+impl Held {
+    /// The message has passed.
+    pub(crate) fn keep(mut self) {
+        self.receipt = Receipt::Nothing;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let receipt = std::mem::replace(&mut self.receipt, Receipt::Nothing);
+        if matches!(receipt, Receipt::Nothing) {
+            return;
+        }
+        if !self.server.engine.is_apart() {
+            return self.server.engine.turn().give_back(&receipt);
+        }
+        // Where everything ends there is nobody left to ask: it stays charged.
+        if let Ok(runtime) = Handle::try_current() {
+            let server = Arc::clone(&self.server);
+            runtime.spawn(async move {
+                let back = |turn: &Turn<'_>| turn.give_back(&receipt);
+                server.engine.answer_later(Door::Mqtt, back).await;
+            });
+        }
+    }
+}
+
+/// Decides about messages.
+pub(crate) struct Judge {
+    server: Arc<Server>,
+    /// How the contracts in force see messages.
+    lens: ArcSwap<Lens>,
+}
+
+/// A decision, before anything is made of it.
+enum Decided {
+    Pass,
+    Wait(Duration, Receipt),
+    Refuse,
+}
+
+impl Judge {
+    pub(crate) fn new(server: Arc<Server>) -> Self {
+        Self {
+            server,
+            lens: ArcSwap::default(),
+        }
+    }
+
+    /// Decides about one message; one that would wait longer than that is refused.
+    pub(crate) async fn rule(
+        &self,
+        message: Message<'_>,
+        wait_max: Duration,
+        meter: &Meter,
+    ) -> Ruling {
+        let began = Instant::now();
+        let engine = &self.server.engine;
+        let decide = |turn: &Turn<'_>| self.decide(turn, message, wait_max, meter);
+        let decided = if engine.is_apart() {
+            engine.answer_later(Door::Mqtt, decide).await
+        } else {
+            decide(&engine.turn().by(Door::Mqtt))
+        };
+        engine.meter().served(Door::Mqtt, 1, began.elapsed());
+        match decided {
+            Decided::Pass => Ruling::Pass,
+            Decided::Refuse => Ruling::Refuse,
+            Decided::Wait(wait, receipt) => {
+                let server = Arc::clone(&self.server);
+                Ruling::Wait(wait, Held { server, receipt })
+            }
+        }
+    }
+
+    /// Runs again where its turn waits; then what it says is worth nothing.
+    fn decide(
+        &self,
+        turn: &Turn<'_>,
+        message: Message<'_>,
+        wait_max: Duration,
+        meter: &Meter,
+    ) -> Decided {
+        let lens = self.lens(turn.snapshot(), meter);
+        let entries = lens.entries(&message);
+        if is_long(
+            &message,
+            &entries,
+            self.server.settings.limits.key_bytes_max,
+        ) {
+            meter.one(Count::TooLong);
+            return Decided::Refuse;
+        }
+        let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
+        let Ok(answer) = turn.check(&ask) else {
+            meter.denied(None);
+            return Decided::Refuse;
+        };
+        if turn.waits() {
+            return Decided::Refuse;
+        }
+        let by = match answer.verdict {
+            Verdict::Allow => return Decided::Pass,
+            Verdict::Deny { .. } | Verdict::Never => turn.refuser(&answer),
+            Verdict::Delay { wait } => {
+                let wait = Duration::from(wait);
+                if wait <= wait_max {
+                    return Decided::Wait(wait, answer.receipt);
+                }
+                turn.give_back(&answer.receipt);
+                turn.tightest(&answer)
+            }
+        };
+        if !turn.waits() {
+            meter.denied(by.map(|(contract, policy)| (&*contract.id, &*policy.name)));
+        }
+        Decided::Refuse
+    }
+
+    /// How the contracts of a node see messages; made anew when others are in force.
+    fn lens(&self, node: &Arc<Node>, meter: &Meter) -> Guard<Arc<Lens>> {
+        let lens = self.lens.load();
+        if lens.is_of(node) {
+            return lens;
+        }
+        drop(lens);
+        let lens = Arc::new(Lens::of(node));
+        // A turn may have begun before.
+        if Arc::ptr_eq(node, &self.server.engine.node()) {
+            self.lens.store(Arc::clone(&lens));
+            meter.load(node.contracts());
+        }
+        Guard::from_inner(lens)
+    }
+}
+
+/// Whether what strangers chose of a message's entries has more bytes than a key may have.
+fn is_long(message: &Message<'_>, entries: &[(&str, &str)], most: usize) -> bool {
+    let chosen = entries.iter().filter(|(name, value)| {
+        // The filters that match are ours.
+        *name != "topic" || std::ptr::eq(*value, message.topic)
+    });
+    chosen.map(|(_, value)| value.len()).sum::<usize>() > most
+}
+
+#[cfg(test)]
+mod tests;
