@@ -203,7 +203,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: LOAD,
         pure: false,
-        uses: &[WIRE],
+        uses: &[WIRE, MQTT],
     },
     // Stands between any two processes, so it knows neither.
     Room {

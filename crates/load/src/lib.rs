@@ -7,7 +7,8 @@
 //!
 //! The generator shares a machine with what it measures, so it is lean: one thread waits for many sockets, requests are
 //! templates into which a number is written, and of a reply only the verdict is read. Any server that speaks one of
-//! the protocols can be driven. Deliberately not here: TLS, starting servers, printing.
+//! the protocols can be driven. [`run_mqtt`] does the like for brokers of MQTT, where latency counts to the
+//! arrival at a subscriber. Deliberately not here: TLS, starting servers, printing.
 
 mod address;
 mod call;
@@ -15,6 +16,7 @@ mod codec;
 mod drive;
 mod errors;
 mod key;
+mod mqtt;
 mod plan;
 mod random;
 mod report;
@@ -26,5 +28,11 @@ pub use call::{Call, CallError, LUA_TOKEN_BUCKET, Limit};
 pub use drive::{LoadError, Progress, run};
 pub use errors::{ErrorCount, ErrorKind};
 pub use key::{KeyError, KeyTemplate, Parts, parts};
+pub use mqtt::{
+    Assign, Counts, Groups, Login, Messages, MqttError, MqttPace, MqttPhase, MqttPlan,
+    MqttProgress, MqttReport, SIZE_MIN, TargetReport, Timing, TopicError, TopicTemplate, Watch,
+    run_mqtt,
+};
 pub use plan::{Arrivals, Distribution, Keys, Pace, Plan};
 pub use report::{Decisions, Latency, Report, Slice};
+pub use tollgate_mqtt::{Qos, Version};

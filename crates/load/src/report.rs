@@ -81,6 +81,8 @@ pub struct Latency {
     pub p50: u64,
     /// Nine of ten took at most this.
     pub p90: u64,
+    /// 95 %.
+    pub p95: u64,
     /// 99 %.
     pub p99: u64,
     /// 99.9 %.
@@ -114,6 +116,7 @@ impl Latency {
             mean: histogram.mean(),
             p50: quantile(0.5),
             p90: quantile(0.9),
+            p95: quantile(0.95),
             p99: quantile(0.99),
             p999: quantile(0.999),
             p9999: quantile(0.9999),

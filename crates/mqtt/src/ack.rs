@@ -1,4 +1,4 @@
-//! PUBACK, PUBREC, PUBREL and PUBCOMP, which look alike, and DISCONNECT.
+//! PUBACK, PUBREC, PUBREL and PUBCOMP, which look alike, SUBACK and DISCONNECT.
 
 use crate::connect::Version;
 use crate::error::Malformed;
@@ -32,6 +32,29 @@ impl<'a> Ack<'a> {
             reason,
             properties,
         })
+    }
+}
+
+/// The answer to a SUBSCRIBE to one filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suback {
+    /// The packet identifier.
+    pub id: u16,
+    /// The quality that was granted; 0x80 and more is a refusal.
+    pub code: u8,
+}
+
+impl Suback {
+    /// Reads what follows the fixed header.
+    pub fn read(body: &[u8], version: Version) -> Result<Self, Malformed> {
+        let mut reader = Reader::of(body);
+        let id = reader.id()?;
+        if version == Version::V5 {
+            Properties::read(&mut reader, Place::ACK)?;
+        }
+        let code = reader.byte()?;
+        reader.end()?;
+        Ok(Self { id, code })
     }
 }
 

@@ -49,6 +49,11 @@ impl<'a> Connack<'a> {
         self.properties.two(id::SERVER_KEEP_ALIVE)
     }
 
+    /// How many messages the broker takes that it has not acknowledged.
+    pub fn receive_max(&self) -> u16 {
+        self.properties.two(id::RECEIVE_MAX).unwrap_or(u16::MAX)
+    }
+
     /// The highest topic alias the client may use; zero is none.
     pub fn topic_alias_max(&self) -> u16 {
         self.properties.two(id::TOPIC_ALIAS_MAX).unwrap_or(0)

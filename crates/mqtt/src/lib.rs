@@ -1,12 +1,14 @@
 //! The bytes of MQTT 3.1.1 and 5, as far as somebody between a client and a broker must understand them.
 //!
 //! [`Frames`] follows packets through a stream without keeping them. [`Connect`], [`Connack`], [`PublishHead`], [`Ack`] and
-//! [`Disconnect`] are read where they lie; [`mod@write`] has what a gateway says itself. [`Filter`] and [`Filters`] match topics.
+//! [`Disconnect`] are read where they lie; [`mod@write`] has what a gateway says itself, [`client`] what a client says.
+//! [`Filter`] and [`Filters`] match topics.
 //!
 //! Every reader takes any bytes: it answers, asks for more, or refuses with a [`Malformed`]. Deliberately absent: sockets,
 //! sessions, subscriptions, payloads, and MQTT 3.1.
 
 mod ack;
+pub mod client;
 mod connack;
 mod connect;
 mod error;
@@ -21,7 +23,7 @@ pub mod reason;
 mod topic;
 pub mod write;
 
-pub use ack::{Ack, Disconnect};
+pub use ack::{Ack, Disconnect, Suback};
 pub use connack::Connack;
 pub use connect::{Connect, Version};
 pub use error::Malformed;

@@ -114,6 +114,7 @@ pub(crate) mod id {
     pub(crate) const ASSIGNED_CLIENT: u8 = 18;
     pub(crate) const SERVER_KEEP_ALIVE: u8 = 19;
     pub(crate) const SERVER_REFERENCE: u8 = 28;
+    pub(crate) const RECEIVE_MAX: u8 = 33;
     pub(crate) const TOPIC_ALIAS_MAX: u8 = 34;
     pub(crate) const TOPIC_ALIAS: u8 = 35;
     pub(crate) const USER: u8 = 38;

@@ -19,6 +19,13 @@ pub enum Qos {
     ExactlyOnce,
 }
 
+impl Qos {
+    /// As it is written in packets.
+    pub(crate) const fn bits(self) -> u8 {
+        self as u8
+    }
+}
+
 /// What comes before the payload of a PUBLISH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublishHead<'a> {

@@ -1,7 +1,7 @@
-//! What a gateway says itself. Not here: packets that only clients or brokers send.
+//! What a gateway says itself. Not here: what only clients say (`client`), and packets that only brokers send.
 
 use crate::connect::Version;
-use crate::header::Kind;
+use crate::header::{Kind, PACKET_MAX};
 use crate::properties::id;
 use crate::reason;
 
@@ -12,7 +12,7 @@ pub fn ack(kind: Kind, id: u16, reason: u8, version: Version) -> Vec<u8> {
     if version == Version::V5 && reason != reason::SUCCESS {
         body.push(reason);
     }
-    packet(kind, flags, &body)
+    short(kind, flags, &body)
 }
 
 /// A refusal to let a client in, by a reason code of MQTT 5; MQTT 3.1.1 hears of the nearest it has.
@@ -21,13 +21,13 @@ pub fn refusal(reason: u8, version: Version) -> Vec<u8> {
         Version::V5 => &[0, reason, 0],
         Version::V311 => &[0, old_code(reason)],
     };
-    packet(Kind::Connack, 0, body)
+    short(Kind::Connack, 0, body)
 }
 
 /// A DISCONNECT, which in MQTT 3.1.1 no server sends: there the connection just ends.
 pub fn disconnect(reason: u8, version: Version) -> Vec<u8> {
     match version {
-        Version::V5 => packet(Kind::Disconnect, 0, &[reason]),
+        Version::V5 => short(Kind::Disconnect, 0, &[reason]),
         Version::V311 => Vec::new(),
     }
 }
@@ -39,15 +39,34 @@ pub fn use_another(server: &str) -> Option<Vec<u8>> {
     let mut body = vec![reason::USE_ANOTHER_SERVER];
     varint(&mut body, u32::try_from(properties.len()).ok()?);
     body.extend(properties);
-    Some(packet(Kind::Disconnect, 0, &body))
+    packet(Kind::Disconnect, 0, &body)
 }
 
-fn packet(kind: Kind, flags: u8, body: &[u8]) -> Vec<u8> {
+/// A packet whose body is at most a few bytes.
+fn short(kind: Kind, flags: u8, body: &[u8]) -> Vec<u8> {
+    packet(kind, flags, body).unwrap_or_default()
+}
+
+/// A packet; `None` where it is longer than packets can be.
+pub(crate) fn packet(kind: Kind, flags: u8, body: &[u8]) -> Option<Vec<u8>> {
+    let remaining = u32::try_from(body.len()).ok()?;
+    if remaining > PACKET_MAX {
+        return None;
+    }
     let mut bytes = vec![kind.byte(flags)];
-    // All that is written here is short.
-    varint(&mut bytes, u32::try_from(body.len()).unwrap_or(0));
+    varint(&mut bytes, remaining);
     bytes.extend(body);
-    bytes
+    Some(bytes)
+}
+
+/// Bytes that a variable byte integer takes.
+pub(crate) const fn varint_length(value: u32) -> usize {
+    match value {
+        ..0x80 => 1,
+        0x80..0x4000 => 2,
+        0x4000..0x20_0000 => 3,
+        _ => 4,
+    }
 }
 
 /// The codes of MQTT 3.1.1: 1 is the version, 3 the server.

@@ -21,6 +21,7 @@ use crate::plan::{Pace, Plan};
 use crate::report::{Latency, Report};
 
 use record::{Record, Span};
+pub(crate) use timer::Timer;
 use worker::{Share, Worker};
 
 /// How far a run is.

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tollgate_mqtt::{
     Ack, Connack, Connect, Disconnect, Frames, Header, Kind, Malformed, Piece, PublishHead, Qos,
-    Value, Version, reason, write,
+    Suback, Value, Version, client, reason, write,
 };
 
 const fn version(five: bool) -> Version {
@@ -100,6 +100,7 @@ fn read_all(bytes: &[u8]) {
             )
         });
         let _ = Ack::read(bytes, version);
+        let _ = Suback::read(bytes, version);
         let _ = Disconnect::read(bytes, version).map(|end| end.server_reference());
         if let Ok(Some(header)) = Header::read(bytes) {
             if let Some(body) = header.body(bytes) {
@@ -107,6 +108,7 @@ fn read_all(bytes: &[u8]) {
                 let _ = Connect::read(body);
                 let _ = Connack::read(body, version);
                 let _ = Ack::read(body, version);
+                let _ = Suback::read(body, version);
                 let _ = Disconnect::read(body, version);
             }
             if header.kind == Kind::Publish
@@ -212,6 +214,40 @@ proptest! {
     }
 
     #[test]
+    fn a_client_says_what_another_encoder_says(mut hello in some_connect(), mut publish in some_publish()) {
+        (hello.clean, hello.will, hello.pairs) = (true, None, Vec::new());
+        let password = hello.password.as_ref().map(|bytes| letters(bytes));
+        hello.password = password.clone().map(String::into_bytes);
+        let said = client::connect(&client::Hello {
+            version: version(hello.five),
+            client: &hello.client,
+            user: hello.user.as_deref(),
+            password: password.as_deref(),
+            keep_alive: hello.keep_alive,
+        });
+        prop_assert_eq!(said.unwrap(), hello.bytes());
+
+        (publish.flags, publish.alias) = (publish.flags & 0b0110, None);
+        publish.topic.push('t');
+        let mut properties = Vec::new();
+        for (name, value) in &publish.pairs {
+            client::user_property(name, value, &mut properties).unwrap();
+        }
+        let qos = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce];
+        let message = client::Message {
+            version: version(publish.five),
+            topic: &publish.topic,
+            qos: qos[usize::from(publish.flags >> 1)],
+            id: publish.id,
+            properties: &properties,
+        };
+        let mut said = Vec::new();
+        message.write(publish.payload.len(), &mut said).unwrap();
+        said.extend(&publish.payload);
+        prop_assert_eq!(said, publish.bytes());
+    }
+
+    #[test]
     fn what_is_said_is_read_as_it_was_meant(id in 1..=u16::MAX, code in any::<u8>(), server in "[a-z]{0,300}") {
         for kind in ACKS {
             for five in [false, true] {
@@ -314,6 +350,26 @@ fn publishes_that_cannot_be_are_refused() {
     );
     refuses_publish(&[0x30, 7, 0, 1, b'a', 3, 33, 0, 1], Malformed::Property);
     refuses_publish(&[0x30, 5, 0, 1, b'a', 1, 99], Malformed::Property);
+}
+
+fn letters(bytes: &[u8]) -> String {
+    let letters = bytes.iter().map(|byte| char::from(b'a' + byte % 26));
+    letters.collect()
+}
+
+#[test]
+fn a_subscription_is_asked_for_and_answered() {
+    let said = client::subscribe(7, "a/+", Qos::ExactlyOnce, Version::V5).unwrap();
+    assert_eq!(said, [0x82, 9, 0, 7, 0, 0, 3, b'a', b'/', b'+', 2]);
+    let said = client::subscribe(7, "a/+", Qos::AtMostOnce, Version::V311).unwrap();
+    assert_eq!(said, [0x82, 8, 0, 7, 0, 3, b'a', b'/', b'+', 0]);
+    let answer = |id, code| Ok(Suback { id, code });
+    assert_eq!(Suback::read(&[0, 7, 0, 2], Version::V5), answer(7, 2));
+    assert_eq!(Suback::read(&[0, 7, 0x80], Version::V311), answer(7, 0x80));
+    assert_eq!(
+        Suback::read(&[0, 7], Version::V311),
+        Err(Malformed::Truncated)
+    );
 }
 
 #[test]

@@ -1,9 +1,10 @@
-//! `tollgate bench`: asks a server, this one or another, as fast as it answers or at a fixed rate.
+//! `tollgate bench`: asks a server, this one or another, as fast as it answers or at a fixed rate; `mqtt` loads brokers.
 //!
 //! Not here: asking (`tollgate-load`), and comparisons of several servers (`bench/`).
 
 mod human;
 mod json;
+pub mod mqtt;
 pub mod options;
 mod plot;
 
@@ -13,17 +14,24 @@ use tollgate_load::{LoadError, Plan, Progress};
 
 use crate::failure::Failure;
 use crate::report::{Look, units};
-use options::{BenchCommand, BenchFormat};
+use options::{AskCommand, BenchCommand, BenchFormat};
 
 /// Runs the load, and prints what came of it.
 pub fn run(command: &BenchCommand) -> Result<(), Failure> {
+    match command {
+        BenchCommand::Ask(command) => ask(command),
+        BenchCommand::Mqtt(options) => mqtt::run(options),
+    }
+}
+
+fn ask(command: &AskCommand) -> Result<(), Failure> {
     let load = command.load();
     let plan = command
         .plan()
         .map_err(|text| Failure::usage(format!("error: {text}")))?;
     let shown = load.format == BenchFormat::Human && std::io::stderr().is_terminal();
     let mut line = Line { shown };
-    let report = tollgate_load::run(&plan, |progress| line.show(&plan, progress));
+    let report = tollgate_load::run(&plan, |progress| line.show(&progress_line(&plan, progress)));
     drop(line);
     let report = report.map_err(|error| failure(&plan, &error))?;
     let text = match load.format {
@@ -59,14 +67,10 @@ struct Line {
 }
 
 impl Line {
-    fn show(&mut self, plan: &Plan, progress: Progress) {
+    fn show(&mut self, text: &str) {
         if self.shown {
             // Who cannot be shown progress is not to be stopped for it.
-            let _ = write!(
-                std::io::stderr(),
-                "\r{}\x1b[K",
-                progress_line(plan, progress)
-            );
+            let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
         }
     }
 }
@@ -112,6 +116,9 @@ mod tests {
         let cli = Cli::try_parse_from(["tollgate", "bench", "resp", "--duration", "5"]).unwrap();
         let Some(Command::Bench(command)) = cli.command else {
             panic!("not a bench");
+        };
+        let BenchCommand::Ask(command) = *command else {
+            panic!("it asks nothing");
         };
         let plan = command.plan().unwrap();
         let progress = Progress {

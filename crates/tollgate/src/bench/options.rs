@@ -3,12 +3,24 @@
 use std::thread;
 use std::time::Duration;
 
+use super::mqtt::options::{MQTT_EXAMPLES, MqttOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use tollgate_load::{Address, Arrivals, Call, Distribution, KeyTemplate, Keys, Limit, Pace, Plan};
 
-/// What to ask.
+/// What to load, and how.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    Ask(AskCommand),
+    /// MQTT: publishers by the thousand at any broker, and how long messages take to a subscriber
+    #[command(after_help = MQTT_EXAMPLES, after_long_help = MQTT_EXAMPLES)]
+    Mqtt(Box<MqttOptions>),
+}
+
+/// What to ask a limiter.
+#[derive(Debug, Subcommand)]
+pub enum AskCommand {
     /// RESP: CL.THROTTLE, THROTTLE, TOLLGATE.CHECK; for Redis itself SET, PING or a token bucket in Lua
     #[command(after_help = RESP_EXAMPLES, after_long_help = RESP_EXAMPLES)]
     Resp(RespOptions),
@@ -236,7 +248,7 @@ pub enum BenchFormat {
     Json,
 }
 
-impl BenchCommand {
+impl AskCommand {
     /// What all have in common.
     pub fn load(&self) -> &LoadOptions {
         match self {
@@ -351,7 +363,7 @@ fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.trim_end_matches('s').parse().map_err(self::text)?;
     Duration::try_from_secs_f64(seconds).map_err(self::text)
 }

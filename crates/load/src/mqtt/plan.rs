@@ -1,0 +1,219 @@
+//! What to publish where, how fast and for how long.
+
+use std::fmt;
+use std::time::Duration;
+
+use tollgate_mqtt::{Qos, Version, is_topic};
+
+use crate::address::Address;
+use crate::plan::Arrivals;
+
+/// A run against brokers.
+#[derive(Clone, Debug)]
+pub struct MqttPlan {
+    /// Where publishers connect, one or more.
+    pub targets: Vec<Address>,
+    /// Which publisher connects where.
+    pub assign: Assign,
+    /// Where messages are waited for.
+    pub watch: Watch,
+    /// How many publish.
+    pub publishers: u32,
+    /// How many more connect and stay silent.
+    pub idle: u32,
+    /// How fast each publishes.
+    pub pace: MqttPace,
+    /// Who publishes at the same time, and how much.
+    pub groups: Groups,
+    /// What is published.
+    pub messages: Messages,
+    /// Who connects.
+    pub login: Login,
+    /// Messages that a publisher sends before the first of them is acknowledged; a broker may want fewer.
+    pub in_flight: u16,
+    /// Threads that publish. Arrivals have one of their own.
+    pub threads: usize,
+    /// How long.
+    pub timing: Timing,
+    /// Arrival times follow from it.
+    pub seed: u64,
+}
+
+/// Which publisher connects where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assign {
+    /// Publishers in turn, whatever their group.
+    Blind,
+    /// Groups in turn; all of a group at one target.
+    Groups,
+}
+
+/// Where messages are waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// At which brokers; none where nobody waits.
+    pub at: Vec<Address>,
+    /// Subscribers at each; more than one share what comes.
+    pub subscribers: u16,
+    /// How surely they want it.
+    pub qos: Qos,
+}
+
+/// How fast each publisher publishes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MqttPace {
+    /// As soon as another message is acknowledged.
+    Closed,
+    /// At times fixed beforehand.
+    Open {
+        /// Messages a second of each publisher.
+        rate: f64,
+        /// How the gaps between its batches are.
+        arrivals: Arrivals,
+    },
+}
+
+/// Who publishes at the same time, and how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// Publishers of a group; one is everybody alone.
+    pub size: u32,
+    /// Messages at once.
+    pub batch: u32,
+    /// Over how long the messages of a group are spread.
+    pub spread: Duration,
+}
+
+/// What is published.
+#[derive(Clone, Debug)]
+pub struct Messages {
+    /// How surely.
+    pub qos: Qos,
+    /// Bytes of a payload, at least [`SIZE_MIN`].
+    pub size: usize,
+    /// Under which topic.
+    pub topic: TopicTemplate,
+    /// A user property that names the group (MQTT 5).
+    pub group_property: Option<String>,
+}
+
+/// Who connects.
+#[derive(Clone, Debug)]
+pub struct Login {
+    /// The version to speak.
+    pub version: Version,
+    /// The user's name.
+    pub user: Option<String>,
+    /// The password.
+    pub password: Option<String>,
+    /// What identifiers of clients begin with.
+    pub prefix: String,
+    /// Seconds in which a client says something.
+    pub keep_alive: u16,
+}
+
+/// How long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How long to publish before anything is recorded.
+    pub warm_up: Duration,
+    /// How long to record.
+    pub duration: Duration,
+    /// How long to wait at the end for what is under way.
+    pub patience: Duration,
+}
+
+/// The fewest bytes of a payload: who sent it, which it is, and when.
+pub const SIZE_MIN: usize = 32;
+
+/// A topic with places for numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicTemplate(String);
+
+/// Why a text is no topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TopicError;
+
+impl fmt::Display for TopicError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "a topic has 1 to 60000 bytes and neither + nor #; %p in it is the publisher's number, %g its group's",
+        )
+    }
+}
+
+impl std::error::Error for TopicError {}
+
+impl TopicTemplate {
+    /// `%p` is the publisher's number, `%g` its group's.
+    pub fn new(text: &str) -> Result<Self, TopicError> {
+        if !is_topic(text) || text.len() > TOPIC_MAX {
+            return Err(TopicError);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The topic of one publisher.
+    pub(crate) fn topic(&self, publisher: u32, group: u32) -> String {
+        self.0
+            .replace("%p", &publisher.to_string())
+            .replace("%g", &group.to_string())
+    }
+
+    /// A filter that matches the topics of all publishers.
+    pub(crate) fn filter(&self) -> String {
+        let level = |level: &str| {
+            if level.contains("%p") || level.contains("%g") {
+                "+".to_owned()
+            } else {
+                level.to_owned()
+            }
+        };
+        let levels: Vec<String> = self.0.split('/').map(level).collect();
+        levels.join("/")
+    }
+}
+
+impl fmt::Display for TopicTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl MqttPlan {
+    /// The group of a publisher.
+    pub(crate) fn group(&self, publisher: u32) -> u32 {
+        publisher / self.groups.size.max(1)
+    }
+
+    /// The target of a publisher, by its place.
+    pub(crate) fn target(&self, publisher: u32) -> usize {
+        let number = match self.assign {
+            Assign::Blind => publisher,
+            Assign::Groups => self.group(publisher),
+        };
+        number as usize % self.targets.len().max(1)
+    }
+
+    /// The target of a silent client.
+    pub(crate) fn idle_target(&self, number: u32) -> usize {
+        number as usize % self.targets.len().max(1)
+    }
+}
+
+const TOPIC_MAX: usize = 60_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topics_carry_numbers_and_are_all_matched_by_the_filter() {
+        let topic = TopicTemplate::new("plant/%g/sensor-%p/x").unwrap();
+        assert_eq!(topic.topic(12, 3), "plant/3/sensor-12/x");
+        assert_eq!(topic.filter(), "plant/+/+/x");
+        assert_eq!(TopicTemplate::new("plain").unwrap().filter(), "plain");
+        assert_eq!(TopicTemplate::new("a/#"), Err(TopicError));
+        assert_eq!(TopicTemplate::new(""), Err(TopicError));
+    }
+}

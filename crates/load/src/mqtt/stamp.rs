@@ -1,0 +1,70 @@
+//! What a payload says: who published it, which of its messages it is, when it was due and when it was sent.
+
+use super::plan::SIZE_MIN;
+
+/// The front of a payload. Times are nanoseconds on the clock of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// Tells this run from others at the same broker.
+    pub(crate) run: u32,
+    pub(crate) publisher: u32,
+    pub(crate) sequence: u32,
+    pub(crate) due: u64,
+    pub(crate) sent: u64,
+}
+
+impl Stamp {
+    /// Appends a payload of that size.
+    pub(crate) fn write(&self, size: usize, out: &mut Vec<u8>) {
+        out.extend(MAGIC);
+        out.extend(self.run.to_be_bytes());
+        out.extend(self.publisher.to_be_bytes());
+        out.extend(self.sequence.to_be_bytes());
+        out.extend(self.due.to_be_bytes());
+        out.extend(self.sent.to_be_bytes());
+        out.resize(out.len() + size.saturating_sub(SIZE_MIN), FILLER);
+    }
+
+    /// Reads the front of a payload; `None` where it is none of ours.
+    pub(crate) fn read(payload: &[u8]) -> Option<Self> {
+        let (magic, rest) = payload.split_first_chunk()?;
+        let (run, rest) = rest.split_first_chunk()?;
+        let (publisher, rest) = rest.split_first_chunk()?;
+        let (sequence, rest) = rest.split_first_chunk()?;
+        let (due, rest) = rest.split_first_chunk()?;
+        let (sent, _) = rest.split_first_chunk()?;
+        (magic == MAGIC).then_some(Self {
+            run: u32::from_be_bytes(*run),
+            publisher: u32::from_be_bytes(*publisher),
+            sequence: u32::from_be_bytes(*sequence),
+            due: u64::from_be_bytes(*due),
+            sent: u64::from_be_bytes(*sent),
+        })
+    }
+}
+
+const MAGIC: &[u8; 4] = b"tgm1";
+const FILLER: u8 = b'.';
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_read_as_it_was_written() {
+        let stamp = Stamp {
+            run: 1,
+            publisher: 2,
+            sequence: 3,
+            due: 4,
+            sent: 5,
+        };
+        for size in [SIZE_MIN, 100] {
+            let mut bytes = Vec::new();
+            stamp.write(size, &mut bytes);
+            assert_eq!((bytes.len(), Stamp::read(&bytes)), (size, Some(stamp)));
+        }
+        assert_eq!(Stamp::read(b"21.5"), None);
+        assert_eq!(Stamp::read(&[b'x'; 64]), None);
+    }
+}

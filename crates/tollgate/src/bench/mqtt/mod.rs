@@ -1,0 +1,84 @@
+//! `tollgate bench mqtt`: publishes to brokers, and sees what arrives.
+//!
+//! Not here: publishing (`tollgate-load`).
+
+mod human;
+mod json;
+pub mod options;
+
+use std::io::{IsTerminal, Write};
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+use tollgate_load::{MqttError, MqttPhase, MqttPlan, MqttProgress};
+
+use super::Line;
+use super::options::BenchFormat;
+use crate::failure::Failure;
+use crate::report::{Look, units};
+use options::MqttOptions;
+
+/// Runs the load, and prints what came of it.
+pub fn run(options: &MqttOptions) -> Result<(), Failure> {
+    let plan = options.plan();
+    allow_files();
+    let shown = options.format == BenchFormat::Human && std::io::stderr().is_terminal();
+    let mut line = Line { shown };
+    let report = tollgate_load::run_mqtt(&plan, |progress| {
+        line.show(&progress_line(&plan, progress));
+    });
+    drop(line);
+    let report = report.map_err(|error| failure(&error))?;
+    let text = match options.format {
+        BenchFormat::Human => human::text(&plan, &report, Look::of_stdout()),
+        BenchFormat::Json => json::text(&plan, &report),
+    };
+    write!(std::io::stdout(), "{text}").map_err(Failure::output)?;
+    let is_watched = !plan.watch.at.is_empty();
+    if plan.publishers > 0 && is_watched && report.counts.arrived == 0 {
+        return Err(Failure::unavailable(
+            "error: no message arrived at a subscriber\nName the broker behind the targets with --subscribe, or look whether it lets clients publish and subscribe.",
+        ));
+    }
+    Ok(())
+}
+
+/// Thousands of connections need as many open files; what the system allows is taken.
+fn allow_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where it is not allowed, connections say so.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+fn failure(error: &MqttError) -> Failure {
+    let text = format!("error: {error}");
+    match error {
+        MqttError::Plan(_) => Failure::usage(text),
+        MqttError::Refused { .. } => Failure::no_permission(text),
+        MqttError::Malformed { .. } => Failure::protocol(text),
+        MqttError::Connect { .. } | MqttError::System(_) => Failure::unavailable(text),
+    }
+}
+
+fn progress_line(plan: &MqttPlan, progress: MqttProgress) -> String {
+    let whole = (plan.timing.warm_up + plan.timing.duration).as_secs_f64();
+    let errors = match progress.errors {
+        0 => String::new(),
+        errors => format!(" · {} connections lost", units::count(errors)),
+    };
+    let rates = format!(
+        "sent {} · arrived {}{errors}",
+        units::rate(progress.sent, 1000),
+        units::rate(progress.arrived, 1000)
+    );
+    match progress.phase {
+        MqttPhase::Connecting => format!(
+            "connecting: {} of {}",
+            units::exact(progress.connected),
+            units::exact(u64::from(plan.publishers) + u64::from(plan.idle))
+        ),
+        MqttPhase::WarmUp(since) => format!("warm-up · {} of {whole} s · {rates}", since.as_secs()),
+        MqttPhase::Measuring(since) => format!("{} of {whole} s · {rates}", since.as_secs()),
+        MqttPhase::Draining => format!("waiting for what is under way · {rates}"),
+    }
+}
