@@ -7,6 +7,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::papers::Papers;
 use crate::process::{Process, free_port, until};
 
 /// A broker. What it must keep it writes to its folder when it is stopped, and finds again.
@@ -32,6 +33,18 @@ impl Mosquitto {
             }
         }
         panic!("mosquitto does not start");
+    }
+
+    /// A broker that speaks TLS alone and, where it asks, lets in who shows a certificate of the same authority.
+    pub fn sealed(papers: &Papers, asks: bool) -> Self {
+        let (certificate, key) = papers.server();
+        Self::with(&[
+            "allow_anonymous true",
+            &format!("cafile {}", papers.ca().display()),
+            &format!("certfile {}", certificate.display()),
+            &format!("keyfile {}", key.display()),
+            &format!("require_certificate {asks}"),
+        ])
     }
 
     /// `host:port`.
