@@ -3,8 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
+
+use crate::stream::Source;
 
 /// Bytes asked for at once.
 pub(crate) const CHUNK: usize = 1 << 14;
@@ -28,10 +30,8 @@ impl Buffer {
     }
 
     /// Reads more; says how many bytes there were, zero at the end. Nothing is lost where it is given up.
-    pub(crate) async fn fill(&mut self, from: &mut (impl AsyncRead + Unpin)) -> io::Result<usize> {
-        self.0.reserve(CHUNK);
-        let mut limited = from.take(CHUNK as u64);
-        limited.read_buf(&mut self.0).await
+    pub(crate) async fn fill(&mut self, from: &mut Source) -> io::Result<usize> {
+        from.read_some(&mut self.0, CHUNK).await
     }
 }
 
@@ -48,7 +48,12 @@ pub(crate) async fn write(
             Ok(Ok(count)) => bytes = &bytes[count..],
         }
     }
-    Ok(())
+    // What was taken may have been sealed and not sent.
+    match timeout(stall, to.flush()).await {
+        Err(_) => Err(Broken::Stalled),
+        Ok(Err(_)) => Err(Broken::Gone),
+        Ok(Ok(())) => Ok(()),
+    }
 }
 
 /// Why nothing can be written.

@@ -8,18 +8,21 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
+use tollgate_limit::Instant;
 use tollgate_mqtt::{Connect, Header, Kind, Malformed, Version, reason, write};
 use tollgate_serve::shared::Shared as Server;
 
 use crate::buffer::{Broken, Buffer, write as put};
 use crate::down::{self, Greeting};
 use crate::judge::{Judge, Sender};
+use crate::log::Log;
 use crate::meter::{Count, Meter};
 use crate::outbox::Outbox;
-use crate::settings::Settings;
+use crate::settings::{Arrival, Settings};
+use crate::stream::{Sink, Source};
+use crate::tls::Seals;
 use crate::up;
 
 /// The most bytes of a CONNECT: room for every field at its longest, a will among them, and some properties.
@@ -31,6 +34,37 @@ pub(crate) struct Shared {
     pub(crate) server: Arc<Server>,
     pub(crate) judge: Judge,
     pub(crate) meter: Arc<Meter>,
+    pub(crate) seals: Arc<Seals>,
+    pub(crate) log: Log,
+}
+
+impl Shared {
+    /// When it was that long ago, by the engine's clock.
+    pub(crate) fn ago(&self, age: Duration) -> Instant {
+        let nanos = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
+        let now = self.server.engine.now().as_nanos();
+        Instant::from_nanos(now.saturating_sub(nanos))
+    }
+
+    /// Reaches the broker, or says what is to be counted.
+    async fn dial(&self) -> Result<Halves, Count> {
+        let dialled = TcpStream::connect(&self.settings.upstream).await;
+        let broker = dialled.map_err(|_| Count::NoBroker)?;
+        prepare(&broker);
+        let sealed = self.seals.dial(broker).await;
+        let broker = sealed.map_err(|_| Count::Distrusted)?;
+        self.log.reached();
+        Ok(broker.split())
+    }
+
+    /// Counts a client that is turned away before the broker lets it in.
+    pub(crate) fn turn_away(&self, why: Count, peer: SocketAddr) {
+        self.meter.one(why);
+        if let Some(event) = why.event() {
+            self.server.engine.meter().count(event);
+        }
+        self.log.turned_away(why, peer);
+    }
 }
 
 /// What both directions of one connection share.
@@ -89,30 +123,37 @@ pub(crate) async fn serve(
 ) {
     let _open = shared.meter.open(&shared.server.engine);
     prepare(&client);
-    let (from, mut to) = client.into_split();
     let patience = shared.settings.patience;
-    let mut from = from;
-    let hello = match timeout(patience.hello, hello(&mut from, peer)).await {
+    let by = tokio::time::Instant::now() + patience.hello;
+    let (mut from, to) = match timeout_at(by, shared.seals.accept(client)).await {
+        Ok(Ok(stream)) => stream.split(),
+        Ok(Err(_)) => return shared.turn_away(Count::Unsealed, peer),
+        Err(_) => return shared.turn_away(Count::Slow, peer),
+    };
+    if shared.settings.arrival == Arrival::Kernel {
+        from = from.stamped();
+    }
+    let hello = match timeout_at(by, hello(&mut from, peer)).await {
         Ok(Ok(hello)) => hello,
         Ok(Err(None)) => return,
-        Err(_) => return shared.meter.one(Count::Slow),
+        Err(_) => return shared.turn_away(Count::Slow, peer),
         Ok(Err(Some(Malformed::Version))) => {
-            shared.meter.one(Count::OtherVersion);
+            shared.turn_away(Count::OtherVersion, peer);
             let words = write::refusal(reason::UNSUPPORTED_VERSION, Version::V311);
-            let _ = put(&mut to, &words, patience.linger).await;
-            return part(from, to, patience.linger).await;
+            return say_and_part((from, to), &words, patience.linger).await;
         }
-        Ok(Err(Some(_))) => return shared.meter.one(Count::BadHello),
+        Ok(Err(Some(_))) => return shared.turn_away(Count::BadHello, peer),
     };
-    let dialled = timeout(patience.dial, TcpStream::connect(&shared.settings.upstream)).await;
-    let Ok(Ok(broker)) = dialled else {
-        shared.meter.one(Count::NoBroker);
-        let words = write::refusal(reason::SERVER_UNAVAILABLE, hello.version);
-        let _ = put(&mut to, &words, patience.linger).await;
-        return part(from, to, patience.linger).await;
-    };
-    prepare(&broker);
-    carry(&shared, hello, (from, to), broker, stop).await;
+    match timeout(patience.dial, shared.dial()).await {
+        Ok(Ok(broker)) => carry(&shared, hello, (from, to), broker, stop).await,
+        failed => {
+            // Who does not answer in time is not there.
+            let why = failed.ok().and_then(Result::err);
+            shared.turn_away(why.unwrap_or(Count::NoBroker), peer);
+            let words = write::refusal(reason::SERVER_UNAVAILABLE, hello.version);
+            say_and_part((from, to), &words, patience.linger).await;
+        }
+    }
 }
 
 /// Carries bytes both ways.
@@ -120,7 +161,7 @@ async fn carry(
     shared: &Shared,
     hello: Hello,
     (mut from_client, mut to_client): Halves,
-    broker: TcpStream,
+    (from_broker, mut to_broker): Halves,
     mut stop: watch::Receiver<bool>,
 ) {
     let link = Link {
@@ -129,7 +170,6 @@ async fn carry(
         outbox: Outbox::default(),
         greeting: watch::Sender::new(None),
     };
-    let (from_broker, to_broker) = broker.into_split();
     let start = up::Start {
         sender: hello.sender,
         keep_alive: hello.keep_alive,
@@ -138,7 +178,7 @@ async fn carry(
     };
     let linger = shared.settings.patience.linger;
     let ended = {
-        let mut up = Box::pin(up::carry(&link, start, &mut from_client, to_broker));
+        let mut up = Box::pin(up::carry(&link, start, &mut from_client, &mut to_broker));
         let mut down = pin!(down::carry(&link, from_broker, &mut to_client));
         tokio::select! {
             end = &mut down => {
@@ -150,6 +190,7 @@ async fn carry(
                 last_words(&link, end);
                 // The broker hears that nothing more comes, and what it says to that still passes.
                 drop(up);
+                let _ = timeout(linger, to_broker.shutdown()).await;
                 timeout(linger, down).await.ok()
             }
             () = told(&mut stop) => {
@@ -162,7 +203,12 @@ async fn carry(
         let words = write::refusal(reason::SERVER_UNAVAILABLE, link.version);
         let _ = put(&mut to_client, &words, linger).await;
     }
-    part(from_client, to_client, linger).await;
+    part((from_client, to_client), linger).await;
+}
+
+async fn say_and_part((from, mut to): Halves, words: &[u8], linger: Duration) {
+    let _ = put(&mut to, words, linger).await;
+    part((from, to), linger).await;
 }
 
 /// Waits until the gateway is told to stop.
@@ -171,7 +217,7 @@ pub(crate) async fn told(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-type Halves = (OwnedReadHalf, OwnedWriteHalf);
+type Halves = (Source, Sink);
 
 /// What a client hears when the gateway ends its connection.
 fn last_words(link: &Link<'_>, end: End) {
@@ -201,7 +247,7 @@ fn count(meter: &Meter, end: End, malformed: Count) {
 }
 
 /// Reads a CONNECT; `None` where the client goes without one.
-async fn hello(from: &mut OwnedReadHalf, peer: SocketAddr) -> Result<Hello, Option<Malformed>> {
+async fn hello(from: &mut Source, peer: SocketAddr) -> Result<Hello, Option<Malformed>> {
     let mut buffer = Buffer::default();
     loop {
         if let Some(header) = Header::read(buffer.bytes())? {
@@ -232,8 +278,8 @@ async fn hello(from: &mut OwnedReadHalf, peer: SocketAddr) -> Result<Hello, Opti
 
 /// Says that nothing more comes and waits a little for the other side to go: closing over bytes that were not read would
 /// destroy words that were not read either.
-async fn part(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, linger: Duration) {
-    let _ = to.shutdown().await;
+async fn part((mut from, mut to): Halves, linger: Duration) {
+    let _ = timeout(linger, to.shutdown()).await;
     let drain = async {
         let mut ignored = [0; 1024];
         while let Ok(1..) = from.read(&mut ignored).await {}

@@ -2,13 +2,13 @@
 //!
 //! Nothing is read from the broker while the client does not take what was read before.
 
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, timeout_at};
 use tollgate_mqtt::{Connack, Frames, Header, Kind, Malformed, Piece};
 
 use crate::buffer::{Broken, Buffer, write};
 use crate::connection::{End, Link};
 use crate::meter::Count;
+use crate::stream::{Sink, Source};
 use crate::uplink::HEAD_MAX;
 
 /// What the broker said when it let a client in.
@@ -21,11 +21,7 @@ pub(crate) struct Greeting {
 }
 
 /// Carries what the broker sends until there is no more, or the gateway's last words are said.
-pub(crate) async fn carry(
-    link: &Link<'_>,
-    mut from: OwnedReadHalf,
-    to: &mut OwnedWriteHalf,
-) -> End {
+pub(crate) async fn carry(link: &Link<'_>, mut from: Source, to: &mut Sink) -> End {
     let mut carrier = Carrier {
         link,
         to,
@@ -63,7 +59,7 @@ pub(crate) async fn carry(
 
 struct Carrier<'l> {
     link: &'l Link<'l>,
-    to: &'l mut OwnedWriteHalf,
+    to: &'l mut Sink,
     frames: Frames,
     /// Whether the client was let in.
     is_in: bool,

@@ -4,22 +4,28 @@
 //! of clients: contracts decide whether one passes, waits, or is refused. [`start`] runs a gateway; `uplink` is the machine that
 //! follows a client's packets, without sockets or clocks. A gateway is a door of the server: it asks the server's engine.
 //!
-//! Deliberately absent: sessions, subscriptions and messages (the broker has them), deciding (`tollgate-serve`), TLS, web sockets
-//! and several brokers.
+//! Deliberately absent: sessions, subscriptions and messages (the broker has them), deciding (`tollgate-serve`), web sockets and
+//! several brokers.
 
 mod aliases;
 mod buffer;
 mod connection;
+mod crowd;
 mod down;
 mod ids;
 mod judge;
+mod log;
 mod meter;
 mod outbox;
 mod run;
 mod settings;
+mod stamps;
+mod stream;
+mod tls;
 mod up;
 mod uplink;
 
 pub use judge::{Idle, JudgeError, check};
 pub use run::{Running, StartError, start};
-pub use settings::{OnQuietRefusal, Settings};
+pub use settings::{Arrival, OnQuietRefusal, Settings, UpstreamTls};
+pub use tls::SealError;

@@ -19,6 +19,10 @@ pub(crate) enum Count {
     Connected,
     /// A client was turned away: there are as many as may be.
     Full,
+    /// A client was turned away: there are as many from its address as may be.
+    Crowded,
+    /// A client did not get through the handshake of TLS.
+    Unsealed,
     /// A client sent no CONNECT in time.
     Slow,
     /// A client sent something else than a CONNECT that can be read.
@@ -27,6 +31,8 @@ pub(crate) enum Count {
     OtherVersion,
     /// The broker could not be reached.
     NoBroker,
+    /// The broker did not prove who it is.
+    Distrusted,
     /// The broker did not say in time whether it lets a client in.
     NoGreeting,
     /// A message passed at once.
@@ -59,10 +65,31 @@ pub(crate) enum Count {
     BytesDown,
 }
 
+impl Count {
+    /// The word of its label.
+    pub(crate) fn label(self) -> &'static str {
+        let row = ROWS.get(self as usize).map_or("", |(_, _, label)| label);
+        row.split('"').nth(1).unwrap_or_default()
+    }
+
+    /// What it is to the server.
+    pub(crate) const fn event(self) -> Option<Event> {
+        match self {
+            Self::Full | Self::Crowded => Some(Event::Shed(Door::Mqtt)),
+            Self::Unsealed => Some(Event::HandshakeFailed(Door::Mqtt)),
+            Self::Slow => Some(Event::TimedOut(Door::Mqtt)),
+            Self::BadHello | Self::OtherVersion => Some(Event::Malformed(Door::Mqtt)),
+            _ => None,
+        }
+    }
+}
+
 /// Each count's metric, its label, and what it is.
 const ROWS: &[(Count, &str, &str)] = &[
     (Count::Connected, "connections_total", ""),
     (Count::Full, "turned_away_total", "reason=\"full\""),
+    (Count::Crowded, "turned_away_total", "reason=\"crowded\""),
+    (Count::Unsealed, "turned_away_total", "reason=\"unsealed\""),
     (Count::Slow, "turned_away_total", "reason=\"slow\""),
     (Count::BadHello, "turned_away_total", "reason=\"malformed\""),
     (
@@ -71,6 +98,11 @@ const ROWS: &[(Count, &str, &str)] = &[
         "reason=\"version\"",
     ),
     (Count::NoBroker, "turned_away_total", "reason=\"no_broker\""),
+    (
+        Count::Distrusted,
+        "turned_away_total",
+        "reason=\"distrusted\"",
+    ),
     (
         Count::NoGreeting,
         "turned_away_total",
@@ -141,6 +173,7 @@ pub(crate) struct Meter {
     counts: [AtomicU64; ROWS.len()],
     open: AtomicU64,
     delay_nanos: AtomicU64,
+    stamps: Ages,
     /// Refusals by contract and policy.
     denied: Mutex<BTreeMap<String, BTreeMap<String, u64>>>,
 }
@@ -154,6 +187,7 @@ impl Meter {
             counts: [const { AtomicU64::new(0) }; ROWS.len()],
             open: AtomicU64::new(0),
             delay_nanos: AtomicU64::new(0),
+            stamps: Ages::default(),
             denied: Mutex::default(),
         }
     }
@@ -180,6 +214,13 @@ impl Meter {
         self.one(Count::Delayed);
         let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
         self.delay_nanos.fetch_add(nanos, Relaxed);
+    }
+
+    /// A message was decided as of so many nanoseconds ago.
+    pub(crate) fn as_of(&self, nanos: u64) {
+        self.stamps.count.fetch_add(1, Relaxed);
+        self.stamps.sum.fetch_add(nanos, Relaxed);
+        self.stamps.most.fetch_max(nanos, Relaxed);
     }
 
     /// A policy of a contract refused, or none is to be named.
@@ -213,14 +254,13 @@ impl Meter {
             line(&mut out, name, label, value);
         }
         gauge(&mut out, self.open.load(Relaxed));
-        let nanos = self.delay_nanos.load(Relaxed);
+        let held = seconds(self.delay_nanos.load(Relaxed));
         let name = "tollgate_gateway_delay_seconds_total";
         let _ = writeln!(
             out,
-            "# HELP {name} How long messages were held back, all together.\n# TYPE {name} counter\n{name} {}.{:09}",
-            nanos / NANOS,
-            nanos % NANOS
+            "# HELP {name} How long messages were held back, all together.\n# TYPE {name} counter\n{name} {held}"
         );
+        self.stamps.render(&mut out);
         let name = "tollgate_gateway_policy_denied_total";
         let _ = writeln!(
             out,
@@ -235,6 +275,35 @@ impl Meter {
         }
         out
     }
+}
+
+/// How old messages were when they were decided as of when the system received them.
+#[derive(Debug, Default)]
+struct Ages {
+    count: AtomicU64,
+    sum: AtomicU64,
+    most: AtomicU64,
+}
+
+impl Ages {
+    fn render(&self, out: &mut String) {
+        let name = "tollgate_gateway_stamp_age_seconds";
+        let sum = seconds(self.sum.load(Relaxed));
+        let count = self.count.load(Relaxed);
+        let most = seconds(self.most.load(Relaxed));
+        let _ = writeln!(
+            out,
+            "# HELP {name} From the receipt of messages by the system to their decision.\n# TYPE {name} summary\n{name}_sum {sum}\n{name}_count {count}"
+        );
+        let _ = writeln!(
+            out,
+            "# HELP {name}_max The longest of them.\n# TYPE {name}_max gauge\n{name}_max {most}"
+        );
+    }
+}
+
+fn seconds(nanos: u64) -> String {
+    format!("{}.{:09}", nanos / NANOS, nanos % NANOS)
 }
 
 /// The count of a name, where there is room for it.

@@ -15,15 +15,20 @@ use tollgate_serve::annex::Annex;
 use tollgate_serve::shared::Shared as Server;
 
 use crate::connection::{self, Shared};
+use crate::crowd::Crowd;
 use crate::judge::{self, Idle, Judge, JudgeError};
+use crate::log::Log;
 use crate::meter::{Count, Meter};
 use crate::settings::Settings;
+use crate::tls::{SealError, Seals};
 
 /// Why a gateway does not start.
 #[derive(Debug)]
 pub enum StartError {
     /// It cannot keep the contracts.
     Contracts(JudgeError),
+    /// It cannot speak TLS as asked.
+    Tls(SealError),
     /// It cannot listen.
     Bind(SocketAddr, io::Error),
 }
@@ -39,17 +44,22 @@ pub struct Running {
 /// Starts a gateway in the runtime that this is called in, as a door of that server. There is one for each server.
 pub async fn start(settings: Settings, server: &Arc<Server>) -> Result<Running, StartError> {
     let meter = Arc::new(Meter::new());
+    let seals = Arc::new(Seals::read(&settings).map_err(StartError::Tls)?);
     // From here on contracts come that can be kept; whether those in force can, is still to be seen.
-    let _ = server.annex.set(Arc::new(Beside(Arc::clone(&meter))));
+    let beside = Beside(Arc::clone(&meter), Arc::clone(&seals));
+    let _ = server.annex.set(Arc::new(beside));
     let node = server.engine.node();
     judge::check(node.contracts()).map_err(StartError::Contracts)?;
     meter.load(node.contracts());
     let (listener, listen) = bind(settings.listen).await?;
+    tracing::info!(%listen, upstream = settings.upstream, "the gateway takes clients in");
     let shared = Arc::new(Shared {
-        settings,
         server: Arc::clone(server),
         judge: Judge::new(Arc::clone(server)),
         meter,
+        seals,
+        log: Log::new(&settings.upstream),
+        settings,
     });
     let stop = watch::Sender::new(false);
     let clients = tokio::spawn(accept(listener, Arc::clone(&shared), stop.subscribe()));
@@ -62,7 +72,7 @@ pub async fn start(settings: Settings, server: &Arc<Server>) -> Result<Running, 
 }
 
 /// What the server knows of its gateway.
-struct Beside(Arc<Meter>);
+struct Beside(Arc<Meter>, Arc<Seals>);
 
 impl Annex for Beside {
     fn check(&self, contracts: &Contracts) -> Result<(), String> {
@@ -70,7 +80,7 @@ impl Annex for Beside {
     }
 
     fn reload(&self) -> Result<(), String> {
-        Ok(())
+        self.1.reload().map_err(|error| error.to_string())
     }
 
     fn render(&self, out: &mut String) {
@@ -97,9 +107,10 @@ impl Running {
     /// Takes nobody in any more, tells clients of MQTT 5 that it stops, and waits a little for all to go.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
+        tracing::info!("the gateway stops");
         let linger = self.shared.settings.patience.linger;
-        // Each connection lingers twice at most: for its last words, and for the client to go.
-        let _ = timeout(linger * 2 + SLACK, &mut self.clients).await;
+        // Each connection lingers a few times at most: for its last words, and for both sides to go.
+        let _ = timeout(linger * 3 + SLACK, &mut self.clients).await;
     }
 }
 
@@ -125,18 +136,31 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
 /// Takes clients in until it is told to stop, and then waits for them to go.
 async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut clients = JoinSet::new();
+    let crowd = Crowd::new(shared.settings.connections_per_address);
     let told = stop.clone();
     loop {
         tokio::select! {
             () = connection::told(&mut stop) => break,
             Some(_) = clients.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((client, peer)) if clients.len() < shared.settings.connections_max => {
-                    clients.spawn(connection::serve(Arc::clone(&shared), client, peer, told.clone()));
+                Ok((_, peer)) if clients.len() >= shared.settings.connections_max => {
+                    shared.turn_away(Count::Full, peer);
                 }
-                Ok(_) => shared.meter.one(Count::Full),
+                Ok((client, peer)) => match crowd.enter(peer.ip()) {
+                    None => shared.turn_away(Count::Crowded, peer),
+                    Some(place) => {
+                        let serving = connection::serve(Arc::clone(&shared), client, peer, told.clone());
+                        clients.spawn(async move {
+                            serving.await;
+                            drop(place);
+                        });
+                    }
+                },
                 // Out of files, most likely: somebody has to go first.
-                Err(_) => sleep(Duration::from_millis(50)).await,
+                Err(error) => {
+                    shared.log.not_accepted(&error);
+                    sleep(Duration::from_millis(50)).await;
+                }
             },
         }
     }
@@ -148,6 +172,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Contracts(error) => error.fmt(f),
+            Self::Tls(error) => error.fmt(f),
             Self::Bind(address, error) => write!(f, "cannot listen at {address}: {error}"),
         }
     }

@@ -1,9 +1,11 @@
 //! What a gateway is told. Not here: the command line.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_mqtt::PACKET_MAX;
+use tollgate_serve::settings::Tls;
 
 /// How a gateway is set up.
 #[derive(Clone, Debug)]
@@ -20,8 +22,37 @@ pub struct Settings {
     pub connections_max: usize,
     /// The most bytes of one packet of a client.
     pub packet_max: u32,
+    /// The most clients at once from one address.
+    pub connections_per_address: usize,
+    /// Certificates that clients are shown; in clear without.
+    pub tls: Option<Tls>,
+    /// How the broker proves who it is; in clear without.
+    pub upstream_tls: Option<UpstreamTls>,
+    /// As of when messages are decided.
+    pub arrival: Arrival,
     /// How long things may take that should not.
     pub patience: Patience,
+}
+
+/// How the broker proves who it is, and who the gateway is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpstreamTls {
+    /// Who must have signed its certificate, in PEM; the system's authorities without.
+    pub ca: Option<PathBuf>,
+    /// The name in its certificate, where that is not the host that is dialled.
+    pub name: Option<String>,
+    /// Our own certificate with those above it, and its key, for a broker that asks for one.
+    pub identity: Option<(PathBuf, PathBuf)>,
+}
+
+/// As of when a message is decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arrival {
+    /// As of when the system received it, so that it does not matter when the gateway gets to run.
+    #[default]
+    Kernel,
+    /// As of when the gateway reads it.
+    Read,
 }
 
 /// What happens where the protocol has no words for a refusal: under `QoS` 0, and in MQTT 3.1.1.
@@ -60,6 +91,10 @@ impl Default for Settings {
             connections_max: 10_000,
             // With the longest fixed header: as much as there can be.
             packet_max: PACKET_MAX + 5,
+            connections_per_address: usize::MAX,
+            tls: None,
+            upstream_tls: None,
+            arrival: Arrival::default(),
             patience: Patience::default(),
         }
     }

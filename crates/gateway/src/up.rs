@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::sleep;
+use tollgate_limit::Instant;
 use tollgate_mqtt::PublishHead;
 
 use crate::buffer::{Broken, Buffer, write};
@@ -14,6 +14,7 @@ use crate::connection::{End, Link};
 use crate::down::Greeting;
 use crate::judge::{Message, Ruling, Sender};
 use crate::meter::Count;
+use crate::stream::{Sink, Source};
 use crate::uplink::{Admitted, Reply, Step, Uplink};
 
 /// A client as its CONNECT says.
@@ -26,11 +27,11 @@ pub(crate) struct Start {
 }
 
 /// Carries what a client sends until there is no more.
-pub(crate) async fn carry(
-    link: &Link<'_>,
+pub(crate) async fn carry<'l>(
+    link: &'l Link<'l>,
     start: Start,
-    from: &mut OwnedReadHalf,
-    to: OwnedWriteHalf,
+    from: &mut Source,
+    to: &'l mut Sink,
 ) -> End {
     let settings = &link.shared.settings;
     let Start {
@@ -46,6 +47,8 @@ pub(crate) async fn carry(
         sender,
         keep_alive,
         is_in: false,
+        came: None,
+        free: Instant::default(),
     };
     let mut passed = connect;
     loop {
@@ -56,7 +59,7 @@ pub(crate) async fn carry(
         passed = 0;
         buffer.consume(done);
         match buffer.fill(from).await {
-            Ok(1..) => {}
+            Ok(1..) => carrier.came = from.age().map(|age| link.shared.ago(age)),
             Ok(0) | Err(_) => return End::Closed,
         }
     }
@@ -70,6 +73,10 @@ struct Carrier<'l> {
     keep_alive: u16,
     /// Whether the broker is known to have let the client in.
     is_in: bool,
+    /// When what was read last came, where that is known.
+    came: Option<Instant>,
+    /// When the last message that waited was free to go: whatever came behind it was at the front from then on.
+    free: Instant,
 }
 
 /// Bytes at the front of the buffer: those before `from` are dealt with, those up to `to` may be written.
@@ -132,17 +139,21 @@ impl Carrier<'_> {
             sender: &self.sender,
             topic: self.uplink.topic(&head).map_err(End::Malformed)?,
             head: &head,
+            came: self.came.map(|came| came.max(self.free)),
         };
         match judge.rule(message, self.wait_max(), meter).await {
             Ruling::Pass => {
                 meter.one(Count::Passed);
                 self.admit(&head, bytes, &mut ready).await?;
             }
-            Ruling::Wait(wait, charge) => {
+            Ruling::Wait(due, charge) => {
                 self.outlet.flush(bytes, &mut ready).await?;
+                let now = link.shared.server.engine.now();
+                let wait = Duration::from_nanos(due.nanos_since(now));
                 sleep(wait).await;
                 charge.keep();
                 meter.delayed(wait);
+                self.free = due;
                 self.admit(&head, bytes, &mut ready).await?;
             }
             Ruling::Refuse => self.refuse(&head, bytes, &mut ready).await?,
@@ -235,7 +246,7 @@ impl Ready {
 /// The way to the broker.
 struct Outlet<'l> {
     link: &'l Link<'l>,
-    to: OwnedWriteHalf,
+    to: &'l mut Sink,
 }
 
 impl Outlet<'_> {
@@ -248,7 +259,7 @@ impl Outlet<'_> {
 
     async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
         let shared = self.link.shared;
-        write(&mut self.to, bytes, shared.settings.patience.stall).await?;
+        write(self.to, bytes, shared.settings.patience.stall).await?;
         shared.meter.add(Count::BytesUp, bytes.len() as u64);
         Ok(())
     }

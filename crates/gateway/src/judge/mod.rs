@@ -6,11 +6,11 @@ mod lens;
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{self, Duration};
 
 use arc_swap::{ArcSwap, Guard};
 use tokio::runtime::Handle;
-use tollgate_limit::{Cost, Verdict};
+use tollgate_limit::{Cost, Instant, Verdict};
 use tollgate_mqtt::PublishHead;
 use tollgate_node::{Key, Node, Receipt};
 use tollgate_serve::engine::{Ask, Turn};
@@ -48,14 +48,16 @@ pub(crate) struct Message<'a> {
     pub(crate) sender: &'a Sender,
     pub(crate) topic: &'a str,
     pub(crate) head: &'a PublishHead<'a>,
+    /// When it came, where that is known; it is decided as of then.
+    pub(crate) came: Option<Instant>,
 }
 
 /// What is decided about a message.
 pub(crate) enum Ruling {
     /// It passes.
     Pass,
-    /// It passes after a wait.
-    Wait(Duration, Held),
+    /// It passes at a time that is to be waited for.
+    Wait(Instant, Held),
     /// It does not pass.
     Refuse,
 }
@@ -103,7 +105,7 @@ pub(crate) struct Judge {
 /// A decision, before anything is made of it.
 enum Decided {
     Pass,
-    Wait(Duration, Receipt),
+    Wait(Instant, Receipt),
     Refuse,
 }
 
@@ -122,21 +124,31 @@ impl Judge {
         wait_max: Duration,
         meter: &Meter,
     ) -> Ruling {
-        let began = Instant::now();
+        let began = time::Instant::now();
         let engine = &self.server.engine;
+        // Whoever decides elsewhere has a time of its own.
+        let is_apart = engine.is_apart();
+        let came = message.came.filter(|_| !is_apart);
+        let message = Message { came, ..message };
         let decide = |turn: &Turn<'_>| self.decide(turn, message, wait_max, meter);
-        let decided = if engine.is_apart() {
-            engine.answer_later(Door::Mqtt, decide).await
-        } else {
-            decide(&engine.turn().by(Door::Mqtt))
+        let decided = match came {
+            None if is_apart => engine.answer_later(Door::Mqtt, decide).await,
+            None => decide(&engine.turn().by(Door::Mqtt)),
+            Some(came) => {
+                let turn = engine.turn_as_of(came).by(Door::Mqtt);
+                meter.as_of(engine.now().nanos_since(came));
+                decide(&turn)
+            }
         };
         engine.meter().served(Door::Mqtt, 1, began.elapsed());
         match decided {
             Decided::Pass => Ruling::Pass,
             Decided::Refuse => Ruling::Refuse,
-            Decided::Wait(wait, receipt) => {
+            // The wait was over before anybody got to see it.
+            Decided::Wait(due, _) if due <= engine.now() => Ruling::Pass,
+            Decided::Wait(due, receipt) => {
                 let server = Arc::clone(&self.server);
-                Ruling::Wait(wait, Held { server, receipt })
+                Ruling::Wait(due, Held { server, receipt })
             }
         }
     }
@@ -171,9 +183,12 @@ impl Judge {
             Verdict::Allow => return Decided::Pass,
             Verdict::Deny { .. } | Verdict::Never => turn.refuser(&answer),
             Verdict::Delay { wait } => {
-                let wait = Duration::from(wait);
-                if wait <= wait_max {
-                    return Decided::Wait(wait, answer.receipt);
+                if Duration::from(wait) <= wait_max {
+                    let from = match message.came {
+                        Some(came) => decided_at(came, &answer.receipt),
+                        None => self.server.engine.now(),
+                    };
+                    return Decided::Wait(from.saturating_add(wait), answer.receipt);
                 }
                 turn.give_back(&answer.receipt);
                 turn.tightest(&answer)
@@ -200,6 +215,12 @@ impl Judge {
         }
         Guard::from_inner(lens)
     }
+}
+
+/// The time that a wait of something that came then counts from: a key that was charged since is decided as of that charge.
+fn decided_at(came: Instant, receipt: &Receipt) -> Instant {
+    let charged = receipt.bookings().iter().map(|booking| booking.receipt.at);
+    charged.fold(came, Instant::max)
 }
 
 /// Whether what strangers chose of a message's entries has more bytes than a key may have.

@@ -39,6 +39,7 @@ fn passes(contract: &str, messages: &[(&str, Option<&str>, &str, &[u8])], expect
                 sender: &sender,
                 topic,
                 head: &head,
+                came: None,
             };
             let ruling = runtime.block_on(judge.rule(message, Duration::ZERO, &meter));
             matches!(ruling, Ruling::Pass)

@@ -255,3 +255,22 @@ fn no_more_clients_than_may_be() {
         next.try_say(&connect(true, "c", &Extras::default())) && next.try_hear().is_some()
     });
 }
+
+#[test]
+fn no_more_clients_from_one_address_than_may_be() {
+    let broker = Mosquitto::start();
+    let change = |settings: &mut Settings| settings.connections_per_address = 1;
+    let gateway = Gateway::with(&broker.address(), NONE, change);
+    let first = Client::new(gateway.address, true, "a");
+    let mut second = Client::silent(gateway.address, true);
+    assert_eq!(second.try_hear(), None);
+    assert_eq!(
+        gateway.metric("tollgate_gateway_turned_away_total{reason=\"crowded\"}"),
+        1
+    );
+    first.vanish();
+    until("there is room", || {
+        let mut next = Client::silent(gateway.address, true);
+        next.try_say(&connect(true, "c", &Extras::default())) && next.try_hear().is_some()
+    });
+}

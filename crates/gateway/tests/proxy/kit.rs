@@ -2,12 +2,17 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier, Mutex};
 
 use tokio::runtime::{Builder, Runtime};
 use tollgate_gateway::{Running, Settings, start};
 use tollgate_parts::PATIENCE;
 use tollgate_serve::run;
 use tollgate_serve::settings::{ContractSource, Settings as ServerSettings};
+
+/// Threads of each gateway.
+const THREADS: usize = 2;
 
 /// A gateway, the runtime it lives in, and the server that it is a door of.
 pub(crate) struct Gateway {
@@ -49,7 +54,7 @@ impl Gateway {
         };
         change(&mut settings);
         let runtime = Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads(THREADS)
             .enable_all()
             .build()
             .unwrap();
@@ -75,6 +80,23 @@ impl Gateway {
             .trim()
             .parse()
             .unwrap()
+    }
+
+    /// Keeps all its threads from running until what is returned is called.
+    pub(crate) fn hold(&self) -> impl FnOnce() + use<> {
+        let all = Arc::new(Barrier::new(THREADS + 1));
+        let (free, freed) = channel::<()>();
+        let freed = Arc::new(Mutex::new(freed));
+        for _ in 0..THREADS {
+            let (all, freed) = (Arc::clone(&all), Arc::clone(&freed));
+            self.runtime.spawn(async move {
+                all.wait();
+                // Ends when nobody is left who could say something.
+                drop(freed.lock().map(|freed| freed.recv()));
+            });
+        }
+        all.wait();
+        move || drop(free)
     }
 
     pub(crate) fn stop(mut self) {

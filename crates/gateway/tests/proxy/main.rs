@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
+mod arrival;
 mod door;
 mod faults;
 mod kit;
 mod limits;
 mod paho;
 mod passing;
+mod rumqtt;
+mod sealed;
 
 /// Everything passes.
 const NONE: &str = "contracts: [{ id: none, match: { client: nobody }, policies: [{ name: a, limit: 1, per: 1h }] }]";

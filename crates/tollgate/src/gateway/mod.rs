@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
-use tollgate_gateway::{Running, StartError, check};
+use tollgate_gateway::{Running, SealError, StartError, check};
 use tollgate_serve::desk::Desk;
 use tollgate_serve::run::{self, StartError as ServerError};
 use tollgate_serve::settings::{Address, ContractSource, Settings};
@@ -32,7 +32,7 @@ pub fn run(options: &GatewayOptions) -> Result<(), Failure> {
     }
     let server = run::start_with(settings, open).map_err(|error| Failure::start(&error))?;
     let started = threads.block_on(tollgate_gateway::start(options.settings(), server.shared()));
-    let gateway = started.map_err(|error| failure(&error))?;
+    let gateway = started.map_err(failure)?;
     warnings.extend(concerns(options, &gateway));
     serve::tell(&warnings, &show(options, &gateway, &server))?;
     signals.obey(server, || threads.block_on(gateway.stop()))
@@ -79,9 +79,10 @@ fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, ServerError> {
     desk::open(shared)
 }
 
-fn failure(error: &StartError) -> Failure {
+fn failure(error: StartError) -> Failure {
     match error {
-        StartError::Contracts(error) => Failure::config(format!("error: {error}")),
+        StartError::Tls(SealError::File(error)) => Failure::start(&ServerError::Tls(error)),
+        StartError::Contracts(_) | StartError::Tls(_) => Failure::config(format!("error: {error}")),
         StartError::Bind(..) => Failure::unavailable(format!("error: {error}")),
     }
 }
@@ -93,7 +94,7 @@ fn concerns(options: &GatewayOptions, gateway: &Running) -> Vec<String> {
         format!("contract `{contract}` binds no message: messages have no entry `{entry}`")
     });
     let address = options.listen;
-    let is_open = !address.ip().is_loopback();
+    let is_open = !address.ip().is_loopback() && options.tls.tls_cert.is_none();
     let clear = is_open.then(|| {
         format!(
             "{address} can be reached from other machines, and whatever passes there is in clear"

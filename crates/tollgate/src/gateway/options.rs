@@ -1,10 +1,12 @@
 //! Flags of `gateway`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tollgate_gateway::{OnQuietRefusal, Settings};
+use tollgate_gateway::{Arrival, OnQuietRefusal, Settings, UpstreamTls};
+use tollgate_serve::settings::Tls;
 
 use crate::serve::options::ServeOptions;
 
@@ -40,9 +42,84 @@ pub struct GatewayOptions {
     #[arg(long, value_name = "BYTES", default_value_t = 268_435_460, value_parser = clap::value_parser!(u32).range(2..))]
     pub packet_max: u32,
 
+    /// The most clients at once from one address, or one IPv6 network of 64 bits
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub connections_per_address: Option<u32>,
+
+    /// As of when a message is decided
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ArrivalChoice::Kernel)]
+    pub arrival: ArrivalChoice,
+
+    /// How both sides speak TLS
+    #[command(flatten)]
+    pub tls: TlsFlags,
+
     /// The server that it is a door of
     #[command(flatten)]
     pub server: ServeOptions,
+}
+
+/// How both sides speak TLS.
+#[derive(Args, Debug, Default)]
+pub struct TlsFlags {
+    /// The certificate that clients are shown, with those above it, in PEM; clients speak in clear without
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Its key
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Who must have signed the certificates of clients; clients need none without
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_client_ca: Option<PathBuf>,
+
+    /// Speak TLS with the broker
+    #[arg(long)]
+    pub upstream_tls: bool,
+
+    /// Who must have signed the broker's certificate; the system's authorities without
+    #[arg(long, value_name = "FILE", requires = "upstream_tls")]
+    pub upstream_ca: Option<PathBuf>,
+
+    /// The name in the broker's certificate, where that is not the host of --upstream
+    #[arg(long, value_name = "NAME", requires = "upstream_tls")]
+    pub upstream_name: Option<String>,
+
+    /// The gateway's own certificate, for a broker that asks for one
+    #[arg(long, value_name = "FILE", requires_all = ["upstream_tls", "upstream_key"])]
+    pub upstream_cert: Option<PathBuf>,
+
+    /// Its key
+    #[arg(long, value_name = "FILE", requires = "upstream_cert")]
+    pub upstream_key: Option<PathBuf>,
+}
+
+impl TlsFlags {
+    fn clients(&self) -> Option<Tls> {
+        Some(Tls {
+            certificate: self.tls_cert.clone()?,
+            key: self.tls_key.clone()?,
+            client_ca: self.tls_client_ca.clone(),
+        })
+    }
+
+    fn broker(&self) -> Option<UpstreamTls> {
+        self.upstream_tls.then(|| UpstreamTls {
+            ca: self.upstream_ca.clone(),
+            name: self.upstream_name.clone(),
+            identity: self.upstream_cert.clone().zip(self.upstream_key.clone()),
+        })
+    }
+}
+
+/// As of when a message is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalChoice {
+    /// As of when the system received it, where there is no TLS
+    Kernel,
+    /// As of when the gateway reads it
+    Read,
 }
 
 /// What happens where the protocol has no words for a refusal.
@@ -67,6 +144,15 @@ impl GatewayOptions {
             delay_max: Duration::from_secs(self.delay_max),
             connections_max: usize::try_from(self.connections_max).unwrap_or(usize::MAX),
             packet_max: self.packet_max,
+            connections_per_address: self.connections_per_address.map_or(usize::MAX, |most| {
+                usize::try_from(most).unwrap_or(usize::MAX)
+            }),
+            tls: self.tls.clients(),
+            upstream_tls: self.tls.broker(),
+            arrival: match self.arrival {
+                ArrivalChoice::Kernel => Arrival::Kernel,
+                ArrivalChoice::Read => Arrival::Read,
+            },
             ..Settings::default()
         }
     }
@@ -91,6 +177,8 @@ Examples:
   tollgate gateway --contracts contracts.yaml --on-quiet-refusal disconnect
   tollgate gateway --contracts contracts.yaml --store redis://127.0.0.1:6379
   tollgate gateway --contracts contracts.yaml --cluster 10.0.0.7:7380 --join 10.0.0.8 --cluster-key cluster.key
+  tollgate gateway --contracts contracts.yaml --listen 0.0.0.0:8883 --tls-cert server.pem --tls-key server.key
+  tollgate gateway --contracts contracts.yaml --upstream broker.example:8883 --upstream-tls --upstream-ca ca.pem
   mosquitto_pub -p 1884 -V mqttv5 -q 1 -t sensors/7/temperature -m 21
 
 A message has the entries topic, client, user, ip and property.NAME.

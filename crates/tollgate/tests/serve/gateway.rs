@@ -176,6 +176,13 @@ fn what_a_gateway_cannot_do_is_said_before_it_listens() {
     let taken = taken.local_addr().unwrap().to_string();
     let twice = ["gateway", "--contracts", file, "--listen", &taken];
     refused(&run(&twice), 69, &[&taken]);
+    let sealed = ["gateway", "--contracts", file, "--tls-cert", "none.pem"];
+    refused(&run(&sealed), 64, &["--tls-key"]);
+    let sealed = [&sealed[..], &["--tls-key", "none.key"]].concat();
+    refused(&run(&sealed), 66, &["none.pem"]);
+    let named = ["--upstream-tls", "--upstream-ca", file];
+    let named = [&["gateway", "--contracts", file][..], &named].concat();
+    refused(&run(&named), 64, &["no certificate"]);
     let absent = run(&["gateway", "--contracts", "no-such-file.yaml"]);
     refused(&absent, 66, &["no-such-file.yaml"]);
 }

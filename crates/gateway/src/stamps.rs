@@ -1,0 +1,88 @@
+//! When the system received what is read: time stamps of TCP (`SO_TIMESTAMPING`, in software, on receipt).
+//!
+//! What one read returns has one stamp, that of its last byte: bytes that came in pieces while nobody read are taken to be as young as
+//! the youngest. Not here: what follows from it (`up`).
+
+use std::io::{self, IoSliceMut};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, SystemTime};
+
+use nix::cmsg_space;
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, TimestampingFlag, recvmsg, setsockopt, sockopt::Timestamping,
+};
+use nix::sys::time::TimeSpec;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+/// The greatest age that is believed: a wall clock that was set has moved by more.
+const AGE_MAX: Duration = Duration::from_secs(1);
+
+/// Stamps of one socket.
+pub(crate) struct Stamps {
+    space: Vec<u8>,
+    age: Option<Duration>,
+}
+
+impl Stamps {
+    /// Asks for stamps; `None` where the system has none.
+    pub(crate) fn begin(stream: &TcpStream) -> Option<Self> {
+        let wanted = TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
+            | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE;
+        setsockopt(stream, Timestamping, &wanted).ok()?;
+        Some(Self {
+            space: cmsg_space!([TimeSpec; 3]),
+            age: None,
+        })
+    }
+
+    /// How old the last of what was read was then.
+    pub(crate) const fn age(&self) -> Option<Duration> {
+        self.age
+    }
+
+    /// Reads at most so many bytes to the end of others; zero at the end. Nothing is lost where it is given up.
+    pub(crate) async fn read(
+        &mut self,
+        stream: &TcpStream,
+        bytes: &mut Vec<u8>,
+        most: usize,
+    ) -> io::Result<usize> {
+        let before = bytes.len();
+        loop {
+            stream.readable().await?;
+            bytes.resize(before + most, 0);
+            let received = stream.try_io(Interest::READABLE, || {
+                self.receive(stream, &mut bytes[before..])
+            });
+            bytes.truncate(before + *received.as_ref().unwrap_or(&0));
+            match received {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done,
+            }
+        }
+    }
+
+    fn receive(&mut self, stream: &TcpStream, room: &mut [u8]) -> io::Result<usize> {
+        let mut parts = [IoSliceMut::new(room)];
+        let socket = stream.as_raw_fd();
+        let received = recvmsg::<()>(
+            socket,
+            &mut parts,
+            Some(&mut self.space),
+            MsgFlags::MSG_DONTWAIT,
+        )?;
+        let mut said = received.cmsgs()?;
+        self.age = said.find_map(|message| match message {
+            ControlMessageOwned::ScmTimestampsns(stamps) => Some(age(stamps.system.into())),
+            _ => None,
+        });
+        Ok(received.bytes)
+    }
+}
+
+/// How long ago that was, since the epoch.
+fn age(stamp: Duration) -> Duration {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    now.saturating_sub(stamp).min(AGE_MAX)
+}

@@ -1,0 +1,163 @@
+//! TLS on both sides: the certificate that clients are shown, and how the broker proves who it is.
+//!
+//! Files are read again on demand; connections that are open keep those they began with. Not here: bytes (`stream`).
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore, ServerConfig, crypto};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tollgate_serve::listen::{TlsError, certificates, key, server_config};
+use tollgate_serve::settings::Tls;
+
+use crate::settings::{Settings, UpstreamTls};
+use crate::stream::Stream;
+
+/// How hands are shaken on both sides.
+pub(crate) struct Seals {
+    clients: Option<(Tls, ArcSwap<ServerConfig>)>,
+    broker: Option<Broker>,
+}
+
+struct Broker {
+    files: UpstreamTls,
+    name: ServerName<'static>,
+    config: ArcSwap<ClientConfig>,
+}
+
+impl Seals {
+    pub(crate) fn read(settings: &Settings) -> Result<Self, SealError> {
+        let clients = settings.tls.clone().map(|files| {
+            let config = ArcSwap::from_pointee(server_config(&files)?);
+            Ok::<_, TlsError>((files, config))
+        });
+        let broker = settings.upstream_tls.clone().map(|files| {
+            let name = files.name.as_deref();
+            let name = name.unwrap_or_else(|| host(&settings.upstream)).to_owned();
+            let bad = |_| SealError::Name(name.clone());
+            Ok::<_, SealError>(Broker {
+                name: ServerName::try_from(name.clone()).map_err(bad)?,
+                config: ArcSwap::from_pointee(client_config(&files)?),
+                files,
+            })
+        });
+        Ok(Self {
+            clients: clients.transpose()?,
+            broker: broker.transpose()?,
+        })
+    }
+
+    /// Reads all files again. Those in use stay where that fails.
+    pub(crate) fn reload(&self) -> Result<(), SealError> {
+        if let Some((files, config)) = &self.clients {
+            config.store(Arc::new(server_config(files)?));
+        }
+        if let Some(broker) = &self.broker {
+            broker.config.store(Arc::new(client_config(&broker.files)?));
+        }
+        Ok(())
+    }
+
+    /// Shakes hands with a client, where that is asked for.
+    pub(crate) async fn accept(&self, client: TcpStream) -> io::Result<Stream> {
+        let Some((_, config)) = &self.clients else {
+            return Ok(Stream::Plain(client));
+        };
+        let shaken = TlsAcceptor::from(config.load_full()).accept(client).await?;
+        Ok(Stream::Sealed(Box::new(shaken.into())))
+    }
+
+    /// Shakes hands with the broker, where that is asked for.
+    pub(crate) async fn dial(&self, broker: TcpStream) -> io::Result<Stream> {
+        let Some(Broker { name, config, .. }) = &self.broker else {
+            return Ok(Stream::Plain(broker));
+        };
+        let connector = TlsConnector::from(config.load_full());
+        let shaken = connector.connect(name.clone(), broker).await?;
+        Ok(Stream::Sealed(Box::new(shaken.into())))
+    }
+}
+
+/// Why there is no TLS as it was asked for.
+#[derive(Debug)]
+pub enum SealError {
+    /// A file cannot be used.
+    File(TlsError),
+    /// The system's authorities cannot be read.
+    System(String),
+    /// The broker's name is none.
+    Name(String),
+}
+
+fn client_config(files: &UpstreamTls) -> Result<ClientConfig, SealError> {
+    let provider = Arc::new(crypto::ring::default_provider());
+    let versions =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let versions = versions.map_err(|error| SealError::System(error.to_string()))?;
+    let trusting = versions.with_root_certificates(roots(files)?);
+    let Some((chain, secret)) = &files.identity else {
+        return Ok(trusting.with_no_client_auth());
+    };
+    let own = trusting.with_client_auth_cert(certificates(chain)?, key(secret)?);
+    own.map_err(|error| wrong(chain, &error))
+}
+
+/// Who must have signed the broker's certificate.
+fn roots(files: &UpstreamTls) -> Result<RootCertStore, SealError> {
+    let mut roots = RootCertStore::empty();
+    let Some(path) = &files.ca else {
+        let found = rustls_native_certs::load_native_certs();
+        // Some of a system's may be too old to be read.
+        roots.add_parsable_certificates(found.certs);
+        if roots.is_empty() {
+            let text = "this system has no authorities; say --upstream-ca FILE";
+            return Err(SealError::System(text.to_owned()));
+        }
+        return Ok(roots);
+    };
+    for certificate in certificates(path)? {
+        let added = roots.add(certificate);
+        added.map_err(|error| wrong(path, &error))?;
+    }
+    Ok(roots)
+}
+
+fn wrong(path: &Path, error: &rustls::Error) -> SealError {
+    SealError::File(TlsError {
+        path: path.to_owned(),
+        what: error.to_string(),
+        is_unreadable: false,
+    })
+}
+
+/// The host in `host:port`.
+fn host(upstream: &str) -> &str {
+    let host = upstream.rsplit_once(':').map_or(upstream, |(host, _)| host);
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+impl From<TlsError> for SealError {
+    fn from(error: TlsError) -> Self {
+        Self::File(error)
+    }
+}
+
+impl fmt::Display for SealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(error) => error.fmt(f),
+            Self::System(text) => f.write_str(text),
+            Self::Name(name) => write!(
+                f,
+                "`{name}` is no name of a broker; say --upstream-name NAME"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SealError {}

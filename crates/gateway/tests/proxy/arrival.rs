@@ -1,0 +1,132 @@
+//! Messages are decided as of when the system received them, whenever the gateway gets to run.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, available_parallelism, sleep};
+use std::time::Duration;
+
+use tollgate_gateway::{Arrival, Settings};
+use tollgate_parts::{Mosquitto, until};
+
+use crate::kit::{Client, Gateway, publish};
+
+/// One message each 50 ms; what comes sooner waits.
+const SMOOTH: &str = "
+contracts:
+  - id: smooth
+    policies: [{ name: smooth, limit: 20, per: 1s, burst: 1, on_limit: delay, max_wait: 10s }]
+";
+
+fn outcome(gateway: &Gateway, outcome: &str) -> u64 {
+    gateway.metric(&format!(
+        "tollgate_gateway_publishes_total{{outcome=\"{outcome}\"}}"
+    ))
+}
+
+fn age(gateway: &Gateway, part: &str) -> f64 {
+    let text = gateway.running().text();
+    let name = format!("tollgate_gateway_stamp_age_seconds_{part} ");
+    let found = text.lines().find_map(|line| line.strip_prefix(&name));
+    found.unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_gateway_that_did_not_run_holds_back_nothing_that_came_in_time() {
+    let broker = Mosquitto::start();
+    let gateway = Gateway::new(&broker.address(), SMOOTH);
+    // Whichever is read first: the other has waited long enough by then.
+    let mut clients = ["a", "b"].map(|id| Client::new(gateway.address, true, id));
+    // Stamps begin a little after they were asked for.
+    sleep(Duration::from_millis(100));
+    let release = gateway.hold();
+    for client in &mut clients {
+        client.say(&publish(true, 0, ("smooth", 0), &[], b"x"));
+        sleep(Duration::from_millis(60));
+    }
+    release();
+    until("all have passed", || {
+        outcome(&gateway, "passed") + outcome(&gateway, "delayed") == 2
+    });
+    assert_eq!(
+        outcome(&gateway, "delayed"),
+        0,
+        "{}",
+        gateway.running().text()
+    );
+    assert!(age(&gateway, "max") >= 0.12);
+    assert!((age(&gateway, "count") - 2.0).abs() < 0.1);
+}
+
+#[test]
+fn where_it_is_asked_for_reading_is_what_counts() {
+    let broker = Mosquitto::start();
+    let change = |settings: &mut Settings| settings.arrival = Arrival::Read;
+    let gateway = Gateway::with(&broker.address(), SMOOTH, change);
+    let mut client = Client::new(gateway.address, true, "a");
+    client.say(&publish(true, 0, ("smooth", 0), &[], b"x"));
+    until("it has passed", || outcome(&gateway, "passed") == 1);
+    assert!(age(&gateway, "count") < 0.1);
+}
+
+/// Publishers that keep to their limit, through a gateway on a machine that is busy otherwise: what is held back, and for how long.
+///
+/// `cargo test --release -p tollgate-gateway --test proxy -- --ignored --nocapture held_back`
+#[test]
+#[ignore = "a measurement"]
+fn what_is_held_back_on_a_busy_machine() {
+    const CLIENTS: usize = 20;
+    const MESSAGES: usize = 300;
+    let cores = available_parallelism().map_or(1, usize::from);
+    println!("arrival  busy  messages  held back  together ms  age mean ms  age max ms");
+    for (busy, arrival) in [0, 4 * cores]
+        .into_iter()
+        .flat_map(|busy| [(busy, Arrival::Kernel), (busy, Arrival::Read)])
+    {
+        let broker = Mosquitto::start();
+        let contracts = SMOOTH.replace("policies:", "key: [client]\n    policies:");
+        let change = |settings: &mut Settings| settings.arrival = arrival;
+        let gateway = Gateway::with(&broker.address(), &contracts, change);
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..busy {
+                scope.spawn(|| {
+                    while !stop.load(Relaxed) {
+                        spin_loop();
+                    }
+                });
+            }
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|at| {
+                    let address = gateway.address;
+                    scope.spawn(move || {
+                        let mut client = Client::new(address, true, &at.to_string());
+                        sleep(Duration::from_millis(100));
+                        for _ in 0..MESSAGES {
+                            client.say(&publish(true, 0, ("smooth", 0), &[], b"x"));
+                            // A little slower than the limit, and never faster.
+                            sleep(Duration::from_millis(51));
+                        }
+                    })
+                })
+                .collect();
+            for client in clients {
+                client.join().unwrap();
+            }
+            stop.store(true, Relaxed);
+        });
+        let (passed, delayed) = (outcome(&gateway, "passed"), outcome(&gateway, "delayed"));
+        let text = gateway.running().text();
+        let held = text
+            .lines()
+            .find_map(|line| line.strip_prefix("tollgate_gateway_delay_seconds_total "));
+        let held: f64 = held.unwrap().parse().unwrap();
+        println!(
+            "{:<7}  {busy:>4}  {:>8}  {delayed:>9}  {:>11.1}  {:>11.3}  {:>10.3}",
+            format!("{arrival:?}"),
+            passed + delayed,
+            held * 1e3,
+            age(&gateway, "sum") / age(&gateway, "count").max(1.0) * 1e3,
+            age(&gateway, "max") * 1e3,
+        );
+    }
+}
