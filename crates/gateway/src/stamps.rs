@@ -1,7 +1,7 @@
 //! When the system received what is read: time stamps of TCP (`SO_TIMESTAMPING`, in software, on receipt).
 //!
 //! What one read returns has one stamp, that of its last byte: bytes that came in pieces while nobody read are taken to be as young as
-//! the youngest. Not here: what follows from it (`up`).
+//! the youngest. Not here: what is believed of it (`judge`).
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::AsRawFd;
@@ -14,9 +14,6 @@ use nix::sys::socket::{
 use nix::sys::time::TimeSpec;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
-
-/// The greatest age that is believed: a wall clock that was set has moved by more.
-const AGE_MAX: Duration = Duration::from_secs(1);
 
 /// Stamps of one socket.
 pub(crate) struct Stamps {
@@ -84,5 +81,5 @@ impl Stamps {
 /// How long ago that was, since the epoch.
 fn age(stamp: Duration) -> Duration {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    now.saturating_sub(stamp).min(AGE_MAX)
+    now.saturating_sub(stamp)
 }

@@ -128,16 +128,18 @@ impl Judge {
         let engine = &self.server.engine;
         // Whoever decides elsewhere has a time of its own.
         let is_apart = engine.is_apart();
+        let now = engine.now();
+        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(AGE_NANOS_MAX));
         let came = message.came.filter(|_| !is_apart);
+        let came = came.map(|came| came.clamp(earliest, now));
         let message = Message { came, ..message };
         let decide = |turn: &Turn<'_>| self.decide(turn, message, wait_max, meter);
         let decided = match came {
             None if is_apart => engine.answer_later(Door::Mqtt, decide).await,
             None => decide(&engine.turn().by(Door::Mqtt)),
             Some(came) => {
-                let turn = engine.turn_as_of(came).by(Door::Mqtt);
-                meter.as_of(engine.now().nanos_since(came));
-                decide(&turn)
+                meter.as_of(now.nanos_since(came));
+                decide(&engine.turn_as_of(came).by(Door::Mqtt))
             }
         };
         engine.meter().served(Door::Mqtt, 1, began.elapsed());
@@ -216,6 +218,9 @@ impl Judge {
         Guard::from_inner(lens)
     }
 }
+
+/// The greatest age of a message that is believed, a second: a clock that was set has moved by more.
+const AGE_NANOS_MAX: u64 = 1_000_000_000;
 
 /// The time that a wait of something that came then counts from: a key that was charged since is decided as of that charge.
 fn decided_at(came: Instant, receipt: &Receipt) -> Instant {

@@ -68,65 +68,76 @@ fn where_it_is_asked_for_reading_is_what_counts() {
     assert!(age(&gateway, "count") < 0.1);
 }
 
-/// Publishers that keep to their limit, through a gateway on a machine that is busy otherwise: what is held back, and for how long.
+/// Publishers that keep to their limit, through two gateways at the same time on a machine that is busy otherwise: what is held back, and
+/// for how long.
 ///
-/// `cargo test --release -p tollgate-gateway --test proxy -- --ignored --nocapture held_back`
+/// `cargo test -p tollgate-gateway --test proxy -- --ignored --nocapture held_back`
 #[test]
 #[ignore = "a measurement"]
 fn what_is_held_back_on_a_busy_machine() {
-    const CLIENTS: usize = 20;
-    const MESSAGES: usize = 300;
     let cores = available_parallelism().map_or(1, usize::from);
     println!("arrival  busy  messages  held back  together ms  age mean ms  age max ms");
-    for (busy, arrival) in [0, 4 * cores]
-        .into_iter()
-        .flat_map(|busy| [(busy, Arrival::Kernel), (busy, Arrival::Read)])
-    {
+    for busy in [0, cores, 4 * cores] {
         let broker = Mosquitto::start();
         let contracts = SMOOTH.replace("policies:", "key: [client]\n    policies:");
-        let change = |settings: &mut Settings| settings.arrival = arrival;
-        let gateway = Gateway::with(&broker.address(), &contracts, change);
-        let stop = AtomicBool::new(false);
-        thread::scope(|scope| {
-            for _ in 0..busy {
-                scope.spawn(|| {
-                    while !stop.load(Relaxed) {
-                        spin_loop();
-                    }
-                });
-            }
-            let clients: Vec<_> = (0..CLIENTS)
-                .map(|at| {
-                    let address = gateway.address;
-                    scope.spawn(move || {
-                        let mut client = Client::new(address, true, &at.to_string());
-                        sleep(Duration::from_millis(100));
-                        for _ in 0..MESSAGES {
-                            client.say(&publish(true, 0, ("smooth", 0), &[], b"x"));
-                            // A little slower than the limit, and never faster.
-                            sleep(Duration::from_millis(51));
-                        }
-                    })
-                })
-                .collect();
-            for client in clients {
-                client.join().unwrap();
-            }
-            stop.store(true, Relaxed);
+        let both = [Arrival::Kernel, Arrival::Read].map(|arrival| {
+            let change = |settings: &mut Settings| settings.arrival = arrival;
+            let gateway = Gateway::with(&broker.address(), &contracts, change);
+            (arrival, gateway)
         });
-        let (passed, delayed) = (outcome(&gateway, "passed"), outcome(&gateway, "delayed"));
-        let text = gateway.running().text();
-        let held = text
-            .lines()
-            .find_map(|line| line.strip_prefix("tollgate_gateway_delay_seconds_total "));
-        let held: f64 = held.unwrap().parse().unwrap();
-        println!(
-            "{:<7}  {busy:>4}  {:>8}  {delayed:>9}  {:>11.1}  {:>11.3}  {:>10.3}",
-            format!("{arrival:?}"),
-            passed + delayed,
-            held * 1e3,
-            age(&gateway, "sum") / age(&gateway, "count").max(1.0) * 1e3,
-            age(&gateway, "max") * 1e3,
-        );
+        publish_busily(busy, [&both[0].1, &both[1].1]);
+        for (arrival, gateway) in both {
+            report(arrival, busy, &gateway);
+        }
     }
+}
+
+/// Each gateway has clients that publish a little slower than the limit, and never faster.
+fn publish_busily(busy: usize, gateways: [&Gateway; 2]) {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..busy {
+            scope.spawn(|| {
+                while !stop.load(Relaxed) {
+                    spin_loop();
+                }
+            });
+        }
+        let clients: Vec<_> = (0..20)
+            .map(|at| {
+                let address = gateways[at % 2].address;
+                scope.spawn(move || {
+                    let mut client = Client::new(address, true, &at.to_string());
+                    sleep(Duration::from_millis(100));
+                    for _ in 0..300 {
+                        client.say(&publish(true, 0, ("smooth", 0), &[], b"x"));
+                        sleep(Duration::from_millis(55));
+                    }
+                    // Once this is answered, all before it is decided.
+                    client.hears_nothing();
+                })
+            })
+            .collect();
+        for client in clients {
+            client.join().unwrap();
+        }
+        stop.store(true, Relaxed);
+    });
+}
+
+fn report(arrival: Arrival, busy: usize, gateway: &Gateway) {
+    let (passed, delayed) = (outcome(gateway, "passed"), outcome(gateway, "delayed"));
+    let text = gateway.running().text();
+    let held = text
+        .lines()
+        .find_map(|line| line.strip_prefix("tollgate_gateway_delay_seconds_total "));
+    let held: f64 = held.unwrap().parse().unwrap();
+    println!(
+        "{:<7}  {busy:>4}  {:>8}  {delayed:>9}  {:>11.1}  {:>11.3}  {:>10.3}",
+        format!("{arrival:?}"),
+        passed + delayed,
+        held * 1e3,
+        age(gateway, "sum") / age(gateway, "count").max(1.0) * 1e3,
+        age(gateway, "max") * 1e3,
+    );
 }
