@@ -21,13 +21,18 @@ struct Gateway {
     child: Child,
     listen: SocketAddr,
     metrics: SocketAddr,
+    cluster: Option<String>,
 }
 
 impl Gateway {
     fn start(broker: &Mosquitto, contracts: &Path, listen: &str) -> Self {
-        let mut command = tollgate(&["gateway", "--format", "json", "--listen", listen]);
+        Self::with(broker, contracts, &["--listen", listen])
+    }
+
+    fn with(broker: &Mosquitto, contracts: &Path, more: &[&str]) -> Self {
+        let mut command = tollgate(&["gateway", "--format", "json"]);
         command.args(["--metrics", "127.0.0.1:0", "--upstream", &broker.address()]);
-        command.arg("--contracts").arg(contracts);
+        command.arg("--contracts").arg(contracts).args(more);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         let stdout = child.stdout.take().unwrap();
@@ -37,17 +42,42 @@ impl Gateway {
         Self {
             listen: address("listen"),
             metrics: address("metrics"),
+            cluster: said["cluster"].as_str().map(str::to_owned),
             child,
         }
     }
 
     fn metrics(&self) -> String {
+        self.page("/metrics")
+    }
+
+    fn page(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.metrics).unwrap();
-        let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-        stream.write_all(request).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         text
+    }
+
+    /// Whether the broker takes a message of that client.
+    fn takes(&self, client: &str) -> bool {
+        let said = [
+            "-V",
+            "mqttv5",
+            "-q",
+            "1",
+            "-t",
+            "limited/x",
+            "-m",
+            "1",
+            "-i",
+            client,
+        ];
+        let done = tool("mosquitto_pub", self.listen.port(), &said).output();
+        let said = String::from_utf8(done.unwrap().stderr).unwrap();
+        assert!(said.is_empty() || said.contains("Quota exceeded"), "{said}");
+        said.is_empty()
     }
 
     fn is_open(&self, count: usize) -> bool {
@@ -154,6 +184,69 @@ fn a_gateway_refuses_counts_and_stops() {
     let id = gateway.child.id().to_string();
     assert!(Command::new("kill").arg(id).status().unwrap().success());
     assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_gateway_reads_its_contracts_again_when_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let (broker, path) = (Mosquitto::start(), contracts(folder.path()));
+    let gateway = Gateway::start(&broker, &path, "127.0.0.1:0");
+    assert!(gateway.takes("a") && !gateway.takes("a"));
+    std::fs::write(&path, CONTRACTS.replace("limit: 1", "limit: 3")).unwrap();
+    let id = gateway.child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-HUP", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    until("they are read", || {
+        !gateway
+            .metrics()
+            .contains("reloads_total{result=\"ok\"} 0\n")
+    });
+    assert!(gateway.takes("a") && gateway.takes("a") && !gateway.takes("a"));
+}
+
+#[test]
+fn gateways_of_a_cluster_share_a_limit_by_its_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let broker = Mosquitto::start();
+    let (path, key) = (folder.path().join("owned.yaml"), folder.path().join("key"));
+    let owned = CONTRACTS.replace(
+        "limit: 1, per: 1h",
+        "limit: 5, per: 1h, coordination: owner",
+    );
+    std::fs::write(&path, owned.replace("key: [client]", "key: [topic]")).unwrap();
+    let key = key.to_str().unwrap();
+    assert!(run(&["cluster", "key", "new", key]).status.success());
+    let member = |name: &str, join: &[&str]| {
+        let flags = [
+            "--listen",
+            "127.0.0.1:0",
+            "--cluster",
+            "127.0.0.1:0",
+            "--cluster-key",
+            key,
+        ];
+        Gateway::with(
+            &broker,
+            &path,
+            &[&flags[..], &["--name", name], join].concat(),
+        )
+    };
+    let first = member("first", &[]);
+    let second = member("second", &["--join", first.cluster.as_deref().unwrap()]);
+    until("they know each other", || {
+        let knows = |gateway: &Gateway, name: &str| gateway.page("/v1/cluster").contains(name);
+        knows(&first, "\"second\"") && knows(&second, "\"first\"")
+    });
+    for gateway in [&first, &second] {
+        until("it is ready", || gateway.page("/readyz").contains("200 OK"));
+    }
+    let both = [&first, &second].into_iter().cycle().take(12);
+    assert_eq!(both.filter(|gateway| gateway.takes("a")).count(), 5);
 }
 
 #[test]
