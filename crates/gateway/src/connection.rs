@@ -53,7 +53,6 @@ impl Shared {
         prepare(&broker);
         let sealed = self.seals.dial(broker).await;
         let broker = sealed.map_err(|_| Count::Distrusted)?;
-        self.log.reached();
         Ok(broker.split())
     }
 
@@ -200,6 +199,7 @@ async fn carry(
         }
     };
     if ended == Some(End::NoGreeting) {
+        shared.log.failed(Count::NoGreeting);
         let words = write::refusal(reason::SERVER_UNAVAILABLE, link.version);
         let _ = put(&mut to_client, &words, linger).await;
     }

@@ -109,6 +109,7 @@ impl Carrier<'_> {
             };
         };
         let connack = Connack::read(body, self.link.version).map_err(End::Malformed)?;
+        self.link.shared.log.answered();
         if connack.code == 0 {
             self.is_in = true;
             self.link.greeting.send_replace(Some(Greeting {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tollgate_serve::logs::Rarely;
 
+use crate::judge::Idle;
 use crate::meter::Count;
 
 /// The log of one gateway.
@@ -28,8 +29,8 @@ impl Log {
         }
     }
 
-    /// The broker was reached.
-    pub(crate) fn reached(&self) {
+    /// The broker answered a client.
+    pub(crate) fn answered(&self) {
         if self.is_down.load(Relaxed) && self.is_down.swap(false, Relaxed) {
             tracing::info!(upstream = self.upstream, "the broker is back");
         }
@@ -42,30 +43,37 @@ impl Log {
         }
     }
 
+    /// The broker could not be used, whoever the client is.
+    pub(crate) fn failed(&self, why: Count) {
+        if !self.is_down.swap(true, Relaxed) {
+            let (upstream, reason) = (&self.upstream, why.label());
+            tracing::error!(
+                upstream,
+                reason,
+                "the broker cannot be used; clients are turned away"
+            );
+        }
+    }
+
     /// A client was turned away.
     pub(crate) fn turned_away(&self, why: Count, peer: SocketAddr) {
-        let upstream = &self.upstream;
-        let reason = why.label();
-        match why {
-            Count::NoBroker | Count::NoGreeting => {
-                if !self.is_down.swap(true, Relaxed) {
-                    tracing::error!(upstream, "the broker is not there; clients are turned away");
-                }
-            }
-            Count::Distrusted => {
-                if !self.is_down.swap(true, Relaxed) {
-                    tracing::error!(
-                        upstream,
-                        "the broker does not prove who it is; clients are turned away"
-                    );
-                }
-            }
-            _ => {
-                if let Some(unsaid) = self.turned_away.now() {
-                    let address = peer.ip();
-                    tracing::warn!(%address, reason, unsaid, "a client was turned away");
-                }
-            }
+        if matches!(why, Count::NoBroker | Count::Distrusted) {
+            return self.failed(why);
+        }
+        if let Some(unsaid) = self.turned_away.now() {
+            let (address, reason) = (peer.ip(), why.label());
+            tracing::warn!(%address, reason, unsaid, "a client was turned away");
+        }
+    }
+
+    /// Contracts that bind no message are about to be in force.
+    pub(crate) fn idle(idle: &[Idle]) {
+        for Idle { contract, entry } in idle {
+            tracing::warn!(
+                contract,
+                entry,
+                "binds no message: messages have no such entry"
+            );
         }
     }
 }

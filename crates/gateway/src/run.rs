@@ -76,7 +76,9 @@ struct Beside(Arc<Meter>, Arc<Seals>);
 
 impl Annex for Beside {
     fn check(&self, contracts: &Contracts) -> Result<(), String> {
-        judge::check(contracts).map_err(|error| error.to_string())
+        judge::check(contracts).map_err(|error| error.to_string())?;
+        Log::idle(&judge::idle(contracts));
+        Ok(())
     }
 
     fn reload(&self) -> Result<(), String> {
