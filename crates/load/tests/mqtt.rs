@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use tollgate_load::{
-    Arrivals, Assign, Counts, ErrorKind, Groups, Login, Messages, MqttError, MqttPace, MqttPlan,
-    MqttReport, SIZE_MIN, Timing, TopicTemplate, Watch, run_mqtt,
+    Arrivals, Assign, Counts, ErrorKind, Groups, Login, Messages, MqttError, MqttPace, MqttPhase,
+    MqttPlan, MqttReport, SIZE_MIN, Timing, TopicTemplate, Watch, run_mqtt,
 };
 use tollgate_mqtt::{Header, Kind, PublishHead, Qos, Version, reason, write};
 use tollgate_parts::Mosquitto;
@@ -81,6 +81,7 @@ fn whole(report: &MqttReport, qos: Qos) {
     assert!(due > 50, "{report:?}");
     assert_eq!(report.counts, expected, "{report:?}");
     assert_eq!((report.errors.len(), report.strange), (0, 0), "{report:?}");
+    assert_eq!(report.connected, 23);
     assert_eq!(report.latency.count, due);
     assert_eq!(report.lateness.count, due);
     assert!(report.latency.p50 > 0 && report.service.p50 <= report.latency.max);
@@ -127,6 +128,19 @@ fn several_subscribers_share_what_comes() {
     // They are read in turns, so that order is not to be expected.
     let expected = (counts.due, 0, 0);
     assert_eq!((counts.arrived, counts.lost, counts.duplicated), expected);
+}
+
+#[test]
+fn silent_clients_are_kept_alive() {
+    let broker = Mosquitto::start();
+    let mut plan = plan(&[&broker.address()], Qos::AtMostOnce);
+    (plan.publishers, plan.idle, plan.login.keep_alive) = (0, 200, 3);
+    plan.watch.at.clear();
+    // A broker cuts off who is silent for half as long again.
+    plan.timing.duration = Duration::from_secs(6);
+    let report = done(&plan);
+    assert_eq!((report.connected, report.errors), (200, Vec::new()));
+    assert_eq!(report.counts, Counts::default());
 }
 
 #[test]
@@ -340,8 +354,8 @@ fn a_broker_that_dies_is_dialled_again() {
     plan.timing.duration = Duration::from_millis(1500);
     plan.timing.patience = Duration::from_millis(500);
     let mut has_died = false;
-    let report = run_mqtt(&plan, |_| {
-        if !has_died {
+    let report = run_mqtt(&plan, |progress| {
+        if !has_died && matches!(progress.phase, MqttPhase::Measuring(_)) {
             has_died = true;
             broker.kill();
             broker.restart();

@@ -112,9 +112,11 @@ pub fn run_mqtt(
     };
     let all = workers.len() + usize::from(subscribers.is_some());
     watch(&shared, (workers.len(), all), !watched.is_empty(), progress);
+    // Who says goodbye is still counted.
+    let connected = shared.told.connected.load(Ordering::Relaxed);
     shared.stop();
-    let (record, tally) = gather(workers, subscribers, targets.len())?;
-    Ok(MqttReport::new(&plan, record, tally))
+    let seen = gather(workers, subscribers, targets.len())?;
+    Ok(MqttReport::new(&plan, seen, connected))
 }
 
 /// Where a run cannot be what it seems to be, somebody should know before it starts.

@@ -13,6 +13,8 @@ use crate::report::{Latency, histogram};
 pub struct MqttReport {
     /// How long was recorded, in seconds.
     pub seconds: f64,
+    /// Publishers and silent clients that were connected when publishing ended.
+    pub connected: u64,
     /// What became of messages.
     pub counts: Counts,
     /// From when a message was due to its arrival at a subscriber.
@@ -114,7 +116,11 @@ impl MqttReport {
         count as f64 / self.seconds.max(f64::MIN_POSITIVE)
     }
 
-    pub(crate) fn new(plan: &MqttPlan, record: Record, tally: Option<Tally>) -> Self {
+    pub(crate) fn new(
+        plan: &MqttPlan,
+        (record, tally): (Record, Option<Tally>),
+        connected: u64,
+    ) -> Self {
         let (mut latency, mut service) = (histogram(), histogram());
         let mut counts = Counts::default();
         let mut targets = Vec::new();
@@ -137,6 +143,7 @@ impl MqttReport {
         }
         Self {
             seconds: plan.timing.duration.as_secs_f64(),
+            connected,
             counts,
             latency: Latency::of(&latency),
             service: Latency::of(&service),

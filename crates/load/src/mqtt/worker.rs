@@ -305,7 +305,7 @@ impl Worker {
         lost.fatal(address)
     }
 
-    /// Once a second: pings of those that were silent, and those that wait for a greeting in vain.
+    /// A few times a second: pings of those that were silent, and those that wait for a greeting in vain.
     fn look_after(&mut self, now: u64) -> Result<(), MqttError> {
         if now < self.looked.saturating_add(LOOK_EVERY_NS) {
             return Ok(());
@@ -427,7 +427,7 @@ const DIALLING_MAX: usize = 128;
 const RELEASED_MAX: usize = 256;
 const REDIAL_NS: u64 = 200_000_000;
 const GREETING_NS: u64 = 10 * NS_PER_S;
-const LOOK_EVERY_NS: u64 = NS_PER_S;
+const LOOK_EVERY_NS: u64 = NS_PER_S / 4;
 const NS_PER_S: u64 = 1_000_000_000;
 const WAIT_TO_BEGIN: Duration = Duration::from_millis(2);
 const WAIT_TO_END: Duration = Duration::from_millis(5);

@@ -10,9 +10,11 @@ use crate::report::{Ink, Look, Meaning, units};
 /// The whole text.
 pub(super) fn text(plan: &MqttPlan, report: &MqttReport, look: Look) -> String {
     let mut out = headline(plan, report, look);
-    out.push_str(&fates(&report.counts, look));
-    out.push('\n');
-    latencies(plan, report, look, &mut out);
+    if plan.publishers > 0 {
+        out.push_str(&fates(&report.counts, look));
+        out.push('\n');
+        latencies(plan, report, look, &mut out);
+    }
     if report.targets.len() > 1 {
         out.push('\n');
         targets(report, look, &mut out);
@@ -39,8 +41,14 @@ pub(super) fn text(plan: &MqttPlan, report: &MqttReport, look: Look) -> String {
 }
 
 fn headline(plan: &MqttPlan, report: &MqttReport, look: Look) -> String {
-    let rate = units::number(report.messages_per_second());
-    let rate = look.paint(Ink::Bold, &format!("{rate} messages/s"));
+    let rate = match plan.publishers {
+        0 => format!(
+            "{} clients connected to the end",
+            units::exact(report.connected)
+        ),
+        _ => format!("{} messages/s", units::number(report.messages_per_second())),
+    };
+    let rate = look.paint(Ink::Bold, &rate);
     let pace = match plan.pace {
         MqttPace::Closed => format!("closed loop, {} under way each", plan.in_flight),
         MqttPace::Open { rate, .. } => format!("open loop at {}/s each", units::number(rate)),

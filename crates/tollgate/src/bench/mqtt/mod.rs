@@ -82,3 +82,74 @@ fn progress_line(plan: &MqttPlan, progress: MqttProgress) -> String {
         MqttPhase::Draining => format!("waiting for what is under way · {rates}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::Parser;
+    use tollgate_load::{Arrivals, Assign, MqttPace};
+
+    use super::*;
+    use crate::bench::options::BenchCommand;
+    use crate::cli::{Cli, Command};
+
+    fn options(flags: &str) -> MqttOptions {
+        let words = ["tollgate", "bench", "mqtt"];
+        let words = words.into_iter().chain(flags.split_whitespace());
+        match Cli::try_parse_from(words).unwrap().command {
+            Some(Command::Bench(command)) => match *command {
+                BenchCommand::Mqtt(options) => *options,
+                BenchCommand::Ask(_) => panic!("it asks"),
+            },
+            _ => panic!("not a bench"),
+        }
+    }
+
+    #[test]
+    fn flags_make_a_plan() {
+        let plan = options(
+            "--target a:1 --target b:1 --subscribe c:1 --assign groups --group 5 --spread 2.5 --rate 10 --arrivals periodic",
+        )
+        .plan();
+        assert_eq!((plan.targets.len(), plan.watch.at.len()), (2, 1));
+        assert_eq!(plan.assign, Assign::Groups);
+        assert_eq!(plan.groups.spread, Duration::from_micros(2500));
+        let pace = MqttPace::Open {
+            rate: 10.0,
+            arrivals: Arrivals::Even,
+        };
+        assert_eq!(plan.pace, pace);
+        assert_eq!(options("--rate max").plan().pace, MqttPace::Closed);
+    }
+
+    #[test]
+    fn messages_are_waited_for_where_they_are_sent_unless_told_otherwise() {
+        let at = |flags: &str| options(flags).plan().watch.at;
+        assert_eq!(at("--target a:1").len(), 1);
+        assert_eq!(at("--target a:1 --no-subscribe"), []);
+        assert_eq!(at("--publishers 0 --idle 9"), []);
+    }
+
+    #[test]
+    fn progress_tells_what_is_being_done() {
+        let plan = options("--publishers 2000 --idle 1").plan();
+        let mut progress = MqttProgress {
+            phase: MqttPhase::Connecting,
+            connected: 7,
+            sent: 20_000,
+            arrived: 19_900,
+            errors: 2,
+        };
+        assert_eq!(
+            progress_line(&plan, progress),
+            "connecting: 7 of 2\u{202f}001"
+        );
+        progress.phase = MqttPhase::Measuring(Duration::from_secs(3));
+        let line = progress_line(&plan, progress);
+        assert_eq!(
+            line,
+            "3 of 11 s · sent 20 k/s · arrived 20 k/s · 2 connections lost"
+        );
+    }
+}
