@@ -149,7 +149,7 @@ mod tests {
         let line = progress_line(&plan, progress);
         assert_eq!(
             line,
-            "3 of 11 s · sent 20 k/s · arrived 20 k/s · 2 connections lost"
+            "3 of 11 s · sent 20 k/s · arrived 19.9 k/s · 2 connections lost"
         );
     }
 }
