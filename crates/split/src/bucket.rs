@@ -1,5 +1,8 @@
 //! A sub-bucket: tokens that come back at its share of the rate, up to its share of the depth less what it has given away.
 //!
+//! What is *owed* to messages that were told when they go comes first of what comes back. Their tokens are there a little before
+//! they go, so that room is reserved for these until the last of them has gone.
+//!
 //! All times are those of its node and never run backwards; whatever is asked about an earlier instant is answered for the
 //! last one. Not here: who waits, and what is given to whom.
 
@@ -20,10 +23,21 @@ pub(crate) struct SubBucket {
     /// Given away and perhaps on its way: there must be room for it.
     held: u128,
     at: Instant,
+    /// Nothing comes back before.
+    dry_until: Instant,
+    /// What comes back is promised to messages up to here.
+    owed: u128,
+    /// When the last of these goes.
+    last_goes: Instant,
+    /// The most tokens there can be at once of messages that have not gone, while each gets its own as it goes.
+    reserve: u128,
+    /// What was promised to messages that do not go after all: others may have got it early.
+    freed: u128,
 }
 
 impl SubBucket {
-    pub(crate) fn new(share: Share, slow_ppm: u32, at: Instant) -> Self {
+    /// A bucket for messages that cost no more than `reserve`, empty.
+    pub(crate) fn new(share: Share, slow_ppm: u32, reserve: u128, at: Instant) -> Self {
         let mut bucket = Self {
             share: Share::NONE,
             depth_aim: 0,
@@ -32,6 +46,11 @@ impl SubBucket {
             tokens: 0,
             held: 0,
             at,
+            dry_until: at,
+            owed: 0,
+            last_goes: Instant::default(),
+            reserve,
+            freed: 0,
         };
         bucket.change(share);
         bucket
@@ -55,27 +74,55 @@ impl SubBucket {
     }
 
     /// The most it may hold.
-    pub(crate) const fn room(&self) -> u128 {
-        self.share.depth.saturating_sub(self.held)
+    pub(crate) fn room(&self) -> u128 {
+        let taken = self.held.saturating_add(self.reserved());
+        self.share.depth.saturating_sub(taken)
+    }
+
+    /// Room for tokens of messages that have not gone.
+    pub(crate) fn reserved(&self) -> u128 {
+        if self.at < self.last_goes {
+            self.reserve.saturating_add(self.freed)
+        } else {
+            0
+        }
+    }
+
+    /// What comes back and is promised already.
+    pub(crate) const fn owed(&self) -> u128 {
+        self.owed
     }
 
     /// What is missing until it is full.
-    pub(crate) const fn missing(&self) -> u128 {
+    pub(crate) fn missing(&self) -> u128 {
         self.room().saturating_sub(self.tokens)
     }
 
     /// Lets time pass, up to `now`.
     pub(crate) fn pass(&mut self, now: Instant) {
-        let elapsed = u128::from(now.nanos_since(self.at));
+        if self.at < self.last_goes && self.last_goes <= now {
+            self.step(self.last_goes);
+            self.freed = 0;
+        }
+        self.step(now);
+    }
+
+    fn step(&mut self, now: Instant) {
+        let since = self.at.max(self.dry_until);
+        let back = self
+            .refill
+            .saturating_mul(u128::from(now.nanos_since(since)));
+        let paid = back.min(self.owed);
+        self.owed -= paid;
+        self.put(back - paid);
         self.at = self.at.max(now);
-        self.put(self.refill.saturating_mul(elapsed));
     }
 
     /// What it would have by `now`.
     pub(crate) fn tokens_at(&self, now: Instant) -> u128 {
-        let elapsed = u128::from(now.nanos_since(self.at));
-        let put = self.refill.saturating_mul(elapsed).min(self.missing());
-        self.tokens + put
+        let mut then = self.clone();
+        then.pass(now);
+        then.tokens
     }
 
     /// When there are so many tokens, no earlier than the last change; `None` where there never will be.
@@ -84,13 +131,78 @@ impl SubBucket {
         if missing == 0 {
             return Some(self.at);
         }
-        if cost > self.room() || self.refill == 0 {
+        if cost > self.room() {
             return None;
         }
-        Some(
-            self.at
-                .saturating_add(Span::from_nanos(missing.div_ceil(self.refill))),
+        self.back_by(missing)
+    }
+
+    /// When so much has come back; `None` where nothing does.
+    fn back_by(&self, grains: u128) -> Option<Instant> {
+        let refill = Some(self.refill).filter(|refill| *refill > 0)?;
+        let wait = Span::from_nanos(grains.div_ceil(refill));
+        Some(self.at.max(self.dry_until).saturating_add(wait))
+    }
+
+    /// When a message of that cost goes that is told so now: at once if its tokens are there, and otherwise when what comes back
+    /// has paid for it and for all that were told before it. Tokens that are there count where nothing is owed.
+    pub(crate) fn promise(&self, cost: u128) -> Option<Instant> {
+        if cost <= self.tokens {
+            return Some(self.at);
+        }
+        self.back_by(self.owing(cost))
+    }
+
+    /// Tells a message that it goes then.
+    pub(crate) fn promised(&mut self, cost: u128, goes: Instant) {
+        if self.take(cost) {
+            return;
+        }
+        if self.owed == 0 {
+            self.tokens = 0;
+        }
+        // The whole of its last nanosecond, or the next one would go by that much too early.
+        let since = self.at.max(self.dry_until);
+        self.owed = self
+            .refill
+            .saturating_mul(u128::from(goes.nanos_since(since)));
+        self.last_goes = self.last_goes.max(goes);
+        self.settle();
+    }
+
+    fn owing(&self, cost: u128) -> u128 {
+        let tokens = if self.owed == 0 { self.tokens } else { 0 };
+        self.owed.saturating_add(cost.saturating_sub(tokens))
+    }
+
+    /// Messages of so much that were told when they go do not; what cannot be kept for others is lost.
+    pub(crate) fn refund(&mut self, grains: u128) {
+        let early = grains.min(self.owed);
+        if early <= self.room().saturating_sub(self.tokens) {
+            self.owed -= early;
+            self.freed = self.freed.saturating_add(early);
+        }
+        self.put(grains - early);
+    }
+
+    /// How long so much takes to come back; nothing where nothing does.
+    pub(crate) fn takes(&self, grains: u128) -> Span {
+        Span::from_nanos(
+            grains
+                .checked_div(self.refill)
+                .map_or(0, |_| grains.div_ceil(self.refill)),
         )
+    }
+
+    /// Forgets what is owed, and fills it.
+    pub(crate) fn reset(&mut self) {
+        self.owed = 0;
+        self.fill();
+    }
+
+    /// Lets nothing come back before.
+    pub(crate) fn dry_until(&mut self, until: Instant) {
+        self.dry_until = until;
     }
 
     /// Takes tokens if they are there.
@@ -176,7 +288,7 @@ mod tests {
 
     #[test]
     fn tokens_come_back_up_to_the_depth_less_what_is_held() {
-        let mut bucket = SubBucket::new(SHARE, 0, at(0));
+        let mut bucket = SubBucket::new(SHARE, 0, 1, at(0));
         assert_eq!(bucket.when(10), Some(at(4)));
         bucket.pass(at(20));
         assert!(bucket.give(40));
@@ -190,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_depth_falls_no_lower_than_what_is_held() {
-        let mut bucket = SubBucket::new(SHARE, 0, at(0));
+        let mut bucket = SubBucket::new(SHARE, 0, 1, at(0));
         bucket.fill();
         assert!(bucket.give(70));
         bucket.change(Share { rate: 1, depth: 50 });
@@ -202,6 +314,29 @@ mod tests {
     }
 
     #[test]
+    fn promises_are_no_closer_than_what_comes_back_between_them() {
+        let mut bucket = SubBucket::new(SHARE, 0, 10, at(0));
+        let goes: Vec<_> = (0..5)
+            .map(|_| {
+                let goes = bucket.promise(10).unwrap();
+                bucket.promised(10, goes);
+                goes
+            })
+            .collect();
+        // A third of a nanosecond less would be enough for each alone.
+        assert_eq!(goes, [4, 8, 12, 16, 20].map(at));
+        bucket.pass(at(5));
+        assert_eq!((bucket.owed(), bucket.tokens(), bucket.room()), (45, 0, 90));
+        bucket.refund(10);
+        assert_eq!((bucket.owed(), bucket.room()), (35, 80));
+        bucket.pass(at(20));
+        assert_eq!(
+            (bucket.owed(), bucket.tokens(), bucket.room()),
+            (0, 10, 100)
+        );
+    }
+
+    #[test]
     fn a_fast_clock_earns_no_more_than_the_rate() {
         let mut bucket = SubBucket::new(
             Share {
@@ -209,6 +344,7 @@ mod tests {
                 depth: 1 << 60,
             },
             1000,
+            1,
             at(0),
         );
         bucket.pass(at(1_001_000_000));

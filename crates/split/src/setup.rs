@@ -3,7 +3,7 @@
 //! Not here: what it does.
 
 use tollgate_gossip::NodeId;
-use tollgate_limit::Instant;
+use tollgate_limit::{Instant, Span};
 
 use crate::config::SplitConfig;
 use crate::limits::{Limits, Share};
@@ -39,6 +39,8 @@ pub enum Begin {
     /// This node may have run before. Its bucket is empty and shallow until whatever it may have given away has arrived or never
     /// will; under an adaptor it has no share until it is given one.
     Restart,
+    /// The same, and it may have promised messages that they may go, no later than this long from now: nothing comes back before.
+    AfterPromises(Span),
 }
 
 /// Why a machine was not made.
@@ -98,6 +100,8 @@ pub struct Inspection {
     pub tokens: u128,
     /// What it gave away and what is not confirmed.
     pub held: u128,
+    /// Room for tokens of messages that were told to go later.
+    pub reserved: u128,
     /// What those who wait need.
     pub queued: u128,
     /// How many wait.

@@ -12,21 +12,14 @@ use crate::holds::Gift;
 use crate::wire::{Message, Standing};
 
 impl Machine {
-    pub(super) fn may_borrow(&self) -> bool {
+    fn may_borrow(&self) -> bool {
         self.config.borrow != Borrow::Off
     }
 
     /// Asks the richest if somebody waits or tokens are low, and nobody is asked already.
     pub(super) fn ask(&mut self, now: Instant) {
-        if self.asks.is_open() || !self.may_borrow() {
-            return;
-        }
-        let standing = self.standing(now);
-        if standing.queued == 0 && standing.tokens >= self.low() {
-            return;
-        }
-        let want = self.bucket.room().saturating_sub(standing.tokens) + standing.queued;
-        if want == 0 {
+        let want = self.want(now);
+        if self.asks.is_open() || want == 0 {
             return;
         }
         let Some(to) = self.peers.choose(self.bucket.share(), now) else {
@@ -38,9 +31,20 @@ impl Machine {
         let ask = Message::Ask {
             ticket,
             want: want.min(self.limits.whole().depth),
-            standing,
+            standing: self.standing(now),
         };
         self.send(to, &ask);
+    }
+
+    /// What there is use for: nothing unless somebody waits, or there is too little for those who come next.
+    pub(super) fn want(&self, now: Instant) -> u128 {
+        let tokens = self.bucket.tokens_at(now);
+        let is_short = !self.queue.is_empty() || tokens < self.low();
+        if !self.may_borrow() || !is_short {
+            return 0;
+        }
+        // Those who were told when they go need nothing.
+        self.bucket.room().saturating_sub(tokens) + self.queue.cost()
     }
 
     fn low(&self) -> u128 {
@@ -73,7 +77,8 @@ impl Machine {
 
     /// Half of the difference, and nothing while somebody waits here, or if it is next to nothing.
     fn to_give(&self, want: u128, asker: Standing) -> u128 {
-        if !self.may_borrow() || !self.queue.is_empty() || self.holds.len() >= HOLDS_MAX {
+        let waits = self.queued() > 0;
+        if !self.may_borrow() || waits || self.holds.len() >= HOLDS_MAX {
             return 0;
         }
         let tokens = self.bucket.tokens();

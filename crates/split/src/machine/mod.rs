@@ -4,6 +4,7 @@
 
 mod borrow;
 mod follow;
+mod promise;
 
 use std::collections::VecDeque;
 
@@ -73,12 +74,13 @@ impl Machine {
         } else {
             start.saturating_add(config.hold())
         };
+        let dearest = limits.messages(u64::from(config.cost_max));
         let mut peers = Peers::new(me, limits.lasts_ns());
         peers.tell(&members);
         let mut machine = Self {
             me,
             boot,
-            bucket: SubBucket::new(share, config.drift_ppm, start),
+            bucket: SubBucket::new(share, config.drift_ppm, dearest, start),
             queue: Queue::default(),
             holds: Holds::default(),
             peers,
@@ -95,6 +97,9 @@ impl Machine {
             machine.bucket.fill();
         } else {
             machine.hold_what_is_forgotten(clear_at);
+        }
+        if let Begin::AfterPromises(longest) = begin {
+            machine.bucket.dry_until(start.saturating_add(longest));
         }
         Ok(machine)
     }
@@ -243,7 +248,7 @@ impl Machine {
             self.peers.silent(peer, &self.config, now);
             self.had_nothing(peer, now);
         }
-        if !self.queue.is_empty() {
+        if self.queued() > 0 {
             self.ask(now);
         }
         self.report_if_due(now);
@@ -254,9 +259,9 @@ impl Machine {
         let (mut leaves, mut asks) = (None, self.asks.deadline());
         if let Some(head) = self.queue.head() {
             leaves = earliest(self.bucket.when(head.cost), self.holds.next_end());
-            if asks.is_none() && self.may_borrow() {
-                asks = self.peers.next();
-            }
+        }
+        if asks.is_none() && self.queued() > 0 && self.want(self.now) > 0 {
+            asks = self.peers.next();
         }
         earliest(earliest(leaves, asks), self.follow.due())
     }
@@ -281,7 +286,8 @@ impl Machine {
             share: self.bucket.share(),
             tokens: self.bucket.tokens_at(now),
             held: self.bucket.held(),
-            queued: self.queue.cost(),
+            reserved: self.bucket.reserved(),
+            queued: self.queued(),
             waiting: self.queue.len(),
             one_way_ns: self.peers.one_way_ns(),
         }
@@ -336,8 +342,13 @@ impl Machine {
     fn standing(&self, now: Instant) -> Standing {
         Standing {
             tokens: self.bucket.tokens_at(now),
-            queued: self.queue.cost().min(Limits::GRAINS_MAX),
+            queued: self.queued().min(Limits::GRAINS_MAX),
         }
+    }
+
+    /// What those who wait need.
+    fn queued(&self) -> u128 {
+        self.queue.cost().saturating_add(self.bucket.owed())
     }
 
     /// A sub-bucket can always hold the dearest message, and at least one.

@@ -38,6 +38,26 @@ fn a_cut_bucket_makes_messages_wait_and_borrowing_mends_it() {
 }
 
 #[test]
+fn a_promise_waits_little_longer_than_a_message_in_a_queue() {
+    let mut plan = Plan::new(4, 11_000, 25);
+    plan.config.low_milli = 1_000;
+    let queued = even(&plan, 3);
+    plan.promises = Some(SECOND);
+    let promised = even(&plan, 3);
+    promised.judge_long();
+    plan.config = static_split();
+    let cut = even(&plan, 3);
+    plan.promises = None;
+    let cut_queued = even(&plan, 3);
+    let p99 = |world: &World| world.percentile(990, 0);
+    let waits = [&cut, &cut_queued, &promised, &queued].map(p99);
+    // Without borrowing it is the same, but for nanoseconds that each promise is rounded up by.
+    assert!(waits[0].abs_diff(waits[1]) < 1_000, "{waits:?}");
+    assert!(waits[2] < waits[0] / 4, "{waits:?}");
+    assert!(waits[2] < waits[3] * 2, "{waits:?}");
+}
+
+#[test]
 fn one_node_that_asks_for_all_gets_nearly_all() {
     let mut plan = Plan::new(4, 1_000, 40);
     plan.adaptor = Some(AdaptorConfig::default());

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use tollgate_gossip::{NodeId, Send};
-use tollgate_limit::Instant;
+use tollgate_limit::{Instant, Span};
 use tollgate_split::{Adaptor, AdaptorConfig, Begin, Limits, Machine, Setup, Share, SplitConfig};
 
 use crate::ghost::{Ghost, Left};
@@ -76,6 +76,10 @@ pub(crate) struct Plan {
     pub(crate) drift_ppm: i64,
     /// Timers and arrivals are handled up to so late.
     pub(crate) jitter: u64,
+    /// Messages are told at once when they go, if that is no later than this from now.
+    pub(crate) promises: Option<u64>,
+    /// Of those, how many change their minds, in percent.
+    pub(crate) regrets: u64,
 }
 
 impl Plan {
@@ -93,6 +97,8 @@ impl Plan {
             adaptor: None,
             drift_ppm: 0,
             jitter: 0,
+            promises: None,
+            regrets: 0,
         }
     }
 }
@@ -152,6 +158,8 @@ pub(crate) struct World {
     /// Delay, and when it ended, of every message that left.
     pub(crate) delays: Vec<(u64, u64)>,
     pub(crate) frames: u64,
+    /// Messages that would have waited too long.
+    pub(crate) refused: u64,
 }
 
 impl World {
@@ -174,6 +182,7 @@ impl World {
             departures: Vec::new(),
             delays: Vec::new(),
             frames: 0,
+            refused: 0,
         };
         for id in 0..plan.nodes {
             let ppm = world.dice.below(2 * plan.drift_ppm as u64 + 1) as i64 - plan.drift_ppm;
@@ -288,7 +297,13 @@ impl World {
                 }
             }
             Event::Crash(id) => self.nodes[usize::from(id)].machine = None,
-            Event::Start(id) => self.start(id, Begin::Restart),
+            Event::Start(id) => {
+                let longest = self.plan.promises;
+                let begin = longest.map_or(Begin::Restart, |longest| {
+                    Begin::AfterPromises(Span::from_nanos(u128::from(longest)))
+                });
+                self.start(id, begin);
+            }
             Event::CrashAdaptor => self.adaptor = None,
             Event::StartAdaptor => self.start_adaptor(),
         }
@@ -304,7 +319,35 @@ impl World {
         self.at(self.truth, Event::Wake(ADAPTOR.0));
     }
 
+    /// A message is told when it goes, and goes then, whatever becomes of the node; a few change their minds.
+    fn ask(&mut self, id: u16, cost: u32, wait_max: u64) {
+        let now = self.local(id);
+        let clock = self.nodes[usize::from(id)].clock;
+        let regrets = self.dice.chance(self.plan.regrets);
+        let Some(machine) = &mut self.nodes[usize::from(id)].machine else {
+            return;
+        };
+        let cost = u64::from(cost);
+        let at = machine.foresee(cost, now);
+        match at.filter(|at| at.nanos_since(now) <= wait_max) {
+            None => self.refused += 1,
+            Some(at) => {
+                assert_eq!(machine.take(cost, now), Some(at));
+                if regrets {
+                    machine.refund(cost, now);
+                } else {
+                    self.departures.push((clock.truth(at), cost));
+                    self.delays.push((at.nanos_since(now), self.truth));
+                }
+            }
+        }
+        self.settle(id);
+    }
+
     fn arrive(&mut self, id: u16, cost: u32) {
+        if let Some(wait_max) = self.plan.promises {
+            return self.ask(id, cost, wait_max);
+        }
         let now = self.local(id);
         // Stamped when it came, handled a little later.
         let late = self.dice.below(self.plan.jitter + 1);
