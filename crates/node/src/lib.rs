@@ -30,7 +30,8 @@ pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy};
 pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
     Admitted, BadRoster, CompanyGossip, GossipRefused, Journal, Membership, Outgoing, Peer,
-    PolicyGossip, PolicySupply, Roster, Said, Share, Steady, SupplyKey, Waker, supply_limits,
+    PolicyGossip, PolicySplit, PolicySupply, Roster, Said, Share, SplitSettings, Steady, SupplyKey,
+    Waker, supply_limits,
 };
 pub use durable::{RestoreError, WrittenBy};
 pub use gubernator::{

@@ -2,7 +2,8 @@
 //!
 //! A [`Machine`] is one node's part in one topic: messages wait for tokens of its sub-bucket, and tokens are borrowed from nodes
 //! that have more. Whatever happens between the nodes, all departures together conform to the one bucket that was cut. An
-//! [`Adaptor`] moves the cuts. [`plan`] says where publishers should go, and what it would cost.
+//! [`Adaptor`] moves the cuts. [`Topics`] has a machine for every key, and tells messages at once when they may go. [`plan`] says
+//! where publishers should go, and what it would cost.
 //!
 //! Deliberately not here: sockets, clocks, randomness, membership.
 
@@ -18,6 +19,7 @@ mod peers;
 pub mod plan;
 mod portion;
 mod setup;
+mod topics;
 mod waiting;
 mod wire;
 
@@ -27,4 +29,5 @@ pub use limits::{BadLimits, Limits, Share};
 pub use machine::Machine;
 pub use portion::{fill_up, level_up, portions};
 pub use setup::{BadSetup, Begin, Counts, Departure, Inspection, Refused, Setup};
+pub use topics::{Topics, TopicsSetup};
 pub use wire::FRAME_BYTES_MAX;

@@ -134,3 +134,22 @@ pub struct Counts {
     /// Frames that made no sense.
     pub malformed: u64,
 }
+
+impl Counts {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            arrived: self.arrived.saturating_add(other.arrived),
+            waited: self.waited.saturating_add(other.waited),
+            refused: self.refused.saturating_add(other.refused),
+            asks: self.asks.saturating_add(other.asks),
+            hits: self.hits.saturating_add(other.hits),
+            borrowed: self.borrowed.saturating_add(other.borrowed),
+            given: self.given.saturating_add(other.given),
+            expired: self.expired.saturating_add(other.expired),
+            frames: self.frames.saturating_add(other.frames),
+            malformed: self.malformed.saturating_add(other.malformed),
+        }
+    }
+}

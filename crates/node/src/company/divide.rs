@@ -12,7 +12,6 @@ use tollgate_limit::{Instant, Span};
 use tollgate_supply::{Figures, Inspection, Kept};
 use tollgate_table::Print;
 
-use super::mind::Mind;
 use super::outbox::{Pace, nanos};
 use super::roster::{Peer, Roster};
 use super::seat::Held;
@@ -63,8 +62,7 @@ impl Company {
         let union = self.union.as_ref()?;
         let tag = supply_tag(contract, named);
         let Some(seat) = before.get(&tag) else {
-            let machine = union.machine(named, tag, now)?;
-            let mind = Mind::Supply(Box::new(machine));
+            let mind = union.mind(named, tag, now)?;
             return Some(Arc::new(Seat::new(order, (tag, None), mind)));
         };
         let limits = supply_limits(named.policy.config()).ok()?;
@@ -150,13 +148,16 @@ impl Node {
                 let is_over = heard.is_alone && held.machine().supply().is_some_and(is_superseded);
                 let begun = named
                     .filter(|_| heard.is_moved || is_over)
-                    .and_then(|named| union.machine(named, part.seat.tag, now));
+                    .and_then(|named| union.mind(named, part.seat.tag, now));
                 if let Some(machine) = begun {
                     held.begin_again(machine);
                 }
                 let now = held.at(Some(now));
                 if let Some(machine) = held.ground() {
                     machine.handle_members(&heard.places.all(), now);
+                }
+                if let Some(topics) = held.machine().split() {
+                    topics.handle_members(&heard.places.all());
                 }
                 held.release();
             }

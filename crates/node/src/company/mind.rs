@@ -1,4 +1,4 @@
-//! What counts at a seat: a machine that gossips, or one that divides a rate. Both are asked alike.
+//! What counts at a seat: a machine that gossips, one that divides a rate, or one that cuts buckets. All are asked alike.
 //!
 //! Not here: time, which is another for each (`seat`), and what only one of them knows.
 
@@ -6,15 +6,18 @@ use tollgate_gossip::{
     self as gossip, Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Standing,
 };
 use tollgate_limit::{Instant, Span};
+use tollgate_split::Topics;
 use tollgate_supply as supply;
 
-/// A machine of either sort.
+/// A machine of any sort.
 #[derive(Debug)]
 pub(crate) enum Mind {
     /// Counts what all admitted.
     Gossip(gossip::Machine),
     /// Spends what it has.
     Supply(Box<supply::Machine>),
+    /// Tells when a message goes, by its part of the bucket.
+    Split(Box<Topics>),
 }
 
 /// Runs the same expression on what counts, whatever it is.
@@ -23,6 +26,7 @@ macro_rules! on {
         match $mind {
             Self::Gossip($it) => $run,
             Self::Supply($it) => $run,
+            Self::Split($it) => $run,
         }
     };
 }
@@ -32,15 +36,23 @@ impl Mind {
     pub(super) const fn gossip(&mut self) -> Option<&mut gossip::Machine> {
         match self {
             Self::Gossip(machine) => Some(machine),
-            Self::Supply(_) => None,
+            Self::Supply(_) | Self::Split(_) => None,
         }
     }
 
     /// The machine, where it divides a rate.
     pub(super) fn supply(&mut self) -> Option<&mut supply::Machine> {
         match self {
-            Self::Gossip(_) => None,
+            Self::Gossip(_) | Self::Split(_) => None,
             Self::Supply(machine) => Some(machine),
+        }
+    }
+
+    /// The machine, where it cuts buckets.
+    pub(super) fn split(&mut self) -> Option<&mut Topics> {
+        match self {
+            Self::Gossip(_) | Self::Supply(_) => None,
+            Self::Split(topics) => Some(topics),
         }
     }
 
@@ -56,10 +68,12 @@ impl Mind {
         on!(self, it => it.take(key, cost, now));
     }
 
-    /// A request was refused, here or by another policy: where a rate is divided, others may have more.
+    /// A request was refused, here or by another policy: where it is divided, others may have more.
     pub(super) fn miss(&mut self, key: Key, cost: u64, now: Instant) {
-        if let Self::Supply(machine) = self {
-            machine.miss(key, cost, now);
+        match self {
+            Self::Gossip(_) => {}
+            Self::Supply(machine) => machine.miss(key, cost, now),
+            Self::Split(topics) => topics.miss(key, now),
         }
     }
 
@@ -75,7 +89,7 @@ impl Mind {
     pub(super) fn counts(&self, then: Instant, now: Instant) -> bool {
         match self {
             Self::Gossip(machine) => machine.counts(then, now),
-            Self::Supply(_) => true,
+            Self::Supply(_) | Self::Split(_) => true,
         }
     }
 
@@ -105,6 +119,8 @@ impl Mind {
         match self {
             Self::Gossip(machine) => machine.handle_leave(now),
             Self::Supply(machine) => machine.goodbye(now),
+            // What it has stays its own.
+            Self::Split(_) => {}
         }
     }
 
@@ -120,7 +136,7 @@ impl Mind {
     pub(super) fn is_joining(&self) -> bool {
         match self {
             Self::Gossip(machine) => machine.is_joining(),
-            Self::Supply(_) => false,
+            Self::Supply(_) | Self::Split(_) => false,
         }
     }
 
@@ -151,6 +167,7 @@ impl Mind {
         match self {
             Self::Gossip(machine) => machine.keys(),
             Self::Supply(machine) => machine.keys().collect(),
+            Self::Split(topics) => topics.keys().collect(),
         }
     }
 

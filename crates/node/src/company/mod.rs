@@ -1,12 +1,13 @@
 //! Policies that are counted together with other nodes: one machine each, and what they want to say.
 //!
 //! A node made by [`Node::with_company`] keeps a machine for every policy under `coordination: gossip`, and for those under
-//! `supply` where it is told its share; a node made otherwise counts them alone. Whoever has sockets and a clock calls [`Node::handle_gossip`], [`Node::handle_timeout`] and
+//! `supply` and `split` where it is told its share; a node made otherwise counts them alone. Whoever has sockets and a clock calls [`Node::handle_gossip`], [`Node::handle_timeout`] and
 //! [`Node::handle_members`], then sends what [`Node::poll_send`] hands out and comes back at [`Node::poll_timeout`], or
 //! when the waker says so. All of them reach the newest of the nodes that follow on each other. Decisions take no longer
 //! for any of it. Not here: membership, transport, and the designs themselves.
 
 mod build;
+mod cut;
 mod divide;
 mod mind;
 mod outbox;
@@ -36,6 +37,7 @@ use self::seat::restarted;
 use self::union::Union;
 use crate::node::{Node, NodeConfig};
 
+pub use self::cut::{PolicySplit, SplitSettings};
 pub use self::divide::{PolicySupply, SupplyKey};
 pub use self::outbox::{Outgoing, Waker};
 pub(crate) use self::parts::{Charged, Parts, enter_company};
@@ -176,7 +178,7 @@ impl Company {
     pub(crate) fn counts(&self, named: &NamedPolicy) -> bool {
         match named.coordination {
             Coordination::Gossip => true,
-            Coordination::Supply => self.union.is_some(),
+            Coordination::Supply | Coordination::Split => self.union.is_some(),
             _ => false,
         }
     }
@@ -189,8 +191,10 @@ impl Company {
         order: u64,
         now: Instant,
     ) -> Option<Arc<Seat>> {
-        if named.coordination == Coordination::Supply {
-            return self.divided((contract, named), before, order, now);
+        match named.coordination {
+            Coordination::Supply => return self.divided((contract, named), before, order, now),
+            Coordination::Split => return self.cut((contract, named), before, order, now),
+            _ => {}
         }
         let membership = self.membership.lock();
         let kind = build::kind(named, membership.planned.unwrap_or(0));

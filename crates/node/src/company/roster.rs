@@ -99,6 +99,13 @@ impl Roster {
         Some(self.nodes.get(place.ok()?)?.1)
     }
 
+    /// Numbers and weights.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (NodeId, u32)> + '_ {
+        self.nodes
+            .iter()
+            .map(|(name, weight)| (number(name), *weight))
+    }
+
     /// How it divides a rate.
     pub(super) const fn shares(&self) -> &Shares {
         &self.shares

@@ -183,9 +183,9 @@ impl Held<'_> {
     }
 
     /// Begins anew as a node that ran before.
-    pub(super) fn begin_again(&mut self, machine: tollgate_supply::Machine) {
+    pub(super) fn begin_again(&mut self, machine: Mind) {
         self.has_moved = true;
-        self.inner.machine = Mind::Supply(Box::new(machine));
+        self.inner.machine = machine;
     }
 
     /// Asks the others for what they know; where a rate is divided there is nothing to know.

@@ -10,13 +10,14 @@
 //! | period in ns | calendar unit or "" | time zone or "" | slices where the algorithm has them, else 0 | offset in ns
 //! ```
 //!
-//! Of a policy under `supply` only what comes before the design, and `supply`: its numbers may change while it runs.
+//! Of a policy under `supply` only what comes before the design, and `supply`: its numbers may change while it runs. Of one
+//! under `split` the same with `split`, and limit, burst or 0, and period.
 //! The design is `auto` resolved. What only one node's answers depend on is left out: waits, modes, debts. The gossip *key* of a
 //! print `p` is `mix(p + 1)` in the upper and `mix(p ^ 0x5851_f42d_4c95_7f2d)` in the lower 64 bits.
 //!
 //! Not here: how prints come about, which is the table's secret.
 
-use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_gossip::{Key, Kind};
 use tollgate_limit::{Algorithm, Period};
 use tollgate_table::Print;
@@ -52,18 +53,29 @@ pub(super) fn tag(contract: &Contract, named: &NamedPolicy, kind: Kind) -> u64 {
 
 /// The tag of a policy whose rate is divided.
 pub(super) fn supply_tag(contract: &Contract, named: &NamedPolicy) -> u64 {
+    divided(contract, named, Coordination::Supply).finish()
+}
+
+/// The tag of a policy whose buckets are cut: with its numbers, as a bucket is cut once.
+pub(super) fn split_tag(contract: &Contract, named: &NamedPolicy) -> u64 {
+    let config = named.policy.config();
+    let mut hash = divided(contract, named, Coordination::Split);
+    hash.number(config.limit);
+    hash.number(config.burst.unwrap_or(0));
+    hash.number(config.period.nanos());
+    hash.finish()
+}
+
+fn divided(contract: &Contract, named: &NamedPolicy, by: Coordination) -> Hash {
     let mut hash = Hash::new();
     hash.text(&contract.id);
     hash.number(contract.key.len() as u64);
     contract.key.iter().for_each(|entry| hash.text(entry));
     hash.text(&named.name);
     hash.text(named.policy.config().algorithm.name());
-    hash.text(SUPPLY);
-    hash.finish()
+    hash.text(by.name());
+    hash
 }
-
-/// What tags of divided rates have in place of a design.
-const SUPPLY: &str = "supply";
 
 /// The gossip key of a print.
 pub(crate) fn key(print: Print) -> Key {

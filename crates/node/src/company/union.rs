@@ -9,11 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
-use tollgate_contract::NamedPolicy;
+use tollgate_contract::{Coordination, NamedPolicy};
 use tollgate_gossip::{Key, NodeId};
 use tollgate_limit::{Algorithm, Instant, OnLimit, PolicyConfig, Span};
+use tollgate_split::{Topics, TopicsSetup};
 use tollgate_supply::{BadLimits, Begin, Boot, Kept, Limits, Machine, Setup, SupplyConfig};
 
+use super::cut::{SplitSettings, longest_wait, split_limits};
+use super::mind::Mind;
 use super::roster::{Peer, Places, Roster};
 
 /// A clock that never jumps, on which terms are counted.
@@ -51,6 +54,8 @@ pub struct Share {
     pub steady: Option<Steady>,
     /// Is told of everything that is admitted, where anybody is.
     pub journal: Option<Journal>,
+    /// How buckets are cut.
+    pub split: SplitSettings,
 }
 
 impl Share {
@@ -63,6 +68,7 @@ impl Share {
             config: SupplyConfig::default(),
             steady: None,
             journal: None,
+            split: SplitSettings::default(),
         }
     }
 }
@@ -98,6 +104,7 @@ pub(super) struct Union {
     config: SupplyConfig,
     steady: Option<Steady>,
     pub(super) journal: Option<Journal>,
+    split: SplitSettings,
     state: Mutex<State>,
     /// How often an older node bore this node's name.
     pub(super) yielded: AtomicU64,
@@ -129,6 +136,7 @@ impl Union {
             config: share.config,
             steady: share.steady,
             journal: share.journal,
+            split: share.split,
             state: Mutex::new(State {
                 roster: Arc::new(share.roster),
                 peers: None,
@@ -193,13 +201,43 @@ impl Union {
         std::mem::take(&mut self.state.lock().unstored)
     }
 
+    /// What counts a policy that is divided, and begins now.
+    pub(super) fn mind(&self, named: &NamedPolicy, tag: u64, now: Instant) -> Option<Mind> {
+        if named.coordination == Coordination::Split {
+            let topics = self.topics(named, now)?;
+            return Some(Mind::Split(Box::new(topics)));
+        }
+        let machine = self.machine(named, tag, now)?;
+        Some(Mind::Supply(Box::new(machine)))
+    }
+
+    /// Sub-buckets that begin now: as those of a node that ran before and may have promised anything.
+    fn topics(&self, named: &NamedPolicy, now: Instant) -> Option<Topics> {
+        let config = named.policy.config();
+        let mut state = self.state.lock();
+        let me = state.places.me.filter(|(_, is_itself)| *is_itself);
+        let roster = state.roster.parts().collect();
+        let limits = split_limits(config).ok()?;
+        let setup = TopicsSetup {
+            roster,
+            me: me.map_or(NOBODY, |(me, _)| me),
+            boot: state.next_boot(now),
+            members: state.places.all(),
+            start: self.steady(now),
+            wait_max: longest_wait(config, &limits),
+            leaks: config.algorithm == Algorithm::LeakyBucket,
+            limits,
+            config: self.split.config(),
+        };
+        Topics::new(setup).ok()
+    }
+
     /// A machine that begins now: as a node that ran before and kept what it kept.
-    pub(super) fn machine(&self, named: &NamedPolicy, tag: u64, now: Instant) -> Option<Machine> {
+    fn machine(&self, named: &NamedPolicy, tag: u64, now: Instant) -> Option<Machine> {
         let config = named.policy.config();
         let mut state = self.state.lock();
         let (me, is_itself) = state.places.me.unwrap_or((NOBODY, false));
-        // Every beginning is another boot to the others, later than that of whoever bore this name meanwhile.
-        state.boot = state.boot.saturating_add(1).max(now.as_nanos());
+        state.next_boot(now);
         let kept = state.kept.get(&tag).cloned().filter(|_| is_itself);
         let setup = Setup {
             limits: supply_limits(config).ok()?,
@@ -219,6 +257,12 @@ impl Union {
 }
 
 impl State {
+    /// Every beginning is another boot to the others, later than that of whoever bore this name meanwhile.
+    fn next_boot(&mut self, now: Instant) -> u64 {
+        self.boot = self.boot.saturating_add(1).max(now.as_nanos());
+        self.boot
+    }
+
     fn place(&mut self) -> Heard {
         let Some((me, peers)) = &self.peers else {
             return Heard {

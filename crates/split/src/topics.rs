@@ -1,0 +1,423 @@
+//! One node's part in all topics of a policy: a machine for each key, made when it is first heard of.
+//!
+//! Every node of a roster has its share of every key by right, so that a key needs no introduction: a machine that is made late
+//! begins as it would have at the node's start. It is dropped only when it stands as such a one would. Messages are told at once
+//! when they may go. Frames carry the key before what its machine says. Not here: sockets, clocks, who lives.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
+
+use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict};
+use tollgate_limit::{Instant, Span};
+
+use crate::config::SplitConfig;
+use crate::limits::Limits;
+use crate::machine::Machine;
+use crate::setup::{BadSetup, Begin, Counts, Inspection, Setup};
+
+/// What all topics of a policy have in common at one node.
+#[derive(Clone, Debug)]
+pub struct TopicsSetup {
+    /// The bucket of every key.
+    pub limits: Limits,
+    /// Who has a part, and which.
+    pub roster: Vec<(NodeId, u32)>,
+    /// This node, in the roster or not.
+    pub me: NodeId,
+    /// This boot: above zero, and a later one has a larger one; as many above it are used as keys come and go.
+    pub boot: u64,
+    /// Who lives.
+    pub members: Vec<NodeId>,
+    /// The time of the start, on a clock that never jumps.
+    pub start: Instant,
+    /// The longest wait that is promised, by this boot or one before.
+    pub wait_max: Span,
+    /// Whether messages that have their tokens leave one after the other, at the rate.
+    pub leaks: bool,
+    /// What may be tuned; the dearest message is chosen by the roster.
+    pub config: SplitConfig,
+}
+
+/// One node's part in all topics of a policy.
+#[derive(Debug)]
+pub struct Topics {
+    setup: TopicsSetup,
+    wait_max: Span,
+    /// As a machine is before anything happened.
+    pattern: Setup,
+    by_key: BTreeMap<Key, Topic>,
+    due: BTreeSet<(Instant, Key)>,
+    sends: VecDeque<Send>,
+    /// Of topics that were dropped.
+    past: Counts,
+    made: u64,
+    /// Where to look next for one that can be dropped.
+    cursor: Key,
+}
+
+#[derive(Debug)]
+struct Topic {
+    machine: Machine,
+    due: Option<Instant>,
+    /// When a leaking bucket is through with those it let in.
+    through: Instant,
+}
+
+impl Topics {
+    /// The parts of a node at its start.
+    pub fn new(setup: TopicsSetup) -> Result<Self, BadSetup> {
+        let weights: Vec<u64> = setup
+            .roster
+            .iter()
+            .map(|(_, weight)| u64::from(*weight))
+            .collect();
+        let nodes = weights.iter().filter(|weight| **weight > 0).count() as u64;
+        let cost_max = dearest(setup.limits.burst(), nodes);
+        let shares = setup.limits.cut(&weights, u64::from(cost_max));
+        let mut roster = setup.roster.iter().zip(shares);
+        let mine = roster.find(|((node, weight), _)| *node == setup.me && *weight > 0);
+        let config = SplitConfig {
+            cost_max,
+            ..setup.config.clone()
+        };
+        let pattern = Setup {
+            limits: setup.limits,
+            share: mine.map(|(_, share)| share).unwrap_or_default(),
+            me: setup.me,
+            boot: setup.boot,
+            begin: Begin::AfterPromises(with_drift(setup.wait_max, config.drift_ppm)),
+            members: peers(&setup.roster, &setup.members),
+            adaptor: None,
+            start: setup.start,
+            config,
+        };
+        Machine::new(pattern.clone())?;
+        Ok(Self {
+            wait_max: setup.wait_max,
+            setup,
+            pattern,
+            by_key: BTreeMap::new(),
+            due: BTreeSet::new(),
+            sends: VecDeque::new(),
+            past: Counts::default(),
+            made: 0,
+            cursor: Key(0),
+        })
+    }
+
+    /// The bucket of every key.
+    pub const fn limits(&self) -> Limits {
+        self.setup.limits
+    }
+
+    /// The most that one message may cost.
+    pub const fn cost_max(&self) -> u32 {
+        self.pattern.config.cost_max
+    }
+
+    /// Sets how long a message may be told to wait, at most as long as was said at the start.
+    pub fn set_wait_max(&mut self, wait_max: Span) {
+        self.wait_max = wait_max.min(self.setup.wait_max);
+    }
+
+    /// Who lives.
+    pub fn handle_members(&mut self, members: &[NodeId]) {
+        self.pattern.members = peers(&self.setup.roster, members);
+        for topic in self.by_key.values_mut() {
+            topic.machine.handle_members(&self.pattern.members);
+        }
+    }
+
+    /// What a message of that cost would be told.
+    pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+        let message = self.setup.limits.message().max(1);
+        let (leaks, wait_max) = (self.setup.leaks, self.wait_max);
+        let (mut made, mut through) = (None, Instant::default());
+        let machine = match self.by_key.get_mut(&key) {
+            Some(topic) => {
+                through = topic.through;
+                &mut topic.machine
+            }
+            None => match made.insert(self.make()) {
+                Ok(machine) => machine,
+                Err(_) => return NOTHING,
+            },
+        };
+        let tokens = machine.inspect(now).tokens / message;
+        let remaining = u64::try_from(tokens).unwrap_or(u64::MAX);
+        let left = remaining.saturating_sub(cost);
+        let goes = match cost {
+            0 => Some(now),
+            cost => machine.foresee(cost, now),
+        };
+        let wait = goes.map(|goes| since(goes, now));
+        let may_wait = if leaks { Span::ZERO } else { wait_max };
+        let queue = if leaks {
+            since(through, now)
+        } else {
+            Span::ZERO
+        };
+        let verdict = match wait {
+            None => Verdict::Never,
+            Some(_) if queue > wait_max => Verdict::Deny {
+                retry_after: Span::from_nanos(queue.as_nanos() - wait_max.as_nanos()),
+            },
+            Some(wait) if wait > may_wait => Verdict::Deny {
+                retry_after: Span::from_nanos(wait.as_nanos() - may_wait.as_nanos()),
+            },
+            Some(wait) => Verdict::Allow {
+                remaining: left,
+                wait: wait.max(queue),
+            },
+        };
+        Probe {
+            verdict,
+            remaining,
+            over: 0,
+        }
+    }
+
+    /// Admits a message, which goes when it was told.
+    pub fn take(&mut self, key: Key, cost: u64, now: Instant) {
+        self.with(key, |machine| {
+            machine.take(cost, now);
+        });
+        if let Some(topic) = self.by_key.get_mut(&key).filter(|_| self.setup.leaks) {
+            let rate = topic.machine.inspect(now).share.rate.max(1);
+            let takes = self.setup.limits.messages(cost).div_ceil(rate);
+            topic.through = topic
+                .through
+                .max(now)
+                .saturating_add(Span::from_nanos(takes));
+        }
+    }
+
+    /// A message was refused: others may have more.
+    pub fn miss(&mut self, key: Key, now: Instant) {
+        self.with(key, |machine| machine.miss(now));
+    }
+
+    /// Charges without asking.
+    pub fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
+        self.with(key, |machine| machine.charge(cost, debt_max, now));
+    }
+
+    /// Gives back what was charged here.
+    pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+        self.with(key, |machine| machine.refund(cost, now));
+    }
+
+    /// Forgets what was charged here.
+    pub fn reset(&mut self, key: Key, now: Instant) {
+        self.with(key, |machine| machine.reset(now));
+    }
+
+    /// How a key stands.
+    pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
+        let remaining = self.probe(key, 0, now).remaining;
+        let topic = self.by_key.get_mut(&key);
+        let reset_after = topic.map(|topic| topic.machine.full_after(now));
+        Standing {
+            remaining,
+            reset_after: reset_after.unwrap_or(Span::ZERO),
+        }
+    }
+
+    /// How the sub-bucket of a key stands; of one that was never seen, as it would.
+    pub fn inspect(&mut self, key: Key, now: Instant) -> Option<Inspection> {
+        match self.by_key.get_mut(&key) {
+            Some(topic) => Some(topic.machine.inspect(now)),
+            None => self.make().ok().map(|mut machine| machine.inspect(now)),
+        }
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> Counts {
+        let all = self.by_key.values().map(|topic| topic.machine.counts());
+        all.fold(self.past, Counts::plus)
+    }
+
+    /// A frame came.
+    pub fn handle_frame(
+        &mut self,
+        from: NodeId,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), Malformed> {
+        let Some((head, rest)) = frame.split_first_chunk::<KEY_BYTES>() else {
+            return Err(Malformed::Truncated);
+        };
+        let key = Key(u128::from_le_bytes(*head));
+        // Whoever has no part, or is not believed to live, makes nobody remember anything.
+        if !self.pattern.members.contains(&from) {
+            return Ok(());
+        }
+        let mut taken = Ok(());
+        self.with(key, |machine| taken = machine.handle_frame(from, rest, now));
+        taken
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let due: Vec<Key> = self
+            .due
+            .iter()
+            .take_while(|(at, _)| *at <= now)
+            .map(|(_, key)| *key)
+            .collect();
+        for key in due {
+            self.with(key, |machine| machine.handle_timeout(now));
+        }
+    }
+
+    /// When to call `handle_timeout` next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// The next frame to send.
+    pub fn poll_send(&mut self) -> Option<Send> {
+        self.sends.pop_front()
+    }
+
+    /// Whether nobody waits for an answer.
+    pub fn is_quiet(&self) -> bool {
+        self.sends.is_empty() && self.due.is_empty()
+    }
+
+    /// About how many bytes it takes.
+    pub fn footprint(&self) -> Footprint {
+        let one = (size_of::<Topic>() + size_of::<Key>()) as u64;
+        let peers = self.pattern.members.len() as u64 * PEER_BYTES;
+        Footprint {
+            local: self.by_key.len() as u64 * (one + peers),
+            extra: 0,
+        }
+    }
+
+    /// Keys that are known, in ascending order.
+    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        self.by_key.keys().copied()
+    }
+
+    /// How many keys are known.
+    pub fn keys_count(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether a key is known.
+    pub fn knows(&self, key: Key) -> bool {
+        self.by_key.contains_key(&key)
+    }
+
+    /// Drops a key that stands as if it had never been seen; `false` where none of those that were looked at does.
+    pub fn evict(&mut self, now: Instant) -> bool {
+        let behind = self.by_key.range((Excluded(self.cursor), Unbounded));
+        let around = behind.chain(self.by_key.range(..=self.cursor));
+        let looked_at: Vec<Key> = around.map(|(key, _)| *key).take(EVICT_LOOKS).collect();
+        for key in looked_at {
+            self.cursor = key;
+            let topic = self.by_key.get_mut(&key);
+            if topic.is_some_and(|topic| topic.through <= now && topic.machine.is_fresh(now)) {
+                self.forget(key);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn forget(&mut self, key: Key) {
+        if let Some(topic) = self.by_key.remove(&key) {
+            self.past = self.past.plus(topic.machine.counts());
+            if let Some(due) = topic.due {
+                self.due.remove(&(due, key));
+            }
+        }
+    }
+
+    /// A machine as it would stand if it had been there from the start.
+    fn make(&self) -> Result<Machine, BadSetup> {
+        Machine::new(Setup {
+            boot: self.pattern.boot.saturating_add(self.made),
+            ..self.pattern.clone()
+        })
+    }
+
+    fn with(&mut self, key: Key, act: impl FnOnce(&mut Machine)) {
+        if !self.by_key.contains_key(&key)
+            && let Ok(machine) = self.make()
+        {
+            self.made += 1;
+            self.by_key.insert(
+                key,
+                Topic {
+                    machine,
+                    due: None,
+                    through: Instant::default(),
+                },
+            );
+        }
+        let Some(topic) = self.by_key.get_mut(&key) else {
+            return;
+        };
+        act(&mut topic.machine);
+        while let Some(send) = topic.machine.poll_send() {
+            let frame = [&key.0.to_le_bytes()[..], &send.frame].concat();
+            self.sends.push_back(Send {
+                to: send.to,
+                frame: frame.into(),
+            });
+        }
+        if self.sends.len() > SENDS_MAX {
+            self.sends.pop_front();
+        }
+        let due = topic.machine.poll_timeout();
+        if topic.due != due {
+            if let Some(before) = std::mem::replace(&mut topic.due, due) {
+                self.due.remove(&(before, key));
+            }
+            self.due.extend(due.map(|due| (due, key)));
+        }
+    }
+}
+
+/// The dearest message: every sub-bucket can hold it, however the depth is cut later, and most of it is left to be lent.
+fn dearest(burst: u64, nodes: u64) -> u32 {
+    let part = burst / nodes.max(1) / DEAREST_PART;
+    u32::try_from(part.max(1)).unwrap_or(u32::MAX)
+}
+
+/// Those of the roster that live.
+fn peers(roster: &[(NodeId, u32)], members: &[NodeId]) -> Vec<NodeId> {
+    let with_part = roster.iter().filter(|(_, weight)| *weight > 0);
+    let living = with_part.filter(|(node, _)| members.contains(node));
+    living.map(|(node, _)| *node).collect()
+}
+
+/// How long after `now`.
+fn since(then: Instant, now: Instant) -> Span {
+    Span::from_nanos(u128::from(then.nanos_since(now)))
+}
+
+/// A wait by any clock that runs no more wrong than that.
+fn with_drift(wait: Span, ppm: u32) -> Span {
+    let wait = wait.as_nanos();
+    let more = wait.saturating_mul(u128::from(ppm) * 3).div_ceil(1_000_000);
+    Span::from_nanos(wait.saturating_add(more))
+}
+
+const NOTHING: Probe = Probe {
+    verdict: Verdict::Never,
+    remaining: 0,
+    over: 0,
+};
+/// Bytes of a key before what its machine says.
+const KEY_BYTES: usize = 16;
+/// Bytes that a machine knows of a peer, about.
+const PEER_BYTES: u64 = 160;
+/// A message costs at most that part of an even share of the burst.
+const DEAREST_PART: u64 = 4;
+/// Keys that are looked at for one that can be dropped.
+const EVICT_LOOKS: usize = 64;
+/// Frames that may wait; the oldest are dropped, as on any network.
+const SENDS_MAX: usize = 1 << 14;
