@@ -125,7 +125,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: NODE,
         pure: true,
-        uses: &[LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY],
+        uses: &[LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY, SPLIT],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.
     Room {
@@ -215,8 +215,8 @@ pub(crate) const ROOMS: &[Room] = &[
         package: TOLLGATE,
         pure: false,
         uses: &[
-            LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE, LOAD, CLUSTER, FAULT,
-            CATALOGUE, ADMIN, STATS, GATEWAY,
+            LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE, SPLIT, LOAD, CLUSTER,
+            FAULT, CATALOGUE, ADMIN, STATS, GATEWAY,
         ],
     },
     // Judges the others, so it shares no code with them.

@@ -5,10 +5,10 @@ use std::io::{Write, stdout};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use tollgate_contract::{Contract, Contracts, Coordination, NamedPolicy, TEXT_BYTES_MAX};
+use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX};
 use tollgate_limit::{OnLimit, Period};
 use tollgate_serve::settings::{Listener, ROSTER_MAX, Settings, is_server_file};
-use tollgate_serve::supply::nodes_max;
+use tollgate_serve::supply::{is_divided, nodes_max};
 
 use crate::cli::{CheckFormat, CheckOptions};
 use crate::failure::Failure;
@@ -160,8 +160,8 @@ fn sentence(policy: &NamedPolicy) -> String {
         percent => parts.push(format!("enforced for {percent} % of keys")),
     }
     parts.push(policy.coordination.name().to_owned());
-    let is_divided = policy.coordination == Coordination::Supply;
-    let among = nodes_max(policy).ok().filter(|_| is_divided);
+    let among = nodes_max(policy).ok();
+    let among = among.filter(|_| is_divided(policy.coordination));
     // A roster is no larger than that.
     let among = among.filter(|nodes| *nodes < ROSTER_MAX as u64);
     parts.extend(among.map(|nodes| format!("by owners among more than {nodes} nodes")));
@@ -172,7 +172,7 @@ fn sentence(policy: &NamedPolicy) -> String {
 fn divisible(contracts: &Contracts) -> Result<(), Failure> {
     for contract in contracts.as_slice() {
         let divided = contract.policies.iter();
-        for policy in divided.filter(|policy| policy.coordination == Coordination::Supply) {
+        for policy in divided.filter(|policy| is_divided(policy.coordination)) {
             nodes_max(policy).map_err(|error| {
                 let (id, name) = (&contract.id, &policy.name);
                 Failure::config(format!("error: contract `{id}`, policy `{name}`: {error}"))

@@ -38,6 +38,7 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     if asked.shared.cluster.get().is_some() {
         body.push_str(&crate::meter::cluster(&crate::cluster::view(asked.shared)));
         body.push_str(&crate::meter::supply(asked.shared));
+        body.push_str(&crate::meter::split(asked.shared));
     }
     body.push_str(&asked.shared.catalogue().render());
     if let Some(owner) = asked.shared.owner.get() {

@@ -205,6 +205,7 @@ static ROUTES: &[Route] = &[
     get("/v1/top", pages::top),
     get("/v1/cluster", pages::cluster),
     get("/v1/cluster/supply", supply::supply),
+    get("/v1/cluster/split", supply::split),
     open("/healthcheck", json::healthcheck),
     open("/health", json::healthcheck),
     open("/v1/HealthCheck", compat::health_check),

@@ -1,4 +1,4 @@
-//! `GET /v1/cluster/supply`: how divided rates stand on this node.
+//! `GET /v1/cluster/supply` and `GET /v1/cluster/split`: how divided rates and cut buckets stand on this node.
 //!
 //! `contract=ID` asks about one contract, and each `key=ENTRY=VALUE` names an entry of the key, where it has one; without, known
 //! keys are summed. Values are percent-encoded.
@@ -7,25 +7,41 @@ use http::StatusCode;
 
 use super::{Asked, Reply};
 use crate::engine::Turn;
+use crate::shared::Shared;
 use crate::supply;
 
 /// `GET /v1/cluster/supply`.
 pub(super) fn supply(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
-    match answer(asked) {
+    match answer(asked, supply::view, supply::asked) {
         Ok(view) => reply.json(&view),
         Err((status, what)) => reply.refuse(status, &what),
     }
 }
 
-fn answer(asked: &Asked<'_>) -> Result<supply::view::SupplyView, (StatusCode, String)> {
+/// `GET /v1/cluster/split`.
+pub(super) fn split(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    reply.line("cache-control", b"no-store");
+    match answer(asked, supply::split::view, supply::split::asked) {
+        Ok(view) => reply.json(&view),
+        Err((status, what)) => reply.refuse(status, &what),
+    }
+}
+
+type OfKey<T> = fn(&Shared, &str, &[(&str, &str)]) -> Result<T, String>;
+
+fn answer<T>(
+    asked: &Asked<'_>,
+    all: fn(&Shared) -> T,
+    of_key: OfKey<T>,
+) -> Result<T, (StatusCode, String)> {
     let question = question(asked.query);
     let (contract, entries) = question.map_err(|what| (StatusCode::BAD_REQUEST, what))?;
     let Some(contract) = contract else {
-        return Ok(supply::view(asked.shared));
+        return Ok(all(asked.shared));
     };
     let entries: Vec<(&str, &str)> = entries.iter().map(|(e, v)| (&**e, &**v)).collect();
-    let found = supply::asked(asked.shared, &contract, &entries);
+    let found = of_key(asked.shared, &contract, &entries);
     found.map_err(|what| (StatusCode::NOT_FOUND, what))
 }
 

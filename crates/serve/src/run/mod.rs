@@ -162,7 +162,10 @@ fn warn_of_company(contracts: &Contracts) {
         let is_meant = policies.any(|policy| {
             matches!(
                 policy.coordination,
-                Coordination::Gossip | Coordination::Owner | Coordination::Supply
+                Coordination::Gossip
+                    | Coordination::Owner
+                    | Coordination::Supply
+                    | Coordination::Split
             )
         });
         if is_meant {

@@ -50,6 +50,8 @@ pub struct ClusterSettings {
     pub roster: Option<Roster>,
     /// The folder in which everything that a divided rate admits is written down, for whoever checks it.
     pub admission_log: Option<PathBuf>,
+    /// Whether nodes lend each other tokens of buckets that are cut, the same on all nodes.
+    pub lends: bool,
 }
 
 impl Default for ClusterSettings {
@@ -69,6 +71,7 @@ impl Default for ClusterSettings {
             owner: OwnerSettings::default(),
             roster: None,
             admission_log: None,
+            lends: true,
         }
     }
 }
@@ -160,6 +163,8 @@ pub struct ClusterOverrides {
     pub roster: Option<Roster>,
     /// The folder in which is written down what divided rates admit.
     pub admission_log: Option<PathBuf>,
+    /// Whether nodes lend each other tokens of buckets that are cut.
+    pub lends: Option<bool>,
 }
 
 impl ClusterOverrides {
@@ -188,6 +193,7 @@ impl ClusterOverrides {
             })?,
             roster: read(variable, "TOLLGATE_CLUSTER_ROSTER", roster)?,
             admission_log: None,
+            lends: read(variable, "TOLLGATE_CLUSTER_LEND", lends)?,
         })
     }
 
@@ -206,6 +212,7 @@ impl ClusterOverrides {
             size: self.size.or(below.size),
             roster: self.roster.or(below.roster),
             admission_log: self.admission_log.or(below.admission_log),
+            lends: self.lends.or(below.lends),
         }
     }
 
@@ -234,6 +241,7 @@ impl ClusterOverrides {
         settings.size = self.size.or(settings.size);
         settings.roster = self.roster.or(settings.roster.take());
         settings.admission_log = self.admission_log.or(settings.admission_log.take());
+        settings.lends = self.lends.unwrap_or(settings.lends);
     }
 }
 
@@ -294,6 +302,19 @@ pub(crate) struct RawCluster {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "Form")]
     roster: Option<RawRoster>,
+    /// Whether nodes lend each other tokens of buckets that are cut (`coordination: split`): on or off, the same on all nodes; on where absent.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    lend: Option<Text>,
+}
+
+/// Whether tokens are lent.
+fn lends(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("tokens of cut buckets are lent or not: `on` or `off`".to_owned()),
+    }
 }
 
 impl Check<'_> {
@@ -332,6 +353,9 @@ impl Check<'_> {
             let wrong = |(place, what)| Problem::new(ErrorKind::BadValue, place, what);
             self.problems.keep(raw.check().map_err(wrong))
         });
+        settings.lends = self
+            .cluster_value(raw.lend.as_ref(), lends)
+            .unwrap_or(settings.lends);
         match listen {
             Some(None) => return None,
             Some(Some(listen)) => settings.listen = listen,

@@ -6,6 +6,7 @@ mod clock;
 mod figures;
 mod keep;
 mod show;
+pub mod split;
 pub mod view;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tollgate_contract::{Contracts, Coordination, NamedPolicy};
-use tollgate_node::{BadLimits, Roster, Share, SupplyConfig, supply_limits};
+use tollgate_node::{BadLimits, Roster, Share, SplitSettings, SupplyConfig, supply_limits};
 
 use crate::cluster::ClusterError;
 use crate::settings::ClusterSettings;
@@ -75,11 +76,11 @@ pub(crate) fn divided(
     let mut places = Vec::new();
     for (at, contract) in contracts.as_slice().iter().enumerate() {
         for (place, named) in contract.policies.iter().enumerate() {
-            if named.coordination != Coordination::Supply {
+            if !is_divided(named.coordination) {
                 continue;
             }
             let who = format!("contract `{}`, policy `{}`", contract.id, named.name);
-            let roster = roster.ok_or_else(|| no_roster(&who))?;
+            let roster = roster.ok_or_else(|| no_roster(&who, named.coordination))?;
             let tokens = nodes_max(named).map_err(|error| format!("{who}: {error}"))?;
             if tokens < nodes(roster) {
                 places.push((at, place));
@@ -98,6 +99,11 @@ pub(crate) fn divided(
     Ok((contracts, small))
 }
 
+/// Whether every node of a roster has a part of the limit.
+pub const fn is_divided(coordination: Coordination) -> bool {
+    matches!(coordination, Coordination::Supply | Coordination::Split)
+}
+
 /// Among how many nodes a limit can be divided: one token of the limit, and one of the burst, for each.
 pub fn nodes_max(named: &NamedPolicy) -> Result<u64, BadLimits> {
     let config = named.policy.config();
@@ -105,9 +111,10 @@ pub fn nodes_max(named: &NamedPolicy) -> Result<u64, BadLimits> {
     Ok(config.limit.min(config.burst.unwrap_or(config.limit)))
 }
 
-fn no_roster(who: &str) -> String {
+fn no_roster(who: &str, coordination: Coordination) -> String {
+    let name = coordination.name();
     format!(
-        "{who}: `coordination: supply` divides the limit among nodes that are known by name. \
+        "{who}: `coordination: {name}` divides the limit among nodes that are known by name. \
         Write who they are, the same on every node: `cluster: {{ roster: [a, b, c] }}` in the server's file, \
         `--roster a,b,c`, or TOLLGATE_CLUSTER_ROSTER; a node's name is `cluster.name` or `--name`."
     )
@@ -142,6 +149,10 @@ pub(crate) fn share(
         },
         steady: Some(Arc::new(steady_now)),
         journal: journal.transpose().map_err(ClusterError::Thread)?,
+        split: SplitSettings {
+            borrow: settings.lends,
+            ..SplitSettings::default()
+        },
         ..Share::new(roster.clone(), boot)
     };
     Ok(Some((share, keep)))

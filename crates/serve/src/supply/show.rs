@@ -3,6 +3,7 @@
 #![allow(clippy::cast_precision_loss)] // Shown, not decided by.
 
 use tollgate_node::{Key, PolicySupply, Scope};
+use tollgate_table::Print;
 
 use super::figures::FIGURES;
 use super::view::{RosterView, StandsView, SupplyPolicyView, SupplyView};
@@ -25,24 +26,8 @@ pub(crate) fn asked(
     contract: &str,
     entries: &[(&str, &str)],
 ) -> Result<SupplyView, String> {
+    let of = asked_spot(shared, contract, entries)?;
     let node = shared.engine.node();
-    let node = node.newest();
-    let place = node.contracts().position(contract);
-    let place = place.ok_or_else(|| format!("no contract has the id `{contract}`"))?;
-    let keyed = node
-        .contracts()
-        .get(place)
-        .is_some_and(|c| !c.key.is_empty());
-    let of = if entries.is_empty() && keyed {
-        None
-    } else {
-        let within = node.within(Scope::Contract(contract));
-        let spots = within.map_err(|error| error.to_string())?;
-        let spots = spots.spots(Key::Entries(entries));
-        let spot = spots.iter().find(|spot| spot.contract == place);
-        let spot = spot.ok_or("the contract does not bind a request with these entries")?;
-        Some((place, spot.print))
-    };
     let now = shared.engine.now();
     let policies = node.supply_status(of, now);
     let policies = policies.iter().filter(|policy| policy.contract == contract);
@@ -52,6 +37,31 @@ pub(crate) fn asked(
     };
     view.by_owner.retain(|small| small.contract == contract);
     Ok(view)
+}
+
+/// The place of a contract, and of a key in it; nothing where all its keys are meant.
+pub(crate) fn asked_spot(
+    shared: &Shared,
+    contract: &str,
+    entries: &[(&str, &str)],
+) -> Result<Option<(usize, Print)>, String> {
+    let node = shared.engine.node();
+    let node = node.newest();
+    let place = node.contracts().position(contract);
+    let place = place.ok_or_else(|| format!("no contract has the id `{contract}`"))?;
+    let keyed = node
+        .contracts()
+        .get(place)
+        .is_some_and(|c| !c.key.is_empty());
+    if entries.is_empty() && keyed {
+        return Ok(None);
+    }
+    let within = node.within(Scope::Contract(contract));
+    let spots = within.map_err(|error| error.to_string())?;
+    let spots = spots.spots(Key::Entries(entries));
+    let spot = spots.iter().find(|spot| spot.contract == place);
+    let spot = spot.ok_or("the contract does not bind a request with these entries")?;
+    Ok(Some((place, spot.print)))
 }
 
 /// What somebody should look at, one sentence each.
@@ -79,7 +89,7 @@ pub(crate) fn troubles(shared: &Shared) -> Vec<String> {
     said
 }
 
-fn common(shared: &Shared) -> SupplyView {
+pub(super) fn common(shared: &Shared) -> SupplyView {
     let node = shared.engine.node();
     let roster = node.roster();
     let cluster = shared.cluster.get();

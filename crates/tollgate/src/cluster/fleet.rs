@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 use tollgate_fault::{Mesh, Process};
 use tollgate_load::Address;
 use tollgate_serve::cluster::view::ClusterView;
+use tollgate_serve::supply::split::SplitView;
 use tollgate_serve::supply::view::SupplyView;
 
 use super::child::Child;
@@ -199,11 +201,20 @@ impl Fleet {
 
     /// How divided rates stand on a node.
     pub fn supply(&self, node: u16) -> Result<SupplyView, Failure> {
-        let (status, body) = self.get(node, "/v1/cluster/supply")?;
+        self.told(node, "/v1/cluster/supply")
+    }
+
+    /// How cut buckets stand on a node.
+    pub fn split(&self, node: u16) -> Result<SplitView, Failure> {
+        self.told(node, "/v1/cluster/split")
+    }
+
+    fn told<T: DeserializeOwned>(&self, node: u16, path: &str) -> Result<T, Failure> {
+        let (status, body) = self.get(node, path)?;
         let value = serde_json::from_slice(&body).ok();
         value.filter(|_| status == 200).ok_or_else(|| {
             Failure::protocol(format!(
-                "error: node {node} does not tell of its supply (status {status})"
+                "error: node {node} does not answer {path} (status {status})"
             ))
         })
     }

@@ -13,7 +13,7 @@ mod ports;
 mod prove;
 pub mod script;
 mod status;
-mod supply;
+pub(crate) mod supply;
 
 use crate::failure::Failure;
 pub(crate) use dev::{binary, read_script, threads};

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tollgate_load::Address;
 use tollgate_serve::supply::view::{SupplyPolicyView, SupplyView};
@@ -19,12 +20,15 @@ use crate::report::{Ink, Look, Meaning, units};
 type Told = (String, Result<(SupplyView, Value), Failure>);
 
 pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
-    let path = path(options)?;
-    let told: Vec<Told> = options
-        .at
-        .iter()
-        .map(|server| (server.to_string(), fetch(server, &path, options)))
-        .collect();
+    let path = path("supply", options)?;
+    let told = options.at.iter().map(|server| {
+        let told = fetch(server, &path, options);
+        (
+            server.to_string(),
+            told.and_then(|told| divides(server, told)),
+        )
+    });
+    let told: Vec<Told> = told.collect();
     if told.iter().all(|(_, told)| told.is_err()) {
         let first = told.into_iter().find_map(|(_, told)| told.err());
         return first.map_or(Ok(()), Err);
@@ -37,9 +41,23 @@ pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).map_err(Failure::output)
 }
 
+fn divides(server: &Address, told: (SupplyView, Value)) -> Result<(SupplyView, Value), Failure> {
+    if told.0.on {
+        Ok(told)
+    } else {
+        Err(no_roster(server))
+    }
+}
+
+pub(crate) fn no_roster(server: &Address) -> Failure {
+    Failure::usage(format!(
+        "error: {server} divides no rates\nA cluster that does has a roster: --roster a,b,c."
+    ))
+}
+
 /// The path of the question.
-fn path(options: &SupplyOptions) -> Result<String, Failure> {
-    let mut path = format!("/v1/cluster/supply?contract={}", encoded(&options.contract));
+pub(crate) fn path(what: &str, options: &SupplyOptions) -> Result<String, Failure> {
+    let mut path = format!("/v1/cluster/{what}?contract={}", encoded(&options.contract));
     for entry in &options.key {
         if !entry.contains('=') {
             return Err(Failure::usage(format!(
@@ -64,11 +82,12 @@ fn encoded(text: &str) -> String {
     out
 }
 
-fn fetch(
+/// What a server says there, as it is meant and as it is.
+pub(crate) fn fetch<T: DeserializeOwned>(
     server: &Address,
     path: &str,
     options: &SupplyOptions,
-) -> Result<(SupplyView, Value), Failure> {
+) -> Result<(T, Value), Failure> {
     let request = Request {
         server,
         method: "GET",
@@ -92,19 +111,14 @@ fn fetch(
         }
         status => {
             return Err(Failure::protocol(format!(
-                "error: {server} does not tell of its supply (status {status}); is it a Tollgate?"
+                "error: {server} does not answer that (status {status}); is it a Tollgate?"
             )));
         }
     }
-    let view: Option<SupplyView> = serde_json::from_value(value.clone()).ok();
+    let view = serde_json::from_value(value.clone()).ok();
     let view = view.ok_or_else(|| {
         Failure::protocol(format!("error: {server} says what makes no sense here"))
     })?;
-    if !view.on {
-        return Err(Failure::usage(format!(
-            "error: {server} divides no rates\nA cluster that does has a roster: --roster a,b,c."
-        )));
-    }
     Ok((view, value))
 }
 

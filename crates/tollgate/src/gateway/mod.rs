@@ -3,6 +3,8 @@
 //! Not here: what a gateway does (`tollgate-gateway`), what a server does (`tollgate-serve`).
 
 pub mod options;
+pub mod plan;
+mod status;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,10 +20,18 @@ use tollgate_serve::source::SourceError;
 
 use crate::failure::Failure;
 use crate::serve::{self, desk, options::ServeFormat};
-use options::GatewayOptions;
+use options::{GatewayCommand, GatewayOptions};
 
 /// Stands in front of a broker until a signal says to stop.
 pub fn run(options: &GatewayOptions) -> Result<(), Failure> {
+    match &options.command {
+        None => stand(options),
+        Some(GatewayCommand::Plan(options)) => plan::run(options),
+        Some(GatewayCommand::Status(options)) => status::run(options),
+    }
+}
+
+fn stand(options: &GatewayOptions) -> Result<(), Failure> {
     let mut settings = settle(options, |name| std::env::var(name).ok())?;
     let mut warnings = serve::warnings(&settings);
     let signals = serve::prepare(&options.server, &settings)?;

@@ -4,16 +4,23 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use tollgate_gateway::{Arrival, OnQuietRefusal, Settings, UpstreamTls};
 use tollgate_serve::settings::Tls;
 
+use super::plan::PlanOptions;
+use super::status::EXAMPLES as STATUS_EXAMPLES;
+use crate::cluster::options::SupplyOptions;
 use crate::serve::options::ServeOptions;
 
 /// Options of `gateway`.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct GatewayOptions {
+    /// What else there is to do
+    #[command(subcommand)]
+    pub command: Option<GatewayCommand>,
+
     /// Where clients connect; port 0 is any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1884")]
     pub listen: SocketAddr,
@@ -57,6 +64,16 @@ pub struct GatewayOptions {
     /// The server that it is a door of
     #[command(flatten)]
     pub server: ServeOptions,
+}
+
+/// What else there is to do.
+#[derive(Debug, Subcommand)]
+pub enum GatewayCommand {
+    /// Say how many brokers a topic needs, and what messages would wait
+    Plan(Box<PlanOptions>),
+    /// Show how the parts of a topic stand at its gateways
+    #[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_EXAMPLES)]
+    Status(Box<SupplyOptions>),
 }
 
 /// How both sides speak TLS.

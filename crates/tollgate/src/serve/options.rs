@@ -126,6 +126,10 @@ pub struct ClusterFlags {
     #[arg(long, value_name = "NAMES", value_parser = tollgate_serve::settings::roster)]
     pub roster: Option<Roster>,
 
+    /// Whether nodes lend each other tokens of buckets that are cut (`coordination: split`), the same on all nodes
+    #[arg(long, value_name = "ON|OFF", value_parser = lends)]
+    pub lend: Option<bool>,
+
     /// A folder in which to write down everything that divided rates admit
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub admission_log: Option<PathBuf>,
@@ -147,8 +151,17 @@ impl ClusterFlags {
             size: self.size.map(u64::from),
             roster: self.roster.clone(),
             admission_log: self.admission_log.clone(),
+            lends: self.lend,
             ..ClusterOverrides::default()
         }
+    }
+}
+
+fn lends(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("`on` or `off`".to_owned()),
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) struct Divided {
 pub(super) struct Files<'a> {
     pub(super) limit: u64,
     pub(super) roster: &'a str,
+    /// How the policy is counted.
+    pub(super) how: &'a str,
 }
 
 impl Divided {
@@ -140,10 +142,10 @@ impl Divided {
 }
 
 fn write(folder: &std::path::Path, node: u16, files: Files<'_>) {
-    let Files { limit, roster } = files;
+    let Files { limit, roster, how } = files;
     let burst = limit / BURST_PART;
     let contracts = format!(
-        "contracts: [{{ id: api, policies: [{{ name: all, limit: {limit}, per: 1s, burst: {burst}, coordination: supply }}] }}]"
+        "contracts: [{{ id: api, policies: [{{ name: all, limit: {limit}, per: 1s, burst: {burst}, {how} }}] }}]"
     );
     // Replaced as a whole, as a node may be reading.
     let put = |name: String, text: String| {

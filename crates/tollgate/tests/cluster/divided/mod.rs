@@ -3,6 +3,7 @@
 //! Not here: processes that die and networks that are cut (`supply`).
 
 mod clocks;
+mod cut;
 mod kit;
 mod refusals;
 #[path = "../../../../../bench/src/bin/admissions/judge.rs"]
@@ -17,11 +18,13 @@ use tollgate_fault::Process;
 use kit::{Crowd, Divided, Files, is_near, now, until};
 
 const THREE: &str = "[n0, n1, n2]";
+const SUPPLY: &str = "coordination: supply";
 
 const fn files(limit: u64) -> Files<'static> {
     Files {
         limit,
         roster: THREE,
+        how: SUPPLY,
     }
 }
 
@@ -79,6 +82,7 @@ fn a_roster_changes_on_one_node_after_the_other() {
     let roster = |roster| Files {
         limit: 1000,
         roster,
+        how: SUPPLY,
     };
     let mut cluster = Divided::start(3, roster("[n0, n1]"), |_, _| {});
     cluster.wait_for_usable(1000);
@@ -115,6 +119,7 @@ fn what_a_node_with_a_full_disk_gave_up_nobody_takes() {
     let without = Files {
         limit: 1000,
         roster: "{ n0: 1, n1: 1, n2: 0 }",
+        how: SUPPLY,
     };
     for node in 0..3 {
         cluster.tell(node, without);
@@ -170,6 +175,7 @@ fn a_data_directory_that_was_copied_makes_no_home() {
     let two = Files {
         limit: 1000,
         roster: "[n0, n1]",
+        how: SUPPLY,
     };
     let mut cluster = Divided::start(3, two, |_, _| {});
     cluster.wait_for_usable(1000);
@@ -238,6 +244,7 @@ fn every_metric_is_there_documented_and_what_the_dashboard_asks_for() {
         Files {
             limit: 10,
             roster: "[n0]",
+            how: SUPPLY,
         },
         |_, _| {},
     );

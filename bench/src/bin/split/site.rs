@@ -1,0 +1,255 @@
+//! Brokers, gateways before them, and one measurement.
+//!
+//! Not here: which measurements, and what is made of them.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use tollgate_parts::Mosquitto;
+
+use crate::judge::{Bucket, Log, judge};
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial {
+    pub(crate) binary: PathBuf,
+    pub(crate) brokers: u16,
+    pub(crate) lends: bool,
+    pub(crate) limit: u32,
+    pub(crate) burst: u32,
+    pub(crate) publishers: u32,
+    pub(crate) each: u32,
+    pub(crate) group: u32,
+    pub(crate) assign: String,
+    pub(crate) seconds: u32,
+    pub(crate) seed: u64,
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) p50_ms: f64,
+    pub(crate) p95_ms: f64,
+    pub(crate) p99_ms: f64,
+    pub(crate) waited_percent: f64,
+    pub(crate) frames_per_message: f64,
+    pub(crate) over: u64,
+}
+
+/// Brokers and gateways that run.
+pub(crate) struct Site {
+    brokers: Vec<Mosquitto>,
+    gateways: Vec<Gateway>,
+    folder: tempfile::TempDir,
+}
+
+struct Gateway {
+    child: Child,
+    listen: String,
+    http: String,
+    cluster: String,
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Site {
+    /// Starts everything, and waits until gateways know each other and have their parts.
+    pub(crate) fn start(trial: &Trial) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let contracts = folder.path().join("contracts.yaml");
+        let text = format!(
+            "contracts: [{{ id: topic, match: {{ topic: 'bench/#' }}, policies: [{{ name: all, limit: {}, per: 1s, burst: {}, on_limit: delay, max_wait: 1s, coordination: split }}] }}]",
+            trial.limit, trial.burst
+        );
+        fs::write(&contracts, text)?;
+        let key = folder.path().join("cluster.key");
+        let made = Command::new(&trial.binary)
+            .args(["cluster", "key", "new"])
+            .arg(&key)
+            .stdout(Stdio::null())
+            .status()?;
+        ensure!(made.success(), "no key");
+        let mut site = Self {
+            brokers: (0..trial.brokers).map(|_| Mosquitto::start()).collect(),
+            gateways: Vec::new(),
+            folder,
+        };
+        let names: Vec<String> = (0..trial.brokers)
+            .map(|number| format!("g{number}"))
+            .collect();
+        for (name, broker) in names.iter().zip(&site.brokers) {
+            let mut command = Command::new(&trial.binary);
+            command
+                .args([
+                    "gateway",
+                    "--listen",
+                    "127.0.0.1:0",
+                    "--metrics",
+                    "127.0.0.1:0",
+                ])
+                .args(["--upstream", &broker.address(), "--cluster", "127.0.0.1:0"])
+                .args(["--name", name, "--roster", &names.join(",")])
+                .args(["--lend", if trial.lends { "on" } else { "off" }])
+                .args(["--format", "json", "--threads", "1"])
+                .arg("--contracts")
+                .arg(&contracts)
+                .arg("--cluster-key")
+                .arg(&key)
+                .arg("--admission-log")
+                .arg(site.folder.path().join("admitted"));
+            if let Some(first) = site.gateways.first() {
+                command.args(["--join", &first.cluster]);
+            }
+            site.gateways.push(Gateway::start(command)?);
+        }
+        site.settle(trial)?;
+        Ok(site)
+    }
+
+    fn settle(&self, trial: &Trial) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            let alone = self.gateways.iter().any(|gateway| {
+                let members = get(&gateway.http, "/v1/cluster");
+                let members = members
+                    .ok()
+                    .and_then(|view| view["members"].as_array().map(Vec::len));
+                members != Some(usize::from(trial.brokers))
+            });
+            if !alone {
+                break;
+            }
+            ensure!(
+                begun.elapsed() < Duration::from_secs(30),
+                "gateways do not find each other"
+            );
+            sleep(Duration::from_millis(50));
+        }
+        // Nothing comes back for as long as somebody may have been told to wait before.
+        sleep(Duration::from_millis(1500));
+        Ok(())
+    }
+
+    /// Publishes, and says what came of it.
+    pub(crate) fn measure(&self, trial: &Trial) -> Result<Found> {
+        let mut command = Command::new(&trial.binary);
+        command.args([
+            "bench",
+            "mqtt",
+            "--format",
+            "json",
+            "--topic",
+            "bench/one",
+            "--qos",
+            "0",
+        ]);
+        for gateway in &self.gateways {
+            command.args(["--target", &gateway.listen]);
+        }
+        for broker in &self.brokers {
+            command.args(["--subscribe", &broker.address()]);
+        }
+        let said = command
+            .args(["--publishers", &trial.publishers.to_string()])
+            .args(["--rate", &trial.each.to_string()])
+            .args([
+                "--group",
+                &trial.group.to_string(),
+                "--assign",
+                &trial.assign,
+            ])
+            .args(["--duration", &trial.seconds.to_string()])
+            .args(["--seed", &trial.seed.to_string()])
+            .stderr(Stdio::inherit())
+            .output()?;
+        ensure!(said.status.success(), "the generator failed");
+        let said: Value =
+            serde_json::from_slice(&said.stdout).context("what the generator said")?;
+        let arrival = &said["latency"];
+        let millis = |name: &str| arrival[name].as_f64().map_or(f64::NAN, |nanos| nanos / 1e6);
+        let mut counts = [0.0; 3];
+        for gateway in &self.gateways {
+            let view = get(&gateway.http, "/v1/cluster/split")?;
+            let policy = &view["policies"][0]["counts"];
+            for (sum, name) in counts.iter_mut().zip(["admitted", "delayed", "frames"]) {
+                *sum += policy[name].as_f64().unwrap_or(0.0);
+            }
+        }
+        let [admitted, delayed, frames] = counts;
+        Ok(Found {
+            p50_ms: millis("p50"),
+            p95_ms: millis("p95"),
+            p99_ms: millis("p99"),
+            waited_percent: 100.0 * delayed / admitted,
+            frames_per_message: frames / admitted,
+            over: self.over(trial)?,
+        })
+    }
+
+    /// How many messages were admitted beyond the one bucket.
+    fn over(&self, trial: &Trial) -> Result<u64> {
+        let mut log = Log::default();
+        for entry in fs::read_dir(self.folder.path().join("admitted"))? {
+            let path = entry?.path();
+            let text = fs::read_to_string(&path)?;
+            let read = log.read(&path.display().to_string(), &text);
+            read.map_err(anyhow::Error::msg)?;
+        }
+        let bucket = Bucket {
+            limit: trial.limit.into(),
+            per_ns: 1_000_000_000,
+            burst: trial.burst.into(),
+        };
+        Ok(judge(bucket, &log).violations)
+    }
+}
+
+impl Gateway {
+    fn start(mut command: Command) -> Result<Self> {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut line = String::new();
+        if let Some(out) = child.stdout.take() {
+            BufReader::new(out).read_line(&mut line)?;
+        }
+        let said: Value = serde_json::from_str(&line).context("a gateway does not start")?;
+        let text = |name: &str| said[name].as_str().map(str::to_owned).context("an address");
+        Ok(Self {
+            listen: text("listen")?,
+            http: text("metrics")?,
+            cluster: text("cluster")?,
+            child,
+        })
+    }
+}
+
+/// What a gateway answers there.
+fn get(at: &str, path: &str) -> Result<Value> {
+    let mut stream = TcpStream::connect(at)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\n\r\n"
+    )?;
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply)?;
+    let text = String::from_utf8_lossy(&reply);
+    let Some((_, body)) = text.split_once("\r\n\r\n") else {
+        bail!("no answer");
+    };
+    Ok(serde_json::from_str(body.trim())?)
+}

@@ -1,0 +1,115 @@
+//! How cut buckets stand, for Prometheus. Labels are contract and policy, never keys.
+
+#![allow(clippy::cast_precision_loss)] // As Prometheus wants them.
+
+use super::text::{Kind, Text};
+use crate::shared::Shared;
+use crate::supply::split::SplitPolicyView;
+
+type OfPolicy = (
+    &'static str,
+    Kind,
+    &'static str,
+    fn(&SplitPolicyView) -> f64,
+);
+
+/// The families of cut buckets; none where no policy is under `split`.
+pub(crate) fn split(shared: &Shared) -> String {
+    let view = crate::supply::split::view(shared);
+    let mut text = Text::new();
+    if view.policies.is_empty() {
+        return String::new();
+    }
+    for (name, kind, help, value) in POLICIES {
+        text.family(name, kind, help);
+        for policy in view.policies.iter().take(LABELS_MAX) {
+            let labels = [("contract", &*policy.contract), ("policy", &*policy.policy)];
+            text.sample(&labels, value(policy));
+        }
+    }
+    text.finish()
+}
+
+/// Policies that have series of their own.
+const LABELS_MAX: usize = 64;
+
+const POLICIES: [OfPolicy; 13] = [
+    (
+        "tollgate_split_rate",
+        Kind::Gauge,
+        "The rate of the bucket that is cut, messages per second.",
+        |p| p.rate,
+    ),
+    (
+        "tollgate_split_own_rate",
+        Kind::Gauge,
+        "This node's part of it.",
+        |p| p.own_rate,
+    ),
+    (
+        "tollgate_split_own_burst",
+        Kind::Gauge,
+        "This node's part of the depth, in messages.",
+        |p| p.own_burst,
+    ),
+    (
+        "tollgate_split_tokens",
+        Kind::Gauge,
+        "Tokens of the first key that is known, as are the next two.",
+        |p| p.tokens,
+    ),
+    (
+        "tollgate_split_owed",
+        Kind::Gauge,
+        "What messages were told to wait for and has not come back yet.",
+        |p| p.owed,
+    ),
+    (
+        "tollgate_split_held",
+        Kind::Gauge,
+        "Room kept for tokens that were given away.",
+        |p| p.held,
+    ),
+    (
+        "tollgate_split_keys",
+        Kind::Gauge,
+        "Keys that are known.",
+        |p| p.keys as f64,
+    ),
+    (
+        "tollgate_split_admitted_total",
+        Kind::Counter,
+        "Messages that were admitted.",
+        |p| p.counts.admitted as f64,
+    ),
+    (
+        "tollgate_split_delayed_total",
+        Kind::Counter,
+        "Of these, those that were told to wait.",
+        |p| p.counts.delayed as f64,
+    ),
+    (
+        "tollgate_split_asks_total",
+        Kind::Counter,
+        "Asks for tokens of other nodes.",
+        |p| p.counts.asks as f64,
+    ),
+    (
+        "tollgate_split_hits_total",
+        Kind::Counter,
+        "Asks that got some.",
+        |p| p.counts.hits as f64,
+    ),
+    (
+        "tollgate_split_borrowed_total",
+        Kind::Counter,
+        "Tokens that came from other nodes.",
+        |p| p.counts.borrowed,
+    ),
+    (
+        "tollgate_split_frames_total",
+        Kind::Counter,
+        "Frames that were sent to other nodes.",
+        |p| p.counts.frames as f64,
+    ),
+];

@@ -1,0 +1,67 @@
+//! Buckets that are cut: nodes that are asked for more than there is, die, are started again and stand still, and together admit
+//! what one bucket would have.
+
+use std::time::Duration;
+
+use tollgate::cluster::asker::Asker;
+use tollgate_fault::Process;
+use tollgate_serve::supply::split::SplitPolicyView;
+
+use super::kit::{Crowd, Divided, Files, now, until};
+use super::{THREE, wait_for_evidence};
+
+/// Waits are short, so that a node that is started again has its part soon.
+const CUT: Files<'static> = Files {
+    limit: 1000,
+    roster: THREE,
+    how: "coordination: split, on_limit: delay, max_wait: 200ms",
+};
+
+fn seen(on: &Divided, node: u16) -> SplitPolicyView {
+    let view = on.fleet.split(node).unwrap();
+    assert!(view.on && view.lends && view.roster.len() == 3, "{view:?}");
+    view.policies.into_iter().next().unwrap()
+}
+
+#[test]
+fn not_one_over_whoever_dies_and_stands_still() {
+    let mut cluster = Divided::start(3, CUT, |_, _| {});
+    let begun = now();
+    let crowd = Crowd::ask(&cluster);
+    wait_for_evidence(&cluster, 1000);
+    cluster.fleet.suffer(Process::Kill(2)).unwrap();
+    wait_for_evidence(&cluster, 500);
+    cluster.start_again(2);
+    cluster.fleet.gather().unwrap();
+    cluster.fleet.suffer(Process::Pause(1)).unwrap();
+    wait_for_evidence(&cluster, 500);
+    cluster.fleet.suffer(Process::Resume(1)).unwrap();
+    wait_for_evidence(&cluster, 1000);
+    crowd.stop();
+    cluster.assert_within(1000, (begun, u64::MAX));
+    for node in 0..3 {
+        let policy = seen(&cluster, node);
+        assert!(policy.counts.delayed > 0, "{policy:?}");
+        assert!((policy.own_rate - 333.3).abs() < 0.1, "{policy:?}");
+    }
+}
+
+#[test]
+fn whoever_is_asked_for_all_borrows_from_those_who_are_not() {
+    let cluster = Divided::start(3, CUT, |_, _| {});
+    until("all have their parts", || {
+        (0..3).all(|node| seen(&cluster, node).tokens > 30.0 || seen(&cluster, node).keys == 0)
+    });
+    let begun = now();
+    let mut asker = Asker::connect(cluster.fleet.nodes()[0].resp, Duration::from_secs(5)).unwrap();
+    // Its own part of the burst is a third of a hundred: the rest comes from the others, and is asked for as it goes.
+    let mut passed = 0;
+    until("others have lent", || {
+        passed += asker.ask_many(&[("route", "/")], 1, 40).unwrap();
+        seen(&cluster, 0).counts.borrowed > 50.0
+    });
+    assert!(passed > 80, "{passed}");
+    let given: f64 = (1..3).map(|node| seen(&cluster, node).counts.given).sum();
+    assert!(given > 40.0, "{given}");
+    cluster.assert_within(1000, (begun, u64::MAX));
+}
