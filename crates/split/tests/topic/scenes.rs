@@ -54,7 +54,6 @@ fn a_promise_waits_little_longer_than_a_message_in_a_queue() {
     // Without borrowing it is the same, but for nanoseconds that each promise is rounded up by.
     assert!(waits[0].abs_diff(waits[1]) < 1_000, "{waits:?}");
     assert!(waits[2] < waits[0] / 4, "{waits:?}");
-    println!("{waits:?}");
     assert!(waits[2] < waits[3] * 2, "{waits:?}");
 }
 

@@ -68,6 +68,17 @@ pub struct PlanOptions {
     #[arg(long, value_name = "TIMES", default_value_t = 1.0)]
     slack: f64,
 
+    #[command(flatten)]
+    costs: CostOptions,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = CheckFormat::Human)]
+    format: CheckFormat,
+}
+
+/// What a broker takes for messages.
+#[derive(Args, Debug)]
+struct CostOptions {
     /// What a broker takes for a message, in microseconds; measure yours with `tollgate bench mqtt`
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 10.0)]
     message_cost: f64,
@@ -83,10 +94,6 @@ pub struct PlanOptions {
     /// Batches that a broker serves at the same time
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
     servers: u32,
-
-    /// How to print it
-    #[arg(long, value_enum, default_value_t = CheckFormat::Human)]
-    format: CheckFormat,
 }
 
 /// A percentile that must be kept.
@@ -118,8 +125,13 @@ pub(super) fn run(options: &PlanOptions) -> Result<(), Failure> {
 #[allow(clippy::cast_precision_loss)] // A model of floats.
 fn planned(options: &PlanOptions) -> Result<Planned, Failure> {
     let positive = |value: f64| value.is_finite() && value >= 0.0;
-    let costs = [options.message_cost, options.batch_cost, options.base];
-    if !costs.into_iter().all(positive) || !(positive(options.slack) && options.slack > 0.0) {
+    let costs = [
+        options.costs.message_cost,
+        options.costs.batch_cost,
+        options.costs.base,
+    ];
+    let has_slack = positive(options.slack) && options.slack > 0.0;
+    if !(costs.into_iter().all(positive) && has_slack) {
         let text = "error: costs must be zero or more microseconds, and the slack above zero";
         return Err(Failure::usage(text));
     }
@@ -155,10 +167,10 @@ fn planned(options: &PlanOptions) -> Result<Planned, Failure> {
     let topic = Topic {
         bucket: Part { rate: limit, depth },
         costs: Costs {
-            servers: options.servers,
-            wake: options.batch_cost / 1e6,
-            message: options.message_cost / 1e6,
-            base: options.base / 1e6,
+            servers: options.costs.servers,
+            wake: options.costs.batch_cost / 1e6,
+            message: options.costs.message_cost / 1e6,
+            base: options.costs.base / 1e6,
         },
         beside_batch: 1.0,
         late: options.slo.late,

@@ -23,9 +23,12 @@ pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
     let path = path("split", options)?;
     let ask = |server: &Address| -> Told {
         let told = fetch::<SplitView>(server, &path, options);
-        let told = told.and_then(|(view, value)| match view.on {
-            true => Ok((view, value)),
-            false => Err(no_roster(server)),
+        let told = told.and_then(|(view, value)| {
+            if view.on {
+                Ok((view, value))
+            } else {
+                Err(no_roster(server))
+            }
         });
         (server.to_string(), told)
     };

@@ -1,0 +1,94 @@
+//! Buckets that are cut.
+
+use std::collections::BTreeMap;
+
+use tollgate_limit::{Cost, Verdict};
+use tollgate_node::Key;
+
+use crate::world::{MS, SECOND, World};
+
+fn cut(rest: &str) -> String {
+    format!(
+        "contracts: [{{ id: api, policies: [{{ name: all, limit: 1000, per: 1s, burst: 50, coordination: split, {rest} }}] }}]"
+    )
+}
+
+#[test]
+fn a_cut_bucket_is_one_bucket_and_nobody_waits_long() {
+    let text = cut("on_limit: delay, max_wait: 500ms");
+    let mut world = World::new(4, &text);
+    // All that there is, and a little more, at one of four nodes: the others lend.
+    let before = world.log.lock().unwrap().len();
+    let passed = world.load(2 * SECOND, &[1], 1);
+    assert!(passed >= 1990, "{passed}");
+    let log = world.log.lock().unwrap().clone();
+    let longest = log[before..]
+        .iter()
+        .map(|admitted| admitted.wait.as_nanos())
+        .max();
+    assert!(longest < Some(u128::from(100 * MS)), "{longest:?}");
+    world.load(SECOND, &[0, 1, 2, 3], 3);
+    world.replay(1000, 50);
+    let status = world.nodes[1].node.split_status(None, world.now());
+    let counts = status[0].counts;
+    assert!(counts.hits > 0 && counts.borrowed > 0, "{counts:?}");
+    assert!(
+        world.nodes[0].node.split_status(None, world.now())[0]
+            .counts
+            .given
+            > 0
+    );
+}
+
+#[test]
+fn keys_are_cut_for_themselves_and_queues_leak_at_the_rate() {
+    let text = "contracts: [{ id: api, key: [user], policies: [\
+        { name: all, limit: 1000, per: 1s, burst: 40, algorithm: leaky-bucket, coordination: split }] }]";
+    let mut world = World::new(2, text);
+    let ask = |world: &World, user: &str| {
+        let entries = [("user", user)];
+        let node = world.nodes[0].node.newest();
+        node.check(Key::Entries(&entries), Cost::new(1).unwrap(), world.now())
+            .verdict
+    };
+    for step in 0..10 {
+        let wait = match ask(&world, "a") {
+            Verdict::Allow => 0,
+            Verdict::Delay { wait } => wait.as_nanos(),
+            refused => panic!("{refused:?}"),
+        };
+        // Half of the rate is this node's, and clocks may be wrong by a thousandth.
+        assert!(
+            (2 * step * 1_000_000..=2 * step * 1_001_000).contains(&wait),
+            "{wait}"
+        );
+    }
+    assert_eq!(ask(&world, "b"), Verdict::Allow);
+    world.run(SECOND);
+    assert_eq!(ask(&world, "a"), Verdict::Allow);
+}
+
+#[test]
+fn a_restarted_node_waits_for_what_it_may_have_promised() {
+    let text = cut("on_limit: delay, max_wait: 300ms");
+    let mut world = World::new(3, &text);
+    world.load(SECOND / 2, &[0, 1, 2], 2);
+    world.crash(1);
+    world.run(20 * MS);
+    let again = world.add("n1", &text, BTreeMap::new());
+    world.tell();
+    world.load(SECOND, &[0, 2, again], 2);
+    world.replay(1000, 50);
+}
+
+#[test]
+fn a_message_that_no_part_is_sure_to_hold_is_refused() {
+    let text = cut("on_limit: delay, max_wait: 1s");
+    let mut world = World::new(4, &text);
+    assert!(world.ask(0, 3));
+    assert!(!world.ask(0, 4));
+    assert_eq!(
+        world.nodes[0].node.split_status(None, world.now())[0].cost_max,
+        3
+    );
+}
