@@ -41,8 +41,8 @@ struct Options {
     /// Publishers that publish at the same time
     #[arg(long, default_value_t = 1)]
     group: u32,
-    /// Which publisher goes where: `blind` is one after the other, `groups` keeps groups together
-    #[arg(long, default_value = "blind")]
+    /// Which publisher goes where: `spread` keeps those of a group apart, `blind` looks at no group
+    #[arg(long, default_value = "spread")]
     assign: String,
 }
 

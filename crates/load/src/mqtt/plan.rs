@@ -42,9 +42,11 @@ pub struct MqttPlan {
 /// Which publisher connects where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assign {
-    /// Publishers in turn, whatever their group.
+    /// Publishers in turn: those of a group at different targets.
+    Spread,
+    /// Wherever their numbers fall by the seed, whatever their group.
     Blind,
-    /// Groups in turn; all of a group at one target.
+    /// Groups in turn: all of a group at one target.
     Groups,
 }
 
@@ -189,7 +191,8 @@ impl MqttPlan {
     /// The target of a publisher, by its place.
     pub(crate) fn target(&self, publisher: u32) -> usize {
         let number = match self.assign {
-            Assign::Blind => publisher,
+            Assign::Spread => publisher,
+            Assign::Blind => scattered(publisher, self.publishers, self.seed),
             Assign::Groups => self.group(publisher),
         };
         number as usize % self.targets.len().max(1)
@@ -198,6 +201,26 @@ impl MqttPlan {
     /// The target of a silent client.
     pub(crate) fn idle_target(&self, number: u32) -> usize {
         number as usize % self.targets.len().max(1)
+    }
+}
+
+/// A number's place in an order that the seed says, of so many: each has one of its own.
+fn scattered(number: u32, count: u32, seed: u64) -> u32 {
+    let bits = u64::BITS - u64::from(count.saturating_sub(1)).leading_zeros();
+    let mask = (1_u64 << bits) - 1;
+    let mut place = u64::from(number);
+    // Every step is one to one below the power of two, so that sooner or later it is below the count.
+    loop {
+        for round in 0..4 {
+            place = place.wrapping_add(seed.rotate_left(round * 16)) & mask;
+            place = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask;
+            place ^= place >> (bits / 2).max(1);
+        }
+        if let Ok(place) = u32::try_from(place)
+            && place < count.max(1)
+        {
+            return place;
+        }
     }
 }
 

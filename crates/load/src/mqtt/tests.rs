@@ -12,7 +12,7 @@ use crate::plan::Arrivals;
 pub(super) fn plan() -> MqttPlan {
     MqttPlan {
         targets: vec!["127.0.0.1:1".parse().unwrap(); 3],
-        assign: Assign::Blind,
+        assign: Assign::Spread,
         watch: Watch {
             at: Vec::new(),
             subscribers: 1,
@@ -146,6 +146,22 @@ fn groups_stay_together_where_they_are_assigned_by_group() {
     assert_eq!(targets(&plan), [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
     plan.assign = Assign::Groups;
     assert_eq!(targets(&plan), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
+}
+
+#[test]
+fn the_blind_are_as_many_everywhere_but_not_those_of_a_group() {
+    let mut plan = plan();
+    plan.publishers = 300;
+    plan.groups.size = 30;
+    plan.assign = Assign::Blind;
+    let at = |target: usize, of: std::ops::Range<u32>| {
+        of.filter(|number| plan.target(*number) == target).count()
+    };
+    for target in 0..3 {
+        assert_eq!(at(target, 0..300), 100);
+    }
+    let uneven = (0..10).filter(|group| at(0, group * 30..(group + 1) * 30) != 10);
+    assert!(uneven.count() > 3);
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn plan(plan: &MqttPlan) -> Value {
     json!({
         "targets": texts(&plan.targets),
         "assign": match plan.assign {
+            Assign::Spread => "spread",
             Assign::Blind => "blind",
             Assign::Groups => "groups",
         },

@@ -63,7 +63,7 @@ pub struct PlaceOptions {
     pub target: Vec<Address>,
 
     /// Which publisher connects where, with several targets
-    #[arg(long, value_enum, default_value_t = AssignWay::Blind)]
+    #[arg(long, value_enum, default_value_t = AssignWay::Spread)]
     pub assign: AssignWay,
 
     /// Where subscribers wait for the messages; each target unless given. With several gateways before one broker: that broker
@@ -181,7 +181,9 @@ pub enum Rate {
 /// Which publisher connects where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AssignWay {
-    /// Publishers in turn, whatever their group
+    /// Publishers in turn: those of a group at different targets
+    Spread,
+    /// Wherever their numbers fall by the seed, whatever their group
     Blind,
     /// Groups in turn: all of a group at one target
     Groups,
@@ -239,6 +241,7 @@ impl MqttOptions {
         MqttPlan {
             targets: place.target.clone(),
             assign: match place.assign {
+                AssignWay::Spread => Assign::Spread,
                 AssignWay::Blind => Assign::Blind,
                 AssignWay::Groups => Assign::Groups,
             },
