@@ -125,8 +125,8 @@ impl Site {
                 let members = get(&gateway.http, "/v1/cluster");
                 let members = members
                     .ok()
-                    .and_then(|view| view["members"].as_array().map(Vec::len));
-                members != Some(usize::from(trial.brokers))
+                    .and_then(|view| view["peers"].as_array().map(Vec::len));
+                members != Some(usize::from(trial.brokers) - 1)
             });
             if !alone {
                 break;

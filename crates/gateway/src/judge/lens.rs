@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use tollgate_contract::{Contract, Contracts};
+use tollgate_contract::{Contract, Contracts, Coordination};
 use tollgate_mqtt::{BadFilter, Filter, Filters};
 use tollgate_node::Node;
 
@@ -70,6 +70,8 @@ pub(super) struct Lens {
     texts: Vec<Box<str>>,
     /// Names of user properties that contracts ask for, with the names of their entries.
     properties: BTreeMap<Box<str>, Box<str>>,
+    /// Whether something is counted together with others, on a clock of its own.
+    is_together: bool,
 }
 
 impl Lens {
@@ -87,6 +89,8 @@ impl Lens {
                     lens.texts.push(filter.as_str().into());
                 }
             }
+            let mut policies = contract.policies.iter();
+            lens.is_together |= policies.any(|named| named.coordination != Coordination::Local);
             for entry in entries_of(contract) {
                 if let Some(name) = entry.strip_prefix(PROPERTY) {
                     lens.properties.insert(name.into(), entry.into());
@@ -94,6 +98,11 @@ impl Lens {
             }
         }
         lens
+    }
+
+    /// Whether messages can be decided as of when they came.
+    pub(super) const fn knows_earlier(&self) -> bool {
+        !self.is_together
     }
 
     pub(super) fn is_of(&self, node: &Arc<Node>) -> bool {

@@ -126,11 +126,12 @@ impl Judge {
     ) -> Ruling {
         let began = time::Instant::now();
         let engine = &self.server.engine;
-        // Whoever decides elsewhere has a time of its own.
+        // Whoever decides elsewhere, or together with others, has a time of its own.
         let is_apart = engine.is_apart();
+        let knows_earlier = !is_apart && self.lens(&engine.node(), meter).knows_earlier();
         let now = engine.now();
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(AGE_NANOS_MAX));
-        let came = message.came.filter(|_| !is_apart);
+        let came = message.came.filter(|_| knows_earlier);
         let came = came.map(|came| came.clamp(earliest, now));
         let message = Message { came, ..message };
         let decide = |turn: &Turn<'_>| self.decide(turn, message, wait_max, meter);

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_gossip::Key;
 use tollgate_limit::{Algorithm, Instant, PolicyConfig, Span};
 use tollgate_split::{BadLimits, Borrow, Counts, Inspection, Limits, SplitConfig};
 use tollgate_table::Print;
@@ -127,7 +128,7 @@ impl Node {
                     continue;
                 };
                 let first = topics.keys().next();
-                let asked = of.map(|(_, print)| key(print)).or(first);
+                let asked = of.map(|(_, print)| key(print)).or(first).unwrap_or(Key(0));
                 let name = contract.policies.get(part.place).map(|named| &named.name);
                 all.push(PolicySplit {
                     contract: contract.id.clone(),
@@ -137,7 +138,7 @@ impl Node {
                     counts: topics.counts(),
                     keys: topics.keys_count() as u64,
                     cost_max: topics.cost_max(),
-                    stands: asked.and_then(|key| topics.inspect(key, now)),
+                    stands: topics.inspect(asked, now),
                 });
             }
         }
