@@ -20,6 +20,7 @@ use crate::judge::{Judge, Sender};
 use crate::log::Log;
 use crate::meter::{Count, Meter};
 use crate::outbox::Outbox;
+use crate::places::Places;
 use crate::settings::{Arrival, Settings};
 use crate::stream::{Sink, Source};
 use crate::tls::Seals;
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) judge: Judge,
     pub(crate) meter: Arc<Meter>,
     pub(crate) seals: Arc<Seals>,
+    pub(crate) places: Arc<Places>,
     pub(crate) log: Log,
 }
 
@@ -111,6 +113,8 @@ struct Hello {
     buffer: Buffer,
     /// Bytes of the CONNECT at the front.
     connect: usize,
+    /// What it is told where it belongs to another gateway.
+    elsewhere: Option<Vec<u8>>,
 }
 
 /// Serves one client until either side goes, or the gateway stops.
@@ -132,7 +136,7 @@ pub(crate) async fn serve(
     if shared.settings.arrival == Arrival::Kernel {
         from = from.stamped();
     }
-    let hello = match timeout_at(by, hello(&mut from, peer)).await {
+    let hello = match timeout_at(by, hello(&shared, &mut from, peer)).await {
         Ok(Ok(hello)) => hello,
         Ok(Err(None)) => return,
         Err(_) => return shared.turn_away(Count::Slow, peer),
@@ -143,6 +147,10 @@ pub(crate) async fn serve(
         }
         Ok(Err(Some(_))) => return shared.turn_away(Count::BadHello, peer),
     };
+    if let Some(words) = hello.elsewhere {
+        shared.meter.one(Count::Referred);
+        return say_and_part((from, to), &words, patience.linger).await;
+    }
     match timeout(patience.dial, shared.dial()).await {
         Ok(Ok(broker)) => carry(&shared, hello, (from, to), broker, stop).await,
         failed => {
@@ -247,7 +255,11 @@ fn count(meter: &Meter, end: End, malformed: Count) {
 }
 
 /// Reads a CONNECT; `None` where the client goes without one.
-async fn hello(from: &mut Source, peer: SocketAddr) -> Result<Hello, Option<Malformed>> {
+async fn hello(
+    shared: &Shared,
+    from: &mut Source,
+    peer: SocketAddr,
+) -> Result<Hello, Option<Malformed>> {
     let mut buffer = Buffer::default();
     loop {
         if let Some(header) = Header::read(buffer.bytes())? {
@@ -264,6 +276,7 @@ async fn hello(from: &mut Source, peer: SocketAddr) -> Result<Hello, Option<Malf
                     version: read.version,
                     sender: Sender::new(read.client, read.user, peer.ip()),
                     keep_alive: read.keep_alive,
+                    elsewhere: shared.places.elsewhere(&read, &shared.meter),
                     buffer,
                     connect,
                 });

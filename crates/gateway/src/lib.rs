@@ -17,6 +17,8 @@ mod judge;
 mod log;
 mod meter;
 mod outbox;
+mod placement;
+mod places;
 mod run;
 mod settings;
 mod stamps;
@@ -26,6 +28,7 @@ mod up;
 mod uplink;
 
 pub use judge::{Idle, JudgeError, check};
+pub use placement::{BadPlacement, Placement};
 pub use run::{Running, StartError, start};
-pub use settings::{Arrival, OnQuietRefusal, Settings, UpstreamTls};
+pub use settings::{Arrival, OnQuietRefusal, PlacementList, Settings, UpstreamTls};
 pub use tls::SealError;

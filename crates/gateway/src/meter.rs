@@ -35,6 +35,10 @@ pub(crate) enum Count {
     Distrusted,
     /// The broker did not say in time whether it lets a client in.
     NoGreeting,
+    /// A client was told to go to another gateway.
+    Referred,
+    /// A client that belongs to another gateway was let in: it cannot be told, or came back.
+    Misplaced,
     /// A message passed at once.
     Passed,
     /// A message passed after a wait.
@@ -108,6 +112,8 @@ const ROWS: &[(Count, &str, &str)] = &[
         "turned_away_total",
         "reason=\"no_greeting\"",
     ),
+    (Count::Referred, "placed_total", "how=\"referred\""),
+    (Count::Misplaced, "placed_total", "how=\"misplaced\""),
     (Count::Passed, "publishes_total", "outcome=\"passed\""),
     (Count::Delayed, "publishes_total", "outcome=\"delayed\""),
     (
@@ -146,6 +152,10 @@ const HELP: &[(&str, &str)] = &[
     (
         "turned_away_total",
         "Clients that were turned away before the broker let them in.",
+    ),
+    (
+        "placed_total",
+        "Clients that belong to another gateway, by whether they were told so or let in all the same.",
     ),
     (
         "publishes_total",

@@ -19,6 +19,8 @@ use crate::crowd::Crowd;
 use crate::judge::{self, Idle, Judge, JudgeError};
 use crate::log::Log;
 use crate::meter::{Count, Meter};
+use crate::placement::BadPlacement;
+use crate::places::Places;
 use crate::settings::Settings;
 use crate::tls::{SealError, Seals};
 
@@ -29,6 +31,8 @@ pub enum StartError {
     Contracts(JudgeError),
     /// It cannot speak TLS as asked.
     Tls(SealError),
+    /// It cannot say which clients belong where.
+    Placement(BadPlacement),
     /// It cannot listen.
     Bind(SocketAddr, io::Error),
 }
@@ -45,8 +49,10 @@ pub struct Running {
 pub async fn start(settings: Settings, server: &Arc<Server>) -> Result<Running, StartError> {
     let meter = Arc::new(Meter::new());
     let seals = Arc::new(Seals::read(&settings).map_err(StartError::Tls)?);
+    let places = Places::read(settings.placement.clone()).map_err(StartError::Placement)?;
+    let places = Arc::new(places);
     // From here on contracts come that can be kept; whether those in force can, is still to be seen.
-    let beside = Beside(Arc::clone(&meter), Arc::clone(&seals));
+    let beside = Beside(Arc::clone(&meter), Arc::clone(&seals), Arc::clone(&places));
     let _ = server.annex.set(Arc::new(beside));
     let node = server.engine.node();
     judge::check(node.contracts()).map_err(StartError::Contracts)?;
@@ -58,6 +64,7 @@ pub async fn start(settings: Settings, server: &Arc<Server>) -> Result<Running, 
         judge: Judge::new(Arc::clone(server)),
         meter,
         seals,
+        places,
         log: Log::new(&settings.upstream),
         settings,
     });
@@ -72,7 +79,7 @@ pub async fn start(settings: Settings, server: &Arc<Server>) -> Result<Running, 
 }
 
 /// What the server knows of its gateway.
-struct Beside(Arc<Meter>, Arc<Seals>);
+struct Beside(Arc<Meter>, Arc<Seals>, Arc<Places>);
 
 impl Annex for Beside {
     fn check(&self, contracts: &Contracts) -> Result<(), String> {
@@ -82,7 +89,8 @@ impl Annex for Beside {
     }
 
     fn reload(&self) -> Result<(), String> {
-        self.1.reload().map_err(|error| error.to_string())
+        self.1.reload().map_err(|error| error.to_string())?;
+        self.2.reload().map_err(|error| error.to_string())
     }
 
     fn render(&self, out: &mut String) {
@@ -174,6 +182,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Contracts(error) => error.fmt(f),
+            Self::Placement(error) => error.fmt(f),
             Self::Tls(error) => error.fmt(f),
             Self::Bind(address, error) => write!(f, "cannot listen at {address}: {error}"),
         }

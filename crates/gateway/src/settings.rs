@@ -30,8 +30,19 @@ pub struct Settings {
     pub upstream_tls: Option<UpstreamTls>,
     /// As of when messages are decided.
     pub arrival: Arrival,
+    /// Which clients belong to which gateway; all stay where they are without.
+    pub placement: Option<PlacementList>,
     /// How long things may take that should not.
     pub patience: Patience,
+}
+
+/// A list of which clients belong to which gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacementList {
+    /// The list; the same for all gateways.
+    pub file: PathBuf,
+    /// What this gateway is called there.
+    pub me: String,
 }
 
 /// How the broker proves who it is, and who the gateway is.
@@ -95,6 +106,7 @@ impl Default for Settings {
             tls: None,
             upstream_tls: None,
             arrival: Arrival::default(),
+            placement: None,
             patience: Patience::default(),
         }
     }

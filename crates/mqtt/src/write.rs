@@ -42,6 +42,16 @@ pub fn use_another(server: &str) -> Option<Vec<u8>> {
     packet(Kind::Disconnect, 0, &body)
 }
 
+/// A refusal of MQTT 5 to let a client in that names another server; `None` where the name has more than 65,535 bytes.
+pub fn refer(server: &str) -> Option<Vec<u8>> {
+    let mut properties = vec![id::SERVER_REFERENCE];
+    text(&mut properties, server)?;
+    let mut body = vec![0, reason::USE_ANOTHER_SERVER];
+    varint(&mut body, u32::try_from(properties.len()).ok()?);
+    body.extend(properties);
+    packet(Kind::Connack, 0, &body)
+}
+
 /// A packet whose body is at most a few bytes.
 fn short(kind: Kind, flags: u8, body: &[u8]) -> Vec<u8> {
     packet(kind, flags, body).unwrap_or_default()

@@ -9,6 +9,7 @@ mod kit;
 mod limits;
 mod paho;
 mod passing;
+mod placed;
 mod rumqtt;
 mod sealed;
 

@@ -3,6 +3,7 @@
 //! Not here: what a gateway does (`tollgate-gateway`), what a server does (`tollgate-serve`).
 
 pub mod options;
+pub mod place;
 pub mod plan;
 mod status;
 
@@ -28,11 +29,13 @@ pub fn run(options: &GatewayOptions) -> Result<(), Failure> {
         None => stand(options),
         Some(GatewayCommand::Plan(options)) => plan::run(options),
         Some(GatewayCommand::Status(options)) => status::run(options),
+        Some(GatewayCommand::Place(options)) => place::run(options),
     }
 }
 
 fn stand(options: &GatewayOptions) -> Result<(), Failure> {
     let mut settings = settle(options, |name| std::env::var(name).ok())?;
+    let told = options.settings(&settings)?;
     let mut warnings = serve::warnings(&settings);
     let signals = serve::prepare(&options.server, &settings)?;
     let threads = threads(settings.runtime.count())?;
@@ -41,7 +44,7 @@ fn stand(options: &GatewayOptions) -> Result<(), Failure> {
         settings.runtime.threads = Some(1);
     }
     let server = run::start_with(settings, open).map_err(|error| Failure::start(&error))?;
-    let started = threads.block_on(tollgate_gateway::start(options.settings(), server.shared()));
+    let started = threads.block_on(tollgate_gateway::start(told, server.shared()));
     let gateway = started.map_err(failure)?;
     warnings.extend(concerns(options, &gateway));
     serve::tell(&warnings, &show(options, &gateway, &server))?;
@@ -92,7 +95,9 @@ fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, ServerError> {
 fn failure(error: StartError) -> Failure {
     match error {
         StartError::Tls(SealError::File(error)) => Failure::start(&ServerError::Tls(error)),
-        StartError::Contracts(_) | StartError::Tls(_) => Failure::config(format!("error: {error}")),
+        StartError::Contracts(_) | StartError::Tls(_) | StartError::Placement(_) => {
+            Failure::config(format!("error: {error}"))
+        }
         StartError::Bind(..) => Failure::unavailable(format!("error: {error}")),
     }
 }

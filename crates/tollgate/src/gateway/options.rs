@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use tollgate_gateway::{Arrival, OnQuietRefusal, Settings, UpstreamTls};
-use tollgate_serve::settings::Tls;
+use tollgate_gateway::{Arrival, OnQuietRefusal, PlacementList, Settings, UpstreamTls};
+use tollgate_serve::settings::{Settings as ServerSettings, Tls};
 
+use super::place::PlaceOptions;
 use super::plan::PlanOptions;
 use super::status::EXAMPLES as STATUS_EXAMPLES;
 use crate::cluster::options::SupplyOptions;
+use crate::failure::Failure;
 use crate::serve::options::ServeOptions;
 
 /// Options of `gateway`.
@@ -57,6 +59,10 @@ pub struct GatewayOptions {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = ArrivalChoice::Kernel)]
     pub arrival: ArrivalChoice,
 
+    /// Which clients belong to which gateway, the same list for all of them; clients of MQTT 5 are told to go there
+    #[arg(long, value_name = "FILE")]
+    pub placement: Option<PathBuf>,
+
     /// How both sides speak TLS
     #[command(flatten)]
     pub tls: TlsFlags,
@@ -74,6 +80,8 @@ pub enum GatewayCommand {
     /// Show how the parts of a topic stand at its gateways
     #[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_EXAMPLES)]
     Status(Box<SupplyOptions>),
+    /// Say to which gateways clients belong
+    Place(PlaceOptions),
 }
 
 /// How both sides speak TLS.
@@ -150,8 +158,8 @@ pub enum Quiet {
 
 impl GatewayOptions {
     /// What a gateway is told by them.
-    pub(super) fn settings(&self) -> Settings {
-        Settings {
+    pub(super) fn settings(&self, server: &ServerSettings) -> Result<Settings, Failure> {
+        Ok(Settings {
             listen: self.listen,
             upstream: self.upstream.clone(),
             on_quiet_refusal: match self.on_quiet_refusal {
@@ -170,8 +178,25 @@ impl GatewayOptions {
                 ArrivalChoice::Kernel => Arrival::Kernel,
                 ArrivalChoice::Read => Arrival::Read,
             },
+            placement: self.placement(server)?,
             ..Settings::default()
-        }
+        })
+    }
+
+    /// The list of who belongs where, and what this gateway is called in it.
+    fn placement(&self, server: &ServerSettings) -> Result<Option<PlacementList>, Failure> {
+        let Some(file) = self.placement.clone() else {
+            return Ok(None);
+        };
+        let cluster = server
+            .cluster
+            .as_ref()
+            .and_then(|cluster| cluster.name.clone());
+        let me = self.server.cluster.name.clone().or(cluster);
+        let me = me.ok_or_else(|| {
+            Failure::usage("error: --placement needs to know which gateway this one is: say --name")
+        })?;
+        Ok(Some(PlacementList { file, me }))
     }
 }
 
