@@ -34,22 +34,22 @@ pub fn disconnect(reason: u8, version: Version) -> Vec<u8> {
 
 /// A DISCONNECT of MQTT 5 that names another server; `None` where the name has more than 65,535 bytes.
 pub fn use_another(server: &str) -> Option<Vec<u8>> {
-    let mut properties = vec![id::SERVER_REFERENCE];
-    text(&mut properties, server)?;
-    let mut body = vec![reason::USE_ANOTHER_SERVER];
-    varint(&mut body, u32::try_from(properties.len()).ok()?);
-    body.extend(properties);
-    packet(Kind::Disconnect, 0, &body)
+    naming(Kind::Disconnect, &[reason::USE_ANOTHER_SERVER], server)
 }
 
 /// A refusal of MQTT 5 to let a client in that names another server; `None` where the name has more than 65,535 bytes.
 pub fn refer(server: &str) -> Option<Vec<u8>> {
+    naming(Kind::Connack, &[0, reason::USE_ANOTHER_SERVER], server)
+}
+
+/// A packet whose only property is another server.
+fn naming(kind: Kind, head: &[u8], server: &str) -> Option<Vec<u8>> {
     let mut properties = vec![id::SERVER_REFERENCE];
     text(&mut properties, server)?;
-    let mut body = vec![0, reason::USE_ANOTHER_SERVER];
+    let mut body = head.to_vec();
     varint(&mut body, u32::try_from(properties.len()).ok()?);
     body.extend(properties);
-    packet(Kind::Connack, 0, &body)
+    packet(kind, 0, &body)
 }
 
 /// A packet whose body is at most a few bytes.

@@ -73,6 +73,7 @@ fn some_packet() -> impl Strategy<Value = (bool, Vec<u8>)> {
         ),
         any::<u8>().prop_map(|reason| (true, write::refusal(reason, Version::V5))),
         "[a-z.:0-9]{0,30}".prop_map(|server| (true, write::use_another(&server).unwrap())),
+        "[a-z.:0-9]{0,30}".prop_map(|server| (true, write::refer(&server).unwrap())),
     ]
 }
 
@@ -265,6 +266,10 @@ proptest! {
         let bytes = write::use_another(&server).unwrap();
         let end = Disconnect::read(header(&bytes).body(&bytes).unwrap(), Version::V5).unwrap();
         prop_assert_eq!((end.reason, end.server_reference()), (reason::USE_ANOTHER_SERVER, Some(&*server)));
+        let bytes = write::refer(&server).unwrap();
+        let connack = Connack::read(header(&bytes).body(&bytes).unwrap(), Version::V5).unwrap();
+        prop_assert_eq!((connack.has_session, connack.code), (false, reason::USE_ANOTHER_SERVER));
+        prop_assert!(bytes.ends_with(server.as_bytes()));
     }
 
     #[test]
