@@ -309,7 +309,7 @@ pub(crate) struct RawCluster {
 }
 
 /// Whether tokens are lent.
-fn lends(text: &str) -> Result<bool, String> {
+pub fn lends(text: &str) -> Result<bool, String> {
     match text {
         "on" => Ok(true),
         "off" => Ok(false),

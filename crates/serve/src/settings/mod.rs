@@ -28,7 +28,7 @@ pub use crate::logs::{LogFormat, LogSettings};
 pub use crate::traces::{TraceProtocol, TraceSettings};
 pub use address::{Address, AddressError};
 pub use catalogue::{CataloguePlace, CatalogueSettings};
-pub use cluster::{CLUSTER_DEFAULT, ClusterOverrides, ClusterSettings, Join};
+pub use cluster::{CLUSTER_DEFAULT, ClusterOverrides, ClusterSettings, Join, lends};
 pub use database::{DatabaseSettings, DatabaseUrl, Seat};
 pub use file::is_server_file;
 pub use overrides::{OverrideError, Overrides, StoreOverrides, misspelt};

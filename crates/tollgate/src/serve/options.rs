@@ -127,7 +127,7 @@ pub struct ClusterFlags {
     pub roster: Option<Roster>,
 
     /// Whether nodes lend each other tokens of buckets that are cut (`coordination: split`), the same on all nodes
-    #[arg(long, value_name = "ON|OFF", value_parser = lends)]
+    #[arg(long, value_name = "ON|OFF", value_parser = tollgate_serve::settings::lends)]
     pub lend: Option<bool>,
 
     /// A folder in which to write down everything that divided rates admit
@@ -154,14 +154,6 @@ impl ClusterFlags {
             lends: self.lend,
             ..ClusterOverrides::default()
         }
-    }
-}
-
-fn lends(text: &str) -> Result<bool, String> {
-    match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err("`on` or `off`".to_owned()),
     }
 }
 
