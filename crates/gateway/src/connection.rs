@@ -21,6 +21,7 @@ use crate::log::Log;
 use crate::meter::{Count, Meter};
 use crate::outbox::Outbox;
 use crate::places::Places;
+use crate::probe::Probe;
 use crate::settings::{Arrival, Settings};
 use crate::stream::{Sink, Source};
 use crate::tls::Seals;
@@ -73,6 +74,8 @@ pub(crate) struct Link<'s> {
     pub(crate) shared: &'s Shared,
     pub(crate) version: Version,
     pub(crate) outbox: Outbox,
+    /// Messages that the broker has not answered.
+    pub(crate) probe: Probe,
     /// What the broker said when it let the client in.
     pub(crate) greeting: watch::Sender<Option<Greeting>>,
 }
@@ -175,6 +178,7 @@ async fn carry(
         shared,
         version: hello.version,
         outbox: Outbox::default(),
+        probe: Probe::default(),
         greeting: watch::Sender::new(None),
     };
     let start = up::Start {

@@ -84,6 +84,7 @@ impl Carrier<'_> {
             match self.frames.next(&bytes[to..]).map_err(End::Malformed)? {
                 Piece::Part(count) => to += count,
                 Piece::Start(header) if self.is_in || self.greet(header, &bytes[to..])? => {
+                    self.note(header, &bytes[to..]);
                     self.frames.enter(header.packet());
                 }
                 Piece::Start(_) | Piece::More => {
@@ -118,6 +119,21 @@ impl Carrier<'_> {
             }));
         }
         Ok(true)
+    }
+
+    /// Counts how long the broker took for a message that it answers. An answer that comes in pieces is not waited for.
+    fn note(&self, header: Header, bytes: &[u8]) {
+        if !matches!(header.kind, Kind::Puback | Kind::Pubrec) {
+            return;
+        }
+        let Some(id) = bytes[usize::from(header.length)..].first_chunk() else {
+            return;
+        };
+        let shared = self.link.shared;
+        let now = || shared.server.engine.now();
+        if let Some(nanos) = self.link.probe.answer(u16::from_be_bytes(*id), now) {
+            shared.meter.served(nanos);
+        }
     }
 
     async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {

@@ -19,6 +19,7 @@ mod meter;
 mod outbox;
 mod placement;
 mod places;
+mod probe;
 mod run;
 mod settings;
 mod stamps;

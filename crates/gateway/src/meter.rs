@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tollgate_contract::Contracts;
+use tollgate_serve::annex::{Delays, GatewayView};
 use tollgate_serve::engine::Engine;
 use tollgate_serve::meter::{Door, Event};
 
@@ -184,6 +185,10 @@ pub(crate) struct Meter {
     open: AtomicU64,
     delay_nanos: AtomicU64,
     stamps: Ages,
+    /// How long messages that passed were held back.
+    access: Delays,
+    /// How long the broker took for messages.
+    service: Delays,
     /// Refusals by contract and policy.
     denied: Mutex<BTreeMap<String, BTreeMap<String, u64>>>,
 }
@@ -198,6 +203,8 @@ impl Meter {
             open: AtomicU64::new(0),
             delay_nanos: AtomicU64::new(0),
             stamps: Ages::default(),
+            access: Delays::default(),
+            service: Delays::default(),
             denied: Mutex::default(),
         }
     }
@@ -220,8 +227,21 @@ impl Meter {
         self.add(count, 1);
     }
 
-    pub(crate) fn delayed(&self, wait: Duration) {
+    /// A message passed without a wait of its own; one before it may have held it back for so many nanoseconds.
+    pub(crate) fn passed(&self, stood: u64) {
+        self.one(Count::Passed);
+        self.access.add(stood);
+    }
+
+    /// The broker answered a message after so many nanoseconds.
+    pub(crate) fn served(&self, nanos: u64) {
+        self.service.add(nanos);
+    }
+
+    /// A message passed after a wait of its own; altogether it was held back for so many nanoseconds.
+    pub(crate) fn delayed(&self, wait: Duration, stood: u64) {
         self.one(Count::Delayed);
+        self.access.add(stood);
         let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
         self.delay_nanos.fetch_add(nanos, Relaxed);
     }
@@ -251,6 +271,24 @@ impl Meter {
         Open(self, engine)
     }
 
+    /// What is counted, as far as `/v1/gateway` shows it.
+    pub(crate) fn view(&self) -> GatewayView {
+        let outcomes = ROWS
+            .iter()
+            .filter(|(_, name, _)| *name == "publishes_total");
+        let publishes = outcomes.map(|(count, ..)| {
+            let value = self.counts[*count as usize].load(Relaxed);
+            (count.label().to_owned(), value)
+        });
+        GatewayView {
+            clients: self.open.load(Relaxed),
+            publishes: publishes.collect(),
+            access: self.access.view(),
+            service: self.service.view(),
+            ..GatewayView::default()
+        }
+    }
+
     /// The metrics as Prometheus reads them.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
@@ -271,6 +309,12 @@ impl Meter {
             "# HELP {name} How long messages were held back, all together.\n# TYPE {name} counter\n{name} {held}"
         );
         self.stamps.render(&mut out);
+        for (name, help, delays) in [
+            (ACCESS, ACCESS_HELP, &self.access),
+            (SERVICE, SERVICE_HELP, &self.service),
+        ] {
+            delays.render(name, help, &mut out);
+        }
         let name = "tollgate_gateway_policy_denied_total";
         let _ = writeln!(
             out,
@@ -286,6 +330,12 @@ impl Meter {
         out
     }
 }
+
+const ACCESS: &str = "tollgate_gateway_access_delay_seconds";
+const ACCESS_HELP: &str = "How long messages that passed were held back by limits, since they came; zero where they were not.";
+const SERVICE: &str = "tollgate_gateway_service_delay_seconds";
+const SERVICE_HELP: &str =
+    "From when messages of QoS 1 and 2 were handed to the broker to its PUBACK or PUBREC.";
 
 /// How old messages were when they were decided as of when the system received them.
 #[derive(Debug, Default)]

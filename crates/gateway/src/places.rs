@@ -1,5 +1,6 @@
 //! Tells clients that belong to another gateway where that is. Not here: which those are (`placement`).
 
+use std::path::Path;
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
@@ -39,6 +40,17 @@ impl Places {
         }
         self.list.store(list.into());
         Ok(())
+    }
+
+    /// The file of the list.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.told.as_ref().map(|told| &*told.file)
+    }
+
+    /// What this gateway is called, and which list is in force.
+    pub(crate) fn in_force(&self) -> Option<(String, String)> {
+        let told = self.told.as_ref()?;
+        Some((told.me.clone(), self.list.load().mark()))
     }
 
     /// What a client is told that belongs elsewhere; nothing where it stays: it belongs here or nowhere, cannot be told (MQTT

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -11,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tollgate_contract::Contracts;
-use tollgate_serve::annex::Annex;
+use tollgate_serve::annex::{Annex, GatewayView};
 use tollgate_serve::shared::Shared as Server;
 
 use crate::connection::{self, Shared};
@@ -52,12 +53,19 @@ pub async fn start(settings: Settings, server: &Arc<Server>) -> Result<Running, 
     let places = Places::read(settings.placement.clone()).map_err(StartError::Placement)?;
     let places = Arc::new(places);
     // From here on contracts come that can be kept; whether those in force can, is still to be seen.
-    let beside = Beside(Arc::clone(&meter), Arc::clone(&seals), Arc::clone(&places));
-    let _ = server.annex.set(Arc::new(beside));
+    let beside = Arc::new(Beside {
+        meter: Arc::clone(&meter),
+        seals: Arc::clone(&seals),
+        places: Arc::clone(&places),
+        upstream: settings.upstream.clone(),
+        listen: OnceLock::new(),
+    });
+    let _ = server.annex.set(Arc::<Beside>::clone(&beside));
     let node = server.engine.node();
     judge::check(node.contracts()).map_err(StartError::Contracts)?;
     meter.load(node.contracts());
     let (listener, listen) = bind(settings.listen).await?;
+    let _ = beside.listen.set(listen);
     tracing::info!(%listen, upstream = settings.upstream, "the gateway takes clients in");
     let shared = Arc::new(Shared {
         server: Arc::clone(server),
@@ -79,7 +87,13 @@ pub async fn start(settings: Settings, server: &Arc<Server>) -> Result<Running, 
 }
 
 /// What the server knows of its gateway.
-struct Beside(Arc<Meter>, Arc<Seals>, Arc<Places>);
+struct Beside {
+    meter: Arc<Meter>,
+    seals: Arc<Seals>,
+    places: Arc<Places>,
+    upstream: String,
+    listen: OnceLock<SocketAddr>,
+}
 
 impl Annex for Beside {
     fn check(&self, contracts: &Contracts) -> Result<(), String> {
@@ -89,12 +103,36 @@ impl Annex for Beside {
     }
 
     fn reload(&self) -> Result<(), String> {
-        self.1.reload().map_err(|error| error.to_string())?;
-        self.2.reload().map_err(|error| error.to_string())
+        self.seals.reload().map_err(|error| error.to_string())?;
+        self.places.reload().map_err(|error| error.to_string())
+    }
+
+    fn watched(&self) -> Option<&Path> {
+        self.places.file()
+    }
+
+    fn changed(&self) -> Result<(), String> {
+        self.places.reload().map_err(|error| error.to_string())
     }
 
     fn render(&self, out: &mut String) {
-        out.push_str(&self.0.text());
+        out.push_str(&self.meter.text());
+    }
+
+    fn view(&self) -> GatewayView {
+        let (name, placement) = self.places.in_force().unzip();
+        GatewayView {
+            on: true,
+            name,
+            listen: self
+                .listen
+                .get()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+            upstream: self.upstream.clone(),
+            placement,
+            ..self.meter.view()
+        }
     }
 }
 

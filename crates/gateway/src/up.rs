@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use tollgate_limit::Instant;
-use tollgate_mqtt::PublishHead;
+use tollgate_mqtt::{PublishHead, Qos};
 
 use crate::buffer::{Broken, Buffer, write};
 use crate::connection::{End, Link};
@@ -48,6 +48,7 @@ pub(crate) async fn carry<'l>(
         keep_alive,
         is_in: false,
         came: None,
+        arrived: Instant::default(),
         free: Instant::default(),
     };
     let mut passed = connect;
@@ -59,7 +60,7 @@ pub(crate) async fn carry<'l>(
         passed = 0;
         buffer.consume(done);
         match buffer.fill(from).await {
-            Ok(1..) => carrier.came = from.age().map(|age| link.shared.ago(age)),
+            Ok(1..) => carrier.arrive(from.age()),
             Ok(0) | Err(_) => return End::Closed,
         }
     }
@@ -75,6 +76,8 @@ struct Carrier<'l> {
     is_in: bool,
     /// When what was read last came, where that is known.
     came: Option<Instant>,
+    /// That, or where it is not known when it was read.
+    arrived: Instant,
     /// When the last message that waited was free to go: whatever came behind it was at the front from then on.
     free: Instant,
 }
@@ -87,6 +90,13 @@ struct Ready {
 }
 
 impl Carrier<'_> {
+    /// Something was read, of that age where it is known.
+    fn arrive(&mut self, age: Option<Duration>) {
+        let arrived = self.link.shared.ago(age.unwrap_or_default());
+        self.came = age.map(|_| arrived);
+        self.arrived = arrived;
+    }
+
     /// Deals with bytes, of which the first so many pass in any case; says with how many.
     async fn work(&mut self, bytes: &[u8], passed: usize) -> Result<usize, End> {
         let mut ready = Ready {
@@ -143,7 +153,7 @@ impl Carrier<'_> {
         };
         match judge.rule(message, self.wait_max(), meter).await {
             Ruling::Pass => {
-                meter.one(Count::Passed);
+                meter.passed(self.stood());
                 self.admit(&head, bytes, &mut ready).await?;
             }
             Ruling::Wait(due, charge) => {
@@ -152,13 +162,22 @@ impl Carrier<'_> {
                 let wait = Duration::from_nanos(due.nanos_since(now));
                 sleep(wait).await;
                 charge.keep();
-                meter.delayed(wait);
                 self.free = due;
+                meter.delayed(wait, self.stood());
                 self.admit(&head, bytes, &mut ready).await?;
             }
             Ruling::Refuse => self.refuse(&head, bytes, &mut ready).await?,
         }
         Ok(ready)
+    }
+
+    /// How long the message at the front was held back, in nanoseconds: since it came where it, or one before it, had to wait.
+    fn stood(&self) -> u64 {
+        if self.arrived >= self.free {
+            return 0;
+        }
+        let now = self.link.shared.server.engine.now();
+        now.nanos_since(self.arrived)
     }
 
     /// Waits until the broker lets the client in: only then it is known who sends, and what is sent counts.
@@ -195,6 +214,7 @@ impl Carrier<'_> {
         bytes: &[u8],
         ready: &mut Ready,
     ) -> Result<(), End> {
+        let start = ready.to;
         match self.uplink.admit(head).map_err(End::Malformed)? {
             Admitted::AsItIs => {}
             Admitted::Changed(words, length) => {
@@ -203,6 +223,10 @@ impl Carrier<'_> {
                 self.outlet.write(&words).await?;
                 ready.skip(length);
             }
+        }
+        // What is not there as a whole would be taken for the broker's delay while the client sends it.
+        if head.qos() != Qos::AtMostOnce && bytes.len() - start >= head.header.packet() as usize {
+            self.link.probe.follow(head.id);
         }
         Ok(())
     }
@@ -259,6 +283,9 @@ impl Outlet<'_> {
 
     async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
         let shared = self.link.shared;
+        if !bytes.is_empty() {
+            self.link.probe.hand_over(|| shared.server.engine.now());
+        }
         write(self.to, bytes, shared.settings.patience.stall).await?;
         shared.meter.add(Count::BytesUp, bytes.len() as u64);
         Ok(())

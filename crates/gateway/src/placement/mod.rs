@@ -32,6 +32,8 @@ pub struct Placement {
     members: BTreeMap<String, (String, u64)>,
     pattern: Option<Pattern>,
     property: Option<String>,
+    /// Is another for another text.
+    mark: u64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -102,6 +104,7 @@ impl Placement {
             return Err(BadPlacement::NotMe(String::new()));
         }
         placement.turns = turns(&placement.gateways);
+        placement.mark = hash(text);
         Ok(placement)
     }
 
@@ -154,6 +157,11 @@ impl Placement {
             || "a pattern has {group} and {member} once each, with text between them".to_owned();
         self.pattern = Some(pattern.ok_or_else(wrong)?);
         Ok(())
+    }
+
+    /// A text that is another for another list.
+    pub fn mark(&self) -> String {
+        format!("{:016x}", self.mark)
     }
 
     /// The place of a gateway, by its name.

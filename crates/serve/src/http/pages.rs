@@ -69,6 +69,13 @@ pub(super) fn cluster(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.json(&crate::cluster::view(asked.shared));
 }
 
+/// `GET /v1/gateway`: how the gateway stands that is a door of this server.
+pub(super) fn gateway(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    reply.line("cache-control", b"no-store");
+    let view = asked.shared.annex.get().map(|annex| annex.view());
+    reply.json(&view.unwrap_or_default());
+}
+
 /// `GET /openapi.json`.
 pub(super) fn openapi(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
     reply.text(JSON, OPENAPI.as_bytes());

@@ -1,35 +1,67 @@
-//! How long answers take: counts by length, four to an octave.
+//! How long answers take: counts by length, four to an octave; other scales divide octaves further.
 //!
 //! Not here: clocks. Listeners measure, once for all requests that came in together.
 
 /// How many lengths are told apart.
-pub(super) const BUCKETS: usize = OCTAVES * PARTS + 1;
+pub(super) const BUCKETS: usize = COARSE.buckets();
 
 /// Everything up to here is one bucket: 2^10 ns.
 const FIRST_BITS: u32 = 10;
 /// The last octave ends at 2^34 ns, 17 s; beyond is one bucket.
 const OCTAVES: usize = 24;
-const PARTS: usize = 4;
+/// As answers are counted.
+const COARSE: Scale = Scale { bits: 2 };
+const PARTS: usize = COARSE.parts();
 
-/// The bucket of a length: those above the last bound, up to and including its own.
-pub(super) const fn bucket(nanos: u64) -> usize {
-    let below = nanos.saturating_sub(1) >> (FIRST_BITS - 2);
-    if below < PARTS as u64 {
-        return 0;
+/// Into how many parts octaves of lengths are divided: two to the power of so many bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    pub(crate) bits: u32,
+}
+
+impl Scale {
+    pub(crate) const fn parts(self) -> usize {
+        1 << self.bits
     }
-    let octave = below.ilog2() - 2;
-    let part = (below >> octave) as usize - PARTS;
-    let place = octave as usize * PARTS + part + 1;
-    if place < BUCKETS { place } else { BUCKETS - 1 }
+
+    /// How many lengths are told apart.
+    pub(crate) const fn buckets(self) -> usize {
+        OCTAVES * self.parts() + 1
+    }
+
+    /// The bucket of a length: those above the last bound, up to and including its own.
+    pub(crate) const fn bucket(self, nanos: u64) -> usize {
+        let below = nanos.saturating_sub(1) >> (FIRST_BITS - self.bits);
+        if below < self.parts() as u64 {
+            return 0;
+        }
+        let octave = below.ilog2() - self.bits;
+        #[allow(clippy::cast_possible_truncation)] // Below twice the parts.
+        let part = (below >> octave) as usize - self.parts();
+        let place = octave as usize * self.parts() + part + 1;
+        let last = self.buckets() - 1;
+        if place < last { place } else { last }
+    }
+
+    /// The longest length in a bucket, in nanoseconds; the last one has none.
+    pub(crate) const fn bound(self, bucket: usize) -> u64 {
+        if bucket == 0 {
+            return 1 << FIRST_BITS;
+        }
+        let (octave, part) = ((bucket - 1) / self.parts(), (bucket - 1) % self.parts());
+        let bits = octave + (FIRST_BITS - self.bits) as usize;
+        ((self.parts() + part + 1) as u64) << bits
+    }
+}
+
+/// The bucket of a length.
+pub(super) const fn bucket(nanos: u64) -> usize {
+    COARSE.bucket(nanos)
 }
 
 /// The longest length in a bucket, in nanoseconds; the last one has none.
 pub(super) const fn bound(bucket: usize) -> u64 {
-    if bucket == 0 {
-        return 1 << FIRST_BITS;
-    }
-    let (octave, part) = ((bucket - 1) / PARTS, (bucket - 1) % PARTS);
-    ((PARTS + part + 1) as u64) << (octave + FIRST_BITS as usize - 2)
+    COARSE.bound(bucket)
 }
 
 /// Buckets that are reported by themselves: ends of octaves.

@@ -8,7 +8,7 @@ mod durable;
 mod event;
 mod history;
 mod labels;
-mod latency;
+pub(crate) mod latency;
 pub(crate) mod process;
 mod render;
 mod shard;

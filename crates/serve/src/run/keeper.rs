@@ -54,6 +54,8 @@ fn look_after(
     (flusher, mut keep): (Option<&Flusher>, Option<&mut Keep>),
     (mut watch, ended): (Watch, &Receiver<()>),
 ) {
+    // What the annex read before it was first looked at may be another by now: it is told once.
+    let mut beside = Watch::new(None);
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK_EVERY) {
         shared
             .state
@@ -66,6 +68,11 @@ fn look_after(
         if file.is_some_and(|file| watch.is_due(Stamp::of(file))) {
             // The outcome is logged, counted and remembered.
             let _ = loader.reload_contracts();
+        }
+        let annex = shared.annex.get();
+        let file = annex.and_then(|annex| annex.watched());
+        if file.is_some_and(|file| beside.is_due(Stamp::of(file))) {
+            loader.reload_annex();
         }
     }
 }

@@ -64,6 +64,14 @@ impl Loader {
         self.remember(outcome.err().as_slice())
     }
 
+    /// Tells the annex that its file has changed.
+    pub(super) fn reload_annex(&self) {
+        let _turn = self.turn.lock();
+        if let Some(Err(error)) = self.shared.annex.get().map(|annex| annex.changed()) {
+            tracing::error!(%error, "what was read cannot be used; the old stays in force");
+        }
+    }
+
     /// Decides by these contracts from here on.
     pub(super) fn adopt(&self, contracts: Contracts) -> Result<(), String> {
         let _turn = self.turn.lock();

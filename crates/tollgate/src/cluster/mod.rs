@@ -13,7 +13,8 @@ mod ports;
 mod prove;
 pub mod script;
 mod status;
-pub(crate) mod supply;
+mod supply;
+pub(crate) mod told;
 
 use crate::failure::Failure;
 pub(crate) use dev::{binary, read_script, threads};

@@ -3,138 +3,23 @@
 //! Not here: how the figures come about (`tollgate-serve`).
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use tollgate_load::Address;
 use tollgate_serve::supply::view::{SupplyPolicyView, SupplyView};
 
-use super::options::{ClusterFormat, SupplyOptions};
-use crate::check::http::Request;
+use super::options::SupplyOptions;
+use super::told::{self, Told};
 use crate::failure::Failure;
 use crate::report::table::{Align, Cell, Table, cell, tame};
 use crate::report::{Ink, Look, Meaning, units};
 
-/// What one node said.
-type Told = (String, Result<(SupplyView, Value), Failure>);
-
+/// Shows how it is divided.
 pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
-    let path = path("supply", options)?;
-    let told = options.at.iter().map(|server| {
-        let told = fetch(server, &path, options);
-        (
-            server.to_string(),
-            told.and_then(|told| divides(server, told)),
-        )
-    });
-    let told: Vec<Told> = told.collect();
-    if told.iter().all(|(_, told)| told.is_err()) {
-        let first = told.into_iter().find_map(|(_, told)| told.err());
-        return first.map_or(Ok(()), Err);
-    }
-    let text = match options.format {
-        ClusterFormat::Json => format!("{}\n", machine(&told)),
-        ClusterFormat::Human => human(&told, Look::of_stdout()),
-    };
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes()).map_err(Failure::output)
+    let told = told::ask(options, "supply")?;
+    told::print(options, &told, human)
 }
 
-fn divides(server: &Address, told: (SupplyView, Value)) -> Result<(SupplyView, Value), Failure> {
-    if told.0.on {
-        Ok(told)
-    } else {
-        Err(no_roster(server))
-    }
-}
-
-pub(crate) fn no_roster(server: &Address) -> Failure {
-    Failure::usage(format!(
-        "error: {server} divides no rates\nA cluster that does has a roster: --roster a,b,c."
-    ))
-}
-
-/// The path of the question.
-pub(crate) fn path(what: &str, options: &SupplyOptions) -> Result<String, Failure> {
-    let mut path = format!("/v1/cluster/{what}?contract={}", encoded(&options.contract));
-    for entry in &options.key {
-        if !entry.contains('=') {
-            return Err(Failure::usage(format!(
-                "error: --key {entry}: write an entry and its value, as user=42"
-            )));
-        }
-        let _ = write!(path, "&key={}", encoded(entry));
-    }
-    Ok(path)
-}
-
-/// A text that fits into a query.
-fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
-}
-
-/// What a server says there, as it is meant and as it is.
-pub(crate) fn fetch<T: DeserializeOwned>(
-    server: &Address,
-    path: &str,
-    options: &SupplyOptions,
-) -> Result<(T, Value), Failure> {
-    let request = Request {
-        server,
-        method: "GET",
-        path,
-        token: options.token.as_deref(),
-        line: None,
-        body: None,
-    };
-    let reply = request.send().map_err(|error| {
-        Failure::unavailable(format!("error: {server} does not answer: {error}"))
-    })?;
-    let value: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    let detail = value.get("detail").and_then(Value::as_str).unwrap_or("");
-    match reply.status {
-        200 => {}
-        400 => return Err(Failure::usage(format!("error: {server}: {detail}"))),
-        401 | 403 => {
-            return Err(Failure::no_permission(format!(
-                "error: {server} lets nobody look without a token\nSet TOLLGATE_TOKEN to a token that the server knows."
-            )));
-        }
-        status => {
-            return Err(Failure::protocol(format!(
-                "error: {server} does not answer that (status {status}); is it a Tollgate?"
-            )));
-        }
-    }
-    let view = serde_json::from_value(value.clone()).ok();
-    let view = view.ok_or_else(|| {
-        Failure::protocol(format!("error: {server} says what makes no sense here"))
-    })?;
-    Ok((view, value))
-}
-
-fn machine(told: &[Told]) -> Value {
-    let nodes = told.iter().map(|(server, told)| match told {
-        Ok((_, value)) => value.clone(),
-        Err(failure) => json!({ "server": server, "error": failure.to_string() }),
-    });
-    json!({ "nodes": nodes.collect::<Vec<_>>() })
-}
-
-fn human(told: &[Told], look: Look) -> String {
-    let views: Vec<&SupplyView> = told
-        .iter()
-        .filter_map(|(_, told)| told.as_ref().ok().map(|(view, _)| view))
-        .collect();
+fn human(told: &[Told<SupplyView>], look: Look) -> String {
+    let views = told::views(told);
     let mut text = String::new();
     let Some(first) = views.first() else {
         return text;
@@ -142,25 +27,11 @@ fn human(told: &[Told], look: Look) -> String {
     for policy in &first.policies {
         one_policy(policy, &views, look, &mut text);
     }
-    for small in &first.by_owner {
-        let _ = writeln!(text, "{}", tame(&small.to_string(), SENTENCE_MAX));
-    }
     for name in &first.doubled {
         let said = format!("more than one live node is called {}", tame(name, NAME_MAX));
         let _ = writeln!(text, "{}", look.paint(Ink::Meaning(Meaning::Denied), &said));
     }
-    for (server, told) in told {
-        if let Err(failure) = told {
-            let _ = writeln!(text, "{server}: {failure}");
-        }
-    }
-    let missing = first.roster.len().saturating_sub(views.len());
-    if missing > 0 {
-        let _ = writeln!(
-            text,
-            "{missing} more of the roster were not asked; name them with --server"
-        );
-    }
+    told::end(told, &mut text);
     text
 }
 
@@ -275,18 +146,12 @@ fn rate(value: f64) -> String {
 }
 
 const NAME_MAX: usize = 40;
-const SENTENCE_MAX: usize = 400;
 
 #[cfg(test)]
 mod tests {
     use tollgate_serve::supply::view::StandsView;
 
     use super::*;
-
-    #[test]
-    fn a_query_has_no_letters_that_mean_something() {
-        assert_eq!(encoded("a b&c=d/é"), "a%20b%26c%3Dd%2F%C3%A9");
-    }
 
     #[test]
     fn the_table_says_who_has_what() {
@@ -307,7 +172,7 @@ mod tests {
             policies: vec![policy],
             ..SupplyView::default()
         };
-        let told = vec![("http://a".to_owned(), Ok((view, Value::Null)))];
+        let told = vec![Told::new("http://a", view)];
         let text = human(&told, Look::PLAIN);
         assert!(text.contains("60.0 of 100.0/s"), "{text}");
         assert!(text.contains("its home in 5 ms"), "{text}");

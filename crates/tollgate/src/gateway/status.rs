@@ -3,87 +3,102 @@
 //! Not here: how the figures come about (`tollgate-serve`).
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 
-use serde_json::{Value, json};
-use tollgate_load::Address;
+use serde_json::json;
+use tollgate_serve::annex::{DelaysView, GatewayView};
 use tollgate_serve::supply::split::{SplitPolicyView, SplitView};
 
-use crate::cluster::options::{ClusterFormat, SupplyOptions};
-use crate::cluster::supply::{fetch, no_roster, path};
+use crate::cluster::options::SupplyOptions;
+use crate::cluster::told::{self, Told};
 use crate::failure::Failure;
 use crate::report::table::{Align, Cell, Table, cell, tame};
 use crate::report::{Ink, Look, units};
 
-/// What one gateway said.
-type Told = (String, Result<(SplitView, Value), Failure>);
+/// A gateway by its node's name, and how it stands.
+type Gateway = (String, GatewayView);
 
 /// Shows how the parts stand.
 pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
-    let path = path("split", options)?;
-    let ask = |server: &Address| -> Told {
-        let told = fetch::<SplitView>(server, &path, options);
-        let told = told.and_then(|(view, value)| {
-            if view.on {
-                Ok((view, value))
-            } else {
-                Err(no_roster(server))
-            }
-        });
-        (server.to_string(), told)
-    };
-    let told: Vec<Told> = options.at.iter().map(ask).collect();
-    if told.iter().all(|(_, told)| told.is_err()) {
-        let first = told.into_iter().find_map(|(_, told)| told.err());
-        return first.map_or(Ok(()), Err);
+    let mut told: Vec<Told<SplitView>> = told::ask(options, "split")?;
+    let mut gateways = Vec::new();
+    for (told, server) in told.iter_mut().zip(&options.at) {
+        let Ok((view, value)) = &mut told.said else {
+            continue;
+        };
+        // A server that is no gateway has parts all the same.
+        let found = told::fetch::<GatewayView>(server, GATEWAY, options.token.as_deref());
+        if let Ok((gateway, _)) = found
+            && gateway.on
+        {
+            value["gateway"] = json!(gateway);
+            gateways.push((view.name.clone(), gateway));
+        }
     }
-    let text = match options.format {
-        ClusterFormat::Json => format!("{}\n", machine(&told)),
-        ClusterFormat::Human => human(&told, Look::of_stdout()),
-    };
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes()).map_err(Failure::output)
+    told::print(options, &told, |told, look| human(told, &gateways, look))
 }
 
-fn machine(told: &[Told]) -> Value {
-    let nodes = told.iter().map(|(server, told)| match told {
-        Ok((_, value)) => value.clone(),
-        Err(failure) => json!({ "server": server, "error": failure.to_string() }),
-    });
-    json!({ "nodes": nodes.collect::<Vec<_>>() })
-}
-
-fn human(told: &[Told], look: Look) -> String {
+fn human(told: &[Told<SplitView>], gateways: &[Gateway], look: Look) -> String {
     let mut text = String::new();
-    let views: Vec<&SplitView> = told
-        .iter()
-        .filter_map(|(_, told)| told.as_ref().ok().map(|(view, _)| view))
-        .collect();
+    let views = told::views(told);
     let Some(first) = views.first() else {
         return text;
     };
     for policy in &first.policies {
         one_policy(policy, &views, look, &mut text);
     }
-    for small in &first.by_owner {
-        let _ = writeln!(text, "{}", tame(&small.to_string(), SENTENCE_MAX));
+    if !gateways.is_empty() {
+        delays(gateways, look, &mut text);
     }
     if first.policies.is_empty() && first.by_owner.is_empty() {
         text.push_str("no policy of this contract is under `coordination: split`\n");
     }
-    for (server, told) in told {
-        if let Err(failure) = told {
-            let _ = writeln!(text, "{server}: {failure}");
-        }
-    }
-    let missing = first.roster.len().saturating_sub(views.len());
-    if missing > 0 {
-        let _ = writeln!(
-            text,
-            "{missing} more of the roster were not asked; name them with --server"
-        );
-    }
+    told::end(told, &mut text);
     text
+}
+
+/// How long messages of all topics of each gateway were held back, and how long its broker took.
+fn delays(gateways: &[Gateway], look: Look, text: &mut String) {
+    let mut header = vec![("gateway", Align::Left), ("clients", Align::Right)];
+    header.extend(DELAYS.map(|title| (title, Align::Right)));
+    let row = |(name, gateway): &Gateway| {
+        let mut cells = vec![
+            cell(tame(name, NAME_MAX)).ink(Ink::Bold),
+            cell(gateway.clients.to_string()),
+        ];
+        cells.extend(percentiles(&gateway.access));
+        cells.extend(percentiles(&gateway.service));
+        cells
+    };
+    let table = Table {
+        header: &header,
+        rows: gateways.iter().map(row).collect(),
+    };
+    let line = "access: held back by limits; service: until the broker answers, QoS 1 and 2; ms since the start";
+    let _ = writeln!(text, "{}\n", look.paint(Ink::Bold, line));
+    table.write(look, text);
+    text.push('\n');
+}
+
+const DELAYS: [&str; 8] = [
+    "access p50",
+    "p95",
+    "p99",
+    "p99.9",
+    "service p50",
+    "p95",
+    "p99",
+    "p99.9",
+];
+
+/// In milliseconds, as cells.
+pub(super) fn percentiles(of: &DelaysView) -> [Cell; 4] {
+    let shown = |millis: f64| {
+        if of.count == 0 {
+            return cell("-");
+        }
+        cell(format!("{millis:.2}"))
+    };
+    [of.p50_ms, of.p95_ms, of.p99_ms, of.p999_ms].map(shown)
 }
 
 fn one_policy(of: &SplitPolicyView, views: &[&SplitView], look: Look, text: &mut String) {
@@ -148,8 +163,9 @@ fn row(view: &SplitView, policy: &SplitPolicyView) -> Vec<Cell> {
     ]
 }
 
+/// Where a gateway says how it stands.
+pub(super) const GATEWAY: &str = "/v1/gateway";
 const NAME_MAX: usize = 64;
-const SENTENCE_MAX: usize = 400;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -158,4 +174,6 @@ Examples:
   tollgate gateway status planned --format json
 
 A gateway answers where --metrics or --http say. Rates are messages per second, tokens and bursts messages; what it owes was promised to
-messages that wait, what it holds is on its way to others.";
+messages that wait, what it holds is on its way to others. Delays are of all messages of a gateway since its start, in milliseconds; those
+of the broker are from PUBLISH to PUBACK or PUBREC, so that QoS 0 has none. With --format json: {\"nodes\": [what each says at
+/v1/cluster/split, and under \"gateway\" at /v1/gateway]} on one line.";

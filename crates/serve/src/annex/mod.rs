@@ -3,7 +3,15 @@
 //! It asks the engine as the others do. The server shows what it counts, and takes no contracts that it cannot keep. Not here: any
 //! such door. Whoever puts a server together sets one up, as it knows the server and not the other way round.
 
+mod delays;
+mod view;
+
+use std::path::Path;
+
 use tollgate_contract::Contracts;
+
+pub use delays::{Delays, DelaysView};
+pub use view::GatewayView;
 
 /// A door beside those of the server.
 pub trait Annex: Send + Sync {
@@ -13,6 +21,19 @@ pub trait Annex: Send + Sync {
     /// Reads certificates and the like again. What cannot be used changes nothing, and the text says why.
     fn reload(&self) -> Result<(), String>;
 
+    /// A file of its own that is read again when it changes, where it has one.
+    fn watched(&self) -> Option<&Path> {
+        None
+    }
+
+    /// That file has changed. One that cannot be used changes nothing, and the text says why.
+    fn changed(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What it counts, as Prometheus reads it.
     fn render(&self, out: &mut String);
+
+    /// How it stands, as `/v1/gateway` shows it.
+    fn view(&self) -> GatewayView;
 }

@@ -1,0 +1,237 @@
+//! What several nodes say to one question: asked, printed as JSON, and what stands at the end whatever the question was.
+//!
+//! Not here: tables (`supply`, and `status` of gateways).
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tollgate_load::Address;
+use tollgate_serve::supply::split::SplitView;
+use tollgate_serve::supply::view::{ByOwnerView, SupplyView};
+
+use super::options::{ClusterFormat, SupplyOptions};
+use crate::check::http::Request;
+use crate::failure::Failure;
+use crate::report::Look;
+use crate::report::table::tame;
+
+/// What one node said.
+pub(crate) struct Told<V> {
+    /// Where it was asked.
+    pub(crate) server: String,
+    /// What it said, as it is meant and as it is.
+    pub(crate) said: Result<(V, Value), Failure>,
+}
+
+/// What a node says of rates or buckets that it has a part of.
+pub(crate) trait Parted: DeserializeOwned + Serialize {
+    /// Whether it has a roster.
+    fn is_on(&self) -> bool;
+    /// How many are in it.
+    fn roster_count(&self) -> usize;
+    /// What is too small to be divided.
+    fn small(&self) -> &[ByOwnerView];
+}
+
+impl Parted for SupplyView {
+    fn is_on(&self) -> bool {
+        self.on
+    }
+
+    fn roster_count(&self) -> usize {
+        self.roster.len()
+    }
+
+    fn small(&self) -> &[ByOwnerView] {
+        &self.by_owner
+    }
+}
+
+impl Parted for SplitView {
+    fn is_on(&self) -> bool {
+        self.on
+    }
+
+    fn roster_count(&self) -> usize {
+        self.roster.len()
+    }
+
+    fn small(&self) -> &[ByOwnerView] {
+        &self.by_owner
+    }
+}
+
+/// Asks all servers; an error only where none has an answer.
+pub(crate) fn ask<V: Parted>(options: &SupplyOptions, what: &str) -> Result<Vec<Told<V>>, Failure> {
+    let path = path(what, options)?;
+    let ask = |server: &Address| {
+        let said = fetch::<V>(server, &path, options.token.as_deref());
+        Told {
+            server: server.to_string(),
+            said: said.and_then(|(view, value)| {
+                if view.is_on() {
+                    Ok((view, value))
+                } else {
+                    Err(no_roster(server))
+                }
+            }),
+        }
+    };
+    let told: Vec<Told<V>> = options.at.iter().map(ask).collect();
+    if told.iter().all(|told| told.said.is_err()) {
+        let first = told.into_iter().find_map(|told| told.said.err());
+        return first.map_or_else(|| Ok(Vec::new()), Err);
+    }
+    Ok(told)
+}
+
+/// Prints what was said.
+pub(crate) fn print<V>(
+    options: &SupplyOptions,
+    told: &[Told<V>],
+    human: impl FnOnce(&[Told<V>], Look) -> String,
+) -> Result<(), Failure> {
+    let text = match options.format {
+        ClusterFormat::Json => format!("{}\n", machine(told)),
+        ClusterFormat::Human => human(told, Look::of_stdout()),
+    };
+    let mut out = std::io::stdout();
+    out.write_all(text.as_bytes()).map_err(Failure::output)
+}
+
+fn machine<V>(told: &[Told<V>]) -> Value {
+    let nodes = told.iter().map(|told| match &told.said {
+        Ok((_, value)) => value.clone(),
+        Err(failure) => json!({ "server": told.server, "error": failure.to_string() }),
+    });
+    json!({ "nodes": nodes.collect::<Vec<_>>() })
+}
+
+/// What was said by those that answered.
+pub(crate) fn views<V>(told: &[Told<V>]) -> Vec<&V> {
+    let said = told.iter().map(|told| told.said.as_ref());
+    said.filter_map(|said| said.ok().map(|(view, _)| view))
+        .collect()
+}
+
+/// What is too small, who did not answer, and who was not asked.
+pub(crate) fn end<V: Parted>(told: &[Told<V>], text: &mut String) {
+    let views = views(told);
+    let Some(first) = views.first() else {
+        return;
+    };
+    for small in first.small() {
+        let _ = writeln!(text, "{}", tame(&small.to_string(), SENTENCE_MAX));
+    }
+    for told in told {
+        if let Err(failure) = &told.said {
+            let _ = writeln!(text, "{}: {failure}", told.server);
+        }
+    }
+    let missing = first.roster_count().saturating_sub(views.len());
+    if missing > 0 {
+        let _ = writeln!(
+            text,
+            "{missing} more of the roster were not asked; name them with --server"
+        );
+    }
+}
+
+fn no_roster(server: &Address) -> Failure {
+    Failure::usage(format!(
+        "error: {server} divides no rates\nA cluster that does has a roster: --roster a,b,c."
+    ))
+}
+
+/// The path of the question.
+fn path(what: &str, options: &SupplyOptions) -> Result<String, Failure> {
+    let mut path = format!("/v1/cluster/{what}?contract={}", encoded(&options.contract));
+    for entry in &options.key {
+        if !entry.contains('=') {
+            return Err(Failure::usage(format!(
+                "error: --key {entry}: write an entry and its value, as user=42"
+            )));
+        }
+        let _ = write!(path, "&key={}", encoded(entry));
+    }
+    Ok(path)
+}
+
+/// A text that fits into a query.
+fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+/// What a server says there, as it is meant and as it is.
+pub(crate) fn fetch<T: DeserializeOwned>(
+    server: &Address,
+    path: &str,
+    token: Option<&str>,
+) -> Result<(T, Value), Failure> {
+    let request = Request {
+        server,
+        method: "GET",
+        path,
+        token,
+        line: None,
+        body: None,
+    };
+    let reply = request.send().map_err(|error| {
+        Failure::unavailable(format!("error: {server} does not answer: {error}"))
+    })?;
+    let value: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let detail = value.get("detail").and_then(Value::as_str).unwrap_or("");
+    match reply.status {
+        200 => {}
+        400 => return Err(Failure::usage(format!("error: {server}: {detail}"))),
+        401 | 403 => {
+            return Err(Failure::no_permission(format!(
+                "error: {server} lets nobody look without a token\nSet TOLLGATE_TOKEN to a token that the server knows."
+            )));
+        }
+        status => {
+            return Err(Failure::protocol(format!(
+                "error: {server} does not answer that (status {status}); is it a Tollgate?"
+            )));
+        }
+    }
+    let view = serde_json::from_value(value.clone()).ok();
+    let view = view.ok_or_else(|| {
+        Failure::protocol(format!("error: {server} says what makes no sense here"))
+    })?;
+    Ok((view, value))
+}
+
+const SENTENCE_MAX: usize = 400;
+
+#[cfg(test)]
+impl<V: Parted> Told<V> {
+    /// A node that answered.
+    pub(crate) fn new(server: &str, view: V) -> Self {
+        Self {
+            server: server.to_owned(),
+            said: Ok((view, Value::Null)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_has_no_letters_that_mean_something() {
+        assert_eq!(encoded("a b&c=d/é"), "a%20b%26c%3Dd%2F%C3%A9");
+    }
+}
