@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
@@ -20,7 +21,7 @@ use crate::judge::{Judge, Sender};
 use crate::log::Log;
 use crate::meter::{Count, Meter};
 use crate::outbox::Outbox;
-use crate::places::Places;
+use crate::places::{Guest, Places};
 use crate::probe::Probe;
 use crate::settings::{Arrival, Settings};
 use crate::stream::{Sink, Source};
@@ -74,6 +75,8 @@ pub(crate) struct Link<'s> {
     pub(crate) shared: &'s Shared,
     pub(crate) version: Version,
     pub(crate) outbox: Outbox,
+    /// Whether the client was told to go to another gateway.
+    pub(crate) is_moved: AtomicBool,
     /// Messages that the broker has not answered.
     pub(crate) probe: Probe,
     /// What the broker said when it let the client in.
@@ -116,8 +119,7 @@ struct Hello {
     buffer: Buffer,
     /// Bytes of the CONNECT at the front.
     connect: usize,
-    /// What it is told where it belongs to another gateway.
-    elsewhere: Option<Vec<u8>>,
+    guest: Guest,
 }
 
 /// Serves one client until either side goes, or the gateway stops.
@@ -150,8 +152,7 @@ pub(crate) async fn serve(
         }
         Ok(Err(Some(_))) => return shared.turn_away(Count::BadHello, peer),
     };
-    if let Some(words) = hello.elsewhere {
-        shared.meter.one(Count::Referred);
+    if let Some(words) = shared.places.refer(&hello.guest, &shared.meter) {
         return say_and_part((from, to), &words, patience.linger).await;
     }
     match timeout(patience.dial, shared.dial()).await {
@@ -178,6 +179,7 @@ async fn carry(
         shared,
         version: hello.version,
         outbox: Outbox::default(),
+        is_moved: AtomicBool::new(false),
         probe: Probe::default(),
         greeting: watch::Sender::new(None),
     };
@@ -188,6 +190,7 @@ async fn carry(
         connect: hello.connect,
     };
     let linger = shared.settings.patience.linger;
+    let guest = hello.guest;
     let ended = {
         let mut up = Box::pin(up::carry(&link, start, &mut from_client, &mut to_broker));
         let mut down = pin!(down::carry(&link, from_broker, &mut to_client));
@@ -203,6 +206,13 @@ async fn carry(
                 drop(up);
                 let _ = timeout(linger, to_broker.shutdown()).await;
                 timeout(linger, down).await.ok()
+            }
+            words = shared.places.moved(&guest, &shared.meter) => {
+                link.is_moved.store(true, Relaxed);
+                link.outbox.end(&words);
+                // What the client sent before it heard that still passes.
+                let both = async { tokio::join!(down, up).0 };
+                timeout(linger, both).await.ok()
             }
             () = told(&mut stop) => {
                 goodbye(&link, reason::SERVER_SHUTTING_DOWN);
@@ -280,7 +290,7 @@ async fn hello(
                     version: read.version,
                     sender: Sender::new(read.client, read.user, peer.ip()),
                     keep_alive: read.keep_alive,
-                    elsewhere: shared.places.elsewhere(&read, &shared.meter),
+                    guest: shared.places.guest(&read),
                     buffer,
                     connect,
                 });

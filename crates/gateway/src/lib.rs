@@ -29,7 +29,7 @@ mod up;
 mod uplink;
 
 pub use judge::{Idle, JudgeError, check};
-pub use placement::{BadPlacement, Placement};
+pub use placement::{BadPlacement, Placement, WEIGHT_MAX};
 pub use run::{Running, StartError, start};
 pub use settings::{Arrival, OnQuietRefusal, PlacementList, Settings, UpstreamTls};
 pub use tls::SealError;

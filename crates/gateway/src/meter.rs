@@ -38,6 +38,8 @@ pub(crate) enum Count {
     NoGreeting,
     /// A client was told to go to another gateway.
     Referred,
+    /// A client that was in was told to go to another gateway, as another list is in force.
+    Moved,
     /// A client that belongs to another gateway was let in: it cannot be told, or came back.
     Misplaced,
     /// A message passed at once.
@@ -52,6 +54,8 @@ pub(crate) enum Count {
     DeniedInSilence,
     /// A message was refused, and the connection ended.
     DeniedAndLeft,
+    /// A message of a client that had gone, which would have passed too late.
+    LeftBehind,
     /// A message was refused because its key found no room, or nobody could be asked; also counted above.
     Unnamed,
     /// A message was refused because its entries are too long; also counted above.
@@ -114,6 +118,7 @@ const ROWS: &[(Count, &str, &str)] = &[
         "reason=\"no_greeting\"",
     ),
     (Count::Referred, "placed_total", "how=\"referred\""),
+    (Count::Moved, "placed_total", "how=\"moved\""),
     (Count::Misplaced, "placed_total", "how=\"misplaced\""),
     (Count::Passed, "publishes_total", "outcome=\"passed\""),
     (Count::Delayed, "publishes_total", "outcome=\"delayed\""),
@@ -136,6 +141,11 @@ const ROWS: &[(Count, &str, &str)] = &[
         Count::DeniedAndLeft,
         "publishes_total",
         "outcome=\"denied_and_left\"",
+    ),
+    (
+        Count::LeftBehind,
+        "publishes_total",
+        "outcome=\"left_behind\"",
     ),
     (Count::Unnamed, "denied_unnamed_total", ""),
     (Count::TooLong, "denied_too_long_total", ""),
@@ -183,6 +193,8 @@ const HELP: &[(&str, &str)] = &[
 pub(crate) struct Meter {
     counts: [AtomicU64; ROWS.len()],
     open: AtomicU64,
+    /// Clients that are in and belong elsewhere.
+    strays: AtomicU64,
     delay_nanos: AtomicU64,
     stamps: Ages,
     /// How long messages that passed were held back.
@@ -201,6 +213,7 @@ impl Meter {
         Self {
             counts: [const { AtomicU64::new(0) }; ROWS.len()],
             open: AtomicU64::new(0),
+            strays: AtomicU64::new(0),
             delay_nanos: AtomicU64::new(0),
             stamps: Ages::default(),
             access: Delays::default(),
@@ -271,6 +284,14 @@ impl Meter {
         Open(self, engine)
     }
 
+    /// A client that may belong elsewhere, until what is returned is dropped.
+    pub(crate) const fn stray(&self) -> Stray<'_> {
+        Stray {
+            meter: self,
+            is_one: false,
+        }
+    }
+
     /// What is counted, as far as `/v1/gateway` shows it.
     pub(crate) fn view(&self) -> GatewayView {
         let outcomes = ROWS
@@ -282,6 +303,7 @@ impl Meter {
         });
         GatewayView {
             clients: self.open.load(Relaxed),
+            elsewhere: self.strays.load(Relaxed),
             publishes: publishes.collect(),
             access: self.access.view(),
             service: self.service.view(),
@@ -392,6 +414,29 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Relaxed);
         self.1.meter().count(Event::Closed(Door::Mqtt));
+    }
+}
+
+/// Whether a client that is in belongs elsewhere, counted while it does.
+pub(crate) struct Stray<'m> {
+    meter: &'m Meter,
+    is_one: bool,
+}
+
+impl Stray<'_> {
+    pub(crate) fn set(&mut self, is_one: bool) {
+        match (self.is_one, is_one) {
+            (false, true) => self.meter.strays.fetch_add(1, Relaxed),
+            (true, false) => self.meter.strays.fetch_sub(1, Relaxed),
+            (true, true) | (false, false) => 0,
+        };
+        self.is_one = is_one;
+    }
+}
+
+impl Drop for Stray<'_> {
+    fn drop(&mut self) {
+        self.set(false);
     }
 }
 

@@ -87,6 +87,8 @@ pub struct Patience {
     pub greeting: Duration,
     /// Without a byte taken by whoever is written to.
     pub stall: Duration,
+    /// Until what a client that has gone left behind has passed; the rest is dropped.
+    pub leftovers: Duration,
     /// For last words, and for the other side to go when one has gone.
     pub linger: Duration,
 }
@@ -119,6 +121,7 @@ impl Default for Patience {
             dial: Duration::from_secs(5),
             greeting: Duration::from_secs(30),
             stall: Duration::from_mins(5),
+            leftovers: Duration::from_secs(10),
             linger: Duration::from_secs(2),
         }
     }

@@ -2,12 +2,15 @@
 //!
 //! The halves of a connection in clear share nothing but the socket. Not here: handshakes (`tls`).
 
+use std::future::Future;
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf, ReadHalf, WriteHalf, split};
+use tokio::io::{
+    AsyncRead, AsyncReadExt, AsyncWrite, Interest, ReadBuf, ReadHalf, WriteHalf, split,
+};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_rustls::TlsStream;
@@ -75,6 +78,16 @@ impl Source {
         }
         bytes.reserve(most);
         self.take(most as u64).read_buf(bytes).await
+    }
+
+    /// Whether nothing more comes than is there: whoever is read from has closed. Over TLS that is not known before all is read.
+    pub(crate) fn has_ended(&self) -> bool {
+        let (Self::Plain(half) | Self::Stamped(half, _)) = self else {
+            return false;
+        };
+        let ready = pin!(half.ready(Interest::READABLE));
+        let mut context = Context::from_waker(Waker::noop());
+        matches!(ready.poll(&mut context), Poll::Ready(Ok(ready)) if ready.is_read_closed())
     }
 
     /// How long ago the last of what was read had come when it was read; `None` where that is not known.

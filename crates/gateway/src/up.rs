@@ -3,6 +3,7 @@
 //! While a message is held back its connection is not read, so that whatever the client sends behind it waits in order, and the
 //! client is slowed by its own socket. Not here: what passes (`uplink`, `judge`).
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -30,7 +31,7 @@ pub(crate) struct Start {
 pub(crate) async fn carry<'l>(
     link: &'l Link<'l>,
     start: Start,
-    from: &mut Source,
+    from: &'l mut Source,
     to: &'l mut Sink,
 ) -> End {
     let settings = &link.shared.settings;
@@ -44,12 +45,15 @@ pub(crate) async fn carry<'l>(
         link,
         uplink: Uplink::new(link.version, settings.on_quiet_refusal, settings.packet_max),
         outlet: Outlet { link, to },
+        from,
         sender,
         keep_alive,
         is_in: false,
         came: None,
         arrived: Instant::default(),
         free: Instant::default(),
+        gone: None,
+        is_over: false,
     };
     let mut passed = connect;
     loop {
@@ -59,8 +63,9 @@ pub(crate) async fn carry<'l>(
         };
         passed = 0;
         buffer.consume(done);
-        match buffer.fill(from).await {
-            Ok(1..) => carrier.arrive(from.age()),
+        match buffer.fill(carrier.from).await {
+            Ok(1..) => carrier.arrive(),
+            Ok(0) if buffer.bytes().is_empty() => return carrier.take_leave().await,
             Ok(0) | Err(_) => return End::Closed,
         }
     }
@@ -70,6 +75,7 @@ struct Carrier<'l> {
     link: &'l Link<'l>,
     uplink: Uplink,
     outlet: Outlet<'l>,
+    from: &'l mut Source,
     sender: Sender,
     keep_alive: u16,
     /// Whether the broker is known to have let the client in.
@@ -80,6 +86,10 @@ struct Carrier<'l> {
     arrived: Instant,
     /// When the last message that waited was free to go: whatever came behind it was at the front from then on.
     free: Instant,
+    /// When it was first seen that the client has gone, and what it sent is still there.
+    gone: Option<Instant>,
+    /// Whether what it left behind does not pass any more.
+    is_over: bool,
 }
 
 /// Bytes at the front of the buffer: those before `from` are dealt with, those up to `to` may be written.
@@ -90,11 +100,48 @@ struct Ready {
 }
 
 impl Carrier<'_> {
-    /// Something was read, of that age where it is known.
-    fn arrive(&mut self, age: Option<Duration>) {
+    /// Something was read.
+    fn arrive(&mut self) {
+        let age = self.from.age();
         let arrived = self.link.shared.ago(age.unwrap_or_default());
         self.came = age.map(|_| arrived);
         self.arrived = arrived;
+    }
+
+    /// The client has closed. One that was sent to another gateway is not gone: the broker is told that it takes leave, or else it
+    /// would tell its will.
+    async fn take_leave(&mut self) -> End {
+        if self.link.is_moved.load(Relaxed) && self.uplink.is_between() {
+            // A broker that is gone needs no word.
+            let _ = self.outlet.write(&TAKE_LEAVE).await;
+        }
+        End::Closed
+    }
+
+    /// Whether a message that passes at that time is left behind: its client went too long before.
+    fn is_left_behind(&mut self, due: Instant) -> bool {
+        if self.gone.is_none() && self.from.has_ended() {
+            self.gone = Some(self.link.shared.server.engine.now());
+        }
+        let most = self.link.shared.settings.patience.leftovers;
+        let Some(gone) = self.gone else {
+            return false;
+        };
+        self.is_over = u128::from(due.nanos_since(gone)) > most.as_nanos();
+        self.is_over
+    }
+
+    /// Drops a message that nobody waits for: its client is gone, and sends it again where it was promised to arrive.
+    async fn leave_behind(
+        &mut self,
+        head: &PublishHead<'_>,
+        bytes: &[u8],
+        ready: &mut Ready,
+    ) -> Result<(), End> {
+        self.outlet.flush(bytes, ready).await?;
+        self.uplink.drop(head).map_err(End::Malformed)?;
+        self.link.shared.meter.one(Count::LeftBehind);
+        Ok(())
     }
 
     /// Deals with bytes, of which the first so many pass in any case; says with how many.
@@ -139,6 +186,10 @@ impl Carrier<'_> {
             self.outlet.flush(bytes, &mut ready).await?;
             self.enter().await;
         }
+        if self.is_over {
+            self.leave_behind(&head, bytes, &mut ready).await?;
+            return Ok(ready);
+        }
         if self.uplink.was_dropped(&head) {
             self.refuse(&head, bytes, &mut ready).await?;
             return Ok(ready);
@@ -155,6 +206,10 @@ impl Carrier<'_> {
             Ruling::Pass => {
                 meter.passed(self.stood());
                 self.admit(&head, bytes, &mut ready).await?;
+            }
+            // What it was charged is given back.
+            Ruling::Wait(due, _) if self.is_left_behind(due) => {
+                self.leave_behind(&head, bytes, &mut ready).await?;
             }
             Ruling::Wait(due, charge) => {
                 self.outlet.flush(bytes, &mut ready).await?;
@@ -258,6 +313,9 @@ impl Carrier<'_> {
         Ok(())
     }
 }
+
+/// A DISCONNECT, of any version.
+const TAKE_LEAVE: [u8; 2] = [0xE0, 0];
 
 impl Ready {
     /// Drops bytes that come behind those that were written.

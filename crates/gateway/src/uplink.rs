@@ -161,12 +161,23 @@ impl Uplink {
 
     /// The message at the front does not pass.
     pub(crate) fn refuse(&mut self, head: &PublishHead<'_>) -> Result<Reply, Malformed> {
+        self.drop(head)?;
+        Ok(self.reply(head))
+    }
+
+    /// Whether nothing of a packet is still to come.
+    pub(crate) const fn is_between(&self) -> bool {
+        self.frames.is_between()
+    }
+
+    /// The message at the front does not pass, and nothing is said of it.
+    pub(crate) fn drop(&mut self, head: &PublishHead<'_>) -> Result<(), Malformed> {
         self.is_dropping = true;
         self.frames.enter(head.header.packet());
         if let (Some(alias), false) = (head.alias, head.topic.is_empty()) {
             self.aliases.set(alias, head.topic, false)?;
         }
-        Ok(self.reply(head))
+        Ok(())
     }
 
     fn reply(&mut self, head: &PublishHead<'_>) -> Reply {

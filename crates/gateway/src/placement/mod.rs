@@ -3,11 +3,12 @@
 //! Lines of words; `#` begins a comment:
 //!
 //! ```text
-//! gateway NAME ADDRESS [WEIGHT]      # where clients reach it, host:port
+//! gateway NAME ADDRESS [WEIGHT]      # where clients reach it, host:port; with weight 0 nobody is sent there
 //! client IDENTIFIER NAME             # this client belongs there
 //! member IDENTIFIER GROUP            # this client publishes together with its group
 //! groups client PATTERN              # such as plant-{group}-{member}
 //! groups property NAME               # a user property of CONNECT says the group (MQTT 5)
+//! others                             # everybody else, each a group of its own
 //! ```
 //!
 //! Members of a group are spread over the gateways, one after the other: by their order in the list, by the number that `{member}` is, or else
@@ -32,6 +33,8 @@ pub struct Placement {
     members: BTreeMap<String, (String, u64)>,
     pattern: Option<Pattern>,
     property: Option<String>,
+    /// Whether those are spread too of whom nothing else is said.
+    spreads_others: bool,
     /// Is another for another text.
     mark: u64,
 }
@@ -59,6 +62,8 @@ pub enum BadPlacement {
     Line(usize, String),
     /// It is longer than lists are.
     TooLong,
+    /// No gateway has a weight.
+    NoWeight,
     /// It names no gateway, or not the one that reads it.
     NotMe(String),
 }
@@ -96,7 +101,11 @@ impl Placement {
                     placement.property = Some(name.to_owned());
                     Ok(())
                 }
-                _ => Err("write `gateway NAME ADDRESS`, `client ID NAME`, `member ID GROUP`, `groups client PATTERN` or `groups property NAME`".to_owned()),
+                ["others"] => {
+                    placement.spreads_others = true;
+                    Ok(())
+                }
+                _ => Err("write `gateway NAME ADDRESS`, `client ID NAME`, `member ID GROUP`, `groups client PATTERN`, `groups property NAME` or `others`".to_owned()),
             };
             taken.map_err(|what| BadPlacement::Line(number + 1, what))?;
         }
@@ -104,6 +113,9 @@ impl Placement {
             return Err(BadPlacement::NotMe(String::new()));
         }
         placement.turns = turns(&placement.gateways);
+        if placement.turns.is_empty() {
+            return Err(BadPlacement::NoWeight);
+        }
         placement.mark = hash(text);
         Ok(placement)
     }
@@ -118,11 +130,8 @@ impl Placement {
         if !matches!(port, Some(Ok(1..))) || address.len() > ADDRESS_MAX {
             return Err("write an address as host:port, such as broker.example:1884".to_owned());
         }
-        let weight = weight
-            .parse()
-            .ok()
-            .filter(|weight| (1..=WEIGHT_MAX).contains(weight));
-        let weight = weight.ok_or_else(|| format!("a weight is between 1 and {WEIGHT_MAX}"))?;
+        let weight = weight.parse().ok().filter(|weight| *weight <= WEIGHT_MAX);
+        let weight = weight.ok_or_else(|| format!("a weight is between 0 and {WEIGHT_MAX}"))?;
         if self.gateways.len() >= GATEWAYS_MAX {
             return Err(format!("at most {GATEWAYS_MAX} gateways"));
         }
@@ -177,6 +186,16 @@ impl Placement {
         Some((&gateway.name, &gateway.address))
     }
 
+    /// The names of all gateways, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.gateways.iter().map(|gateway| &*gateway.name)
+    }
+
+    /// The user property that says the group of a client.
+    pub(crate) fn property(&self) -> Option<&str> {
+        self.property.as_deref()
+    }
+
     /// Where a client belongs, by its identifier and what its CONNECT says of that user property; `None` where nothing is said of it.
     pub fn place<'a>(
         &self,
@@ -193,8 +212,12 @@ impl Placement {
             let place = member.parse().unwrap_or_else(|_| hash(member));
             return self.turn(group, place);
         }
-        let group = property(self.property.as_deref()?)?;
-        self.turn(group, hash(client))
+        let group = self.property.as_deref().and_then(property);
+        match group {
+            Some(group) => self.turn(group, hash(client)),
+            None if self.spreads_others => self.turn("", hash(client)),
+            None => None,
+        }
     }
 
     fn turn(&self, group: &str, member: u64) -> Option<usize> {
@@ -257,7 +280,7 @@ fn turns(gateways: &[Gateway]) -> Vec<usize> {
 }
 
 /// The same for everybody, for ever (FNV-1a, mixed).
-fn hash(text: &str) -> u64 {
+pub(crate) fn hash(text: &str) -> u64 {
     let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
     let mixed = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -270,6 +293,9 @@ impl fmt::Display for BadPlacement {
             Self::Unreadable(path, error) => write!(f, "{path}: {error}"),
             Self::Line(number, what) => write!(f, "placement, line {number}: {what}"),
             Self::TooLong => write!(f, "a placement has at most {BYTES_MAX} bytes"),
+            Self::NoWeight => f.write_str(
+                "the placement has no gateway with a weight above 0: nobody could be sent anywhere",
+            ),
             Self::NotMe(name) if name.is_empty() => {
                 f.write_str("the placement names no gateway: write `gateway NAME ADDRESS`")
             }
@@ -288,7 +314,8 @@ const MEMBER: &str = "{member}";
 /// Bytes of a list: about a million lines.
 const BYTES_MAX: u64 = 64 << 20;
 const ADDRESS_MAX: usize = 512;
-const WEIGHT_MAX: u32 = 100;
+/// The most that a gateway may weigh.
+pub const WEIGHT_MAX: u32 = 100;
 const GATEWAYS_MAX: usize = 1000;
 
 #[cfg(test)]

@@ -14,6 +14,11 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
+    /// Another list is in force: whoever was sent by the old one may be sent again.
+    pub(crate) fn forget(&self) {
+        self.sent.lock().clear();
+    }
+
     /// Whether a client may be sent elsewhere now; it has not been lately.
     pub(crate) fn sends(&self, client: &str, now: Instant) -> bool {
         let mut sent = self.sent.lock();

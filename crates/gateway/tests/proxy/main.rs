@@ -7,6 +7,7 @@ mod delays;
 mod door;
 mod faults;
 mod kit;
+mod left;
 mod limits;
 mod paho;
 mod passing;

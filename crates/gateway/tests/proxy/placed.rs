@@ -3,10 +3,10 @@
 use std::fs;
 
 use tollgate_gateway::{PlacementList, Settings};
-use tollgate_parts::Mosquitto;
+use tollgate_parts::{Mosquitto, until};
 
 use crate::NONE;
-use crate::kit::{Client, Extras, Gateway, connect};
+use crate::kit::{Client, Extras, Gateway, connect, publish};
 
 const HOW: &str = "tollgate_gateway_placed_total";
 
@@ -55,4 +55,57 @@ fn a_client_is_told_once_where_it_belongs() {
         (placed(&second, "referred"), placed(&second, "misplaced")),
         (0, 0)
     );
+}
+
+#[test]
+fn clients_that_are_in_move_when_another_list_is_in_force() {
+    let broker = Mosquitto::start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("placement");
+    let list = |weights: [u32; 2]| {
+        let [first, second] = weights;
+        let text = format!(
+            "gateway g1 127.0.0.1:1 {first}\ngateway g2 there.example:1884 {second}\nothers\n"
+        );
+        fs::write(&file, text).unwrap();
+    };
+    list([1, 0]);
+    let me = "g1".to_owned();
+    let told = PlacementList {
+        file: file.clone(),
+        me,
+    };
+    let gateway = Gateway::with(&broker.address(), NONE, |settings| {
+        settings.placement = Some(told);
+    });
+    let view = || gateway.server.shared().annex.get().unwrap().view();
+    let mut watcher = Client::new(broker.address(), true, "watcher");
+    watcher.subscribe("#");
+    let will = Extras {
+        will: Some(("will", "gone")),
+        ..Extras::default()
+    };
+    let mut new = Client::silent(gateway.address, true);
+    new.say(&connect(true, "new", &will));
+    assert_eq!(new.hear().0, 0x20);
+    let mut old = Client::new(gateway.address, false, "old");
+    let before = view();
+    assert_eq!((before.clients, before.elsewhere), (2, 0));
+    list([0, 1]);
+    // The server looks at the file by itself.
+    until("it is in force", || view().placement != before.placement);
+    let mut words = vec![0x9C, 21, 0x1C, 0, 18];
+    words.extend(b"there.example:1884");
+    assert_eq!(new.hear(), (0xE0, words));
+    // What was sent before that was heard still passes, and its will is not told.
+    new.say(&publish(true, 0, ("late", 0), &[], b"x"));
+    drop(new);
+    assert_eq!(watcher.message().0, "late");
+    until("it has gone", || view().clients == 1);
+    watcher.hears_nothing();
+    // MQTT 3.1.1 has no words for it.
+    old.hears_nothing();
+    assert_eq!((view().elsewhere, placed(&gateway, "moved")), (1, 1));
+    list([1, 0]);
+    until("the old client is at home again", || view().elsewhere == 0);
 }

@@ -21,6 +21,8 @@ pub struct GatewayView {
     pub placement: Option<String>,
     /// Clients that are connected.
     pub clients: u64,
+    /// Of these, those that belong to another gateway by the list in force.
+    pub elsewhere: u64,
     /// Messages since the start, by what became of them.
     pub publishes: BTreeMap<String, u64>,
     /// How long messages that passed were held back by limits.

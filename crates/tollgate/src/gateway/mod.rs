@@ -2,6 +2,7 @@
 //!
 //! Not here: what a gateway does (`tollgate-gateway`), what a server does (`tollgate-serve`).
 
+mod fit;
 pub mod options;
 pub mod place;
 pub mod plan;
@@ -29,6 +30,7 @@ pub fn run(options: &GatewayOptions) -> Result<(), Failure> {
         None => stand(options),
         Some(GatewayCommand::Plan(options)) => plan::run(options),
         Some(GatewayCommand::Status(options)) => status::run(options),
+        Some(GatewayCommand::Fit(options)) => fit::run(options),
         Some(GatewayCommand::Place(options)) => place::run(options),
     }
 }

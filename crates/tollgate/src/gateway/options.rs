@@ -8,6 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use tollgate_gateway::{Arrival, OnQuietRefusal, PlacementList, Settings, UpstreamTls};
 use tollgate_serve::settings::{Settings as ServerSettings, Tls};
 
+use super::fit::FitOptions;
 use super::place::PlaceOptions;
 use super::plan::PlanOptions;
 use super::status::EXAMPLES as STATUS_EXAMPLES;
@@ -80,6 +81,8 @@ pub enum GatewayCommand {
     /// Show how the parts of a topic stand at its gateways
     #[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_EXAMPLES)]
     Status(Box<SupplyOptions>),
+    /// Measure how few gateways of a topic keep an objective, and place its clients so
+    Fit(Box<FitOptions>),
     /// Say to which gateways clients belong
     Place(PlaceOptions),
 }

@@ -20,9 +20,24 @@ use crate::report::{Ink, Look, Meaning};
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct PlanOptions {
+    #[command(flatten)]
+    traffic: TrafficOptions,
+
+    /// Brokers there are, each with a gateway
+    #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    brokers: u16,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = CheckFormat::Human)]
+    format: CheckFormat,
+}
+
+/// What is published, and what must be kept.
+#[derive(Args, Debug)]
+pub struct TrafficOptions {
     /// The topic, or a filter, as it goes into the contract
     #[arg(long, value_name = "FILTER", default_value = "#")]
-    topic: String,
+    pub(super) topic: String,
 
     /// Messages per second of the whole topic
     #[arg(long, value_name = "MSG/S", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
@@ -42,11 +57,7 @@ pub struct PlanOptions {
 
     /// What must be kept: a percentile and a time, as `p99=1ms`
     #[arg(long, value_name = "PERCENTILE=TIME", default_value = "p99=1ms", value_parser = objective)]
-    slo: Objective,
-
-    /// Brokers there are, each with a gateway
-    #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    brokers: u16,
+    pub(super) slo: Objective,
 
     /// Messages per second that a broker can carry
     #[arg(long, value_name = "MSG/S", default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
@@ -70,10 +81,6 @@ pub struct PlanOptions {
 
     #[command(flatten)]
     costs: CostOptions,
-
-    /// How to print it
-    #[arg(long, value_enum, default_value_t = CheckFormat::Human)]
-    format: CheckFormat,
 }
 
 /// What a broker takes for messages.
@@ -98,22 +105,22 @@ struct CostOptions {
 
 /// A percentile that must be kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Objective {
+pub(super) struct Objective {
     /// The part of the messages that may be later.
-    late: f64,
-    bound_ns: u64,
+    pub(super) late: f64,
+    pub(super) bound_ns: u64,
 }
 
 /// What was planned, and by which bucket.
-struct Planned {
-    task: Task,
-    topic: Topic,
-    plan: Plan,
+pub(super) struct Planned {
+    pub(super) task: Task,
+    pub(super) topic: Topic,
+    pub(super) plan: Plan,
 }
 
 /// Prints a plan.
 pub(super) fn run(options: &PlanOptions) -> Result<(), Failure> {
-    let planned = planned(options)?;
+    let planned = planned(&options.traffic, options.brokers)?;
     let text = match options.format {
         CheckFormat::Json => format!("{}\n", machine(options, &planned)),
         CheckFormat::Human => human(options, &planned, Look::of_stdout()),
@@ -123,7 +130,8 @@ pub(super) fn run(options: &PlanOptions) -> Result<(), Failure> {
 }
 
 #[allow(clippy::cast_precision_loss)] // A model of floats.
-fn planned(options: &PlanOptions) -> Result<Planned, Failure> {
+/// The plan for so many brokers.
+pub(super) fn planned(options: &TrafficOptions, brokers: u16) -> Result<Planned, Failure> {
     let positive = |value: f64| value.is_finite() && value >= 0.0;
     let costs = [
         options.costs.message_cost,
@@ -159,7 +167,7 @@ fn planned(options: &PlanOptions) -> Result<Planned, Failure> {
     };
     let task = Task {
         publishers: (0..options.publishers).map(publisher).collect(),
-        brokers: vec![broker; usize::from(options.brokers)],
+        brokers: vec![broker; usize::from(brokers)],
         principles: Principles::ALL,
         seed: 1,
         bound_ns: options.slo.bound_ns,
@@ -232,7 +240,7 @@ fn machine(options: &PlanOptions, planned: &Planned) -> Value {
         })
     });
     json!({
-        "topic": options.topic,
+        "topic": options.traffic.topic,
         "k": planned.plan.places.len(),
         "limit": planned.topic.bucket.rate,
         "burst": planned.topic.bucket.depth,
@@ -248,7 +256,7 @@ fn human(options: &PlanOptions, planned: &Planned, look: Look) -> String {
     let bucket = planned.topic.bucket;
     let line = format!(
         "{}: {count} of {} brokers, limit {:.0}/s, burst {:.0}",
-        tame(&options.topic, NAME_MAX),
+        tame(&options.traffic.topic, NAME_MAX),
         options.brokers,
         bucket.rate,
         bucket.depth
@@ -297,7 +305,7 @@ fn human(options: &PlanOptions, planned: &Planned, look: Look) -> String {
     let _ = writeln!(
         text,
         "\nobjective {}: {}",
-        objective_text(options.slo),
+        objective_text(options.traffic.slo),
         look.paint(Ink::Meaning(meaning), said)
     );
     text.push_str("without borrowing; tokens that gateways lend each other take most of the wait for tokens away\n\n");
@@ -313,7 +321,7 @@ fn contract(options: &PlanOptions, planned: &Planned) -> String {
     });
     let names = names.collect::<Vec<_>>().join(", ");
     let bucket = planned.topic.bucket;
-    let topic = &options.topic;
+    let topic = &options.traffic.topic;
     let matched = json!(topic);
     format!(
         "contracts.yaml of every gateway:\n  contracts:\n    - id: planned\n      match: {{ topic: {matched} }}\n      policies:\n        \
@@ -331,7 +339,7 @@ fn millis(value: f64) -> String {
     }
 }
 
-fn objective_text(slo: Objective) -> String {
+pub(super) fn objective_text(slo: Objective) -> String {
     let percent = (1.0 - slo.late) * 100.0;
     #[allow(clippy::cast_precision_loss)] // Below a day.
     let bound = slo.bound_ns as f64 / 1e6;
@@ -387,7 +395,7 @@ mod tests {
 
     fn of(arguments: &[&str]) -> Planned {
         let line = Line::try_parse_from([&["x"], arguments].concat()).unwrap();
-        planned(&line.plan).unwrap_or_else(|failure| panic!("{failure}"))
+        planned(&line.plan.traffic, line.plan.brokers).unwrap_or_else(|failure| panic!("{failure}"))
     }
 
     #[test]
@@ -411,7 +419,10 @@ mod tests {
             .sum();
         assert_eq!(whole, 1000);
         let line = Line::try_parse_from(["x", "--rate", "10000", "--capacity", "100"]).unwrap();
-        let failure = planned(&line.plan).err().unwrap().to_string();
+        let failure = planned(&line.plan.traffic, line.plan.brokers)
+            .err()
+            .unwrap()
+            .to_string();
         assert!(failure.contains("add brokers"), "{failure}");
     }
 

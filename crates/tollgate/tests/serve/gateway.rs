@@ -17,10 +17,10 @@ const CONTRACTS: &str = "contracts:
 ";
 
 /// A running gateway, killed when dropped.
-struct Gateway {
+pub(crate) struct Gateway {
     child: Child,
-    listen: SocketAddr,
-    metrics: SocketAddr,
+    pub(crate) listen: SocketAddr,
+    pub(crate) metrics: SocketAddr,
     cluster: Option<String>,
 }
 
@@ -29,7 +29,7 @@ impl Gateway {
         Self::with(broker, contracts, &["--listen", listen])
     }
 
-    fn with(broker: &Mosquitto, contracts: &Path, more: &[&str]) -> Self {
+    pub(crate) fn with(broker: &Mosquitto, contracts: &Path, more: &[&str]) -> Self {
         let mut command = tollgate(&["gateway", "--format", "json"]);
         command.args(["--metrics", "127.0.0.1:0", "--upstream", &broker.address()]);
         command.arg("--contracts").arg(contracts).args(more);
@@ -51,7 +51,7 @@ impl Gateway {
         self.page("/metrics")
     }
 
-    fn page(&self, path: &str) -> String {
+    pub(crate) fn page(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.metrics).unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();

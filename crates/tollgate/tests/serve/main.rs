@@ -6,6 +6,7 @@ mod catalogue;
 mod crowd;
 mod disk;
 mod files;
+mod fit;
 mod gateway;
 mod kit;
 mod life;

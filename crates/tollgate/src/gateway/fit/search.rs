@@ -1,0 +1,219 @@
+//! Which gateways to try next, given what was measured: by the model first, or by halving.
+//!
+//! A search says what to run and is told the percentile of every gateway; a round takes as long as whoever measures wants. Not here:
+//! the model (`tollgate-split`), and measuring (`live`).
+
+use tollgate_split::plan::fit::{ModelFirst, Next as Fitted, Task, Topic, predict};
+use tollgate_split::plan::place::{NoRoom, Place, distribute};
+
+/// A way to run the topic: what each gateway gets of it, nothing where it takes no part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trial {
+    pub(super) parts: Vec<u64>,
+    /// The percentile of the slowest that the model says, in nanoseconds, where there is a model.
+    pub(super) predicted_ns: Option<u64>,
+}
+
+impl Trial {
+    /// How many gateways take part.
+    pub(super) fn count(&self) -> usize {
+        self.parts.iter().filter(|part| **part > 0).count()
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Run it like this, and say the percentile of every gateway that takes part.
+    Measure(Trial),
+    /// This keeps the objective.
+    Kept(Trial),
+    /// None that was tried does.
+    NotKept,
+}
+
+/// A search.
+pub(super) enum Search {
+    Model(Box<Model>),
+    Binary(Binary),
+}
+
+impl Search {
+    /// The model says where to begin, and is corrected by what it got wrong.
+    pub(super) fn model(task: Task, topic: Topic) -> Result<(Self, Next), NoRoom> {
+        let (model, next) = Model::new(task, topic)?;
+        Ok((Self::Model(Box::new(model)), next))
+    }
+
+    /// Halves how many take part, of so many; takes for granted that more are never slower.
+    pub(super) fn binary(count: usize, bound_ns: u64) -> (Self, Next) {
+        let mut binary = Binary {
+            low: 1,
+            high: count,
+            tried: 0,
+            count,
+            bound_ns,
+            kept: None,
+        };
+        let next = binary.next();
+        (Self::Binary(binary), next)
+    }
+
+    /// Takes the percentiles of gateways in nanoseconds; one that takes part and is not named did not keep the objective.
+    pub(super) fn handle_measured(&mut self, measured: &[(usize, u64)]) -> Next {
+        match self {
+            Self::Model(model) => model.handle_measured(measured),
+            Self::Binary(binary) => binary.handle_measured(measured),
+        }
+    }
+}
+
+pub(super) struct Model {
+    task: Task,
+    topic: Topic,
+    fitting: ModelFirst,
+    trial: Trial,
+    kept: Option<Trial>,
+    /// So many did not keep the objective.
+    too_few: usize,
+}
+
+impl Model {
+    fn new(task: Task, topic: Topic) -> Result<(Self, Next), NoRoom> {
+        let (fitting, _) = ModelFirst::new(task.clone(), topic)?;
+        let plan = fitting.plan();
+        let trial = trial(&task, &plan.places, plan.worst());
+        let next = Next::Measure(trial.clone());
+        let model = Self {
+            task,
+            topic,
+            fitting,
+            trial,
+            kept: None,
+            too_few: 0,
+        };
+        Ok((model, next))
+    }
+
+    fn handle_measured(&mut self, measured: &[(usize, u64)]) -> Next {
+        let worst = worst(&self.trial, measured);
+        if let Some(kept) = &self.kept {
+            if worst > self.task.bound_ns {
+                return Next::Kept(kept.clone());
+            }
+            return self.keep(worst);
+        }
+        match self.fitting.handle_measured(measured) {
+            Fitted::Done(_) => self.keep(worst),
+            Fitted::OutOfBrokers(_) => Next::NotKept,
+            Fitted::Measure(places) => {
+                self.too_few = self.trial.count();
+                self.trial = trial(&self.task, &places, self.fitting.plan().worst());
+                Next::Measure(self.trial.clone())
+            }
+        }
+    }
+
+    /// This one keeps the objective; fewer are tried only where the model was more than a fifth too slow.
+    fn keep(&mut self, worst: u64) -> Next {
+        let kept = self.trial.clone();
+        let fewer = kept.count().saturating_sub(1);
+        let predicted = kept.predicted_ns.unwrap_or(0);
+        let is_pessimistic = worst < predicted - predicted / MODEL_PART;
+        self.kept = Some(kept.clone());
+        if fewer <= self.too_few || !is_pessimistic {
+            return Next::Kept(kept);
+        }
+        let task = &self.task;
+        let places = distribute(
+            &task.publishers,
+            &task.brokers,
+            task.principles,
+            fewer,
+            task.seed,
+        );
+        match places {
+            Ok(places) if places.len() == fewer => {
+                let totals = places
+                    .iter()
+                    .map(|place| predict(task, &self.topic, place).total);
+                let slowest = totals.fold(0.0, f64::max);
+                self.trial = trial(task, &places, slowest);
+                Next::Measure(self.trial.clone())
+            }
+            // Fewer cannot carry it.
+            Ok(_) | Err(_) => Next::Kept(kept),
+        }
+    }
+}
+
+pub(super) struct Binary {
+    /// Fewer do not keep the objective.
+    low: usize,
+    /// More need not be tried.
+    high: usize,
+    tried: usize,
+    count: usize,
+    bound_ns: u64,
+    kept: Option<Trial>,
+}
+
+impl Binary {
+    fn trial(&self) -> Trial {
+        let part = |place: usize| u64::from(place < self.tried);
+        Trial {
+            parts: (0..self.count).map(part).collect(),
+            predicted_ns: None,
+        }
+    }
+
+    fn next(&mut self) -> Next {
+        if self.low > self.high {
+            return self.kept.clone().map_or(Next::NotKept, Next::Kept);
+        }
+        self.tried = self.low.midpoint(self.high);
+        Next::Measure(self.trial())
+    }
+
+    fn handle_measured(&mut self, measured: &[(usize, u64)]) -> Next {
+        let trial = self.trial();
+        if worst(&trial, measured) <= self.bound_ns {
+            self.kept = Some(trial);
+            self.high = self.tried - 1;
+        } else {
+            self.low = self.tried + 1;
+        }
+        self.next()
+    }
+}
+
+fn trial(task: &Task, places: &[Place], worst_s: f64) -> Trial {
+    let mut parts = vec![0; task.brokers.len()];
+    for place in places {
+        if let Some(part) = parts.get_mut(place.broker) {
+            *part = place.quota;
+        }
+    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates.
+    let predicted_ns = Some((worst_s * 1e9) as u64);
+    Trial {
+        parts,
+        predicted_ns,
+    }
+}
+
+/// The slowest of those that take part.
+pub(super) fn worst(trial: &Trial, measured: &[(usize, u64)]) -> u64 {
+    let part = (0..).zip(&trial.parts).filter(|(_, part)| **part > 0);
+    let found = part.map(|(place, _)| {
+        let found = measured.iter().find(|(at, _)| *at == place);
+        found.map_or(u64::MAX, |(_, nanos)| *nanos)
+    });
+    found.max().unwrap_or(u64::MAX)
+}
+
+/// A model that is right within one part in so many is believed.
+const MODEL_PART: u64 = 5;
+
+#[cfg(test)]
+mod tests;
