@@ -46,7 +46,7 @@ pub use lessee::{
     WAITING_MAX,
 };
 pub use message::{Grant, Message, Need, Nudge, Question, Stamp};
-pub use pool::{Booked, Figures as PoolFigures, Pool, Rules};
+pub use pool::{Booked, Figures as PoolFigures, Lend, Pool, Rules};
 pub use sync::{Centre, Keep, Replica, SyncConfig};
 pub use tollgate_gossip::{Key, Malformed};
 pub use wire::{decode, encode};

@@ -22,9 +22,10 @@ impl Crowd<'_> {
         self.want.saturating_add(self.asked).max(1)
     }
 
-    /// Whether all demand is within the limit.
+    /// Whether all demand is below the limit. What one client wants counts up to the limit, so that one alone that wants more
+    /// is no calm.
     pub(crate) fn is_calm(&self) -> bool {
-        self.whole() <= self.limits.want()
+        self.whole() < self.limits.want()
     }
 
     /// The depth that is due to a demand; `None` where a lease is not worth it.
@@ -40,11 +41,7 @@ impl Crowd<'_> {
 
     /// The rate that is due to a demand with such a depth.
     pub(crate) fn rate(&self, want: u64, depth: i128) -> i128 {
-        let sure = part(
-            part(used(want, SECOND_NS), 1, SECOND_NS),
-            fraction(depth),
-            ONE,
-        );
+        let sure = part(rate_of(want), fraction(depth), ONE);
         sure.min(self.rate_share(want))
     }
 
@@ -59,6 +56,11 @@ impl Crowd<'_> {
             self.whole(),
         )
     }
+}
+
+/// A demand as a rate.
+pub(crate) fn rate_of(want: u64) -> i128 {
+    part(used(want, SECOND_NS), 1, SECOND_NS)
 }
 
 /// How much of a demand is leased as rate with that depth: so much that a Poisson stream leaves the bucket full 1 % of the

@@ -215,7 +215,8 @@ impl Lessee {
         let top = self.top();
         let lease = &mut self.lease;
         let ahead = used(want, self.trip_ns.saturating_mul(3) / 2);
-        lease.low = ahead.min(lease.depth / 4);
+        // Below a token the next request would wait.
+        lease.low = ahead.max(mites(1)).min(lease.depth / 4);
         let refilled = lease.rate.saturating_mul(i128::from(self.setup.look_ns));
         lease.brim = top - refilled;
     }

@@ -5,9 +5,10 @@
 use tollgate_limit::Instant;
 
 use super::settle::{Order, Stated};
-use super::{Booked, Pool, Record};
+use super::{Booked, Lend, Pool, Record};
 use crate::amount::{TOKEN, after, mites, part, tokens, wait_ns};
 use crate::message::{Grant, Question, Stamp};
+use crate::share::{Crowd, rate_of};
 
 /// A small bucket to lend.
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,14 +113,18 @@ impl Pool {
             return None;
         }
         let crowd = self.crowd(want);
-        let depth_due = crowd.depth(want)?;
-        let rate_due = crowd.rate(want, depth_due);
+        let (depth_due, rate_due) = self.due(&crowd, want)?;
         let (depth, rate) = (
             unless_small(depth_due, stated.depth),
             unless_small(rate_due, stated.rate),
         );
         let have = question.have.clamp(0, stated.depth);
-        let wished = (depth / 2 - have).max(0);
+        let wished = match self.rules.lend {
+            Lend::Both => (depth / 2 - have).max(0),
+            Lend::Tokens | Lend::Fixed(_) => (depth - have).max(0),
+            Lend::Rate if is_known => 0,
+            Lend::Rate => depth,
+        };
         let level = self.level.tokens.max(0);
         let room = (self.limits.depth() - self.sums.depth - stated.depth).max(0);
         let offered = if crowd.is_calm() || level > room / 4 {
@@ -128,6 +133,11 @@ impl Pool {
             part(level, want, crowd.whole())
         };
         let lent = wished.min(offered);
+        let depth = match self.rules.lend {
+            Lend::Both | Lend::Rate => depth,
+            // Without a rate there is nothing to leave room for.
+            Lend::Tokens | Lend::Fixed(_) => have + lent,
+        };
         let depth_free = self.limits.depth() - self.sums.depth - (level - lent);
         let rate_free = self.limits.rate() - self.sums.rate;
         let lease = Lease {
@@ -137,6 +147,20 @@ impl Pool {
             is_short: rate_free < part(rate_due, 9, 10),
         };
         (lease.depth >= TOKEN).then_some(lease)
+    }
+
+    /// The depth and the rate that are due to a demand; `None` where a lease is not worth it.
+    fn due(&self, crowd: &Crowd<'_>, want: u64) -> Option<(i128, i128)> {
+        if let Lend::Fixed(count) = self.rules.lend {
+            return Some((mites(count), 0));
+        }
+        let depth = crowd.depth(want)?;
+        let rate = match self.rules.lend {
+            Lend::Both => crowd.rate(want, depth),
+            Lend::Rate => crowd.rate_share(want).min(rate_of(want)),
+            Lend::Tokens | Lend::Fixed(_) => 0,
+        };
+        Some((depth, rate))
     }
 
     /// Books what the client may hold from here on (G4): growth counts at once, a cut when the client states it.
@@ -205,7 +229,7 @@ impl Pool {
             let missing = (level - self.level.tokens).max(0);
             wait_ns(&self.limits, missing, lent, self.level.part).unwrap_or(u64::MAX)
         };
-        if !is_lease {
+        if !is_lease || matches!(self.rules.lend, Lend::Fixed(_)) {
             let exact = until(TOKEN);
             return if self.records.is_empty() && self.unknown.is_none() {
                 exact

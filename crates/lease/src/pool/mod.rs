@@ -17,6 +17,19 @@ use crate::demand::Decayed;
 use crate::message::{Grant, Nudge, Stamp};
 use crate::share::{Crowd, ONE};
 
+/// What a lease is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lend {
+    /// A rate that is surely used, and tokens for the rest.
+    Both,
+    /// Tokens alone, by demand.
+    Tokens,
+    /// A rate alone: tokens are lent once, when the lease begins.
+    Rate,
+    /// So many tokens each time, whatever the demand.
+    Fixed(u64),
+}
+
 /// How a grantor lends. Shares are in 2^-16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -32,6 +45,8 @@ pub struct Rules {
     pub lent_depth: u64,
     /// The most lessees of a key.
     pub lessees_max: usize,
+    /// What is lent; anything but [`Lend::Both`] is here to be compared with.
+    pub lend: Lend,
 }
 
 impl Default for Rules {
@@ -43,6 +58,7 @@ impl Default for Rules {
             pool_rate: ONE / 16,
             lent_depth: ONE / 2,
             lessees_max: 1024,
+            lend: Lend::Both,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How much of the limit is used, and at what cost, where nothing fails.
 
 use super::world::{Event, Net, World};
+use crate::Lend;
 
 const MS: u64 = 1_000_000;
 
@@ -53,4 +54,50 @@ fn most_of_the_limit_is_used_with_few_messages() {
         }
     }
     assert!(missed.is_empty(), "{missed:?}");
+}
+
+/// One client that wants twice the limit: told to wait, it does not ask for every token.
+#[test]
+fn a_client_alone_that_wants_more_than_there_is_seldom_asks() {
+    let net = Net {
+        delay_ns: MS,
+        jitter_ns: MS / 5,
+        loss: 0,
+        twice: 0,
+    };
+    let mut world = World::new(3, (1_000, 1_000), 1, net);
+    world.at(0, Event::Demand(0, 2_000_000));
+    world.run(10_000 * MS);
+    assert!(!world.ghost.broken.is_any(), "{:?}", world.ghost.broken);
+    let (share, messages, waited) = figures(&world);
+    println!("{share:.4} of central, {messages:.4} messages, {waited:.4} waited");
+    assert!(share > 0.98 && messages < 0.01 && waited < 0.02);
+}
+
+/// Leases of tokens alone, of a rate alone and of a few tokens each time are as safe.
+#[test]
+fn other_kinds_of_lease_admit_no_more() {
+    for lend in [Lend::Tokens, Lend::Rate, Lend::Fixed(10)] {
+        let net = Net {
+            delay_ns: MS,
+            jitter_ns: 20 * MS,
+            loss: 100,
+            twice: 100,
+        };
+        let mut world = World::new(5, (300, 60), 5, net);
+        world.rules.lend = lend;
+        world.tune(1_000 * MS, 500);
+        for client in 0..5 {
+            world.at(0, Event::Demand(client, 120_000));
+        }
+        world.run(8_000 * MS);
+        assert!(
+            !world.ghost.broken.is_any(),
+            "{lend:?}: {:?}",
+            world.ghost.broken
+        );
+        let (share, messages, _) = figures(&world);
+        println!("{lend:?}: {share:.4} of central, {messages:.4} messages");
+        assert!(share > 0.7, "{lend:?}: {share}");
+    }
 }
