@@ -120,7 +120,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: LAB,
         pure: true,
-        uses: &[LIMIT, GOSSIP, SUPPLY, SPLIT, CLUSTER],
+        uses: &[LIMIT, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER],
     },
     Room {
         package: NODE,

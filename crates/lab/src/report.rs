@@ -7,6 +7,7 @@
     reason = "figures to read, three digits of them"
 )]
 
+use crate::lease::LeaseRow;
 use crate::split::SplitRow;
 use crate::supply::SupplyRow;
 use crate::world::Outcome;
@@ -30,6 +31,8 @@ pub struct Report {
     pub supply: Vec<SupplyRow>,
     /// Rows of experiments about cut buckets.
     pub split: Vec<SplitRow>,
+    /// Rows of experiments about leases.
+    pub lease: Vec<LeaseRow>,
     /// What is drawn.
     pub figures: Vec<Figure>,
     /// What is found, in a few plain sentences.

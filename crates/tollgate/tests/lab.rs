@@ -415,9 +415,9 @@ fn pages_are_whole_and_ask_for_nothing() {
     assert_eq!(left.count(), 2, "nothing is left beside the pages");
 }
 
-#[test]
-fn faults_of_supply_end_with_what_was_never_seen_and_rows_have_every_column() {
-    let output = lab(&["run", "supply-faults", "--seeds", "1"]);
+/// Runs an experiment about faults: what it says last, and that every row has these columns.
+fn faults(name: &str, seeds: &str, columns: &str) -> Vec<serde_json::Value> {
+    let output = lab(&["run", name, "--seeds", seeds]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
     let last = text.lines().last().unwrap_or_default();
@@ -425,34 +425,33 @@ fn faults_of_supply_end_with_what_was_never_seen_and_rows_have_every_column() {
         last.starts_with("0 over-admitted, 0 invariant violations, ") && last.ends_with(" checks"),
         "{last}"
     );
-    let rows = rows(&lab(&[
-        "run",
-        "supply-faults",
-        "--seeds",
-        "1",
-        "--format",
-        "json",
-    ]));
+    let rows = rows(&lab(&["run", name, "--seeds", seeds, "--format", "json"]));
     for row in &rows {
-        for column in [
-            "scenario",
-            "design",
-            "nodes",
-            "seeds",
-            "checks",
-            "violations",
-            "over",
-            "lost_percent",
-            "rounds",
-            "messages_per_node_s",
-            "recovered",
-        ] {
+        for column in columns.split(' ') {
             assert!(row.get(column).is_some(), "{column} in {row}");
         }
-        assert!(row["rounds"].is_null(), "nothing was counted in rounds");
     }
+    rows
+}
+
+#[test]
+fn faults_of_supply_end_with_what_was_never_seen_and_rows_have_every_column() {
+    let columns = "scenario design nodes seeds checks violations over lost_percent rounds messages_per_node_s recovered";
+    let rows = faults("supply-faults", "1", columns);
+    assert!(
+        rows.iter().all(|row| row["rounds"].is_null()),
+        "nothing was counted in rounds"
+    );
     let ours = |name: &str| rows.iter().any(|row| row["design"] == name);
     assert!(ours("loans") && ours("document as printed"));
+}
+
+#[test]
+fn faults_of_leases_end_with_what_was_never_seen_and_rows_have_every_column() {
+    let columns = "scenario design clients seeds checks violations over admitted messages_per_decision waited back_least expected";
+    let rows = faults("lease-faults", "5", columns);
+    let ours = |name: &str| rows.iter().any(|row| row["design"] == name);
+    assert!(ours("lease") && ours("token") && ours("sync 100 ms, forgets"));
 }
 
 #[test]

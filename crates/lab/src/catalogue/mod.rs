@@ -7,6 +7,7 @@ mod cells;
 mod contender;
 mod faults;
 mod figures;
+mod leases;
 mod others;
 mod pictures;
 mod plan;
@@ -473,6 +474,11 @@ const EXPERIMENTS: &[Experiment] = &[
     splits::BORROW,
     splits::ADAPTOR,
     splits::PROFILE,
+    leases::FAULTS,
+    leases::UTILISATION,
+    leases::COST,
+    leases::FAILOVER,
+    leases::SYNC,
 ];
 
 #[cfg(test)]

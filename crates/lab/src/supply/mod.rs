@@ -15,7 +15,7 @@ mod scenario;
 mod schedule;
 #[cfg(test)]
 mod tests;
-mod world;
+pub(crate) mod world;
 
 pub(crate) use experiment::{bars, convergence, faults, flow, scenarios, sweep};
 pub use row::{SupplyMore, SupplyRow};

@@ -6,7 +6,7 @@
 
 use tollgate_lab::{Bar, Column, Report, Reported, Row, Source, Spread};
 
-use super::{split, supply};
+use super::{lease, split, supply};
 use crate::report::table::{Align, Cell, Table, cell, tame};
 use crate::report::{Ink, Look, Meaning};
 
@@ -25,6 +25,10 @@ pub(super) fn report(report: &Report, per_seed: bool, look: Look) -> String {
     }
     if !report.split.is_empty() {
         split::table(&report.split, look, &mut text);
+        text.push('\n');
+    }
+    if !report.lease.is_empty() {
+        lease::table(&report.lease, look, &mut text);
         text.push('\n');
     }
     if per_seed && !report.rows.is_empty() {
@@ -286,6 +290,9 @@ fn legend(report: &Report) -> String {
     }
     if !report.split.is_empty() {
         parts.push(split::LEGEND);
+    }
+    if !report.lease.is_empty() {
+        parts.push(lease::LEGEND);
     }
     parts.join(" · ")
 }

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 use tollgate_lab::{Bar, Column, Outcome, Report, Reported, Row, Source, Spread};
 
-use super::{split, supply};
+use super::{lease, split, supply};
 
 /// A whole report as one object, without a line end.
 pub(super) fn report(report: &Report, per_seed: bool) -> String {
@@ -23,6 +23,7 @@ pub(super) fn report(report: &Report, per_seed: bool) -> String {
         .collect();
     rows.extend(report.supply.iter().map(|one| supply::json(one).into()));
     rows.extend(report.split.iter().map(|one| split::json(one).into()));
+    rows.extend(report.lease.iter().map(|one| lease::json(one).into()));
     let mut object = Map::new();
     object.insert("experiment".to_owned(), json!(report.experiment));
     object.insert("parameters".to_owned(), Value::Object(parameters));
@@ -52,7 +53,12 @@ pub(super) fn lines(report: &Report, per_seed: bool) -> String {
     });
     let passed = report.supply.iter().map(|one| named(supply::json(one)));
     let cut = report.split.iter().map(|one| named(split::json(one)));
-    rows.chain(passed).chain(cut).chain(bars).collect()
+    let lent = report.lease.iter().map(|one| named(lease::json(one)));
+    rows.chain(passed)
+        .chain(cut)
+        .chain(lent)
+        .chain(bars)
+        .collect()
 }
 
 fn bar(bar: &Bar) -> Value {

@@ -5,6 +5,7 @@
 mod html;
 mod human;
 mod json;
+mod lease;
 mod list;
 mod live;
 pub mod options;

@@ -12,9 +12,10 @@ mod plot;
 mod sim;
 mod units;
 
+pub(crate) use agenda::Agenda;
 pub(crate) use clock::Clock;
-pub(crate) use demand::{Phase, zipf};
-pub(crate) use links::Weather;
+pub(crate) use demand::{Arrivals, Phase, zipf};
+pub(crate) use links::{Links, Weather};
 pub(crate) use member::{Body, Fleet, Member, Seat};
 pub(crate) use outcome::{Outcome, Sample};
 pub(crate) use plot::{Change, Plot, Setting};

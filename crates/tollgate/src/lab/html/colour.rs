@@ -9,17 +9,17 @@ pub(in crate::lab) fn colour(name: &str) -> &'static str {
     }
     let design = name.split([' ', ',']).next().unwrap_or(name);
     match design {
-        "requests" => "c-requests",
+        "requests" | "ask" => "c-requests",
         "central" => "c-central",
         "local" | "static" => "c-local",
         "counter" | "document" => "c-counter",
-        "counter+fixed" => "c-fixed",
+        "counter+fixed" | "fixed" => "c-fixed",
         "queue" | "ledger" => "c-queue",
-        "queue+linf" | "diffusion" => "c-linf",
-        "queue+freq" | "pairwise" => "c-freq",
-        "queue+freq+linf" | "best" => "c-both",
+        "queue+linf" | "diffusion" | "sync" => "c-linf",
+        "queue+freq" | "pairwise" | "token" => "c-freq",
+        "queue+freq+linf" | "best" | "rate" => "c-both",
         "segments" | "loans" | "group" => "c-segments",
-        "home" | "loans+lease" => "c-home",
+        "home" | "loans+lease" | "lease" => "c-home",
         "auto" => "c-auto",
         _ => cut_colour(name),
     }

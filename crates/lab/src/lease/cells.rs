@@ -1,0 +1,119 @@
+//! Cells of an experiment: a design in a scenario, and the runs of all of them on some threads.
+//!
+//! Not here: what the experiments are.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::design::Design;
+use super::row::{LeaseExpected, LeaseRow};
+use super::world::{Outcome, Plot};
+use crate::catalogue::Ask;
+use crate::run::each;
+
+/// Makes the run of a seed.
+pub(super) type Plots = Box<dyn Fn(u64) -> Plot + Sync>;
+
+/// A design in a scenario.
+pub(super) struct Cell {
+    pub(super) scenario: String,
+    pub(super) design: Design,
+    /// The name of the row, where it is not the design's: something that must be seen to fail.
+    pub(super) mutant: Option<&'static str>,
+    pub(super) plot: Plots,
+    pub(super) expected: LeaseExpected,
+    /// Seeds at most.
+    pub(super) seeds_max: u64,
+    /// Whether it is compared with the same run in which nothing happens.
+    pub(super) is_compared: bool,
+}
+
+impl Cell {
+    pub(super) fn new(
+        scenario: &str,
+        design: Design,
+        plot: impl Fn(u64) -> Plot + Sync + 'static,
+    ) -> Self {
+        Self {
+            scenario: scenario.to_owned(),
+            design,
+            mutant: None,
+            plot: Box::new(plot),
+            expected: LeaseExpected::default(),
+            seeds_max: u64::MAX,
+            is_compared: false,
+        }
+    }
+
+    /// With what the specification's simulator found: admitted, messages, waited.
+    pub(super) fn told(self, figures: [Option<f64>; 3]) -> Self {
+        let [admitted, messages, waited] = figures;
+        Self {
+            expected: LeaseExpected {
+                admitted,
+                messages,
+                waited,
+                lost_s: None,
+            },
+            ..self
+        }
+    }
+}
+
+/// What came of the cells.
+pub(super) struct Ran {
+    pub(super) rows: Vec<LeaseRow>,
+    /// Slots of the first seed of each row.
+    pub(super) slots: Vec<Vec<(u32, u32)>>,
+}
+
+/// Runs every cell over its seeds.
+pub(super) fn run(cells: &[Cell], seeds: u64, ask: &Ask<'_>) -> Ran {
+    let of = |cell: &Cell| seeds.min(cell.seeds_max).max(1);
+    let tasks: Vec<(&Cell, u64)> = cells
+        .iter()
+        .flat_map(|cell| (0..of(cell)).map(move |number| (cell, number)))
+        .collect();
+    let (done, all) = (AtomicU64::new(0), tasks.len() as u64);
+    (ask.progress)(0, all);
+    let outcomes = each(&tasks, ask.threads, |&(cell, number)| {
+        let outcome = run_one(cell, ask, number);
+        let before = done.fetch_add(1, Ordering::Relaxed);
+        (ask.progress)(before + 1, all);
+        outcome
+    });
+    let mut outcomes = outcomes.into_iter();
+    let mut ran = Ran {
+        rows: Vec::new(),
+        slots: Vec::new(),
+    };
+    for cell in cells {
+        let count = usize::try_from(of(cell)).unwrap_or(usize::MAX);
+        let both = outcomes.by_ref().take(count).flatten();
+        let (mut runs, calm): (Vec<Outcome>, Vec<Option<Outcome>>) = both.unzip();
+        let calm: Vec<Outcome> = calm.into_iter().flatten().collect();
+        let setting = (cell.plot)(ask.first).setting;
+        ran.rows.push(LeaseRow {
+            scenario: cell.scenario.clone(),
+            design: cell
+                .mutant
+                .map_or_else(|| cell.design.name(), str::to_owned),
+            clients: setting.clients,
+            expected: cell.expected,
+            may_break: cell.design.may_break() || cell.mutant.is_some(),
+            ..LeaseRow::of(&runs, &calm, setting.per_second)
+        });
+        let slots = runs.first_mut().map(|run| std::mem::take(&mut run.slots));
+        ran.slots.push(slots.unwrap_or_default());
+    }
+    ran
+}
+
+fn run_one(cell: &Cell, ask: &Ask<'_>, number: u64) -> (Outcome, Option<Outcome>) {
+    let mut plot = (cell.plot)(ask.first.wrapping_add(number));
+    let outcome = cell.design.run(&plot);
+    let calm = cell.is_compared.then(|| {
+        plot.changes.clear();
+        cell.design.run(&plot)
+    });
+    (outcome, calm)
+}

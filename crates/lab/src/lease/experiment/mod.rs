@@ -1,0 +1,75 @@
+//! The experiments about leases, by name.
+//!
+//! Not here: the world, the designs, and how reports are shown.
+
+mod bars;
+mod cost;
+mod failover;
+mod faults;
+mod sync;
+mod told;
+mod utilisation;
+
+pub(crate) use cost::run as cost;
+pub(crate) use failover::run as failover;
+pub(crate) use faults::run as faults;
+pub(crate) use sync::run as sync;
+pub(crate) use utilisation::run as utilisation;
+
+use super::row::LeaseRow;
+use crate::catalogue::Ask;
+
+/// What every experiment was run with.
+fn parameters(seeds: u64, ask: &Ask<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut all = vec![
+        ("seeds".to_owned(), seeds.to_string()),
+        ("first seed".to_owned(), ask.first.to_string()),
+    ];
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    all.extend(more.iter().map(own));
+    all
+}
+
+/// What must never be seen in a row that is not there to fail.
+fn failure(rows: &[LeaseRow]) -> Option<String> {
+    let bad: Vec<String> = rows
+        .iter()
+        .filter(|row| !row.may_break)
+        .filter(|row| row.over.unwrap_or(0) + row.violations.unwrap_or(0) > 0)
+        .map(|row| format!("{} in {}", row.design, row.scenario))
+        .collect();
+    (!bad.is_empty()).then(|| format!("more than one bucket: {}", bad.join(", ")))
+}
+
+/// The line that everything is about.
+fn closing(rows: &[LeaseRow]) -> String {
+    let sum = |pick: fn(&LeaseRow) -> Option<u64>| -> u64 {
+        let sound = rows.iter().filter(|row| !row.may_break);
+        sound.filter_map(pick).sum()
+    };
+    format!(
+        "{} over-admitted, {} invariant violations, {} checks",
+        commas(sum(|row| row.over)),
+        commas(sum(|row| row.violations)),
+        commas(sum(|row| row.checks)),
+    )
+}
+
+/// The row of a design in a scenario.
+fn find<'a>(rows: &'a [LeaseRow], scenario: &str, design: &str) -> Option<&'a LeaseRow> {
+    rows.iter()
+        .find(|row| row.scenario == scenario && row.design == design)
+}
+
+/// A count with commas.
+fn commas(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,17 @@
+//! Leases and the older `sync`: a world for them, its judges, and the experiments.
+//!
+//! Not here: the protocol itself, which is a crate of its own.
+
+mod cells;
+mod check;
+mod design;
+mod experiment;
+mod row;
+mod scenario;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod world;
+
+pub(crate) use experiment::{cost, failover, faults, sync, utilisation};
+pub use row::{LeaseExpected, LeaseMore, LeaseRow, LeaseSync};

@@ -1,0 +1,14 @@
+//! A grantor and its clients: requests, clocks that drift and step, messages that are lost, doubled and late, crashes, cuts.
+//!
+//! One seed, one history. Not here: the designs, and what is wrong with them.
+
+mod client;
+mod grantor;
+mod outcome;
+mod plot;
+mod sight;
+mod sim;
+
+pub(crate) use outcome::Outcome;
+pub(crate) use plot::{Change, MILLI, Plot, Recovery, SECOND, Setting, skewed};
+pub(crate) use sim::simulate;

@@ -1,0 +1,63 @@
+//! What can be seen of everybody at an instant: what is held, what is under way, what is reserved.
+//!
+//! Not here: whether it is too much.
+
+use tollgate_lease::{Booked, Held, Pool, Stamp};
+use tollgate_limit::Instant;
+
+use super::client::{Client, Side};
+use crate::lease::check::Sight;
+
+/// Everything that counts now, and the tokens that clients hold.
+pub(super) fn sight(pool: &mut Pool, clients: &[Client], now: u64) -> (Sight, i128) {
+    pool.advance(Instant::from_nanos(now));
+    let (rate, depth) = pool.reserved();
+    let unknown = pool.unknown();
+    let mut sight = Sight {
+        potential: pool.level(),
+        booked_depth: pool.level().max(0) + depth + unknown.1,
+        booked_rate: rate + unknown.0,
+        beyond: (0, 0),
+        unknown,
+    };
+    let mut idle = 0;
+    for (number, client) in clients.iter().enumerate() {
+        let Side::Lessee(lessee) = &client.side else {
+            continue;
+        };
+        let held = lessee.held(client.clock(now));
+        let booked = pool.booked(number as u64);
+        let booked = booked.filter(|booked| booked.boot == client.boot);
+        let booked = booked.unwrap_or_default();
+        let has = held.level.max(0) + flying(client, &held, &booked, now) + given(&held, &booked);
+        idle += held.level.max(0);
+        sight.potential += has;
+        sight.beyond.0 += (held.rate - booked.rate).max(0);
+        sight.beyond.1 += (has.max(held.depth) - booked.depth).max(0);
+    }
+    (sight, idle)
+}
+
+/// Tokens of answers that are under way and would count.
+fn flying(client: &Client, held: &Held, booked: &Booked, now: u64) -> i128 {
+    let own = if held.got == booked.stamp {
+        0
+    } else {
+        booked.tokens
+    };
+    let orphan = client.orphan.filter(|orphan| {
+        let is_open = held.is_open && now < orphan.until;
+        is_open && held.seq == orphan.stamp.seq && held.got != orphan.stamp
+    });
+    own + orphan.map_or(0, |orphan| orphan.tokens)
+}
+
+/// What was given back and is not credited yet.
+fn given(held: &Held, booked: &Booked) -> i128 {
+    let is_same = booked.session == held.session && booked.session != Stamp::default();
+    if is_same {
+        (held.give - booked.give).max(0)
+    } else {
+        0
+    }
+}

@@ -1,0 +1,484 @@
+//! The run of a design: everything that happens, in order of time, and a look after every event of the protocol.
+//!
+//! Not here: the judges, and what happens when.
+
+use tollgate_lease::{Answer, By, Centre, Grant, Lessee, Limits, Question, Replica};
+use tollgate_limit::Instant;
+
+use super::client::{Client, Orphan, Side};
+use super::grantor::{Desk, Grantor};
+use super::outcome::{Outcome, Tally};
+use super::plot::{Change, Plot, Recovery};
+use super::sight::sight;
+use crate::dice::{Dice, Purpose, scramble};
+use crate::lease::check::{Ghost, Replay};
+use crate::lease::design::Design;
+use crate::supply::world::{Agenda, Arrivals, Links};
+
+/// Something to come.
+enum Event {
+    Ask(u16, Box<Question>),
+    Grant(u16, Box<Grant>),
+    Nudge(u16),
+    /// What a replica spent.
+    Spent(u16, u64),
+    /// What the centre has left.
+    Level(u16, i128),
+    Timer(u16),
+    Change(usize),
+}
+
+/// Who judges.
+struct Bench {
+    ghost: Ghost,
+    central: Ghost,
+    replay: Replay,
+    /// The central bucket of the window, from its beginning on.
+    fair: Option<Ghost>,
+    tally: Tally,
+    window: (u64, u64),
+    records: usize,
+    /// Sum of what was idle at all looks.
+    idle: i128,
+    slots: Vec<(u32, u32)>,
+    hash: u64,
+}
+
+struct Sim<'a> {
+    plot: &'a Plot,
+    design: Design,
+    limits: Limits,
+    now: u64,
+    agenda: Agenda<Event>,
+    links: Links,
+    grantor: Grantor,
+    clients: Vec<Client>,
+    phases: Dice,
+    bench: Bench,
+}
+
+/// Runs a design; a bucket that cannot be gives nothing.
+pub(crate) fn simulate(design: Design, plot: &Plot) -> Outcome {
+    let setting = &plot.setting;
+    let Ok(limits) = Limits::new(setting.per_second, 1_000_000_000, setting.burst) else {
+        return Outcome::default();
+    };
+    let mut sim = Sim::new(design, plot, limits);
+    let mut arrivals = Arrivals::new(&plot.phases, plot.seed);
+    let mut next = arrivals.draw();
+    loop {
+        let arrival = next.map_or(u64::MAX, |(micros, _)| micros.saturating_mul(1_000));
+        let event = sim.agenda.next_at().unwrap_or(u64::MAX);
+        if arrival.min(event) > setting.until {
+            break;
+        }
+        if arrival < event {
+            sim.now = arrival;
+            if let Some((_, client)) = next {
+                sim.arrive(client);
+            }
+            next = arrivals.draw();
+        } else if let Some((at, event)) = sim.agenda.next() {
+            sim.now = at;
+            sim.step(event);
+            sim.look();
+        }
+    }
+    sim.outcome()
+}
+
+impl<'a> Sim<'a> {
+    fn new(design: Design, plot: &'a Plot, limits: Limits) -> Self {
+        let setting = &plot.setting;
+        let mut clocks = Dice::new(plot.seed, Purpose::Clocks);
+        let wide = u64::from(setting.drift_ppm);
+        let mut client = |_| {
+            let ppm = i128::from(clocks.below(2 * wide + 1)) - i128::from(wide);
+            let ppm = ppm + i128::from(setting.drift_more);
+            Client::new(10_000_000_000 + clocks.below(10_000_000_000), ppm)
+        };
+        let start = Instant::from_nanos(0);
+        let centre = design.sync(limits).map(|sync| Centre::new(sync, start));
+        let slots = setting.until.checked_div(setting.slot_ns);
+        let slots = slots.map_or(0, |count| usize::try_from(count + 1).unwrap_or(0));
+        let new = || Ghost::new(setting.per_second, setting.burst);
+        let mut sim = Self {
+            plot,
+            design,
+            limits,
+            now: 0,
+            agenda: Agenda::new(),
+            links: Links::new(setting.weather, plot.seed),
+            grantor: Grantor::new(limits, design.rules(setting), centre),
+            clients: (0..setting.clients).map(&mut client).collect(),
+            phases: Dice::new(plot.seed, Purpose::Boots),
+            bench: Bench {
+                ghost: new(),
+                central: new(),
+                replay: Replay::new(setting.per_second, setting.burst),
+                fair: None,
+                tally: Tally::default(),
+                window: (0, 0),
+                records: 0,
+                idle: 0,
+                slots: vec![(0, 0); slots],
+                hash: plot.seed,
+            },
+        };
+        for (number, (at, _)) in plot.changes.iter().enumerate() {
+            sim.agenda.add(*at, Event::Change(number));
+        }
+        for client in 0..setting.clients {
+            sim.boot(client);
+        }
+        sim
+    }
+
+    fn boot(&mut self, number: u16) {
+        let sync = self.design.sync(self.limits);
+        let setting = &self.plot.setting;
+        let Some(client) = self.clients.get_mut(usize::from(number)) else {
+            return;
+        };
+        client.boot += 1;
+        let clock = client.clock(self.now);
+        let setup = self.design.setup(setting, number.into(), client.boot);
+        client.side = match sync {
+            Some(sync) => {
+                // Clients did not all start at once: each has spoken some time ago.
+                let ago = self.phases.below(sync.interval_ns);
+                let born = Instant::from_nanos(clock.as_nanos().saturating_sub(ago));
+                Side::Replica(Replica::new(sync, born))
+            }
+            None => Side::Lessee(Box::new(Lessee::new(setup, clock))),
+        };
+        (client.timer, client.orphan) = (u64::MAX, None);
+        client.waiting.clear();
+        self.drain(number);
+    }
+
+    fn step(&mut self, event: Event) {
+        match event {
+            Event::Ask(client, question) => self.ask(client, &question),
+            Event::Spent(client, spent) => {
+                let now = Instant::from_nanos(self.now);
+                if let Desk::Centre(centre) = &mut self.grantor.desk
+                    && self.grantor.is_up
+                {
+                    let level = centre.handle_spent(spent, now);
+                    self.post(client, false, || Event::Level(client, level));
+                }
+            }
+            Event::Grant(..) | Event::Nudge(_) | Event::Level(..) => self.tell(&event),
+            Event::Timer(client) => self.tick(client),
+            Event::Change(number) => self.change(number),
+        }
+    }
+
+    /// A request comes to a client; one that is down is not asked.
+    fn arrive(&mut self, number: u16) {
+        let now = self.now;
+        let Some(client) = self.clients.get_mut(usize::from(number)) else {
+            return;
+        };
+        if !client.is_up() {
+            return;
+        }
+        let clock = client.clock(now);
+        self.bench.tally.arrived += 1;
+        if self.bench.central.take(now) {
+            client.central += 1;
+            self.bench.count(self.plot, now, false);
+        }
+        if self.bench.fair.as_mut().is_some_and(|fair| fair.take(now)) {
+            self.bench.window.1 += 1;
+        }
+        let is_allowed = match &mut client.side {
+            Side::Down => false,
+            Side::Replica(replica) => replica.check(1, clock),
+            Side::Lessee(lessee) => match lessee.check(1, clock) {
+                Answer::Allow(_) => true,
+                Answer::Deny { .. } => false,
+                Answer::Wait(ticket) => {
+                    self.bench.tally.waited += 1;
+                    client.waiting.push_back((ticket, now));
+                    false
+                }
+                Answer::Failed { is_allowed } => {
+                    self.bench.tally.failed += 1;
+                    is_allowed
+                }
+            },
+        };
+        if is_allowed {
+            self.admit(number, true);
+        }
+        if self.drain(number) {
+            self.look();
+        }
+    }
+
+    /// Counts an admission; whether it is charged now, or was at the grantor.
+    fn admit(&mut self, number: u16, is_here: bool) {
+        let now = self.now;
+        if let Some(client) = self.clients.get_mut(usize::from(number)) {
+            client.admitted += 1;
+        }
+        if is_here {
+            self.bench.charge(1, now);
+        }
+        self.bench.hash = scramble(self.bench.hash ^ scramble(now ^ u64::from(number)));
+        self.bench.count(self.plot, now, true);
+    }
+
+    /// Carries out what a client wants, and comes back when it says; whether it had anything to say.
+    fn drain(&mut self, number: u16) -> bool {
+        let now = self.now;
+        let Some(client) = self.clients.get_mut(usize::from(number)) else {
+            return false;
+        };
+        let clock = client.clock(now);
+        let mut out = Vec::new();
+        let mut decided = Vec::new();
+        let next = match &mut client.side {
+            Side::Down => None,
+            Side::Replica(replica) => {
+                while let Some(spent) = replica.poll_spent(clock) {
+                    out.push(Event::Spent(number, spent));
+                }
+                Some(replica.poll_timeout())
+            }
+            Side::Lessee(lessee) => {
+                while let Some(question) = lessee.poll_send() {
+                    out.push(Event::Ask(number, Box::new(question)));
+                }
+                while let Some(one) = lessee.poll_decided() {
+                    decided.push(one);
+                }
+                lessee.poll_timeout()
+            }
+        };
+        if let Some(next) = next {
+            let time = now + next.nanos_since(clock).max(1);
+            if client.timer <= now || time < client.timer {
+                client.timer = time;
+                self.agenda.add(time, Event::Timer(number));
+            }
+        }
+        for one in &decided {
+            self.bench.tally.wait_ns += client.waited(one.number, now);
+            self.bench.tally.failed += u64::from(one.by == By::Nobody);
+        }
+        for _ in decided
+            .iter()
+            .filter(|one| one.is_allowed && one.by == By::Lease)
+        {
+            self.admit(number, true);
+        }
+        for _ in decided
+            .iter()
+            .filter(|one| one.is_allowed && one.by != By::Lease)
+        {
+            self.admit(number, false);
+        }
+        let has_said = !out.is_empty();
+        for event in out {
+            self.send(number, event);
+        }
+        has_said
+    }
+
+    fn send(&mut self, number: u16, event: Event) {
+        match event {
+            Event::Ask(_, question) => {
+                self.post(number, true, || Event::Ask(number, question.clone()));
+            }
+            Event::Spent(_, spent) => self.post(number, true, || Event::Spent(number, spent)),
+            _ => {}
+        }
+    }
+
+    /// Puts a message on its way, as often as it arrives. The grantor's address is zero.
+    fn post(&mut self, client: u16, is_up: bool, event: impl Fn() -> Event) {
+        self.bench.tally.messages += 1;
+        let (from, to) = if is_up {
+            (client + 1, 0)
+        } else {
+            (0, client + 1)
+        };
+        for delay in self.links.carry(from, to).into_iter().flatten() {
+            self.agenda.add(self.now + delay, event());
+        }
+    }
+
+    fn ask(&mut self, client: u16, question: &Question) {
+        let now = self.now;
+        if !self.grantor.hears(now) {
+            return;
+        }
+        let Desk::Pool(pool) = &mut self.grantor.desk else {
+            return;
+        };
+        let before = pool.figures().served;
+        let grant = pool.handle_question(question, Instant::from_nanos(now));
+        let served = pool.figures().served - before;
+        let mut nudges = Vec::new();
+        while let Some(nudge) = pool.poll_nudge(question.key) {
+            nudges.push(u16::try_from(nudge.client).unwrap_or(0));
+        }
+        self.bench.records = self.bench.records.max(pool.lessees());
+        self.bench.charge(served * question.need.cost, now);
+        if let Some(grant) = grant {
+            self.post(client, false, || Event::Grant(client, Box::new(grant)));
+        }
+        for to in nudges {
+            self.post(to, false, || Event::Nudge(to));
+        }
+    }
+
+    fn tell(&mut self, event: &Event) {
+        let (Event::Grant(number, _) | Event::Nudge(number) | Event::Level(number, _)) = event
+        else {
+            return;
+        };
+        let Some(client) = self.clients.get_mut(usize::from(*number)) else {
+            return;
+        };
+        let clock = client.clock(self.now);
+        match (&mut client.side, event) {
+            (Side::Lessee(lessee), Event::Grant(_, grant)) => lessee.handle_grant(grant, clock),
+            (Side::Lessee(lessee), Event::Nudge(_)) => lessee.handle_nudge(clock),
+            (Side::Replica(replica), Event::Level(_, level)) => replica.handle_level(*level, clock),
+            _ => {}
+        }
+        self.drain(*number);
+    }
+
+    fn tick(&mut self, number: u16) {
+        let Some(client) = self.clients.get_mut(usize::from(number)) else {
+            return;
+        };
+        if client.timer != self.now {
+            return;
+        }
+        client.timer = u64::MAX;
+        let clock = client.clock(self.now);
+        if let Side::Lessee(lessee) = &mut client.side {
+            lessee.handle_timeout(clock);
+        }
+        self.drain(number);
+    }
+
+    fn change(&mut self, number: usize) {
+        let Some((_, change)) = self.plot.changes.get(number) else {
+            return;
+        };
+        match change {
+            Change::Crash(client) => {
+                if let Some(client) = self.clients.get_mut(usize::from(*client)) {
+                    client.side = Side::Down;
+                }
+            }
+            Change::Restart(client) => self.boot(*client),
+            Change::Cut(clients) => {
+                let mut sides = vec![0; self.clients.len() + 1];
+                for client in clients {
+                    if let Some(side) = sides.get_mut(usize::from(*client) + 1) {
+                        *side = 1;
+                    }
+                }
+                self.links.split(sides);
+            }
+            Change::Heal => self.links.split(Vec::new()),
+            Change::Calm => (self.links.weather.loss, self.links.weather.copies) = (0, 0),
+            Change::Fall => self.grantor.fall(self.now),
+            Change::Rise(recovery) => self.rise(*recovery),
+            Change::Step(client, by) => {
+                if let Some(client) = self.clients.get_mut(usize::from(*client)) {
+                    client.step(*by);
+                }
+            }
+        }
+    }
+
+    /// A successor comes. Answers of a predecessor whose books are lost may still be under way.
+    fn rise(&mut self, recovery: Recovery) {
+        let until = self.grantor.fell + self.plot.setting.term_ns;
+        if recovery != Recovery::Ledger
+            && let Desk::Pool(pool) = &self.grantor.desk
+        {
+            for (number, client) in self.clients.iter_mut().enumerate() {
+                let booked = pool.booked(number as u64);
+                let booked = booked.filter(|booked| booked.boot == client.boot);
+                client.orphan = booked.map(|booked| Orphan {
+                    stamp: booked.stamp,
+                    tokens: booked.tokens,
+                    until,
+                });
+            }
+        }
+        self.grantor.rise(recovery, self.now);
+    }
+
+    /// Compares what everybody has with the bucket. Books of a grantor that fell hold until it has a successor.
+    fn look(&mut self) {
+        if let Desk::Pool(pool) = &mut self.grantor.desk {
+            let (sight, idle) = sight(pool, &self.clients, self.now);
+            self.bench.idle += idle >> 20;
+            let window = self.plot.setting.window;
+            if window.is_some_and(|(from, _)| self.now >= from) && self.bench.fair.is_none() {
+                let level = sight.potential;
+                self.bench.fair = Some(self.bench.ghost.beside(level, self.now));
+            }
+            self.bench.ghost.look(&sight, self.now);
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "figures of three digits")]
+    fn outcome(self) -> Outcome {
+        let bench = self.bench;
+        let looks = bench.ghost.checks.max(1) as f64;
+        let burst = (self.limits.depth() >> 20) as f64;
+        let records = match &self.grantor.desk {
+            Desk::Pool(pool) => pool.lessees(),
+            Desk::Centre(_) => 0,
+        };
+        let clients = self.clients.iter();
+        Outcome {
+            checks: bench.ghost.checks,
+            broken: bench.ghost.broken,
+            excess: bench.replay.excess,
+            clients: clients.map(|own| (own.admitted, own.central)).collect(),
+            tally: bench.tally,
+            window: bench.window,
+            records: (bench.records, records),
+            idle: bench.idle as f64 / looks / burst,
+            slots: bench.slots,
+            hash: bench.hash,
+        }
+    }
+}
+
+impl Bench {
+    /// Charges admissions to those who judge.
+    fn charge(&mut self, count: u64, now: u64) {
+        self.ghost.charge(count, now);
+        self.replay.admit(count, now);
+    }
+
+    /// Counts an admission, ours or the central bucket's.
+    fn count(&mut self, plot: &Plot, now: u64, is_ours: bool) {
+        if is_ours {
+            self.tally.admitted += 1;
+            self.window.0 += u64::from(self.fair.is_some());
+        } else {
+            self.tally.central += 1;
+        }
+        let slot = now.checked_div(plot.setting.slot_ns);
+        let slot = slot.and_then(|slot| self.slots.get_mut(usize::try_from(slot).ok()?));
+        if let Some(slot) = slot {
+            slot.0 += u32::from(is_ours);
+            slot.1 += u32::from(!is_ours);
+        }
+    }
+}
