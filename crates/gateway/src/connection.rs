@@ -207,7 +207,7 @@ async fn carry(
                 let _ = timeout(linger, to_broker.shutdown()).await;
                 timeout(linger, down).await.ok()
             }
-            words = shared.places.moved(&guest, &shared.meter) => {
+            words = moved(&link, &guest) => {
                 link.is_moved.store(true, Relaxed);
                 link.outbox.end(&words);
                 // What the client sent before it heard that still passes.
@@ -226,6 +226,16 @@ async fn carry(
         let _ = put(&mut to_client, &words, linger).await;
     }
     part((from_client, to_client), linger).await;
+}
+
+/// Waits until a client that the broker let in belongs elsewhere; what it is told.
+async fn moved(link: &Link<'_>, guest: &Guest) -> Vec<u8> {
+    let mut greeting = link.greeting.subscribe();
+    if greeting.wait_for(Option::is_some).await.is_err() {
+        return std::future::pending().await;
+    }
+    let shared = link.shared;
+    shared.places.moved(guest, &shared.meter).await
 }
 
 async fn say_and_part((from, mut to): Halves, words: &[u8], linger: Duration) {

@@ -32,6 +32,8 @@ pub(crate) struct Guest {
     version: Version,
     /// The user property of its CONNECT that said its group by the list of then, and what it says.
     group: Option<(String, String)>,
+    /// Tells when another list is in force than it came by.
+    lists: watch::Receiver<u64>,
 }
 
 impl Places {
@@ -76,6 +78,8 @@ impl Places {
 
     /// Whoever connects.
     pub(crate) fn guest(&self, connect: &Connect<'_>) -> Guest {
+        // Before the list is looked at: one that comes meanwhile is another.
+        let lists = self.lists.subscribe();
         let list = self.list.load();
         let group = list.property().and_then(|name| {
             let mut all = connect.properties.user();
@@ -86,6 +90,7 @@ impl Places {
             client: connect.client.to_owned(),
             version: connect.version,
             group,
+            lists,
         }
     }
 
@@ -127,7 +132,7 @@ impl Places {
         if self.told.is_none() {
             return pending().await;
         }
-        let mut lists = self.lists.subscribe();
+        let mut lists = guest.lists.clone();
         let mut stray = meter.stray();
         loop {
             stray.set(self.elsewhere(guest).is_some());
@@ -135,9 +140,9 @@ impl Places {
                 return pending().await;
             }
             stray.set(self.elsewhere(guest).is_some());
-            // All at once would come at once to the others.
+            // The others must have the list, too, or they would send it back; and all at once would come at once to them.
             let part = hash(&guest.client) % SPREAD_MS;
-            sleep(Duration::from_millis(part)).await;
+            sleep(GRACE + Duration::from_millis(part)).await;
             let address = self.sends(guest, meter);
             if let Some(words) = address.and_then(|address| write::use_another(&address)) {
                 meter.one(Count::Moved);
@@ -147,5 +152,7 @@ impl Places {
     }
 }
 
-/// Clients that belong elsewhere by a new list are told so within that time.
+/// Until all gateways have read a list that changed: servers look four times a second, and twice.
+const GRACE: Duration = Duration::from_secs(1);
+/// Clients that belong elsewhere are told so within that time.
 const SPREAD_MS: u64 = 1_000;

@@ -103,7 +103,7 @@ pub(super) fn run(options: &FitOptions) -> Result<(), Failure> {
         old: Some(&old),
     };
     let ended = fit(options, (search, first), (&gateways, &old), &screen)?;
-    screen.clear();
+    drop(screen);
     if ended.kept.is_some() {
         restore.old = None;
     }

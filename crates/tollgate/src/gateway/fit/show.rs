@@ -6,6 +6,7 @@ use std::io::{IsTerminal, Write as _};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use terminal_size::{Width, terminal_size_of};
 use tollgate_serve::annex::DelaysView;
 
 use super::super::plan::{Objective, objective_text};
@@ -168,10 +169,16 @@ impl Screen {
         if !state.last.is_empty() {
             let _ = write!(line, " · {}", state.last);
         }
+        // A line that does not fit could not be drawn over.
+        let width = terminal_size_of(std::io::stderr())
+            .map_or(80, |(Width(columns), _)| usize::from(columns));
+        let line: String = line.chars().take(width).collect();
         say(&format!("{line}\x1b[K"));
     }
+}
 
-    pub(super) fn clear(&self) {
+impl Drop for Screen {
+    fn drop(&mut self) {
         if self.is_terminal {
             say("\r\x1b[K");
         }
