@@ -1,7 +1,10 @@
-//! The nodes, as this one sees them, and its part of divided limits.
+//! The nodes, as this one sees them, its part of divided limits and of buckets that are cut, and the gateway that it may be.
 
 use serde_json::Value;
-use tollgate_console::page::{self, Cluster, Freshness, NodeRow, Share, Supply};
+use tollgate_console::page::{
+    self, Cluster, Cut, CutPart, Freshness, GatewayRow, NodeRow, Share, Supply,
+};
+use tollgate_serve::annex::DelaysView;
 use tollgate_serve::supply;
 
 use super::desk::Page;
@@ -30,6 +33,8 @@ pub(super) async fn cluster(page: &Page) -> Result<Answer, Fault> {
         partition: partition(&nodes),
         nodes,
         supplies: supplies(page),
+        cuts: cuts(page),
+        gateways: gateway(page).into_iter().collect(),
     };
     Ok(fitted((&page.frame, &view), cut, page::cluster))
 }
@@ -38,6 +43,7 @@ pub(super) async fn cluster(page: &Page) -> Result<Answer, Fault> {
 fn cut(view: &mut Cluster, fit: &mut Fit) {
     fit.cut(&mut view.nodes);
     fit.cut(&mut view.supplies);
+    fit.cut(&mut view.cuts);
 }
 
 fn node(peer: &Value, load: &Value) -> NodeRow {
@@ -98,6 +104,47 @@ fn supplies(page: &Page) -> Vec<Supply> {
         }],
     };
     view.policies.iter().map(policy).collect()
+}
+
+/// What this node has of buckets that are cut.
+fn cuts(page: &Page) -> Vec<Cut> {
+    let view = supply::split::view(&page.inner.shared);
+    let policy = |policy: &supply::split::SplitPolicyView| Cut {
+        contract: policy.contract.clone(),
+        policy: policy.policy.clone(),
+        rate: policy.rate,
+        burst: policy.burst,
+        parts: vec![CutPart {
+            node: view.name.clone(),
+            rate: policy.own_rate,
+            burst: policy.own_burst,
+            tokens: policy.tokens,
+            queue: policy.owed,
+            admitted: policy.counts.admitted,
+            delayed: policy.counts.delayed,
+            borrowed: policy.counts.borrowed,
+            given: policy.counts.given,
+        }],
+    };
+    view.policies.iter().map(policy).collect()
+}
+
+/// The gateway that this server is.
+fn gateway(page: &Page) -> Option<GatewayRow> {
+    let view = page.inner.shared.annex.get()?.view();
+    let delays = |of: &DelaysView| {
+        let found = [of.p50_ms, of.p95_ms, of.p99_ms, of.p999_ms];
+        (of.count > 0).then_some(found)
+    };
+    Some(GatewayRow {
+        name: view.name.unwrap_or_else(|| page.frame.node.clone()),
+        listen: view.listen,
+        upstream: view.upstream,
+        clients: view.clients,
+        elsewhere: view.elsewhere,
+        access: delays(&view.access),
+        service: delays(&view.service),
+    })
 }
 
 /// The most silent nodes that are named.

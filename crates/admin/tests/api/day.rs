@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tollgate_catalogue_sql::{Config, Database, Source};
 use tollgate_console::PAGE_BYTES_MAX;
 use tollgate_parts::{Stalls, until};
+use tollgate_serve::annex::{Delays, GatewayView};
 
 use crate::console::Person;
 use crate::kit::{Ask, PRESET, Server};
@@ -123,6 +124,7 @@ fn limits_are_live() {
     let load = Load::start(&server, "42");
     load.sees("requests are denied", |counted| &counted.denied);
     denials_are_seen(&person);
+    a_gateway_is_seen(&person, &server);
     a_change_is_tried(&person);
     the_limit_is_changed_and_changed_back(&person, &server, &load);
     somebody_is_banned(&person, &load);
@@ -204,6 +206,32 @@ fn denials_are_seen(person: &Person) {
         person.sees(said);
         keep(person, name);
     }
+}
+
+/// A server that is a gateway tells how long messages take.
+fn a_gateway_is_seen(person: &Person, server: &Server) {
+    let delays = Delays::default();
+    (0..100).for_each(|_| delays.add(1_500_000));
+    server.becomes(GatewayView {
+        on: true,
+        name: Some("gate <b>".to_owned()),
+        upstream: "broker.example:1883".to_owned(),
+        clients: 7,
+        elsewhere: 2,
+        access: delays.view(),
+        ..GatewayView::default()
+    });
+    person.go("/console/cluster");
+    for said in [
+        "gate <b>",
+        "broker.example:1883",
+        "7, 2 not at theirs",
+        "1.5",
+        "–",
+    ] {
+        person.sees(said);
+    }
+    keep(person, "cluster-gateway");
 }
 
 /// What a change would do is drawn, and nothing is changed by it.

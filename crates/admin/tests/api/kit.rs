@@ -9,7 +9,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tollgate_admin::{Admin, Config};
+use tollgate_contract::Contracts;
 use tollgate_parts::Postgres;
+use tollgate_serve::annex::{Annex, GatewayView};
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{CatalogueSettings, Keeping, Listener, Settings};
 
@@ -24,6 +26,25 @@ pub(crate) struct Server {
     pub(crate) told: Arc<Mutex<Vec<String>>>,
     /// Gone with the server.
     folder: Option<TempDir>,
+}
+
+/// A gateway that does nothing.
+struct Gate(GatewayView);
+
+impl Annex for Gate {
+    fn check(&self, _: &Contracts) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn render(&self, _: &mut String) {}
+
+    fn view(&self) -> GatewayView {
+        self.0.clone()
+    }
 }
 
 impl Server {
@@ -74,6 +95,13 @@ impl Server {
             told,
             folder: None,
         }
+    }
+
+    /// It becomes a gateway that says this of itself.
+    pub(crate) fn becomes(&self, gateway: GatewayView) {
+        let shared = self.running.as_ref().unwrap().shared();
+        let annex: Arc<dyn Annex> = Arc::new(Gate(gateway));
+        assert!(shared.annex.set(annex).is_ok());
     }
 
     pub(crate) fn ask(&self, method: &str, path: &str) -> Ask {

@@ -1,6 +1,7 @@
 //! The nodes: who is there, how fresh their news is, what they say to each other, and how limits are divided among them.
 
 use super::overview::State;
+use super::split::{self, Cut, GatewayRow};
 use crate::chart::{Bar, Meaning, bar};
 use crate::frame::Frame;
 use crate::html::{Element, Html, el};
@@ -76,6 +77,10 @@ pub struct Cluster {
     pub partition: Option<String>,
     /// Divided limits.
     pub supplies: Vec<Supply>,
+    /// Buckets that are cut.
+    pub cuts: Vec<Cut>,
+    /// Gateways.
+    pub gateways: Vec<GatewayRow>,
 }
 
 /// The page.
@@ -105,6 +110,10 @@ pub fn cluster(frame: &Frame, view: &Cluster) -> String {
             .with(nodes(view))
             .into(),
         live("supply", &page).with(supplies(view)).into(),
+        live("split", &page)
+            .with(split::cuts(&view.cuts))
+            .with(split::gateways(&view.gateways))
+            .into(),
     ]);
     frame.page(Some(Section::Cluster), "Cluster", body)
 }

@@ -6,9 +6,9 @@ use super::{DAY, HOUR, MINUTE, NOW, Words, change, traffic_of};
 use tollgate_console::chart::{Latency, Quantiles, Tally};
 use tollgate_console::editor::yaml;
 use tollgate_console::page::{
-    Audit, AuditRow, Closed, Cluster, Conflict, Freshness, Health, Load, Login, NewSecret, NodeRow,
-    Overview, Problem, Settings, Share, State, Supply, TokenRow, audit, closed, cluster, customer,
-    login, overview, problem, settings,
+    Audit, AuditRow, Closed, Cluster, Conflict, Cut, CutPart, Freshness, GatewayRow, Health, Load,
+    Login, NewSecret, NodeRow, Overview, Problem, Settings, Share, State, Supply, TokenRow, audit,
+    closed, cluster, customer, login, overview, problem, settings,
 };
 use tollgate_console::{Frame, Role};
 
@@ -155,6 +155,48 @@ pub(crate) fn cluster_view(t: Words<'_>) -> Cluster {
                 share("node-e", 25_000, 0, 0),
             ],
         }],
+        cuts: vec![cut_view(t)],
+        gateways: vec![
+            GatewayRow {
+                name: t("gate-a"),
+                listen: t("10.0.0.7:1884"),
+                upstream: t("10.0.0.7:1883"),
+                clients: 512,
+                elsewhere: 3,
+                access: Some([0.0, 0.21, 0.84, 2.4]),
+                service: Some([0.31, 0.44, 0.92, 3.1]),
+            },
+            GatewayRow {
+                name: t("gate-b"),
+                listen: t("10.0.0.8:1884"),
+                upstream: t("10.0.0.8:1883"),
+                ..GatewayRow::default()
+            },
+        ],
+    }
+}
+
+fn cut_view(t: Words<'_>) -> Cut {
+    let part = |node: &str, tokens, queue, borrowed, given| CutPart {
+        node: t(node),
+        rate: 5_500.0,
+        burst: 13.0,
+        tokens,
+        queue,
+        admitted: 1_204_553,
+        delayed: 11_402,
+        borrowed,
+        given,
+    };
+    Cut {
+        contract: t("planned"),
+        policy: t("topic"),
+        rate: 11_000.0,
+        burst: 26.0,
+        parts: vec![
+            part("gate-a", 0.0, 4.2, 88_012.4, 1_204.0),
+            part("gate-b", 12.6, 0.0, 1_204.0, 88_012.4),
+        ],
     }
 }
 
