@@ -215,7 +215,8 @@ impl Placement {
         let group = self.property.as_deref().and_then(property);
         match group {
             Some(group) => self.turn(group, hash(client)),
-            None if self.spreads_others => self.turn("", hash(client)),
+            // Those to whom the broker gives an identifier cannot be told apart here.
+            None if self.spreads_others && !client.is_empty() => self.turn("", hash(client)),
             None => None,
         }
     }

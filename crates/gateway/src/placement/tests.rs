@@ -67,3 +67,20 @@ fn what_makes_no_sense_is_refused_with_its_line() {
         assert!(said.contains(what), "{text}: {said}");
     }
 }
+
+#[test]
+fn nobody_is_sent_to_a_gateway_without_weight_but_whom_a_line_names() {
+    let text = "gateway g1 a:1\ngateway g2 b:1 0\ngateway g3 c:1\nclient x g2\nothers\n";
+    let list = Placement::parse(text).unwrap();
+    assert_eq!(at(&list, "x", None).as_deref(), Some("g2"));
+    let found = |number: u32| at(&list, &format!("client-{number}"), None).unwrap();
+    let first = (0..1000).filter(|number| found(*number) == "g1").count();
+    let third = (0..1000).filter(|number| found(*number) == "g3").count();
+    assert!(first + third == 1000 && (400..=600).contains(&first));
+    // Whoever has no identifier yet cannot be told apart.
+    assert_eq!(at(&list, "", None), None);
+    assert_ne!(
+        list.mark(),
+        Placement::parse("gateway g1 a:1").unwrap().mark()
+    );
+}

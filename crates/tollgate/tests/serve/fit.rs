@@ -84,7 +84,10 @@ fn reference(packet: &[u8]) -> Option<String> {
 }
 
 fn fit(list: &Path, gateways: &[Gateway], more: &[&str]) -> Command {
-    let mut command = tollgate(&["gateway", "fit", "--search", "binary", "--rate", "80"]);
+    let mut command = tollgate(&["gateway", "fit", "--rate", "80"]);
+    if !more.contains(&"--search") {
+        command.args(["--search", "binary"]);
+    }
     command.arg("--placement").arg(list).args(more);
     for gateway in gateways {
         let server = format!("http://{}", gateway.metrics);
@@ -110,6 +113,13 @@ fn said(done: &Output) -> (Option<i32>, String, String) {
 /// Where nothing keeps the objective, and where it is interrupted.
 fn puts_the_old_list_back(list: &Path, gateways: &[Gateway], old: &str) {
     let is = || std::fs::read_to_string(list).unwrap();
+    let dry = ["--search", "model", "--slo", "p99=500ms", "--dry-run"];
+    let (code, out, errors) = said(&fit(list, gateways, &dry).output().unwrap());
+    assert!(
+        code == Some(0) && out.contains("would begin with 1 gateway;"),
+        "{out}{errors}"
+    );
+    assert_eq!(is(), old);
     let never = ["--slo", "p99=1us", "--round", "100ms"];
     let (code, _, errors) = said(&fit(list, gateways, &never).output().unwrap());
     assert_eq!(code, Some(1), "{errors}");

@@ -28,8 +28,9 @@ pub(super) fn with_weights(text: &str, weights: &[u32]) -> String {
 pub(super) fn weights(parts: &[u64]) -> Vec<u32> {
     let most = parts.iter().copied().max().unwrap_or(0).max(1);
     let least = parts.iter().copied().filter(|part| *part > 0).min();
-    // Even parts weigh one: clients take turns most evenly then.
-    let scale = if least == Some(most) { 1 } else { SCALE };
+    // Parts that are about even weigh one: clients take turns most evenly then.
+    let is_even = least.is_some_and(|least| most - least <= most / EVEN);
+    let scale = if is_even { 1 } else { SCALE };
     let weight = |part: &u64| match part {
         0 => 0,
         part => {
@@ -42,6 +43,8 @@ pub(super) fn weights(parts: &[u64]) -> Vec<u32> {
     parts.iter().map(weight).collect()
 }
 
+/// Parts that differ by at most one in so many are even.
+const EVEN: u64 = 10;
 /// What the largest part weighs where parts differ.
 const SCALE: u32 = 20;
 
@@ -63,6 +66,7 @@ mod tests {
     fn weights_follow_parts() {
         assert_eq!(weights(&[500, 500, 0]), [1, 1, 0]);
         assert_eq!(weights(&[1000, 500, 1]), [20, 10, 1]);
+        assert_eq!(weights(&[1000, 901, 0]), [1, 1, 0]);
         assert_eq!(weights(&[0, 0]), [0, 0]);
     }
 }

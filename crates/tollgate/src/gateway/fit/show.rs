@@ -98,8 +98,8 @@ impl Round {
         let predicted =
             predicted.map_or_else(String::new, |ns| format!(", the model said {}", shown(ns)));
         format!(
-            "{} gateways: {} at the slowest{predicted}: {said}{strays}",
-            self.trial.count(),
+            "{}: {} at the slowest{predicted}: {said}{strays}",
+            gateways(self.trial.count()),
             shown(self.worst())
         )
     }
@@ -149,7 +149,7 @@ impl Screen {
     }
 
     fn set(&self, number: usize, trial: &Trial, what: &str, since: Option<Instant>) {
-        let line = format!("round {number} · {} gateways · {what}", trial.count());
+        let line = format!("round {number} · {} · {what}", gateways(trial.count()));
         if !self.is_terminal {
             say(&format!("{}\n", line.replace(" · ", ", ")));
         }
@@ -214,8 +214,8 @@ pub(super) fn dry(format: CheckFormat, trial: &Trial, text: &str) -> Result<(), 
                 .predicted_ns
                 .map_or_else(String::new, |ns| format!("; the model says {}", shown(ns)));
             format!(
-                "would begin with {} gateways{predicted}, by this list:\n\n{text}",
-                trial.count()
+                "would begin with {}{predicted}, by this list:\n\n{text}",
+                gateways(trial.count())
             )
         }
     };
@@ -299,13 +299,13 @@ fn row((number, round): (usize, &Round)) -> Vec<Cell> {
 fn conclusion(options: &FitOptions, ended: &Ended, objective: &str) -> String {
     let topic = tame(&options.traffic.topic, NAME_MAX);
     if let Some(kept) = &ended.kept {
-        let (count, file) = (kept.count(), options.placement.display());
-        return format!("{topic}: {count} gateways keep {objective}; {file} is written so");
+        let (some, file) = (gateways(kept.count()), options.placement.display());
+        return format!("{topic}: {objective} is kept by {some}; {file} is written so");
     }
     let best = ended.rounds.iter().min_by_key(|round| round.worst());
     let best = best.map_or_else(String::new, |best| {
-        let (count, worst) = (best.trial.count(), shown(best.worst()));
-        format!("; closest were {count} gateways with {worst}")
+        let (some, worst) = (gateways(best.trial.count()), shown(best.worst()));
+        format!("; closest came {some} with {worst}")
     });
     format!("{topic}: none of these keeps {objective}{best}")
 }
@@ -333,6 +333,11 @@ fn shown(nanos: u64) -> String {
         return "nothing".to_owned();
     }
     format!("{:.2} ms", millis(nanos))
+}
+
+fn gateways(count: usize) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} gateway{s}")
 }
 
 const NAME_MAX: usize = 120;
