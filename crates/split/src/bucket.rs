@@ -1,7 +1,8 @@
 //! A sub-bucket: tokens that come back at its share of the rate, up to its share of the depth less what it has given away.
 //!
 //! What is *owed* to messages that were told when they go comes first of what comes back. Their tokens are there a little before
-//! they go, so that room is reserved for these until the last of them has gone.
+//! they go, so that room is reserved for these until the last of them has gone. What is hired of other nodes may be counted on until its
+//! term ends, and depth that is hired holds tokens only, nothing that lasts longer.
 //!
 //! All times are those of its node and never run backwards; whatever is asked about an earlier instant is answered for the
 //! last one. Not here: who waits, and what is given to whom.
@@ -9,11 +10,16 @@
 use tollgate_limit::{Instant, Span};
 
 use crate::limits::Share;
+use crate::line::Line;
 
 /// A sub-bucket, in grains.
 #[derive(Clone, Debug)]
 pub(crate) struct SubBucket {
     share: Share,
+    /// Of that, what is hired.
+    hired: Share,
+    /// What is hired is sure until then.
+    hired_until: Instant,
     /// The depth it should have; above it only while so much is held.
     depth_aim: u128,
     /// What comes back each nanosecond: its rate, slowed by as much as its clock may run fast.
@@ -27,6 +33,8 @@ pub(crate) struct SubBucket {
     dry_until: Instant,
     /// What comes back is promised to messages up to here.
     owed: u128,
+    /// How fast that comes back: what was sure when it began.
+    line: Line,
     /// When the last of these goes.
     last_goes: Instant,
     /// The most tokens there can be at once of messages that have not gone, while each gets its own as it goes.
@@ -40,6 +48,8 @@ impl SubBucket {
     pub(crate) fn new(share: Share, slow_ppm: u32, reserve: u128, at: Instant) -> Self {
         let mut bucket = Self {
             share: Share::NONE,
+            hired: Share::NONE,
+            hired_until: at,
             depth_aim: 0,
             refill: 0,
             slow_ppm: slow_ppm.min(MILLION),
@@ -48,6 +58,7 @@ impl SubBucket {
             at,
             dry_until: at,
             owed: 0,
+            line: Line::default(),
             last_goes: Instant::default(),
             reserve,
             freed: 0,
@@ -79,6 +90,11 @@ impl SubBucket {
         self.share.depth.saturating_sub(taken)
     }
 
+    /// The same without what is hired.
+    pub(crate) fn sure_room(&self) -> u128 {
+        self.room().saturating_sub(self.hired.depth)
+    }
+
     /// Room for tokens of messages that have not gone.
     pub(crate) fn reserved(&self) -> u128 {
         if self.at < self.last_goes {
@@ -108,21 +124,26 @@ impl SubBucket {
     }
 
     fn step(&mut self, now: Instant) {
-        let since = self.at.max(self.dry_until);
+        let since = self.since();
         let back = self
             .refill
             .saturating_mul(u128::from(now.nanos_since(since)));
-        let paid = back.min(self.owed);
+        let paid = self.line.back(since, now).min(self.owed);
         self.owed -= paid;
         self.put(back - paid);
         self.at = self.at.max(now);
     }
 
-    /// What it would have by `now`.
-    pub(crate) fn tokens_at(&self, now: Instant) -> u128 {
+    /// As it would be by `now`.
+    pub(crate) fn by(&self, now: Instant) -> Self {
         let mut then = self.clone();
         then.pass(now);
-        then.tokens
+        then
+    }
+
+    /// What it would have by `now`.
+    pub(crate) fn tokens_at(&self, now: Instant) -> u128 {
+        self.by(now).tokens
     }
 
     /// When there are so many tokens, no earlier than the last change; `None` where there never will be.
@@ -134,14 +155,27 @@ impl SubBucket {
         if cost > self.room() {
             return None;
         }
-        self.back_by(missing)
+        let refill = Some(self.refill).filter(|refill| *refill > 0)?;
+        let wait = Span::from_nanos(missing.div_ceil(refill));
+        Some(self.since().saturating_add(wait))
     }
 
-    /// When so much has come back; `None` where nothing does.
-    fn back_by(&self, grains: u128) -> Option<Instant> {
-        let refill = Some(self.refill).filter(|refill| *refill > 0)?;
-        let wait = Span::from_nanos(grains.div_ceil(refill));
-        Some(self.at.max(self.dry_until).saturating_add(wait))
+    /// From when on tokens come back.
+    fn since(&self) -> Instant {
+        self.at.max(self.dry_until)
+    }
+
+    /// How fast that comes back which is promised next.
+    fn next_line(&self) -> Line {
+        if self.owed > 0 {
+            return self.line;
+        }
+        let sure = self.share.less(self.hired);
+        Line {
+            fast: self.refill,
+            until: self.hired_until,
+            slow: slowed(sure.rate, self.slow_ppm),
+        }
     }
 
     /// When a message of that cost goes that is told so now: at once if its tokens are there, and otherwise when what comes back
@@ -150,7 +184,7 @@ impl SubBucket {
         if cost <= self.tokens {
             return Some(self.at);
         }
-        self.back_by(self.owing(cost))
+        self.next_line().by(self.since(), self.owing(cost))
     }
 
     /// Tells a message that it goes then.
@@ -158,14 +192,12 @@ impl SubBucket {
         if self.take(cost) {
             return;
         }
+        self.line = self.next_line();
         if self.owed == 0 {
             self.tokens = 0;
         }
         // The whole of its last nanosecond, or the next one would go by that much too early.
-        let since = self.at.max(self.dry_until);
-        self.owed = self
-            .refill
-            .saturating_mul(u128::from(goes.nanos_since(since)));
+        self.owed = self.line.back(self.since(), goes);
         self.last_goes = self.last_goes.max(goes);
         self.settle();
     }
@@ -178,7 +210,7 @@ impl SubBucket {
     /// Messages of so much that were told when they go do not; what cannot be kept for others is lost.
     pub(crate) fn refund(&mut self, grains: u128) {
         let early = grains.min(self.owed);
-        if early <= self.room().saturating_sub(self.tokens) {
+        if early <= self.sure_room().saturating_sub(self.tokens) {
             self.owed -= early;
             self.freed = self.freed.saturating_add(early);
         }
@@ -245,6 +277,12 @@ impl SubBucket {
     pub(crate) fn free(&mut self, grains: u128) {
         self.held = self.held.saturating_sub(grains);
         self.settle();
+    }
+
+    /// Has that much for itself and that much hired, which is sure until then.
+    pub(crate) fn hire(&mut self, sure: Share, hired: Share, until: Instant) {
+        (self.hired, self.hired_until) = (hired, until);
+        self.change(sure.plus(hired));
     }
 
     /// Changes the share. The depth falls no lower than what is held, until that is freed.

@@ -27,6 +27,8 @@ pub struct SplitConfig {
     pub queue_max: usize,
     /// Time between two reports to the adaptor.
     pub report: Span,
+    /// How parts of the bucket are hired from others, for a term; `None`: they are not. One under an adaptor hires nothing.
+    pub hire: Option<AdaptorConfig>,
 }
 
 /// Whether tokens are borrowed between sub-buckets.
@@ -52,6 +54,7 @@ impl Default for SplitConfig {
             cost_max: 1,
             queue_max: 1 << 20,
             report: Span::from_nanos(50_000_000),
+            hire: None,
         }
     }
 }
@@ -122,7 +125,8 @@ impl SplitConfig {
             (self.queue_max > 0, BadConfig::Queue),
             (within(self.report, HOUR_NS), BadConfig::Report),
         ];
-        first_broken(rules)
+        first_broken(rules)?;
+        self.hire.as_ref().map_or(Ok(()), AdaptorConfig::check)
     }
 
     /// How long room is kept for a gift: until its receiver would not take it any more, whatever the two clocks do.

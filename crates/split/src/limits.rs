@@ -70,6 +70,15 @@ impl Share {
         }
     }
 
+    /// The larger of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            rate: self.rate.max(other.rate),
+            depth: self.depth.max(other.depth),
+        }
+    }
+
     /// Both together.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {

@@ -64,6 +64,13 @@ impl Peers {
         self.tried.retain(|id| others.contains_key(id));
     }
 
+    /// Everybody else, those first who come before this node.
+    pub(crate) fn others(&self) -> Vec<NodeId> {
+        let mut others: Vec<_> = self.others.keys().copied().collect();
+        others.sort_by_key(|id| self.turn(*id));
+        others
+    }
+
     /// Whether a frame of that boot is to be heard: it is one of the others, and no older boot.
     pub(crate) fn hear(&mut self, from: NodeId, boot: u64) -> bool {
         let Some(peer) = self.others.get_mut(&from) else {

@@ -100,6 +100,10 @@ pub struct Inspection {
     pub tokens: u128,
     /// What it gave away and what is not confirmed.
     pub held: u128,
+    /// Of the share, what is hired of others.
+    pub hired: Share,
+    /// What others have hired.
+    pub lets: Share,
     /// Room for tokens of messages that were told to go later.
     pub reserved: u128,
     /// What those who wait need.
@@ -127,6 +131,8 @@ pub struct Counts {
     pub borrowed: u128,
     /// Grains that went to others, less what came back.
     pub given: u128,
+    /// Questions for a part of the bucket.
+    pub hires: u64,
     /// Holds that ended by time.
     pub expired: u64,
     /// Frames that were sent.
@@ -147,6 +153,7 @@ impl Counts {
             hits: self.hits.saturating_add(other.hits),
             borrowed: self.borrowed.saturating_add(other.borrowed),
             given: self.given.saturating_add(other.given),
+            hires: self.hires.saturating_add(other.hires),
             expired: self.expired.saturating_add(other.expired),
             frames: self.frames.saturating_add(other.frames),
             malformed: self.malformed.saturating_add(other.malformed),

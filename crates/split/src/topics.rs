@@ -78,6 +78,8 @@ impl Topics {
         let mine = roster.find(|((node, weight), _)| *node == setup.me && *weight > 0);
         let config = SplitConfig {
             cost_max,
+            // Those who leave one after the other count on the rate for longer than a term.
+            hire: setup.config.hire.clone().filter(|_| !setup.leaks),
             ..setup.config.clone()
         };
         let pattern = Setup {

@@ -47,6 +47,26 @@ pub(crate) enum Message {
         epoch: u64,
         share: Share,
     },
+    /// Let me have a part of the bucket for a term.
+    Hire {
+        /// Grows with every such question of a boot.
+        ticket: u64,
+        /// What is hired of the one that is asked; nothing else that it let is in use.
+        have: Share,
+        /// The rate that is wanted, with what is hired already.
+        want: u128,
+        /// What all but the one that is asked are asked for, as far as it is known: thousandths of messages per second.
+        demand: u64,
+    },
+    /// The answer to that; perhaps nothing.
+    Let {
+        ticket: u64,
+        /// The boot that asked.
+        yours: u64,
+        share: Share,
+        /// What the one that answers is asked for.
+        demand: u64,
+    },
     /// From the adaptor: how is it there? Older boots of the adaptor are not to be heard any more.
     Where,
 }
@@ -82,6 +102,8 @@ const CONFIRM: u8 = 2;
 const REPORT: u8 = 3;
 const SET: u8 = 4;
 const WHERE: u8 = 5;
+const HIRE: u8 = 6;
+const LET: u8 = 7;
 
 /// A frame with one message.
 pub(crate) fn frame(to: NodeId, boot: u64, message: &Message) -> Send {
@@ -159,6 +181,30 @@ impl Message {
                 encode_share(share, to);
             }
             Self::Where => to.u8(WHERE),
+            Self::Hire {
+                ticket,
+                have,
+                want,
+                demand,
+            } => {
+                to.u8(HIRE);
+                to.count(ticket);
+                encode_share(have, to);
+                to.varint(want);
+                to.count(demand);
+            }
+            Self::Let {
+                ticket,
+                yours,
+                share,
+                demand,
+            } => {
+                to.u8(LET);
+                to.count(ticket);
+                to.count(yours);
+                encode_share(share, to);
+                to.count(demand);
+            }
         }
     }
 
@@ -188,6 +234,18 @@ impl Message {
                 share: decode_share(from)?,
             }),
             WHERE => Ok(Self::Where),
+            HIRE => Ok(Self::Hire {
+                ticket: from.count()?,
+                have: decode_share(from)?,
+                want: grains(from)?,
+                demand: from.count()?,
+            }),
+            LET => Ok(Self::Let {
+                ticket: from.count()?,
+                yours: from.count()?,
+                share: decode_share(from)?,
+                demand: from.count()?,
+            }),
             kind => Err(Malformed::Kind(kind)),
         }
     }
@@ -272,7 +330,7 @@ mod tests {
         queued: 1 << 100,
     };
 
-    fn all() -> [Message; 6] {
+    fn all() -> [Message; 8] {
         let (ticket, yours) = (7, u64::MAX);
         [
             Message::Ask {
@@ -306,6 +364,18 @@ mod tests {
                 share: SHARE,
             },
             Message::Where,
+            Message::Hire {
+                ticket,
+                have: SHARE,
+                want: 4,
+                demand: 5,
+            },
+            Message::Let {
+                ticket,
+                yours,
+                share: SHARE,
+                demand: 6,
+            },
         ]
     }
 

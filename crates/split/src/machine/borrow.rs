@@ -84,7 +84,7 @@ impl Machine {
         let tokens = self.bucket.tokens();
         let half = (tokens + asker.queued).saturating_sub(asker.tokens) / 2;
         // So much room must stay that any message can pass.
-        let room = self.bucket.room().saturating_sub(self.floor());
+        let room = self.bucket.sure_room().saturating_sub(self.floor());
         let amount = want.min(half).min(tokens).min(room);
         if amount < self.limits.message() / GIFT_PART_MIN {
             return 0;

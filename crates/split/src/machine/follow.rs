@@ -40,6 +40,10 @@ impl Follow {
         self.peak = self.peak.max(backlog);
     }
 
+    pub(super) const fn is_on(&self) -> bool {
+        self.adaptor.is_some()
+    }
+
     pub(super) fn due(&self) -> Option<Instant> {
         self.adaptor.map(|_| self.report_at)
     }

@@ -4,6 +4,7 @@
 
 mod borrow;
 mod follow;
+mod hire;
 mod promise;
 
 use std::collections::VecDeque;
@@ -14,6 +15,7 @@ use tollgate_limit::{Instant, Span};
 use crate::asks::Asks;
 use crate::bucket::SubBucket;
 use crate::config::SplitConfig;
+use crate::hires::{Asked, Hires};
 use crate::holds::{Gift, Holds};
 use crate::limits::{Limits, Share};
 use crate::peers::Peers;
@@ -41,6 +43,7 @@ pub struct Machine {
     peers: Peers,
     asks: Asks,
     follow: Follow,
+    hires: Hires,
     now: Instant,
     departures: VecDeque<Departure>,
     sends: VecDeque<Send>,
@@ -86,6 +89,7 @@ impl Machine {
             peers,
             asks: Asks::default(),
             follow: Follow::new(adaptor, clear_at),
+            hires: Hires::new(share, clear_at),
             now: start,
             departures: VecDeque::new(),
             sends: VecDeque::new(),
@@ -98,9 +102,13 @@ impl Machine {
         } else {
             machine.hold_what_is_forgotten(clear_at);
         }
-        if let Begin::AfterPromises(longest) = begin {
-            machine.bucket.dry_until(start.saturating_add(longest));
-        }
+        let promised = match begin {
+            Begin::Fresh => start,
+            Begin::Restart if machine.config.hire.is_none() => start,
+            Begin::Restart => clear_at,
+            Begin::AfterPromises(longest) => clear_at.max(start.saturating_add(longest)),
+        };
+        machine.bucket.dry_until(promised);
         Ok(machine)
     }
 
@@ -142,6 +150,7 @@ impl Machine {
             arrived,
         };
         self.counts.arrived += u64::from(cost);
+        self.asked_for(u64::from(cost), true);
         // As if it had been taken when it arrived, unless something else has happened since.
         let at = arrived.max(self.bucket.at());
         self.run(at);
@@ -152,6 +161,7 @@ impl Machine {
             .peaked(self.bucket.missing().saturating_add(self.queue.cost()));
         if !self.queue.is_empty() {
             self.counts.waited += u64::from(cost);
+            self.asked_for(0, false);
             self.run(now);
         }
         self.ask(now);
@@ -231,6 +241,27 @@ impl Machine {
                     self.handle_confirm(gift, returned, now);
                 }
             }
+            Message::Hire {
+                ticket,
+                have,
+                want,
+                demand,
+            } => {
+                if self.peers.hear(from, boot) {
+                    let asked = Asked { boot, ticket };
+                    self.handle_hire((from, asked), (have, want), demand, now);
+                }
+            }
+            Message::Let {
+                ticket,
+                yours,
+                share,
+                demand,
+            } => {
+                if yours == self.boot && self.peers.hear(from, boot) {
+                    self.handle_let((from, ticket), share, demand, now);
+                }
+            }
             Message::Set { .. } | Message::Report(_) => {}
         }
     }
@@ -252,18 +283,20 @@ impl Machine {
             self.ask(now);
         }
         self.report_if_due(now);
+        self.hire_if_due();
     }
 
     /// When to call `handle_timeout` next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let (mut leaves, mut asks) = (None, self.asks.deadline());
         if let Some(head) = self.queue.head() {
-            leaves = earliest(self.bucket.when(head.cost), self.holds.next_end());
+            leaves = earliest(self.bucket.when(head.cost), self.next_end());
         }
         if asks.is_none() && self.queued() > 0 && self.want(self.now) > 0 {
             asks = self.peers.next();
         }
-        earliest(earliest(leaves, asks), self.follow.due())
+        let moves = earliest(self.follow.due(), self.hire_due());
+        earliest(earliest(leaves, asks), moves)
     }
 
     /// The next message that may go, in order.
@@ -282,12 +315,15 @@ impl Machine {
     pub fn inspect(&mut self, now: Instant) -> Inspection {
         let now = self.clock(now);
         self.run(now);
+        let bucket = self.bucket.by(now);
         Inspection {
-            share: self.bucket.share(),
-            tokens: self.bucket.tokens_at(now),
-            held: self.bucket.held(),
-            reserved: self.bucket.reserved(),
-            queued: self.queued(),
+            share: bucket.share(),
+            tokens: bucket.tokens(),
+            held: bucket.held(),
+            hired: self.hires.hired(),
+            lets: self.hires.lets(),
+            reserved: bucket.reserved(),
+            queued: self.queue.cost().saturating_add(bucket.owed()),
             waiting: self.queue.len(),
             one_way_ns: self.peers.one_way_ns(),
         }
@@ -304,10 +340,15 @@ impl Machine {
         self.now
     }
 
-    /// Everything that time alone brings, in its order: messages leave, holds end.
+    /// When the next hold or term ends.
+    fn next_end(&self) -> Option<Instant> {
+        earliest(self.holds.next_end(), self.hires.next_end())
+    }
+
+    /// Everything that time alone brings, in its order: messages leave, holds and terms end.
     fn run(&mut self, now: Instant) {
         loop {
-            let end = self.holds.next_end().filter(|end| *end <= now);
+            let end = self.next_end().filter(|end| *end <= now);
             self.leave(end.unwrap_or(now));
             let Some(end) = end else {
                 return;
@@ -316,6 +357,10 @@ impl Machine {
             while let Some(grains) = self.holds.expire(end) {
                 self.bucket.free(grains);
                 self.counts.expired += 1;
+            }
+            if self.hires.next_end().is_some_and(|next| next <= end) {
+                self.hires.expire(end);
+                self.share_anew();
             }
         }
     }

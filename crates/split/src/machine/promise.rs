@@ -2,8 +2,8 @@
 //!
 //! A promise counts on what comes back here and on nothing else, so that nobody can break it. Tokens that are borrowed later cannot
 //! hasten a message that was told its time; they let those go at once that come after it. A machine either promises or
-//! tells of departures, and one that promises has no adaptor: a rate that was promised cannot be taken away. Not here: how
-//! long is too long.
+//! tells of departures, and one that promises has no adaptor: a rate that was promised cannot be taken away. It may hire some. Not
+//! here: how long is too long.
 
 use tollgate_limit::{Instant, Span};
 
@@ -26,7 +26,9 @@ impl Machine {
         };
         self.bucket.promised(self.limits.messages(cost), goes);
         self.counts.arrived += cost;
-        self.counts.waited += if goes > self.now { cost } else { 0 };
+        let waits = goes > self.now;
+        self.counts.waited += if waits { cost } else { 0 };
+        self.asked_for(cost, !waits);
         self.ask(self.now);
         Some(goes)
     }
@@ -34,6 +36,7 @@ impl Machine {
     /// Nothing could be promised in time: others may have more.
     pub fn miss(&mut self, now: Instant) {
         self.catch_up(now);
+        self.asked_for(1, false);
         self.ask(self.now);
     }
 
@@ -67,7 +70,8 @@ impl Machine {
     pub fn is_fresh(&mut self, now: Instant) -> bool {
         self.catch_up(now);
         let is_idle = self.queued() == 0 && !self.asks.is_open() && self.bucket.reserved() == 0;
-        is_idle && self.holds.len() == 0 && self.bucket.missing() == 0
+        let has_all = self.bucket.missing() == 0 && self.hires.is_idle();
+        is_idle && self.holds.len() == 0 && has_all
     }
 
     /// How long until it is full again, if nothing comes.

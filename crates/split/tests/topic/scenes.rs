@@ -1,7 +1,7 @@
 //! Scenes with names: what borrowing and adapting are for, and what crashes cost.
 
 use tollgate_limit::Span;
-use tollgate_split::{AdaptorConfig, Borrow, SplitConfig};
+use tollgate_split::{AdaptorConfig, Borrow, Share, SplitConfig};
 
 use crate::world::{Event, MS, Plan, SECOND, World};
 
@@ -197,6 +197,78 @@ fn traffic_that_moves_is_followed_within_the_bars() {
     assert!(alone <= 50 * MS, "{alone}");
     let printed = jump(static_split(), AdaptorConfig::printed());
     assert!(printed > 10 * alone, "{printed}");
+}
+
+/// The same, where messages are promised and parts are hired; the first gets so many hundredths.
+fn promised_jump(percent: u64, config: &SplitConfig, hire: Option<AdaptorConfig>) -> u64 {
+    let mut plan = Plan::new(4, 11_000, 25);
+    plan.config = SplitConfig {
+        hire,
+        ..config.clone()
+    };
+    plan.promises = Some(30 * SECOND);
+    let mut world = World::new(&plan);
+    for node in 0..4 {
+        world.stream(node, SECOND / 2_500, 0, 2 * SECOND);
+        let part = if node == 0 {
+            percent
+        } else {
+            (100 - percent) / 3
+        };
+        world.stream(node, SECOND / (part * 100), 2 * SECOND, 12 * SECOND);
+    }
+    world.run_until(12 * SECOND);
+    world.judge_long();
+    world.percentile(990, 2 * SECOND)
+}
+
+#[test]
+fn promises_follow_traffic_that_moves_by_hiring() {
+    let borrow = SplitConfig {
+        drift_ppm: 0,
+        low_milli: 1_000,
+        ..SplitConfig::default()
+    };
+    let ours = || Some(AdaptorConfig::default());
+    let both = promised_jump(40, &borrow, ours());
+    assert!(both <= 2 * MS, "{both}");
+    let alone = promised_jump(40, &static_split(), ours());
+    assert!(alone <= 50 * MS, "{alone}");
+    let printed = promised_jump(40, &static_split(), Some(AdaptorConfig::printed()));
+    assert!(printed > 10 * alone, "{printed}");
+    let far = promised_jump(70, &borrow, ours());
+    assert!(far * 10 < promised_jump(70, &borrow, None), "{far}");
+    // Where nothing moves it costs nothing.
+    let even = promised_jump(25, &borrow, None);
+    let same = promised_jump(25, &borrow, ours());
+    assert!(same < even * 5 / 4, "{same} of {even}");
+}
+
+#[test]
+fn hired_parts_go_back_by_themselves() {
+    let mut plan = Plan::new(3, 900, 90);
+    plan.config.hire = Some(AdaptorConfig::default());
+    plan.promises = Some(SECOND);
+    let mut world = World::new(&plan);
+    world.stream(0, SECOND / 850, 0, 2 * SECOND);
+    world.run_until(2 * SECOND);
+    let now = world.local(0);
+    let seen = world.nodes[0].machine.as_mut().unwrap().inspect(now);
+    assert!(seen.share.rate > world.whole().rate * 9 / 10, "{seen:?}");
+    assert!(seen.hired.depth > 0 && seen.lets == Share::NONE);
+    // Whoever hired is gone, and says nothing any more.
+    world.at(2 * SECOND, Event::Crash(0));
+    world.run_until(2 * SECOND + 600 * MS);
+    for id in [1, 2] {
+        let now = world.local(id);
+        let machine = world.nodes[usize::from(id)].machine.as_mut().unwrap();
+        let seen = machine.inspect(now);
+        assert_eq!(
+            (seen.lets, seen.share.rate),
+            (Share::NONE, world.whole().rate / 3)
+        );
+    }
+    world.judge();
 }
 
 #[test]

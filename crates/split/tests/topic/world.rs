@@ -127,6 +127,8 @@ pub(crate) struct Node {
     pub(crate) machine: Option<Machine>,
     clock: Clock,
     boot: u64,
+    /// Since it was started anew.
+    since: Option<u64>,
     woken: Option<u64>,
 }
 
@@ -192,6 +194,7 @@ impl World {
                 machine: None,
                 clock,
                 boot: 0,
+                since: None,
                 woken: None,
             });
             world.start(id, Begin::Fresh);
@@ -211,6 +214,7 @@ impl World {
         let node = &mut self.nodes[usize::from(id)];
         node.boot += 1;
         node.woken = None;
+        node.since = (begin != Begin::Fresh).then_some(self.truth);
         node.machine = Some(
             Machine::new(Setup {
                 limits: self.limits,
@@ -451,16 +455,34 @@ impl World {
         }
     }
 
-    /// All shares in use.
+    /// All shares in use. One that hires and was started anew uses nothing yet of what it may have let.
     pub(crate) fn used(&mut self) -> Share {
         let mut used = Share::NONE;
         for id in 0..self.plan.nodes {
             let now = self.local(id);
+            let term = self.plan.config.term.as_nanos() as u64;
+            let waits = self.nodes[usize::from(id)].since.map(|since| since + term);
+            let hires = self.plan.config.hire.is_some();
+            if hires && waits.is_some_and(|until| self.truth < until) {
+                continue;
+            }
             if let Some(machine) = &mut self.nodes[usize::from(id)].machine {
                 used = used.plus(machine.inspect(now).share);
             }
         }
         used
+    }
+
+    /// Whether everybody has room for all that it has to.
+    pub(crate) fn has_room(&mut self) -> bool {
+        (0..self.plan.nodes).all(|id| {
+            let now = self.local(id);
+            let machine = self.nodes[usize::from(id)].machine.as_mut();
+            machine.is_none_or(|machine| {
+                let seen = machine.inspect(now);
+                seen.tokens + seen.held + seen.reserved <= seen.share.depth
+            })
+        })
     }
 
     pub(crate) fn whole(&self) -> Share {
