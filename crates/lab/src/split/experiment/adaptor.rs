@@ -32,6 +32,8 @@ const FIGURE: &str = "jump";
 struct Policy {
     name: &'static str,
     adaptor: Option<AdaptorConfig>,
+    /// Whether brokers hire parts of each other, in place of an adaptor.
+    hires: bool,
     /// One way in microseconds, and the low mark; `None`: nobody borrows.
     borrow: Option<(u64, u32)>,
     /// The reference's 99th percentiles of the ten seconds after jumps to 30, 40 and 70 %.
@@ -52,6 +54,7 @@ fn policies() -> Vec<Policy> {
     let one = |name, adaptor, borrow, told: [f64; 3]| Policy {
         name,
         adaptor,
+        hires: false,
         borrow,
         told: told.map(|told| (told > 0.0).then_some(told)),
     };
@@ -79,6 +82,14 @@ fn policies() -> Vec<Policy> {
             Some((1_000, 0)),
             [2.1, 2.3, 47.0],
         ),
+        Policy {
+            hires: true,
+            ..one("hire, 0.5 s, backlog", None, None, [0.0; 3])
+        },
+        Policy {
+            hires: true,
+            ..one("borrow 0.2 ms and hire", None, Some((200, 0)), [0.0; 3])
+        },
     ]
 }
 
@@ -156,6 +167,7 @@ fn run_jump(policy: &Policy, percent: u32, seed: u64) -> Ran {
         config: SplitConfig {
             borrow: policy.borrow.map_or(Borrow::Off, |_| Borrow::Always),
             low_milli: policy.borrow.map_or(0, |(_, low)| low),
+            hire: policy.hires.then(AdaptorConfig::default),
             ..config()
         },
         adaptor: policy.adaptor.clone(),
