@@ -2,7 +2,8 @@
 //!
 //! `split --binary target/release/tollgate [--seconds 30] [--rounds 2] [--publishers 200] [--each 10] [--brokers 4]`. For every k, in
 //! turn and repeated: the topic with its bucket cut and nothing lent, and with gateways that lend. Prints the percentiles of the whole
-//! way beside what the theory says that the cut costs, and replays all that was admitted through the one bucket. Not here: planning.
+//! way beside what the theory says that the cut costs, and replays all that was admitted through the one bucket. With `--shift 40` two
+//! fifths of the messages move to the first broker, under all that may follow them. Not here: planning.
 
 #[path = "../admissions/judge.rs"]
 #[allow(dead_code, reason = "a program of its own elsewhere")]
@@ -44,6 +45,9 @@ struct Options {
     /// Which publisher goes where: `spread` keeps those of a group apart, `blind` looks at no group
     #[arg(long, default_value = "spread")]
     assign: String,
+    /// So many hundredths of the messages move to the first broker; measured is what comes after that
+    #[arg(long, value_name = "PERCENT")]
+    shift: Option<u32>,
 }
 
 fn main() -> Result<()> {
@@ -58,6 +62,14 @@ fn main() -> Result<()> {
         "{} publishers x {}/s, limit {limit}/s, burst {}, {} s, median of {}",
         options.publishers, options.each, options.burst, options.seconds, options.rounds
     );
+    match options.shift {
+        Some(percent) => shift(&options, limit, percent),
+        None => cut(&options, limit),
+    }
+}
+
+/// What the cut costs, by the number of brokers.
+fn cut(options: &Options, limit: u32) -> Result<()> {
     println!(
         "{:>2} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9} {:>9} {:>6}",
         "k", "lend", "p50 ms", "p95 ms", "p99 ms", "theory", "waited %", "frames/m", "over"
@@ -66,45 +78,114 @@ fn main() -> Result<()> {
     for brokers in 1..=options.brokers {
         for lends in [false, true] {
             if brokers > 1 || !lends {
-                trials.push((brokers, lends));
+                trials.push(options.trial(brokers, limit, (lends, "off")));
             }
         }
     }
-    let mut all: Vec<Vec<Found>> = vec![Vec::new(); trials.len()];
-    for round in 0..options.rounds {
-        for ((brokers, lends), found) in trials.iter().zip(&mut all) {
-            let trial = Trial {
-                binary: options.binary.clone(),
-                brokers: *brokers,
-                lends: *lends,
-                limit,
-                burst: options.burst,
-                publishers: options.publishers,
-                each: options.each,
-                group: options.group,
-                assign: options.assign.clone(),
-                seconds: options.seconds,
-                seed: round as u64 + 1,
-            };
-            let site = Site::start(&trial)?;
-            found.push(site.measure(&trial).context("measuring")?);
-        }
-    }
-    for ((brokers, lends), found) in trials.iter().zip(&all) {
-        let of = |pick: fn(&Found) -> f64| median(found.iter().map(pick).collect());
-        let over: u64 = found.iter().map(|found| found.over).sum();
+    let all = options.in_turn(&trials, Site::measure)?;
+    for (trial, found) in trials.iter().zip(&all) {
         println!(
-            "{brokers:>2} {:>8} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>9.2} {:>9.3} {over:>6}",
-            if *lends { "on" } else { "off" },
-            of(|found| found.p50_ms),
-            of(|found| found.p95_ms),
-            of(|found| found.p99_ms),
-            theory(*brokers, limit, options.burst),
-            of(|found| found.waited_percent),
-            of(|found| found.frames_per_message),
+            "{:>2} {:>8} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>9.2} {:>9.3} {:>6}",
+            trial.brokers,
+            if trial.lends { "on" } else { "off" },
+            of(found, |found| found.p50_ms),
+            of(found, |found| found.p95_ms),
+            of(found, |found| found.p99_ms),
+            theory(trial.brokers, limit, options.burst),
+            of(found, |found| found.waited_percent),
+            of(found, |found| found.frames_per_message),
+            over(found),
         );
     }
     Ok(())
+}
+
+/// What happens after traffic has moved to one gateway, by what follows it.
+fn shift(options: &Options, limit: u32, percent: u32) -> Result<()> {
+    ensure!(
+        options.brokers > 1 && percent < 100,
+        "traffic moves between brokers"
+    );
+    println!(
+        "{} brokers; the first gets {percent} % after an even start",
+        options.brokers
+    );
+    println!(
+        "{:>8} {:>8} {:>8} {:>8} {:>9} {:>9} {:>9} {:>6}",
+        "lend", "adapt", "p50 ms", "p95 ms", "p99 ms", "max ms", "frames/m", "over"
+    );
+    let mut trials = Vec::new();
+    for lends in [false, true] {
+        for adapt in ["off", "printed", "on"] {
+            trials.push(Trial {
+                wait_max: SHIFT_WAIT_MAX,
+                ..options.trial(options.brokers, limit, (lends, adapt))
+            });
+        }
+    }
+    let all = options.in_turn(&trials, |site, trial| site.measure_shift(trial, percent))?;
+    for (trial, found) in trials.iter().zip(&all) {
+        println!(
+            "{:>8} {:>8} {:>8.2} {:>8.2} {:>9.2} {:>9.2} {:>9.3} {:>6}",
+            if trial.lends { "on" } else { "off" },
+            trial.adapt,
+            of(found, |found| found.p50_ms),
+            of(found, |found| found.p95_ms),
+            of(found, |found| found.p99_ms),
+            of(found, |found| found.max_ms),
+            of(found, |found| found.frames_per_message),
+            over(found),
+        );
+    }
+    Ok(())
+}
+
+impl Options {
+    fn trial(&self, brokers: u16, limit: u32, (lends, adapt): (bool, &'static str)) -> Trial {
+        Trial {
+            binary: self.binary.clone(),
+            brokers,
+            lends,
+            adapt,
+            wait_max: 1,
+            limit,
+            burst: self.burst,
+            publishers: self.publishers,
+            each: self.each,
+            group: self.group,
+            assign: self.assign.clone(),
+            seconds: self.seconds,
+            seed: 0,
+        }
+    }
+
+    /// All trials in turn, and that repeated: what was found of each.
+    fn in_turn(
+        &self,
+        trials: &[Trial],
+        measure: impl Fn(&Site, &Trial) -> Result<Found>,
+    ) -> Result<Vec<Vec<Found>>> {
+        let mut all: Vec<Vec<Found>> = vec![Vec::new(); trials.len()];
+        for round in 0..self.rounds {
+            for (trial, found) in trials.iter().zip(&mut all) {
+                let trial = Trial {
+                    seed: round as u64 + 1,
+                    ..trial.clone()
+                };
+                let site = Site::start(&trial)?;
+                found.push(measure(&site, &trial).context("measuring")?);
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn of(found: &[Found], pick: fn(&Found) -> f64) -> f64 {
+    median(found.iter().map(pick).collect())
+}
+
+fn over(found: &[Found]) -> u64 {
+    found.iter().map(|found| found.over).sum()
 }
 
 /// What random single messages at ten elevenths of the limit wait for tokens at the 99th percentile, in milliseconds: they find 24.2
@@ -118,3 +199,6 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
+
+/// Waits are as long as they get within a measurement.
+const SHIFT_WAIT_MAX: u32 = 10;

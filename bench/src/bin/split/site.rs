@@ -22,6 +22,10 @@ pub(crate) struct Trial {
     pub(crate) binary: PathBuf,
     pub(crate) brokers: u16,
     pub(crate) lends: bool,
+    /// As `--adapt` has it.
+    pub(crate) adapt: &'static str,
+    /// The longest wait, in seconds.
+    pub(crate) wait_max: u32,
     pub(crate) limit: u32,
     pub(crate) burst: u32,
     pub(crate) publishers: u32,
@@ -38,6 +42,7 @@ pub(crate) struct Found {
     pub(crate) p50_ms: f64,
     pub(crate) p95_ms: f64,
     pub(crate) p99_ms: f64,
+    pub(crate) max_ms: f64,
     pub(crate) waited_percent: f64,
     pub(crate) frames_per_message: f64,
     pub(crate) over: u64,
@@ -70,8 +75,8 @@ impl Site {
         let folder = tempfile::tempdir()?;
         let contracts = folder.path().join("contracts.yaml");
         let text = format!(
-            "contracts: [{{ id: topic, match: {{ topic: 'bench/#' }}, policies: [{{ name: all, limit: {}, per: 1s, burst: {}, on_limit: delay, max_wait: 1s, coordination: split }}] }}]",
-            trial.limit, trial.burst
+            "contracts: [{{ id: topic, match: {{ topic: 'bench/#' }}, policies: [{{ name: all, limit: {}, per: 1s, burst: {}, on_limit: delay, max_wait: {}s, coordination: split }}] }}]",
+            trial.limit, trial.burst, trial.wait_max
         );
         fs::write(&contracts, text)?;
         let key = folder.path().join("cluster.key");
@@ -102,6 +107,7 @@ impl Site {
                 .args(["--upstream", &broker.address(), "--cluster", "127.0.0.1:0"])
                 .args(["--name", name, "--roster", &names.join(",")])
                 .args(["--lend", if trial.lends { "on" } else { "off" }])
+                .args(["--adapt", trial.adapt])
                 .args(["--format", "json", "--threads", "1"])
                 .arg("--contracts")
                 .arg(&contracts)
@@ -138,12 +144,28 @@ impl Site {
             sleep(Duration::from_millis(50));
         }
         // Nothing comes back for as long as somebody may have been told to wait before.
-        sleep(Duration::from_millis(1500));
+        sleep(Duration::from_secs(trial.wait_max.into()) + Duration::from_millis(500));
         Ok(())
     }
 
-    /// Publishes, and says what came of it.
+    /// Publishes evenly, and says what came of it.
     pub(crate) fn measure(&self, trial: &Trial) -> Result<Found> {
+        let even: Vec<usize> = (0..self.gateways.len()).collect();
+        self.publish(trial, &even, 1)
+    }
+
+    /// Publishes evenly, then so many hundredths at the first gateway, and says what came of that.
+    pub(crate) fn measure_shift(&self, trial: &Trial, percent: u32) -> Result<Found> {
+        self.measure(trial)?;
+        let first = trial.publishers * percent / 100;
+        let others = self.gateways.len() - 1;
+        let rest = (first..trial.publishers).map(|number| 1 + number as usize % others);
+        let uneven: Vec<usize> = (0..first).map(|_| 0).chain(rest).collect();
+        self.publish(trial, &uneven, 0)
+    }
+
+    /// Publishers in turn at those gateways.
+    fn publish(&self, trial: &Trial, at: &[usize], warm_up: u32) -> Result<Found> {
         let mut command = Command::new(&trial.binary);
         command.args([
             "bench",
@@ -155,7 +177,7 @@ impl Site {
             "--qos",
             "0",
         ]);
-        for gateway in &self.gateways {
+        for gateway in at.iter().filter_map(|place| self.gateways.get(*place)) {
             command.args(["--target", &gateway.listen]);
         }
         for broker in &self.brokers {
@@ -172,6 +194,8 @@ impl Site {
             ])
             .args(["--duration", &trial.seconds.to_string()])
             .args(["--seed", &trial.seed.to_string()])
+            .args(["--warm-up", &warm_up.to_string()])
+            .args(["--patience", &(trial.wait_max + 2).to_string()])
             .stderr(Stdio::inherit())
             .output()?;
         ensure!(said.status.success(), "the generator failed");
@@ -192,6 +216,7 @@ impl Site {
             p50_ms: millis("p50"),
             p95_ms: millis("p95"),
             p99_ms: millis("p99"),
+            max_ms: millis("max"),
             waited_percent: 100.0 * delayed / admitted,
             frames_per_message: frames / admitted,
             over: self.over(trial)?,
