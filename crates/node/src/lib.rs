@@ -29,7 +29,7 @@ pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy};
 pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
-    Admitted, BadRoster, CompanyGossip, GossipRefused, Journal, Membership, Outgoing, Peer,
+    Adapt, Admitted, BadRoster, CompanyGossip, GossipRefused, Journal, Membership, Outgoing, Peer,
     PolicyGossip, PolicySplit, PolicySupply, Roster, Said, Share, SplitSettings, Steady, SupplyKey,
     Waker, supply_limits,
 };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_gossip::Key;
 use tollgate_limit::{Algorithm, Instant, PolicyConfig, Span};
-use tollgate_split::{BadLimits, Borrow, Counts, Inspection, Limits, SplitConfig};
+use tollgate_split::{AdaptorConfig, BadLimits, Borrow, Counts, Inspection, Limits, SplitConfig};
 use tollgate_table::Print;
 
 use super::tag::{key, split_tag};
@@ -23,6 +23,33 @@ pub struct SplitSettings {
     pub borrow: bool,
     /// Tokens are asked for below so many thousandths of a message.
     pub low_milli: u32,
+    /// Whether parts follow traffic.
+    pub adapt: Adapt,
+}
+
+/// Whether parts of cut buckets follow traffic: nodes that are asked for much hire some of others, for a short term.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Adapt {
+    /// Every node has its part by right.
+    Off,
+    /// Within a fraction of a second, and what waits counts as demand.
+    #[default]
+    On,
+    /// By the last ten seconds, every second, arrivals only, as the document has it: to compare with.
+    Printed,
+}
+
+impl std::str::FromStr for Adapt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self::Off),
+            "on" => Ok(Self::On),
+            "printed" => Ok(Self::Printed),
+            _ => Err("parts of cut buckets follow traffic or not: `on`, `off` or `printed`".into()),
+        }
+    }
 }
 
 impl Default for SplitSettings {
@@ -30,6 +57,7 @@ impl Default for SplitSettings {
         Self {
             borrow: true,
             low_milli: 1_000,
+            adapt: Adapt::On,
         }
     }
 }
@@ -43,6 +71,11 @@ impl SplitSettings {
                 Borrow::Off
             },
             low_milli: self.low_milli,
+            hire: match self.adapt {
+                Adapt::Off => None,
+                Adapt::On => Some(AdaptorConfig::default()),
+                Adapt::Printed => Some(AdaptorConfig::printed()),
+            },
             ..SplitConfig::default()
         }
     }

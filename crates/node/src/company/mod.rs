@@ -37,7 +37,7 @@ use self::seat::restarted;
 use self::union::Union;
 use crate::node::{Node, NodeConfig};
 
-pub use self::cut::{PolicySplit, SplitSettings};
+pub use self::cut::{Adapt, PolicySplit, SplitSettings};
 pub use self::divide::{PolicySupply, SupplyKey};
 pub use self::outbox::{Outgoing, Waker};
 pub(crate) use self::parts::{Charged, Parts, enter_company};

@@ -33,7 +33,7 @@ pub(crate) fn split(shared: &Shared) -> String {
 /// Policies that have series of their own.
 const LABELS_MAX: usize = 64;
 
-const POLICIES: [OfPolicy; 13] = [
+const POLICIES: [OfPolicy; 16] = [
     (
         "tollgate_split_rate",
         Kind::Gauge,
@@ -51,6 +51,18 @@ const POLICIES: [OfPolicy; 13] = [
         Kind::Gauge,
         "This node's part of the depth, in messages.",
         |p| p.own_burst,
+    ),
+    (
+        "tollgate_split_hired_rate",
+        Kind::Gauge,
+        "Of this node's part, what is hired of other nodes.",
+        |p| p.hired_rate,
+    ),
+    (
+        "tollgate_split_let_rate",
+        Kind::Gauge,
+        "What other nodes have hired of this node's part.",
+        |p| p.let_rate,
     ),
     (
         "tollgate_split_tokens",
@@ -99,6 +111,12 @@ const POLICIES: [OfPolicy; 13] = [
         Kind::Counter,
         "Asks that got some.",
         |p| p.counts.hits as f64,
+    ),
+    (
+        "tollgate_split_hires_total",
+        Kind::Counter,
+        "Questions for a part of the bucket.",
+        |p| p.counts.hires as f64,
     ),
     (
         "tollgate_split_borrowed_total",

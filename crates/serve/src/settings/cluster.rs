@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tollgate_cluster::{ClusterConfig, Pace};
 use tollgate_contract::ErrorKind;
 use tollgate_contract::file::{Few, Problem, Text, choice, given};
-use tollgate_node::Roster;
+use tollgate_node::{Adapt, Roster, SplitSettings};
 
 use super::file::Check;
 use super::roster::{Form, RawRoster, roster};
@@ -50,8 +50,8 @@ pub struct ClusterSettings {
     pub roster: Option<Roster>,
     /// The folder in which everything that a divided rate admits is written down, for whoever checks it.
     pub admission_log: Option<PathBuf>,
-    /// Whether nodes lend each other tokens of buckets that are cut, the same on all nodes.
-    pub lends: bool,
+    /// How buckets are cut, the same on all nodes.
+    pub split: SplitSettings,
 }
 
 impl Default for ClusterSettings {
@@ -71,7 +71,7 @@ impl Default for ClusterSettings {
             owner: OwnerSettings::default(),
             roster: None,
             admission_log: None,
-            lends: true,
+            split: SplitSettings::default(),
         }
     }
 }
@@ -165,6 +165,8 @@ pub struct ClusterOverrides {
     pub admission_log: Option<PathBuf>,
     /// Whether nodes lend each other tokens of buckets that are cut.
     pub lends: Option<bool>,
+    /// Whether parts of buckets that are cut follow traffic.
+    pub adapt: Option<Adapt>,
 }
 
 impl ClusterOverrides {
@@ -194,6 +196,7 @@ impl ClusterOverrides {
             roster: read(variable, "TOLLGATE_CLUSTER_ROSTER", roster)?,
             admission_log: None,
             lends: read(variable, "TOLLGATE_CLUSTER_LEND", lends)?,
+            adapt: read(variable, "TOLLGATE_CLUSTER_ADAPT", Adapt::from_str)?,
         })
     }
 
@@ -213,6 +216,7 @@ impl ClusterOverrides {
             roster: self.roster.or(below.roster),
             admission_log: self.admission_log.or(below.admission_log),
             lends: self.lends.or(below.lends),
+            adapt: self.adapt.or(below.adapt),
         }
     }
 
@@ -241,7 +245,8 @@ impl ClusterOverrides {
         settings.size = self.size.or(settings.size);
         settings.roster = self.roster.or(settings.roster.take());
         settings.admission_log = self.admission_log.or(settings.admission_log.take());
-        settings.lends = self.lends.unwrap_or(settings.lends);
+        settings.split.borrow = self.lends.unwrap_or(settings.split.borrow);
+        settings.split.adapt = self.adapt.unwrap_or(settings.split.adapt);
     }
 }
 
@@ -306,6 +311,10 @@ pub(crate) struct RawCluster {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     lend: Option<Text>,
+    /// Whether parts of cut buckets follow traffic (`coordination: split`): on, off, or printed (ten seconds, to compare with), the same on all nodes; on where absent.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    adapt: Option<Text>,
 }
 
 /// Whether tokens are lent.
@@ -353,9 +362,10 @@ impl Check<'_> {
             let wrong = |(place, what)| Problem::new(ErrorKind::BadValue, place, what);
             self.problems.keep(raw.check().map_err(wrong))
         });
-        settings.lends = self
-            .cluster_value(raw.lend.as_ref(), lends)
-            .unwrap_or(settings.lends);
+        let borrow = self.cluster_value(raw.lend.as_ref(), lends);
+        settings.split.borrow = borrow.unwrap_or(settings.split.borrow);
+        let adapt = self.cluster_value(raw.adapt.as_ref(), Adapt::from_str);
+        settings.split.adapt = adapt.unwrap_or(settings.split.adapt);
         match listen {
             Some(None) => return None,
             Some(Some(listen)) => settings.listen = listen,

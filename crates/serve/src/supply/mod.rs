@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tollgate_contract::{Contracts, Coordination, NamedPolicy};
-use tollgate_node::{BadLimits, Roster, Share, SplitSettings, SupplyConfig, supply_limits};
+use tollgate_node::{BadLimits, Roster, Share, SupplyConfig, supply_limits};
 
 use crate::cluster::ClusterError;
 use crate::settings::ClusterSettings;
@@ -149,10 +149,7 @@ pub(crate) fn share(
         },
         steady: Some(Arc::new(steady_now)),
         journal: journal.transpose().map_err(ClusterError::Thread)?,
-        split: SplitSettings {
-            borrow: settings.lends,
-            ..SplitSettings::default()
-        },
+        split: settings.split,
         ..Share::new(roster.clone(), boot)
     };
     Ok(Some((share, keep)))

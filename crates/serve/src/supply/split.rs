@@ -3,7 +3,7 @@
 #![allow(clippy::cast_precision_loss)] // Shown, not decided by.
 
 use serde::{Deserialize, Serialize};
-use tollgate_node::PolicySplit;
+use tollgate_node::{Adapt, PolicySplit};
 
 use super::show::{asked_spot, common};
 use super::view::{ByOwnerView, RosterView, SupplyView};
@@ -20,6 +20,8 @@ pub struct SplitView {
     pub roster: Vec<RosterView>,
     /// Whether nodes lend each other tokens.
     pub lends: bool,
+    /// Whether parts follow traffic.
+    pub adapts: bool,
     /// The policies.
     pub policies: Vec<SplitPolicyView>,
     /// Policies that are too small to be cut, so that owners decide.
@@ -41,6 +43,10 @@ pub struct SplitPolicyView {
     pub own_rate: f64,
     /// This node's part of the depth.
     pub own_burst: f64,
+    /// Of its part of the rate, what is hired of other nodes.
+    pub hired_rate: f64,
+    /// What other nodes have hired of its part by right.
+    pub let_rate: f64,
     /// Tokens it has.
     pub tokens: f64,
     /// What messages were told to wait for and has not come back yet.
@@ -68,6 +74,8 @@ pub struct SplitCountsView {
     pub asks: u64,
     /// Of these, those that got some.
     pub hits: u64,
+    /// Questions for a part of the bucket.
+    pub hires: u64,
     /// Tokens that came from others.
     pub borrowed: f64,
     /// Tokens that went to others.
@@ -115,7 +123,8 @@ fn whole<'a>(shared: &Shared, policies: impl Iterator<Item = &'a PolicySplit>) -
         on,
         name,
         roster,
-        lends: cluster.is_some_and(|cluster| cluster.lends),
+        lends: cluster.is_some_and(|cluster| cluster.split.borrow),
+        adapts: cluster.is_some_and(|cluster| cluster.split.adapt != Adapt::Off),
         policies: policies.map(policy).collect(),
         by_owner,
     }
@@ -138,6 +147,7 @@ fn policy(of: &PolicySplit) -> SplitPolicyView {
             delayed: of.counts.waited,
             asks: of.counts.asks,
             hits: of.counts.hits,
+            hires: of.counts.hires,
             borrowed: messages(of.counts.borrowed),
             given: messages(of.counts.given),
             expired: of.counts.expired,
@@ -149,6 +159,8 @@ fn policy(of: &PolicySplit) -> SplitPolicyView {
     if let Some(stands) = &of.stands {
         view.own_rate = rate(stands.share.rate);
         view.own_burst = messages(stands.share.depth);
+        view.hired_rate = rate(stands.hired.rate);
+        view.let_rate = rate(stands.lets.rate);
         view.tokens = messages(stands.tokens);
         view.owed = messages(stands.queued);
         view.held = messages(stands.held);

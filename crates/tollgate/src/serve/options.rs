@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tollgate_node::Roster;
+use tollgate_node::{Adapt, Roster};
 use tollgate_serve::settings::{
     Address, CataloguePlace, ClusterOverrides, DatabaseUrl, Join, LogFormat, Overrides,
     RuntimeKind, Seat, StoreOverrides, StoreUrl,
@@ -130,6 +130,10 @@ pub struct ClusterFlags {
     #[arg(long, value_name = "ON|OFF", value_parser = tollgate_serve::settings::lends)]
     pub lend: Option<bool>,
 
+    /// Whether parts of buckets that are cut follow traffic (`coordination: split`), the same on all nodes; `printed`: by ten seconds, to compare with
+    #[arg(long, value_name = "ON|OFF|PRINTED")]
+    pub adapt: Option<Adapt>,
+
     /// A folder in which to write down everything that divided rates admit
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub admission_log: Option<PathBuf>,
@@ -152,6 +156,7 @@ impl ClusterFlags {
             roster: self.roster.clone(),
             admission_log: self.admission_log.clone(),
             lends: self.lend,
+            adapt: self.adapt,
             ..ClusterOverrides::default()
         }
     }

@@ -19,7 +19,8 @@ const CUT: Files<'static> = Files {
 
 fn seen(on: &Divided, node: u16) -> SplitPolicyView {
     let view = on.fleet.split(node).unwrap();
-    assert!(view.on && view.lends && view.roster.len() == 3, "{view:?}");
+    assert!(view.on && view.lends && view.adapts, "{view:?}");
+    assert_eq!(view.roster.len(), 3);
     view.policies.into_iter().next().unwrap()
 }
 
@@ -42,7 +43,8 @@ fn not_one_over_whoever_dies_and_stands_still() {
     for node in 0..3 {
         let policy = seen(&cluster, node);
         assert!(policy.counts.delayed > 0, "{policy:?}");
-        assert!((policy.own_rate - 333.3).abs() < 0.1, "{policy:?}");
+        let right = policy.own_rate - policy.hired_rate + policy.let_rate;
+        assert!((right - 333.3).abs() < 0.1, "{policy:?}");
     }
 }
 
@@ -63,5 +65,33 @@ fn whoever_is_asked_for_all_borrows_from_those_who_are_not() {
     assert!(passed > 80, "{passed}");
     let given: f64 = (1..3).map(|node| seen(&cluster, node).counts.given).sum();
     assert!(given > 40.0, "{given}");
+    cluster.assert_within(1000, (begun, u64::MAX));
+}
+
+#[test]
+fn whoever_is_asked_for_all_hires_the_parts_of_the_others() {
+    let mut cluster = Divided::start(3, CUT, |_, _| {});
+    let begun = now();
+    let mut asker = Asker::connect(cluster.fleet.nodes()[0].resp, Duration::from_secs(5)).unwrap();
+    let mut ask = |what: &str, enough: &dyn Fn() -> bool| {
+        until(what, || {
+            asker.ask_many(&[("route", "/")], 1, 40).unwrap();
+            enough()
+        });
+    };
+    ask("it has most of the rate, from the others", &|| {
+        let lets = (1..3).map(|node| seen(&cluster, node).let_rate);
+        seen(&cluster, 0).own_rate > 900.0 && lets.sum::<f64>() > 500.0
+    });
+    // One of those who let is killed and comes back: what it let is in use until the term ends, and not by it.
+    cluster.fleet.suffer(Process::Kill(1)).unwrap();
+    cluster.start_again(1);
+    cluster.fleet.gather().unwrap();
+    ask("it hires again", &|| seen(&cluster, 0).own_rate > 900.0);
+    drop(asker);
+    until("what was hired is over", || {
+        let policy = seen(&cluster, 0);
+        policy.hired_rate < 0.1 && (policy.own_rate - 333.3).abs() < 0.1
+    });
     cluster.assert_within(1000, (begun, u64::MAX));
 }
