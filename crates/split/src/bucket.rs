@@ -33,7 +33,7 @@ pub(crate) struct SubBucket {
     dry_until: Instant,
     /// What comes back is promised to messages up to here.
     owed: u128,
-    /// How fast that comes back: what was sure when it began.
+    /// How fast that comes back: what was sure when it was promised.
     line: Line,
     /// When the last of these goes.
     last_goes: Instant,
@@ -170,12 +170,13 @@ impl SubBucket {
         if self.owed > 0 {
             return self.line;
         }
+        self.line_of_share()
+    }
+
+    fn line_of_share(&self) -> Line {
         let sure = self.share.less(self.hired);
-        Line {
-            fast: self.refill,
-            until: self.hired_until,
-            slow: slowed(sure.rate, self.slow_ppm),
-        }
+        let last = slowed(sure.rate, self.slow_ppm);
+        Line::new(self.refill, self.hired_until, last)
     }
 
     /// When a message of that cost goes that is told so now: at once if its tokens are there, and otherwise when what comes back
@@ -279,10 +280,15 @@ impl SubBucket {
         self.settle();
     }
 
-    /// Has that much for itself and that much hired, which is sure until then.
+    /// Has that much for itself and that much hired, which is sure until then. Who was told when it goes stays with what there was.
     pub(crate) fn hire(&mut self, sure: Share, hired: Share, until: Instant) {
         (self.hired, self.hired_until) = (hired, until);
         self.change(sure.plus(hired));
+        if self.owed > 0
+            && let Some(line) = self.line.then(self.last_goes, &self.line_of_share())
+        {
+            self.line = line;
+        }
     }
 
     /// Changes the share. The depth falls no lower than what is held, until that is freed.

@@ -64,6 +64,8 @@ pub(crate) enum Message {
         /// The boot that asked.
         yours: u64,
         share: Share,
+        /// Tokens for which there is no room any more where they were.
+        tokens: u128,
         /// What the one that answers is asked for.
         demand: u64,
     },
@@ -197,12 +199,14 @@ impl Message {
                 ticket,
                 yours,
                 share,
+                tokens,
                 demand,
             } => {
                 to.u8(LET);
                 to.count(ticket);
                 to.count(yours);
                 encode_share(share, to);
+                to.varint(tokens);
                 to.count(demand);
             }
         }
@@ -244,6 +248,7 @@ impl Message {
                 ticket: from.count()?,
                 yours: from.count()?,
                 share: decode_share(from)?,
+                tokens: grains(from)?,
                 demand: from.count()?,
             }),
             kind => Err(Malformed::Kind(kind)),
@@ -374,6 +379,7 @@ mod tests {
                 ticket,
                 yours,
                 share: SHARE,
+                tokens: 9,
                 demand: 6,
             },
         ]

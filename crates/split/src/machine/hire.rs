@@ -152,15 +152,18 @@ impl Machine {
         }
         let demand = self.demand();
         let share = self.to_let(from, want, (demand, others));
+        let before = self.bucket.tokens();
         let until = now.saturating_add(self.config.hold());
         if !self.hires.let_out(from, asked, (share, until)) {
             return;
         }
         self.share_anew();
+        let tokens = before - self.bucket.tokens();
         let answer = Message::Let {
             ticket: asked.ticket,
             yours: asked.boot,
             share,
+            tokens,
             demand,
         };
         self.send(from, &answer);
@@ -178,7 +181,8 @@ impl Machine {
         if self.queued() > 0 {
             rate = rate.min(before.rate);
         }
-        let free = self.bucket.sure_room().saturating_sub(self.floor());
+        // So much stays that tokens can be given away.
+        let free = self.bucket.sure_room().saturating_sub(self.floor() * 2);
         let depth = rate.saturating_mul(u128::from(self.limits.lasts_ns()));
         Share {
             rate,
@@ -190,7 +194,7 @@ impl Machine {
     pub(super) fn handle_let(
         &mut self,
         (from, ticket): (NodeId, u64),
-        share: Share,
+        (share, tokens): (Share, u128),
         demand: u64,
         now: Instant,
     ) {
@@ -207,6 +211,7 @@ impl Machine {
             let counts_on_old = self.bucket.owed() > 0;
             self.hires.hire(from, (share, until), counts_on_old);
             self.share_anew();
+            self.bucket.put(tokens);
             self.leave(now);
         }
         self.ask_next();

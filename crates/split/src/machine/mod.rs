@@ -256,10 +256,11 @@ impl Machine {
                 ticket,
                 yours,
                 share,
+                tokens,
                 demand,
             } => {
                 if yours == self.boot && self.peers.hear(from, boot) {
-                    self.handle_let((from, ticket), share, demand, now);
+                    self.handle_let((from, ticket), (share, tokens), demand, now);
                 }
             }
             Message::Set { .. } | Message::Report(_) => {}
