@@ -123,21 +123,24 @@ mod tests {
         fn an_instant_is_the_first_by_which_so_much_is_back(
             lines in prop::collection::vec((0..6_u128, 0..90_u64, 0..4_u128, 0..90_u64), 1..5), from in 0..60_u64, grains in 1..300_u128,
         ) {
-            // The rate of each nanosecond, and the line, one after the other.
-            let mut rates = vec![0; 1_000];
+            // The rates that were said, the later one from its turn on.
+            let mut said = Vec::new();
             let mut line = Line::default();
             for (place, (rate, until, last, turn)) in lines.into_iter().enumerate() {
-                let next = Line::new(rate, at(until), last);
                 let turn = if place == 0 { 0 } else { turn };
-                let Some(joined) = line.then(at(turn), &next) else { break };
+                let Some(joined) = line.then(at(turn), &Line::new(rate, at(until), last)) else {
+                    break;
+                };
                 line = joined;
-                for now in turn..1_000 {
-                    rates[now as usize] = if now < until { rate } else { last };
-                }
+                said.push((turn, rate, until, last));
             }
+            let rate_at = |now: u64| {
+                let (_, rate, until, last) = said.iter().rfind(|(turn, ..)| *turn <= now).unwrap();
+                if now < *until { *rate } else { *last }
+            };
             let (mut sum, mut now) = (0, from);
             while sum < grains && now < 1_000 {
-                sum += rates[now as usize];
+                sum += rate_at(now);
                 now += 1;
             }
             let expected = (sum >= grains).then(|| at(now));

@@ -144,6 +144,17 @@ pub(crate) fn read(frame: &[u8]) -> Result<(u64, Vec<Message>), Malformed> {
 }
 
 impl Message {
+    /// Whether it is for that boot, or for any.
+    pub(crate) const fn is_for(&self, boot: u64) -> bool {
+        match self {
+            Self::Give { yours, .. }
+            | Self::Confirm { yours, .. }
+            | Self::Set { yours, .. }
+            | Self::Let { yours, .. } => *yours == boot,
+            Self::Ask { .. } | Self::Report(_) | Self::Hire { .. } | Self::Where => true,
+        }
+    }
+
     fn encode(&self, to: &mut Encoder) {
         match *self {
             Self::Ask {

@@ -70,8 +70,7 @@ impl Machine {
             return;
         };
         let is_short = std::mem::take(&mut self.hires.is_short);
-        let hired = self.hires.hired();
-        if !is_short && hired == Share::NONE {
+        if !is_short && self.hires.hired() == Share::NONE {
             self.hires.tick_at = None;
             self.hires.sweep.clear();
             return;
@@ -81,8 +80,8 @@ impl Machine {
         let lacks = is_short && self.fair(None) > rate + rate / LACK_PART;
         let mut sweep = self.peers.others();
         sweep.retain(|id| {
-            let hires = self.hires.hired_from(*id) != Share::NONE;
-            (lacks || hires) && self.hires.let_to(*id) == Share::NONE
+            let renews = self.hires.hired_from(*id) != Share::NONE;
+            (lacks || renews) && self.hires.let_to(*id) == Share::NONE
         });
         self.hires.sweep = sweep;
         self.ask_next();

@@ -193,53 +193,50 @@ impl Machine {
     }
 
     fn handle_message(&mut self, from: NodeId, boot: u64, message: Message, now: Instant) {
+        if !message.is_for(self.boot) {
+            return;
+        }
         match message {
             Message::Where => self.handle_where(from, boot, now),
-            Message::Set {
-                yours,
-                epoch,
-                share,
-            } if yours == self.boot => self.handle_set(from, (boot, epoch), share, now),
+            Message::Set { epoch, share, .. } => self.handle_set(from, (boot, epoch), share, now),
+            Message::Report(_) => {}
+            message => {
+                if self.peers.hear(from, boot) {
+                    self.handle_peer(from, boot, message, now);
+                }
+            }
+        }
+    }
+
+    fn handle_peer(&mut self, from: NodeId, boot: u64, message: Message, now: Instant) {
+        let gift = |ticket| Gift {
+            to: from,
+            boot,
+            ticket,
+        };
+        match message {
             Message::Ask {
                 ticket,
                 want,
                 standing,
-            } => {
-                if self.peers.hear(from, boot) {
-                    let gift = Gift {
-                        to: from,
-                        boot,
-                        ticket,
-                    };
-                    self.handle_ask(gift, want, standing, now);
-                }
-            }
+            } => self.handle_ask(gift(ticket), want, standing, now),
             Message::Give {
                 ticket,
-                yours,
                 amount,
                 standing,
+                ..
             } => {
-                if yours == self.boot && self.peers.hear(from, boot) {
-                    self.peers.see(from, standing, now);
-                    self.handle_give((from, boot), ticket, amount, now);
-                }
+                self.peers.see(from, standing, now);
+                self.handle_give((from, boot), ticket, amount, now);
             }
             Message::Confirm {
                 ticket,
-                yours,
                 returned,
                 standing,
+                ..
             } => {
-                if yours == self.boot && self.peers.hear(from, boot) {
-                    self.peers.see(from, standing, now);
-                    let gift = Gift {
-                        to: from,
-                        boot,
-                        ticket,
-                    };
-                    self.handle_confirm(gift, returned, now);
-                }
+                self.peers.see(from, standing, now);
+                self.handle_confirm(gift(ticket), returned, now);
             }
             Message::Hire {
                 ticket,
@@ -247,23 +244,17 @@ impl Machine {
                 want,
                 demand,
             } => {
-                if self.peers.hear(from, boot) {
-                    let asked = Asked { boot, ticket };
-                    self.handle_hire((from, asked), (have, want), demand, now);
-                }
+                let asked = Asked { boot, ticket };
+                self.handle_hire((from, asked), (have, want), demand, now);
             }
             Message::Let {
                 ticket,
-                yours,
                 share,
                 tokens,
                 demand,
-            } => {
-                if yours == self.boot && self.peers.hear(from, boot) {
-                    self.handle_let((from, ticket), (share, tokens), demand, now);
-                }
-            }
-            Message::Set { .. } | Message::Report(_) => {}
+                ..
+            } => self.handle_let((from, ticket), (share, tokens), demand, now),
+            Message::Where | Message::Set { .. } | Message::Report(_) => {}
         }
     }
 
