@@ -31,6 +31,6 @@ pub use split::{SplitMore, SplitRow};
 pub use supply::{SupplyMore, SupplyRow};
 pub use truth::{Judgement, central, judge};
 pub use world::{
-    BadWorld, Cluster, Contender, Curves, Fault, NODES_MAX, Outcome, Probe, Request, Routing,
+    BadWorld, Cluster, Contender, Curves, Fault, Lent, NODES_MAX, Outcome, Probe, Request, Routing,
     Traffic, Watch, answers_of, places, simulate,
 };

@@ -72,7 +72,9 @@ impl Demand {
     pub(crate) fn rate(&self, now: Instant) -> u64 {
         let age = now.nanos_since(self.born);
         let (slow, fast) = (self.slow.rate(now, age), self.fast.rate(now, age));
-        let is_sure = self.fast.weight(now) >= SURE << 20;
+        // Few requests where many were to be expected say as much as many.
+        let due = u128::from(slow) * u128::from(FAST_NS) / 1_000_000_000_000;
+        let is_sure = self.fast.weight(now) >= SURE << 20 || due >= u128::from(2 * SURE);
         let is_other = fast > slow.saturating_add(slow / 2) || slow > fast.saturating_add(fast / 2);
         let rate = if is_sure && is_other { fast } else { slow };
         let silence = now.nanos_since(self.last).max(1);
@@ -110,6 +112,24 @@ mod unit {
             assert!(left.abs_diff(expected) <= 1, "{elapsed}: {left}");
         }
         assert_eq!(decay(u64::MAX, u64::MAX, 1), 0);
+    }
+
+    #[test]
+    fn a_stream_that_falls_by_far_is_seen_at_once() {
+        let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
+        let mut demand = Demand::new(at(0));
+        for millis in 0..3_000 {
+            demand.count(1, at(millis));
+        }
+        // From 1,000 a second to ten.
+        for millis in (3_000..3_400).step_by(100) {
+            demand.count(1, at(millis));
+        }
+        assert!(
+            demand.rate(at(3_400)) < 60_000,
+            "{}",
+            demand.rate(at(3_400))
+        );
     }
 
     #[test]

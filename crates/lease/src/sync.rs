@@ -133,6 +133,13 @@ impl Replica {
         passes
     }
 
+    /// Whole tokens that it believes to have.
+    pub fn peek(&self, now: Instant) -> u64 {
+        let mut bucket = self.bucket;
+        bucket.fill(&self.config.limits, now);
+        tokens(bucket.level)
+    }
+
     /// What to tell the centre, when it is time.
     pub fn poll_spent(&mut self, now: Instant) -> Option<u64> {
         if now < self.next {

@@ -4,10 +4,10 @@
 
 use tollgate_gossip::{Kind, UnknownKind};
 
-use crate::world::Contender;
+use crate::world::{Contender, Lent};
 
 impl Contender {
-    /// Every contender, the central bucket first.
+    /// Every contender that counts by itself or together with others, the central bucket first.
     pub fn all() -> Vec<Self> {
         let designs = Kind::ALL.into_iter().map(Self::Design);
         std::iter::once(Self::Central).chain(designs).collect()
@@ -18,6 +18,7 @@ impl Contender {
         match self {
             Self::Central => "central",
             Self::Design(kind) => kind.name(),
+            Self::Lent(lent) => lent.name(),
         }
     }
 
@@ -26,7 +27,11 @@ impl Contender {
         if name == Self::Central.name() {
             return Ok(Self::Central);
         }
-        name.parse().map(Self::Design)
+        let lent = Lent::ALL.into_iter().find(|lent| lent.name() == name);
+        lent.map_or_else(
+            || name.parse().map(Self::Design),
+            |lent| Ok(Self::Lent(lent)),
+        )
     }
 }
 

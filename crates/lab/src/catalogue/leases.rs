@@ -71,3 +71,13 @@ pub(super) const SYNC: Experiment = one(
     "1 min",
     lease::sync,
 );
+
+pub(super) const DISTANCE: Experiment = one(
+    (
+        "lease-distance",
+        "what distance costs: every way to agree on the same arrivals",
+    ),
+    3,
+    "10 s",
+    lease::distance,
+);

@@ -479,6 +479,7 @@ const EXPERIMENTS: &[Experiment] = &[
     leases::COST,
     leases::FAILOVER,
     leases::SYNC,
+    leases::DISTANCE,
 ];
 
 #[cfg(test)]

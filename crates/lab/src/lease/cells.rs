@@ -102,6 +102,9 @@ pub(super) fn run(cells: &[Cell], seeds: u64, ask: &Ask<'_>) -> Ran {
             may_break: cell.design.may_break() || cell.mutant.is_some(),
             ..LeaseRow::of(&runs, &calm, setting.per_second)
         });
+        if let Some(row) = ran.rows.last_mut().filter(|_| !cell.design.has_idle()) {
+            row.more.idle = None;
+        }
         let slots = runs.first_mut().map(|run| std::mem::take(&mut run.slots));
         ran.slots.push(slots.unwrap_or_default());
     }

@@ -2,8 +2,10 @@
 //!
 //! Not here: how they work.
 
+use tollgate_gossip::Kind;
 use tollgate_lease::{Keep, Key, Lend, Limits, Rules, Setup, SyncConfig};
 
+use super::others;
 use super::world::{Outcome, Plot, Setting, simulate};
 
 /// A way to share one bucket.
@@ -26,6 +28,18 @@ pub(crate) enum Design {
         /// Whether debts are kept.
         keeps: bool,
     },
+    /// The whole bucket everywhere, and nothing is told.
+    Local,
+    /// An even part of the bucket everywhere, for good.
+    Cut,
+    /// One of the clients decides for all.
+    Owner,
+    /// Somebody else decides for all.
+    Store,
+    /// Nodes that count together, in a world of their own.
+    Gossip(Kind),
+    /// Nodes that lend each other rate, in a world of their own.
+    Supply,
 }
 
 /// The rivals of a lease that never admit too much.
@@ -48,6 +62,12 @@ impl Design {
             Self::Rate => "rate".to_owned(),
             Self::Fixed(count) => format!("fixed {count}"),
             Self::Ask => "ask".to_owned(),
+            Self::Local => "local".to_owned(),
+            Self::Cut => "split".to_owned(),
+            Self::Owner => "owner".to_owned(),
+            Self::Store => "store".to_owned(),
+            Self::Gossip(kind) => format!("gossip, {kind}"),
+            Self::Supply => "supply".to_owned(),
             Self::Sync { interval_ns, keeps } => {
                 let kept = if keeps { "debt kept" } else { "forgets" };
                 format!("sync {} ms, {kept}", interval_ns / 1_000_000)
@@ -57,12 +77,22 @@ impl Design {
 
     /// Runs it.
     pub(crate) fn run(self, plot: &Plot) -> Outcome {
-        simulate(self, plot)
+        match self {
+            Self::Gossip(kind) => others::gossip(kind, plot),
+            Self::Supply => others::supply(plot),
+            _ => simulate(self, plot),
+        }
+    }
+
+    /// Whether tokens lie idle at clients, for the others to miss.
+    pub(crate) fn has_idle(self) -> bool {
+        use Design::{Ask, Cut, Fixed, Lease, Rate, Token};
+        matches!(self, Lease | Token | Rate | Fixed(_) | Ask | Cut)
     }
 
     /// Whether it is here to be seen to admit too much.
     pub(crate) fn may_break(self) -> bool {
-        matches!(self, Self::Sync { .. })
+        matches!(self, Self::Sync { .. } | Self::Local | Self::Gossip(_))
     }
 
     /// How the grantor lends.
@@ -72,7 +102,6 @@ impl Design {
             ..Rules::default()
         };
         match self {
-            Self::Lease | Self::Ask | Self::Sync { .. } => usual,
             Self::Token => Rules {
                 lend: Lend::Tokens,
                 ..usual
@@ -87,6 +116,7 @@ impl Design {
                 lend: Lend::Fixed(count),
                 ..usual
             },
+            _ => usual,
         }
     }
 
@@ -107,15 +137,32 @@ impl Design {
         }
     }
 
-    /// How clients synchronise, where they do.
-    pub(super) fn sync(self, limits: Limits) -> Option<SyncConfig> {
-        let Self::Sync { interval_ns, keeps } = self else {
-            return None;
-        };
-        Some(SyncConfig {
+    /// How clients synchronise, where each has a bucket of its own.
+    pub(super) fn sync(self, setting: &Setting, limits: Limits) -> Option<SyncConfig> {
+        let never = |limits| SyncConfig {
             limits,
-            interval_ns,
-            keep: if keeps { Keep::Debt } else { Keep::Nothing },
-        })
+            interval_ns: u64::MAX,
+            keep: Keep::Debt,
+        };
+        match self {
+            Self::Sync { interval_ns, keeps } => Some(SyncConfig {
+                limits,
+                interval_ns,
+                keep: if keeps { Keep::Debt } else { Keep::Nothing },
+            }),
+            Self::Local => Some(never(limits)),
+            Self::Cut => {
+                let parts = u64::from(setting.clients.max(1));
+                let burst = (setting.burst / parts).max(1);
+                let part = Limits::new(setting.per_second, 1_000_000_000 * parts, burst);
+                part.ok().map(never)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether every request is asked, one by one.
+    pub(super) fn is_asked(self) -> bool {
+        matches!(self, Self::Owner | Self::Store)
     }
 }

@@ -6,6 +6,7 @@ mod cells;
 mod check;
 mod design;
 mod experiment;
+mod others;
 mod row;
 mod scenario;
 mod schedule;
@@ -13,5 +14,5 @@ mod schedule;
 mod tests;
 mod world;
 
-pub(crate) use experiment::{cost, failover, faults, sync, utilisation};
+pub(crate) use experiment::{cost, distance, failover, faults, sync, utilisation};
 pub use row::{LeaseExpected, LeaseMore, LeaseRow, LeaseSync};

@@ -112,3 +112,29 @@ fn what_synchronises_now_and_then_admits_too_much() {
     assert!(kept.excess.worst > 10);
     assert!(forgets.excess.over > kept.excess.over && forgets.share() > 1.5);
 }
+
+#[test]
+fn every_way_to_agree_sees_the_same_arrivals_and_none_that_promises_is_over() {
+    let plot = Plot::steady(short(300, 1_000), 200, 4);
+    let arrived = Design::Lease.run(&plot).tally.arrived;
+    for design in [
+        Design::Owner,
+        Design::Store,
+        Design::Supply,
+        Design::Cut,
+        Design::Local,
+        Design::Gossip(tollgate_gossip::Kind::Home),
+    ] {
+        let run = design.run(&plot);
+        let name = design.name();
+        assert_eq!(run.tally.arrived, arrived, "{name}");
+        if !design.may_break() {
+            assert_eq!((run.excess.over, run.broken.sum()), (0, 0), "{name}");
+        }
+        let waits = run.tally.wait_ns > 0;
+        assert_eq!(waits, design.is_asked(), "{name}");
+    }
+    let (owner, store) = (Design::Owner.run(&plot), Design::Store.run(&plot));
+    assert!(owner.tally.messages < store.tally.messages);
+    assert!(Design::Local.run(&plot).excess.over > 0);
+}

@@ -17,5 +17,7 @@ mod schedule;
 mod tests;
 pub(crate) mod world;
 
+pub(crate) use design::Design;
 pub(crate) use experiment::{bars, convergence, faults, flow, scenarios, sweep};
+pub(crate) use loans::Tuning;
 pub use row::{SupplyMore, SupplyRow};

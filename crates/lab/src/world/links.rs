@@ -83,6 +83,11 @@ impl Links {
         self.base
     }
 
+    /// The most that a frame takes.
+    pub(crate) fn most(&self) -> u64 {
+        self.base.saturating_add(self.jitter)
+    }
+
     /// Whether a frame sent now is lost.
     pub(crate) fn loses(&mut self, from: u16, to: u16, now: u64) -> bool {
         let is_cut = self.cuts.iter().any(|cut| {

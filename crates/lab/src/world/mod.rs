@@ -13,6 +13,7 @@ mod agenda;
 mod drive;
 mod fault;
 pub(crate) mod hash;
+mod lent;
 mod limit;
 mod links;
 mod meter;
@@ -22,6 +23,7 @@ mod router;
 mod sim;
 
 pub use fault::Fault;
+pub use lent::Lent;
 use limit::Limit;
 pub use outcome::{Curves, Outcome, Probe, Traffic};
 pub use router::places;
@@ -61,6 +63,8 @@ pub enum Contender {
     Central,
     /// Nodes that agree in that way.
     Design(Kind),
+    /// Somebody else decides or lends.
+    Lent(Lent),
 }
 
 impl fmt::Display for Contender {
@@ -68,6 +72,7 @@ impl fmt::Display for Contender {
         match self {
             Self::Central => f.write_str("central"),
             Self::Design(kind) => kind.fmt(f),
+            Self::Lent(lent) => f.write_str(lent.name()),
         }
     }
 }
@@ -133,6 +138,8 @@ pub enum BadWorld {
     },
     /// There is no such window.
     Window(BadWindow),
+    /// Something befalls nodes that those who lend or decide for others are not put through here.
+    Lent,
 }
 
 /// The most nodes a world has: writers are two bytes on the wire, and every boot needs a new one.
@@ -149,6 +156,9 @@ impl fmt::Display for BadWorld {
                 write!(f, "node {node} is named, but nodes are 0 to {}", nodes - 1)
             }
             Self::Window(why) => why.fmt(f),
+            Self::Lent => f.write_str(
+                "lease, sync, owner and store know delay, loss, copies, cuts and skew here; `lab run lease-faults` has crashes",
+            ),
         }
     }
 }
@@ -168,6 +178,7 @@ pub fn simulate(
     Ok(match contender {
         Contender::Central => run(&cluster.alone(), Kind::Local, trace, seed),
         Contender::Design(kind) => run(cluster, kind, trace, seed),
+        Contender::Lent(lent) => lent::run(cluster, lent, trace, seed)?,
     })
 }
 

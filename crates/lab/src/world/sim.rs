@@ -224,7 +224,7 @@ impl<'a> World<'a> {
 }
 
 /// How far each node's clock is ahead.
-fn clocks(cluster: &Cluster, seed: u64) -> Vec<i64> {
+pub(crate) fn clocks(cluster: &Cluster, seed: u64) -> Vec<i64> {
     let mut dice = Dice::new(seed, Purpose::Clocks);
     let mut offsets = vec![0_i64; usize::from(cluster.nodes)];
     for fault in &cluster.faults {

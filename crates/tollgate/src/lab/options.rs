@@ -114,7 +114,7 @@ pub struct TraceOptions {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=SEEDS_MAX))]
     pub seeds: u64,
 
-    /// Designs to compare: names with commas between, or `all`
+    /// Designs to compare: names with commas between, `all`, or also lease, sync, owner, store
     #[arg(long, value_name = "LIST", default_value = "counter,queue+freq+linf,segments,home", value_parser = values::designs)]
     pub designs: Designs,
 
@@ -309,7 +309,8 @@ Examples:
   tollgate lab run growth --designs segments,home --seeds 3 --format json
   tollgate lab run bars --quick
 
-Designs: central, local, counter, counter+fixed, queue, queue+linf, queue+freq, queue+freq+linf, segments, home.
+Designs: central, local, counter, counter+fixed, queue, queue+linf, queue+freq, queue+freq+linf, segments, home; and where no
+node crashes lease, sync, owner, store, which `all` leaves out.
 Runs with one seed are alike on every machine: --per-seed shows the hash of all that happened.";
 
 const LIVE_EXAMPLES: &str = "\
@@ -328,6 +329,7 @@ const TRACE_EXAMPLES: &str = "\
 Examples:
   tollgate lab trace traffic.jsonl --nodes 30 --capacity 300 --refill 0.3
   tollgate lab trace access.log --capacity 100 --refill 18/min --designs all --html out/
+  tollgate lab trace access.log --capacity 100 --refill 100 --delay 2ms --designs local,sync,lease,owner,store,home
   tollgate lab trace t.csv --delay 5ms --jitter 40ms --loss 5% --duplication 20% --skew 50ms --designs segments,home
   zcat log.gz | tollgate lab trace - --input-format clf --sort --format json
 

@@ -3,7 +3,7 @@
 //! Not here: which option takes which, and what they mean together.
 
 use tollgate_gossip::{Bucket, Ratio};
-use tollgate_lab::Contender;
+use tollgate_lab::{Contender, Lent};
 use tollgate_limit::Span;
 
 /// Tokens regained in so many nanoseconds.
@@ -165,9 +165,11 @@ pub fn designs(text: &str) -> Result<Designs, String> {
 
 fn unknown_design(name: &str) -> String {
     let all = Contender::all();
+    let lent = Lent::ALL.map(Lent::name);
     let names: Vec<&str> = all
         .iter()
         .map(|design| design.name())
+        .chain(lent)
         .chain(["all"])
         .collect();
     let near =

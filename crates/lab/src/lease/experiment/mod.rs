@@ -4,6 +4,7 @@
 
 mod bars;
 mod cost;
+mod distance;
 mod failover;
 mod faults;
 mod sync;
@@ -11,6 +12,7 @@ mod told;
 mod utilisation;
 
 pub(crate) use cost::run as cost;
+pub(crate) use distance::run as distance;
 pub(crate) use failover::run as failover;
 pub(crate) use faults::run as faults;
 pub(crate) use sync::run as sync;

@@ -28,6 +28,8 @@ pub(super) enum Side {
     Down,
     Lessee(Box<Lessee>),
     Replica(Replica),
+    /// Asks about each request by itself.
+    Asker,
 }
 
 /// A grant under way when its grantor fell.

@@ -2,6 +2,7 @@
 //!
 //! One seed, one history. Not here: the designs, and what is wrong with them.
 
+mod asking;
 mod client;
 mod grantor;
 mod outcome;

@@ -5,6 +5,7 @@
 use tollgate_lease::{Answer, By, Centre, Grant, Lessee, Limits, Question, Replica};
 use tollgate_limit::Instant;
 
+use super::asking;
 use super::client::{Client, Orphan, Side};
 use super::grantor::{Desk, Grantor};
 use super::outcome::{Outcome, Tally};
@@ -15,8 +16,11 @@ use crate::lease::check::{Ghost, Replay};
 use crate::lease::design::Design;
 use crate::supply::world::{Agenda, Arrivals, Links};
 
+/// Who never speaks has not begun long ago either.
+const PHASE_MAX: u64 = 5_000_000_000;
+
 /// Something to come.
-enum Event {
+pub(super) enum Event {
     Ask(u16, Box<Question>),
     Grant(u16, Box<Grant>),
     Nudge(u16),
@@ -24,18 +28,22 @@ enum Event {
     Spent(u16, u64),
     /// What the centre has left.
     Level(u16, i128),
+    /// A request that is decided elsewhere, and since when it waits.
+    One(u16, u64),
+    /// Whether it passes.
+    Said(u16, u64, bool),
     Timer(u16),
     Change(usize),
 }
 
 /// Who judges.
-struct Bench {
+pub(super) struct Bench {
     ghost: Ghost,
     central: Ghost,
     replay: Replay,
     /// The central bucket of the window, from its beginning on.
     fair: Option<Ghost>,
-    tally: Tally,
+    pub(super) tally: Tally,
     window: (u64, u64),
     records: usize,
     /// Sum of what was idle at all looks.
@@ -44,17 +52,17 @@ struct Bench {
     hash: u64,
 }
 
-struct Sim<'a> {
-    plot: &'a Plot,
-    design: Design,
+pub(super) struct Sim<'a> {
+    pub(super) plot: &'a Plot,
+    pub(super) design: Design,
     limits: Limits,
-    now: u64,
+    pub(super) now: u64,
     agenda: Agenda<Event>,
     links: Links,
-    grantor: Grantor,
+    pub(super) grantor: Grantor,
     clients: Vec<Client>,
     phases: Dice,
-    bench: Bench,
+    pub(super) bench: Bench,
 }
 
 /// Runs a design; a bucket that cannot be gives nothing.
@@ -98,7 +106,9 @@ impl<'a> Sim<'a> {
             Client::new(10_000_000_000 + clocks.below(10_000_000_000), ppm)
         };
         let start = Instant::from_nanos(0);
-        let centre = design.sync(limits).map(|sync| Centre::new(sync, start));
+        let centre = design
+            .sync(setting, limits)
+            .map(|sync| Centre::new(sync, start));
         let slots = setting.until.checked_div(setting.slot_ns);
         let slots = slots.map_or(0, |count| usize::try_from(count + 1).unwrap_or(0));
         let new = || Ghost::new(setting.per_second, setting.burst);
@@ -135,8 +145,8 @@ impl<'a> Sim<'a> {
     }
 
     fn boot(&mut self, number: u16) {
-        let sync = self.design.sync(self.limits);
         let setting = &self.plot.setting;
+        let sync = self.design.sync(setting, self.limits);
         let Some(client) = self.clients.get_mut(usize::from(number)) else {
             return;
         };
@@ -144,9 +154,10 @@ impl<'a> Sim<'a> {
         let clock = client.clock(self.now);
         let setup = self.design.setup(setting, number.into(), client.boot);
         client.side = match sync {
+            None if self.design.is_asked() => Side::Asker,
             Some(sync) => {
                 // Clients did not all start at once: each has spoken some time ago.
-                let ago = self.phases.below(sync.interval_ns);
+                let ago = self.phases.below(sync.interval_ns.min(PHASE_MAX));
                 let born = Instant::from_nanos(clock.as_nanos().saturating_sub(ago));
                 Side::Replica(Replica::new(sync, born))
             }
@@ -170,6 +181,8 @@ impl<'a> Sim<'a> {
                 }
             }
             Event::Grant(..) | Event::Nudge(_) | Event::Level(..) => self.tell(&event),
+            Event::One(client, since) => self.decide(client, since),
+            Event::Said(client, since, is_allowed) => self.hear(client, since, is_allowed),
             Event::Timer(client) => self.tick(client),
             Event::Change(number) => self.change(number),
         }
@@ -195,6 +208,7 @@ impl<'a> Sim<'a> {
         }
         let is_allowed = match &mut client.side {
             Side::Down => false,
+            Side::Asker => return self.ask_one(number),
             Side::Replica(replica) => replica.check(1, clock),
             Side::Lessee(lessee) => match lessee.check(1, clock) {
                 Answer::Allow(_) => true,
@@ -213,13 +227,17 @@ impl<'a> Sim<'a> {
         if is_allowed {
             self.admit(number, true);
         }
+        if self.design == Design::Cut {
+            self.bench.idle += asking::parts(&self.clients, now) << 28;
+            self.bench.ghost.checks += 1;
+        }
         if self.drain(number) {
             self.look();
         }
     }
 
     /// Counts an admission; whether it is charged now, or was at the grantor.
-    fn admit(&mut self, number: u16, is_here: bool) {
+    pub(super) fn admit(&mut self, number: u16, is_here: bool) {
         let now = self.now;
         if let Some(client) = self.clients.get_mut(usize::from(number)) {
             client.admitted += 1;
@@ -241,7 +259,7 @@ impl<'a> Sim<'a> {
         let mut out = Vec::new();
         let mut decided = Vec::new();
         let next = match &mut client.side {
-            Side::Down => None,
+            Side::Down | Side::Asker => None,
             Side::Replica(replica) => {
                 while let Some(spent) = replica.poll_spent(clock) {
                     out.push(Event::Spent(number, spent));
@@ -259,7 +277,7 @@ impl<'a> Sim<'a> {
             }
         };
         if let Some(next) = next {
-            let time = now + next.nanos_since(clock).max(1);
+            let time = now.saturating_add(next.nanos_since(clock).max(1));
             if client.timer <= now || time < client.timer {
                 client.timer = time;
                 self.agenda.add(time, Event::Timer(number));
@@ -299,7 +317,7 @@ impl<'a> Sim<'a> {
     }
 
     /// Puts a message on its way, as often as it arrives. The grantor's address is zero.
-    fn post(&mut self, client: u16, is_up: bool, event: impl Fn() -> Event) {
+    pub(super) fn post(&mut self, client: u16, is_up: bool, event: impl Fn() -> Event) {
         self.bench.tally.messages += 1;
         let (from, to) = if is_up {
             (client + 1, 0)
@@ -461,7 +479,7 @@ impl<'a> Sim<'a> {
 
 impl Bench {
     /// Charges admissions to those who judge.
-    fn charge(&mut self, count: u64, now: u64) {
+    pub(super) fn charge(&mut self, count: u64, now: u64) {
         self.ghost.charge(count, now);
         self.replay.admit(count, now);
     }

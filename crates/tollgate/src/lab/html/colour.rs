@@ -10,8 +10,8 @@ pub(in crate::lab) fn colour(name: &str) -> &'static str {
     let design = name.split([' ', ',']).next().unwrap_or(name);
     match design {
         "requests" | "ask" => "c-requests",
-        "central" => "c-central",
-        "local" | "static" => "c-local",
+        "central" | "store" => "c-central",
+        "local" | "static" | "owner" => "c-local",
         "counter" | "document" => "c-counter",
         "counter+fixed" | "fixed" => "c-fixed",
         "queue" | "ledger" => "c-queue",

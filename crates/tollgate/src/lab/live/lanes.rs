@@ -43,6 +43,12 @@ pub(super) fn lanes(options: &LiveOptions) -> Result<Vec<Lane>, Failure> {
     for design in &options.designs.0 {
         match design {
             Contender::Design(kind) => kinds.push(*kind),
+            Contender::Lent(lent) => {
+                return Err(Failure::usage(format!(
+                    "error: `{}` is simulated only; `lab trace` and `lab run lease-distance` have it",
+                    lent.name()
+                )));
+            }
             Contender::Central => {
                 return Err(Failure::usage(
                     "error: `central` is simulated only; a cluster of one node would be it",

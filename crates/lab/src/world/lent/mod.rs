@@ -1,0 +1,133 @@
+//! Requests of a trace decided by others or from what others lend: leases, copies synchronised now and then, an owner, a store.
+//!
+//! Every key has a home, the node that lends, decides or keeps count; a store is none of the nodes. Not here: nodes that count
+//! together, and failures of nodes.
+
+mod desk;
+mod sim;
+
+use super::{BadWorld, Cluster, Fault, Outcome, Request};
+use crate::truth;
+use sim::Sim;
+
+/// A way to agree in which somebody else decides or lends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lent {
+    /// Leases of the key's home.
+    Lease,
+    /// Every node has the whole bucket and tells the key's home now and then what it spent.
+    Sync,
+    /// The key's home decides.
+    Owner,
+    /// A store decides.
+    Store,
+}
+
+impl Lent {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Lease, Self::Sync, Self::Owner, Self::Store];
+
+    /// The name on the command line and in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lease => "lease",
+            Self::Sync => "sync",
+            Self::Owner => "owner",
+            Self::Store => "store",
+        }
+    }
+}
+
+/// Runs a trace; requests that wait are judged at the time they came.
+pub(super) fn run(
+    cluster: &Cluster,
+    lent: Lent,
+    trace: &[Request],
+    seed: u64,
+) -> Result<Outcome, BadWorld> {
+    let is_known = |fault: &Fault| {
+        matches!(
+            fault,
+            Fault::Delay { .. }
+                | Fault::Loss(_)
+                | Fault::Duplication(_)
+                | Fault::Skew(_)
+                | Fault::Cut { .. }
+        )
+    };
+    if !cluster.faults.iter().all(is_known) {
+        return Err(BadWorld::Lent);
+    }
+    let mut sim = Sim::new(cluster, lent, trace, seed).ok_or(BadWorld::Lent)?;
+    for (number, request) in trace.iter().enumerate() {
+        sim.request(number, request);
+    }
+    let (mut outcome, admitted) = sim.finish(seed);
+    outcome.requests = trace.len() as u64;
+    outcome.judged = truth::judge(cluster.bucket, trace, &admitted);
+    if cluster.watch.curves {
+        outcome.curves.follow(cluster.bucket, trace, &admitted);
+    }
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_gossip::{Bucket, Key};
+    use tollgate_limit::{Instant, Span};
+
+    use super::*;
+    use crate::world::{Contender, simulate};
+
+    /// Three keys, one of them far above its limit of 100 per second.
+    fn trace() -> Vec<Request> {
+        (0..20_000)
+            .map(|number: u64| Request {
+                at: Instant::from_nanos(1_000_000_000 + number * 1_000_000),
+                key: Key(u128::from(if number % 4 < 2 { 1 } else { number % 4 })),
+                cost: 1,
+                node: Some(u16::try_from(number / 3 % 5).unwrap()),
+            })
+            .collect()
+    }
+
+    fn cluster() -> Cluster {
+        let mut cluster = Cluster::new(Bucket::new(100, 100, 1_000_000_000).unwrap());
+        cluster.nodes = 5;
+        let base = Span::from_nanos(2_000_000);
+        let jitter = Span::from_nanos(500_000);
+        cluster.faults = vec![Fault::Delay { base, jitter }];
+        cluster.watch.curves = true;
+        cluster
+    }
+
+    fn run(lent: Lent) -> Outcome {
+        simulate(&cluster(), Contender::Lent(lent), &trace(), 7).unwrap()
+    }
+
+    #[test]
+    fn who_asks_or_leases_admits_what_one_bucket_does_and_who_synchronises_more() {
+        let (lease, owner) = (run(Lent::Lease), run(Lent::Owner));
+        let admitted = |run: &Outcome| run.requests - run.judged.rejected;
+        let central = lease.requests - lease.judged.central_rejected;
+        assert_eq!(admitted(&owner), central);
+        assert!(admitted(&lease) <= central + 5 && admitted(&lease) * 100 > central * 95);
+        assert!(run(Lent::Sync).judged.over > 20);
+        assert!(lease.traffic.messages * 4 < owner.traffic.messages);
+        assert!(owner.traffic.messages < run(Lent::Store).traffic.messages);
+        assert_eq!(run(Lent::Store).traffic.messages, 2 * 20_000);
+        assert!(!lease.curves.rejected.is_empty() && lease.state_bytes > 0.0);
+    }
+
+    #[test]
+    fn one_seed_has_one_history_and_nodes_do_not_crash_here() {
+        assert_eq!(run(Lent::Lease).hash, run(Lent::Lease).hash);
+        let mut cluster = cluster();
+        cluster.faults.push(Fault::Leave {
+            node: 1,
+            at: Span::ZERO,
+        });
+        let refused = simulate(&cluster, Contender::Lent(Lent::Lease), &trace(), 7);
+        assert_eq!(refused.err(), Some(BadWorld::Lent));
+    }
+}
