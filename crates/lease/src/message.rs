@@ -36,7 +36,7 @@ pub struct Question {
     pub seq: u64,
     /// The last grant that was applied.
     pub got: Stamp,
-    /// The session: the grant that opened it.
+    /// The session, by the number that it was opened under.
     pub session: Stamp,
     /// Rate it holds, in mites per nanosecond.
     pub rate: i128,

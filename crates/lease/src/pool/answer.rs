@@ -46,6 +46,15 @@ impl Pool {
         Some(self.answer(question, &stated, want))
     }
 
+    /// The name of a new session.
+    const fn open(&mut self) -> Stamp {
+        self.opened += 1;
+        Stamp {
+            generation: self.generation,
+            seq: self.opened,
+        }
+    }
+
     fn answer(&mut self, question: &Question, stated: &Stated, want: u64) -> Grant {
         let now = self.level.at;
         let served = self.serve(question);
@@ -64,7 +73,7 @@ impl Pool {
             boot: question.boot,
             key: question.key,
             stamp,
-            session: stated.session.unwrap_or(stamp),
+            session: stated.session.unwrap_or_else(|| self.open()),
             served,
             tokens: given.tokens,
             rate: given.rate,

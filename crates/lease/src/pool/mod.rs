@@ -113,6 +113,8 @@ pub struct Pool {
     /// No record ends before that.
     ends: Instant,
     nudges: VecDeque<u64>,
+    /// Sessions so far, so that no two have one name: a late copy of a question may open a record that its first copy opened before.
+    opened: u64,
     figures: Figures,
 }
 
@@ -178,6 +180,7 @@ impl Pool {
             unknown: None,
             ends: Instant::LAST,
             nudges: VecDeque::new(),
+            opened: 0,
             figures: Figures::default(),
         }
     }
