@@ -5,8 +5,8 @@
 use tollgate_gossip::Kind;
 use tollgate_lease::{Keep, Key, Lend, Limits, Rules, Setup, SyncConfig};
 
-use super::others;
 use super::world::{Outcome, Plot, Setting, simulate};
+use super::{others, parts};
 
 /// A way to share one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub(crate) enum Design {
     Local,
     /// An even part of the bucket everywhere, for good.
     Cut,
+    /// The bucket cut, with tokens that are borrowed and parts that are hired.
+    Split,
     /// One of the clients decides for all.
     Owner,
     /// Somebody else decides for all.
@@ -63,7 +65,8 @@ impl Design {
             Self::Fixed(count) => format!("fixed {count}"),
             Self::Ask => "ask".to_owned(),
             Self::Local => "local".to_owned(),
-            Self::Cut => "split".to_owned(),
+            Self::Cut => "split, nothing moves".to_owned(),
+            Self::Split => "split".to_owned(),
             Self::Owner => "owner".to_owned(),
             Self::Store => "store".to_owned(),
             Self::Gossip(kind) => format!("gossip, {kind}"),
@@ -80,14 +83,15 @@ impl Design {
         match self {
             Self::Gossip(kind) => others::gossip(kind, plot),
             Self::Supply => others::supply(plot),
+            Self::Split => parts::split(plot),
             _ => simulate(self, plot),
         }
     }
 
     /// Whether tokens lie idle at clients, for the others to miss.
     pub(crate) fn has_idle(self) -> bool {
-        use Design::{Ask, Cut, Fixed, Lease, Rate, Token};
-        matches!(self, Lease | Token | Rate | Fixed(_) | Ask | Cut)
+        use Design::{Ask, Cut, Fixed, Lease, Rate, Split, Token};
+        matches!(self, Lease | Token | Rate | Fixed(_) | Ask | Cut | Split)
     }
 
     /// Whether it is here to be seen to admit too much.

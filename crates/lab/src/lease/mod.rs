@@ -7,6 +7,7 @@ mod check;
 mod design;
 mod experiment;
 mod others;
+mod parts;
 mod row;
 mod scenario;
 mod schedule;

@@ -40,7 +40,7 @@ pub(super) fn gossip(kind: Kind, plot: &Plot) -> Outcome {
 }
 
 /// The arrivals of a run as a trace.
-fn trace(plot: &Plot) -> Vec<Request> {
+pub(super) fn trace(plot: &Plot) -> Vec<Request> {
     let mut arrivals = Arrivals::new(&plot.phases, plot.seed);
     let mut trace = Vec::new();
     while let Some((micros, node)) = arrivals.draw() {
@@ -59,7 +59,7 @@ fn trace(plot: &Plot) -> Vec<Request> {
 }
 
 /// Answers beside the central bucket and the replay.
-fn judge(plot: &Plot, answers: &[(Request, bool)]) -> Outcome {
+pub(super) fn judge(plot: &Plot, answers: &[(Request, bool)]) -> Outcome {
     let setting = &plot.setting;
     let mut central = Ghost::new(setting.per_second, setting.burst);
     let mut replay = Replay::new(setting.per_second, setting.burst);

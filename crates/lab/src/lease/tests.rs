@@ -122,6 +122,7 @@ fn every_way_to_agree_sees_the_same_arrivals_and_none_that_promises_is_over() {
         Design::Store,
         Design::Supply,
         Design::Cut,
+        Design::Split,
         Design::Local,
         Design::Gossip(tollgate_gossip::Kind::Home),
     ] {

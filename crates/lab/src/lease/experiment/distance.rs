@@ -24,7 +24,7 @@ const SYNC: Design = Design::Sync {
 };
 
 /// In the order of the table.
-const DESIGNS: [Design; 9] = [
+const DESIGNS: [Design; 10] = [
     Design::Local,
     SYNC,
     Design::Lease,
@@ -33,6 +33,7 @@ const DESIGNS: [Design; 9] = [
     Design::Gossip(Kind::Home),
     Design::Gossip(Kind::Segments),
     Design::Supply,
+    Design::Split,
     Design::Cut,
 ];
 
@@ -50,7 +51,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
         title: "What distance costs".to_owned(),
         about: "Ten nodes share 1,000 requests per second with a burst of a second. A crowd of 0.9 of the limit goes from node to node every 5 s, beside \
                 0.3 for all, 30 s; or all nodes are asked alike for three times the limit at once, 10 s. The same arrivals for every design. Over is what one bucket has no token for, worst the most that it was short of, idle the \
-                tokens that lie at nodes, wait what a decision takes on average. Owner and store are asked about every request, and nothing is repeated; split is the bucket cut evenly, without borrowing."
+                tokens that lie at nodes, wait what a decision takes on average. Owner and store are asked about every request, and nothing is repeated; split refuses where it would let wait; where nothing moves, nodes neither lend tokens nor hire parts."
             .to_owned(),
         parameters: parameters(seeds, ask, &[("nodes", "10"), ("limit", "1,000/s")]),
         failure: failure(&ran.rows),

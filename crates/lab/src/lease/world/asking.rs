@@ -7,7 +7,7 @@ use tollgate_limit::Instant;
 
 use super::client::{Client, Side};
 use super::grantor::Desk;
-use super::sim::{Event, Sim};
+use super::sim::{Bench, Event, Sim};
 use crate::lease::design::Design;
 
 impl Sim<'_> {
@@ -57,12 +57,18 @@ impl Sim<'_> {
 }
 
 /// Tokens in the parts of a bucket that is cut.
-pub(super) fn parts(clients: &[Client], now: u64) -> i128 {
+fn parts(clients: &[Client], now: u64) -> i128 {
     let part = |client: &Client| match &client.side {
         Side::Replica(replica) => i128::from(replica.peek(client.clock(now))),
         _ => 0,
     };
     clients.iter().map(part).sum()
+}
+
+/// Notes what lies in the parts of a bucket.
+pub(super) fn note_parts(bench: &mut Bench, clients: &[Client], now: u64) {
+    bench.idle += parts(clients, now) << 28;
+    bench.ghost.checks += 1;
 }
 
 /// One request, and no wish for a lease.

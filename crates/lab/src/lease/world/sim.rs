@@ -38,7 +38,7 @@ pub(super) enum Event {
 
 /// Who judges.
 pub(super) struct Bench {
-    ghost: Ghost,
+    pub(super) ghost: Ghost,
     central: Ghost,
     replay: Replay,
     /// The central bucket of the window, from its beginning on.
@@ -47,7 +47,7 @@ pub(super) struct Bench {
     window: (u64, u64),
     records: usize,
     /// Sum of what was idle at all looks.
-    idle: i128,
+    pub(super) idle: i128,
     slots: Vec<(u32, u32)>,
     hash: u64,
 }
@@ -228,8 +228,7 @@ impl<'a> Sim<'a> {
             self.admit(number, true);
         }
         if self.design == Design::Cut {
-            self.bench.idle += asking::parts(&self.clients, now) << 28;
-            self.bench.ghost.checks += 1;
+            asking::note_parts(&mut self.bench, &self.clients, now);
         }
         if self.drain(number) {
             self.look();
@@ -445,8 +444,7 @@ impl<'a> Sim<'a> {
             self.bench.idle += idle >> 20;
             let window = self.plot.setting.window;
             if window.is_some_and(|(from, _)| self.now >= from) && self.bench.fair.is_none() {
-                let level = sight.potential;
-                self.bench.fair = Some(self.bench.ghost.beside(level, self.now));
+                self.bench.fair = Some(self.bench.ghost.beside(sight.potential, self.now));
             }
             self.bench.ghost.look(&sight, self.now);
         }
