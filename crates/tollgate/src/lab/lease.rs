@@ -5,10 +5,9 @@
 use serde_json::{Map, Value, json};
 use tollgate_lab::{LeaseRow, LeaseSync};
 
+use super::designs::{self, Column, Named, bad, float, number, plain};
 use super::human::{count, digits};
-use crate::report::table::{Align, Cell, Table, cell, tame};
-use crate::report::text::{html as safe, put};
-use crate::report::{Ink, Look, Meaning};
+use crate::report::{Ink, Look};
 
 /// A row for programs; what does not apply is null.
 pub(super) fn json(row: &LeaseRow) -> Map<String, Value> {
@@ -67,21 +66,7 @@ fn sync(own: &LeaseSync) -> Value {
     })
 }
 
-/// To a millionth; what is undefined is null.
-fn number(value: Option<f64>) -> Value {
-    let value = value.filter(|value| value.is_finite());
-    value.map_or(Value::Null, |value| json!((value * 1e6).round() / 1e6))
-}
-
-/// A column: its name, and what stands in it; `None` where it does not apply.
-struct Column {
-    name: &'static str,
-    /// How gladly it is given up when there is no room.
-    rank: u8,
-    pick: fn(&LeaseRow) -> Option<(String, Ink)>,
-}
-
-const COLUMNS: [Column; 28] = [
+const COLUMNS: [Column<LeaseRow>; 28] = [
     Column {
         name: "clients",
         rank: 2,
@@ -229,15 +214,7 @@ const COLUMNS: [Column; 28] = [
     },
 ];
 
-#[allow(
-    clippy::unnecessary_wraps,
-    reason = "a column's cell may be missing, and this one is not"
-)]
-fn plain(text: String) -> Option<(String, Ink)> {
-    Some((text, Ink::Plain))
-}
-
-/// What the specification's simulator found.
+/// What the reference simulator found.
 #[allow(
     clippy::unnecessary_wraps,
     reason = "a column's cell may be missing, and this one is not"
@@ -250,116 +227,24 @@ fn rounded(value: f64) -> String {
     format!("{value:.0}")
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a figure of three digits")]
-fn float(value: u64) -> f64 {
-    value as f64
-}
+impl Named for LeaseRow {
+    fn scenario(&self) -> &str {
+        &self.scenario
+    }
 
-/// A count that must be zero, unless the row is there to fail.
-fn bad(value: u64, may_break: bool) -> (String, Ink) {
-    let ink = match (value, may_break) {
-        (0, false) => Ink::Meaning(Meaning::Allowed),
-        (0, true) => Ink::Plain,
-        (_, false) => Ink::Meaning(Meaning::Denied),
-        (_, true) => Ink::Dim,
-    };
-    (count(float(value)), ink)
-}
-
-/// Columns that some row has.
-fn shown(rows: &[LeaseRow]) -> Vec<&'static Column> {
-    let has = |column: &&Column| rows.iter().any(|row| (column.pick)(row).is_some());
-    COLUMNS.iter().filter(has).collect()
+    fn design(&self) -> &str {
+        &self.design
+    }
 }
 
 /// The rows as a table that fits the terminal.
 pub(super) fn table(rows: &[LeaseRow], look: Look, text: &mut String) {
-    let mut columns = shown(rows);
-    while width(&columns, rows) > look.columns {
-        let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
-        if last == 0 {
-            break;
-        }
-        columns.retain(|column| column.rank != last);
-    }
-    let mut header = vec![("scenario", Align::Left), ("design", Align::Left)];
-    header.extend(columns.iter().map(|column| (column.name, Align::Right)));
-    let mut before = "";
-    let mut lines = Vec::new();
-    for row in rows {
-        let again = std::mem::replace(&mut before, &row.scenario) == row.scenario;
-        let name = if again { "" } else { &*row.scenario };
-        let mut cells: Vec<Cell> = vec![cell(tame(name, 40)), cell(tame(&row.design, 40))];
-        cells.extend(columns.iter().map(|column| match (column.pick)(row) {
-            Some((text, ink)) => cell(text).ink(ink),
-            None => cell("–").ink(Ink::Dim),
-        }));
-        lines.push(cells);
-    }
-    Table {
-        header: &header,
-        rows: lines,
-    }
-    .write(look, text);
-}
-
-fn width(columns: &[&Column], rows: &[LeaseRow]) -> usize {
-    let chars = |text: &str| text.chars().count();
-    let names = |pick: fn(&LeaseRow) -> &str| {
-        let widest = rows.iter().map(|row| chars(pick(row)).min(40)).max();
-        widest.unwrap_or(0) + 2
-    };
-    let one = |column: &&Column| {
-        let cells = rows.iter().filter_map(|row| (column.pick)(row));
-        let widest = cells.map(|(text, _)| chars(&text)).max().unwrap_or(0);
-        widest.max(chars(column.name)) + 2
-    };
-    names(|row| &row.scenario) + names(|row| &row.design) + columns.iter().map(one).sum::<usize>()
+    designs::table(&COLUMNS, rows, look, text);
 }
 
 /// The rows as a section of a page.
 pub(super) fn section(rows: &[LeaseRow]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let columns = shown(rows);
-    let mut text = String::from(
-        "<section><h2>What each design did</h2>\n<div class=\"wide\"><table><thead><tr><th>scenario</th><th>design</th>",
-    );
-    for column in &columns {
-        put(
-            &mut text,
-            format_args!("<th class=\"n\">{}</th>", column.name),
-        );
-    }
-    text.push_str("</tr></thead><tbody>\n");
-    let mut before = "";
-    for row in rows {
-        let again = std::mem::replace(&mut before, &row.scenario) == row.scenario;
-        put(
-            &mut text,
-            format_args!(
-                "<tr{}><td>{}</td><td><i class=\"dot {}\"></i>{}</td>",
-                if again { "" } else { " class=\"first\"" },
-                if again {
-                    String::new()
-                } else {
-                    safe(&row.scenario)
-                },
-                super::html::colour(&row.design),
-                safe(&row.design)
-            ),
-        );
-        for column in &columns {
-            let shown = (column.pick)(row).map_or_else(|| "–".to_owned(), |(text, _)| text);
-            put(&mut text, format_args!("<td class=\"n\">{shown}</td>"));
-        }
-        text.push_str("</tr>\n");
-    }
-    text.push_str("</tbody></table></div>");
-    text.push_str(MEANING);
-    text.push_str("</section>\n");
-    text
+    designs::section(&COLUMNS, rows, MEANING)
 }
 
 const MEANING: &str = "<p class=\"soft\">Admitted: of what one exact bucket without delay admits of the same arrivals, the mean and the least of the seeds. Messages: \

@@ -2,6 +2,7 @@
 //!
 //! Not here: the simulation and the experiments, which are the lab's own crate.
 
+mod designs;
 mod html;
 mod human;
 mod json;

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 use tollgate_lab::SplitRow;
 
+use super::designs::{Column, number, plain, shown};
 use super::human::digits;
 use crate::report::table::{Align, Cell, Table, cell, tame};
 use crate::report::text::{html as safe, put};
@@ -40,21 +41,7 @@ pub(super) fn json(row: &SplitRow) -> Map<String, Value> {
     }
 }
 
-/// To a millionth; what is undefined is null.
-fn number(value: Option<f64>) -> Value {
-    let value = value.filter(|value| value.is_finite());
-    value.map_or(Value::Null, |value| json!((value * 1e6).round() / 1e6))
-}
-
-/// A column: its name, and what stands in it; `None` where it does not apply.
-struct Column {
-    name: &'static str,
-    /// How gladly it is given up when there is no room.
-    rank: u8,
-    pick: fn(&SplitRow) -> Option<(String, Ink)>,
-}
-
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column<SplitRow>; 14] = [
     Column {
         name: "compared",
         rank: 0,
@@ -133,23 +120,9 @@ const COLUMNS: [Column; 14] = [
     },
 ];
 
-#[allow(
-    clippy::unnecessary_wraps,
-    reason = "a column's cell may be missing, and this one is not"
-)]
-fn plain(text: String) -> Option<(String, Ink)> {
-    Some((text, Ink::Plain))
-}
-
-/// Columns that some row has.
-fn shown(rows: &[SplitRow]) -> Vec<&'static Column> {
-    let has = |column: &&Column| rows.iter().any(|row| (column.pick)(row).is_some());
-    COLUMNS.iter().filter(has).collect()
-}
-
 /// The rows as a table that fits the terminal.
 pub(super) fn table(rows: &[SplitRow], look: Look, text: &mut String) {
-    let mut columns = shown(rows);
+    let mut columns = shown(&COLUMNS, rows);
     while width(&columns, rows) > look.columns {
         let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
         if last == 0 {
@@ -201,13 +174,13 @@ fn names<'a>(row: &'a SplitRow, before: &mut (&'a str, &'a str)) -> [&'a str; 2]
 
 const NAME_MAX: usize = 44;
 
-fn width(columns: &[&Column], rows: &[SplitRow]) -> usize {
+fn width(columns: &[&Column<SplitRow>], rows: &[SplitRow]) -> usize {
     let chars = |text: &str| text.chars().count();
     let names = |pick: fn(&SplitRow) -> String| {
         let widest = rows.iter().map(|row| chars(&pick(row)).min(NAME_MAX)).max();
         widest.unwrap_or(0) + 2
     };
-    let one = |column: &&Column| {
+    let one = |column: &&Column<SplitRow>| {
         let cells = rows.iter().filter_map(|row| (column.pick)(row));
         let widest = cells.map(|(text, _)| chars(&text)).max().unwrap_or(0);
         widest.max(chars(column.name)) + 2
@@ -223,7 +196,7 @@ pub(super) fn section(rows: &[SplitRow]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let columns = shown(rows);
+    let columns = shown(&COLUMNS, rows);
     let mut text = String::from(
         "<section><h2>Every point</h2>\n<div class=\"wide\"><table><thead><tr><th>figure</th><th>series</th><th class=\"n\">x</th>",
     );
