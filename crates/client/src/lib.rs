@@ -19,7 +19,7 @@
 //! Who would rather wait than be refused asks `Limiter::until_ready` or [`Limiter::until_ready_blocking`]. Who does not
 //! know the cost before the work is done asks [`Limiter::reserve`], or [`Limiter::settle`]s afterwards. HTTP services
 //! take a `RateLimitLayer`, which counts by an address that clients cannot forge (`ClientAddress`), answers 429 and tells
-//! clients what is left. Tests take a [`FakeClock`].
+//! clients what is left. Who was refused by a limiter elsewhere comes back by a [`Backoff`]. Tests take a [`FakeClock`].
 //!
 //! Features, both on by default: `tokio` for `until_ready`, `tower` for everything about HTTP.
 //!
@@ -28,6 +28,7 @@
 
 #[cfg(feature = "tower")]
 mod address;
+mod backoff;
 mod clock;
 mod error;
 #[cfg(feature = "tower")]
@@ -50,6 +51,7 @@ mod request_key;
 mod reservation;
 #[cfg(feature = "tower")]
 mod response_future;
+mod retry_after;
 mod turns;
 #[cfg(feature = "tower")]
 mod value;
@@ -57,6 +59,7 @@ mod wait;
 
 #[cfg(feature = "tower")]
 pub use address::{ClientAddress, ForwardingHeader, Trust};
+pub use backoff::{Backoff, BackoffConfig, Draws, GiveUp};
 pub use clock::{Clock, FakeClock, SystemClock};
 pub use error::LimiterError;
 #[cfg(feature = "tower")]
@@ -71,6 +74,7 @@ pub use request_key::{RequestKey, by_address, by_entries, by_header};
 pub use reservation::Reservation;
 #[cfg(feature = "tower")]
 pub use response_future::ResponseFuture;
+pub use retry_after::RetryAfter;
 pub use tollgate_contract::{Contracts, Dialect, Reset};
 pub use tollgate_limit::{
     Algorithm, Calendar, Cost, Inherit, Instant, OnLimit, Period, PolicyConfig, Span, Status,

@@ -342,7 +342,7 @@ fn refuse_company(contracts: &Contracts) -> Result<(), LimiterError> {
 }
 
 /// Bytes that nobody can guess.
-fn random<const N: usize>() -> Result<[u8; N], LimiterError> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], LimiterError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| LimiterError::NoRandomness(error.to_string()))?;
     Ok(bytes)
