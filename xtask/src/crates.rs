@@ -12,6 +12,7 @@ pub(crate) struct Room {
     pub(crate) uses: &'static [&'static str],
 }
 
+const ABI: &str = "tollgate-abi";
 const LIMIT: &str = "tollgate-limit";
 const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
@@ -154,6 +155,12 @@ pub(crate) const ROOMS: &[Room] = &[
         package: CLIENT,
         pure: false,
         uses: &[LIMIT, CONTRACT, TABLE, NODE],
+    },
+    // The library for other languages; the only room for pointers.
+    Room {
+        package: ABI,
+        pure: false,
+        uses: &[CLIENT],
     },
     Room {
         package: SERVE,

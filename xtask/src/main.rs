@@ -3,6 +3,7 @@
 //! Only checks that no off-the-shelf tool makes live here; `./test` calls everything in order.
 
 mod crates;
+mod header;
 mod metadata;
 mod mutants;
 mod pure;
@@ -15,12 +16,14 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND
 
 commands:
-  tidy     sizes, crate arrows, module docs, stray text, links; prints `path:line: what to do`
+  tidy     sizes, crate arrows, module docs, stray text, links, unsafe code; prints `path:line: what to do`
            cargo xtask tidy
   pure     no pure crate reaches a clock, the system or an async runtime, however indirectly
            cargo xtask pure
   mutants  plants each known bug in turn and checks that some test notices; takes minutes
            cargo xtask mutants
+  header   writes crates/abi/include/tollgate.h anew from the sources
+           cargo xtask header
   help     this text
            cargo xtask help
 ";
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["tidy"] => tidy::run(&root()),
         ["mutants"] => mutants::run(&root()),
+        ["header"] => header::run(&root()),
         ["pure"] => pure::run(&root()),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

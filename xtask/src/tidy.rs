@@ -9,6 +9,7 @@ mod links;
 mod scan;
 mod shape;
 mod text;
+mod trust;
 mod weight;
 
 use std::fmt;
@@ -49,6 +50,7 @@ pub(crate) fn run(root: &Path) -> Result<Vec<Finding>> {
     for file in &files {
         findings.extend(weight::check(file));
         findings.extend(text::check(file));
+        findings.extend(trust::check(file));
         findings.extend(shape::check(file));
         findings.extend(links::check(root, file));
     }

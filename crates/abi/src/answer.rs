@@ -1,0 +1,132 @@
+//! Answers as C reads them: plain values, nothing to free.
+//!
+//! Not here: receipts (`limiter`).
+
+use std::ffi::c_char;
+
+use tollgate_client::{RefusedBy, Span};
+
+/// Bytes of a name in an answer, its NUL among them. Longer names are cut at a character.
+pub const TOLLGATE_NAME_BYTES: usize = 64;
+
+/// May a request pass?
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// At once; the cost was taken.
+    Allow = 0,
+    /// After `wait_ns`; the cost was taken.
+    Delay = 1,
+    /// No; nothing was taken. The same request would pass after `retry_after_ns` if nothing else came.
+    Deny = 2,
+    /// Never: the cost is more than a policy can ever hold.
+    Never = 3,
+}
+
+/// The answer to one request. Spans that do not fit are `UINT64_MAX`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// May it pass?
+    pub verdict: Verdict,
+    /// Whether it passes, at once or after a wait.
+    pub allowed: bool,
+    /// Whether a contract binds it; where none does it passes, and the rest is zero.
+    pub bound: bool,
+    /// Whether a policy that is not enforced would have refused.
+    pub shadowed: bool,
+    /// Limit of the policy with the least left.
+    pub limit: u64,
+    /// Whole tokens left in the policy with the least left.
+    pub remaining: u64,
+    /// How long to hold the request back; zero unless the verdict is to delay.
+    pub wait_ns: u64,
+    /// When a denied request could pass; zero unless the verdict is to deny.
+    pub retry_after_ns: u64,
+    /// Until every policy is as if the key had never been seen.
+    pub reset_after_ns: u64,
+    /// The contract of that policy, in UTF-8 with a NUL; empty where there is none.
+    pub contract: [c_char; TOLLGATE_NAME_BYTES],
+    /// The policy that refused, or else the one with the least left.
+    pub policy: [c_char; TOLLGATE_NAME_BYTES],
+}
+
+impl Answer {
+    /// The answer that a limiter gave.
+    pub(crate) fn of(limiter: &tollgate_client::Limiter, answer: &tollgate_client::Answer) -> Self {
+        let (contract, policy) = names(limiter, answer).unwrap_or_default();
+        let nanos = |span: Span| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            verdict: Verdict::of(answer.verdict),
+            allowed: answer.is_allowed(),
+            bound: answer.contract.is_some(),
+            shadowed: answer.shadowed,
+            limit: answer.limit,
+            remaining: answer.remaining,
+            wait_ns: nanos(answer.verdict.wait()),
+            retry_after_ns: answer.verdict.retry_after().map_or(0, nanos),
+            reset_after_ns: nanos(answer.reset_after),
+            contract: name(contract),
+            policy: name(policy),
+        }
+    }
+}
+
+impl Verdict {
+    const fn of(verdict: tollgate_client::Verdict) -> Self {
+        match verdict {
+            tollgate_client::Verdict::Allow => Self::Allow,
+            tollgate_client::Verdict::Delay { .. } => Self::Delay,
+            tollgate_client::Verdict::Deny { .. } => Self::Deny,
+            tollgate_client::Verdict::Never => Self::Never,
+        }
+    }
+}
+
+/// The contract and the policy that refused, or that has the least left.
+fn names<'l>(
+    limiter: &'l tollgate_client::Limiter,
+    answer: &tollgate_client::Answer,
+) -> Option<(&'l str, &'l str)> {
+    let (contract, policy) = match answer.refused_by {
+        Some(RefusedBy::Policy { contract, policy }) => (contract, policy),
+        Some(RefusedBy::FullTable) => return None,
+        None => (answer.contract?, answer.policy),
+    };
+    // Nothing gives a key of an embedded limiter terms of its own, so the contract's policies are the answer's.
+    let contract = limiter.node().contracts().get(contract)?;
+    let policy = contract.policies.get(policy)?;
+    Some((&contract.id, &policy.name))
+}
+
+/// A name with a NUL, cut at a character where it is too long.
+fn name(text: &str) -> [c_char; TOLLGATE_NAME_BYTES] {
+    let end = text.floor_char_boundary(TOLLGATE_NAME_BYTES - 1);
+    let mut name = [0; TOLLGATE_NAME_BYTES];
+    // A NUL within would end it, as in any text of C.
+    for (place, byte) in name.iter_mut().zip(&text.as_bytes()[..end]) {
+        *place = c_char::from_ne_bytes([*byte]);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &[c_char]) -> String {
+        let bytes = name
+            .iter()
+            .take_while(|byte| **byte != 0)
+            .map(|byte| byte.to_ne_bytes()[0]);
+        String::from_utf8(bytes.collect()).unwrap()
+    }
+
+    #[test]
+    fn a_long_name_is_cut_at_a_character() {
+        assert_eq!(read(&name("burst")), "burst");
+        assert_eq!(read(&name("")), "");
+        assert_eq!(read(&name(&"a".repeat(64))), "a".repeat(63));
+        assert_eq!(read(&name(&"ž".repeat(40))), "ž".repeat(31));
+    }
+}
