@@ -18,7 +18,7 @@ use tollgate::{
 const CONTRACT: &str = "contracts:
   - id: users
     key: [user]
-    policies: [{ name: daily, limit: 10, per: 1d, algorithm: fixed-window }]
+    policies: [{ name: daily, limit: 10, per: 1d, algorithm: token-bucket }]
 ";
 
 fn text(bytes: &[u8]) -> Text {
@@ -307,7 +307,7 @@ fn contracts_that_are_wrong_say_why() {
     assert_eq!(refusal(b"contracts: 7"), Code::BadContract);
     assert!(last_error().contains("line 1"), "{}", last_error());
     assert_eq!(refusal(b"\xff"), Code::Utf8);
-    let shared = CONTRACT.replace("fixed-window", "fixed-window, durable: true");
+    let shared = CONTRACT.replace("token-bucket", "token-bucket, durable: true");
     assert_eq!(refusal(shared.as_bytes()), Code::NeedsCompany);
     assert!(last_error().contains("`alone`"), "{}", last_error());
     let alone = Options {
@@ -351,7 +351,11 @@ fn is_shared<T: Send + Sync>() {}
 fn threads_that_share_a_limiter_get_exactly_what_there_is() {
     is_shared::<Limiter>();
     is_shared::<Receipt>();
-    let limiter = open(&CONTRACT.replace("limit: 10", "limit: 5000"));
+    let limiter = open(
+        &CONTRACT
+            .replace("limit: 10", "limit: 5000")
+            .replace("1d", "30d"),
+    );
     let passed = AtomicU64::new(0);
     let shared = Shared(limiter);
     std::thread::scope(|scope| {

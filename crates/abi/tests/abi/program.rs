@@ -40,10 +40,10 @@ fn run(language: &[&str], library: &[&str]) -> String {
 }
 
 const TABLE: &str = "\
-ada cost 3: allow, 2 left of 5 (users/hourly)
-ada cost 3: deny, 2 left of 5 (users/hourly)
-ada cost 6: never, 2 left of 5 (users/hourly)
-bob cost 5: allow, 0 left of 5 (users/hourly)
+ada cost 3: allow, 2 left of 5 (users/daily)
+ada cost 3: deny, 2 left of 5 (users/daily)
+ada cost 6: never, 2 left of 5 (users/daily)
+bob cost 5: allow, 0 left of 5 (users/daily)
 settled at 1: 4 left
 ";
 

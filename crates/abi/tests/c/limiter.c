@@ -10,7 +10,7 @@ static const char CONTRACT[] =
     "contracts:\n"
     "  - id: users\n"
     "    key: [user]\n"
-    "    policies: [{ name: hourly, limit: 5, per: 1h, algorithm: fixed-window }]\n";
+    "    policies: [{ name: daily, limit: 5, per: 1d, algorithm: token-bucket }]\n";
 
 static const char *const VERDICTS[] = {"allow", "delay", "deny", "never"};
 

@@ -9,6 +9,7 @@ mod files;
 mod fit;
 mod gateway;
 mod kit;
+mod languages;
 mod life;
 mod manage;
 mod million;
