@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tollgate import Limiter, TollgateError, Verdict
@@ -49,7 +50,7 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def refuses(call, text: str) -> bool:
+def refuses(call: Callable[[], object], text: str) -> bool:
     """Whether a call that must fail does not, or says something else."""
     try:
         call()

@@ -11,12 +11,13 @@ import json
 import secrets
 import socket
 import sys
-from typing import BinaryIO
+from typing import BinaryIO, List, Tuple, Union
 
 # What is asked for, and what it should hear: whether it passes, what is left, whether coming back helps.
 EXPECTED = [(3, True, 2, False), (3, False, 2, True), (6, False, 2, False)]
 
-Heard = "tuple[bool, int, bool]"
+Heard = Tuple[bool, int, bool]
+Reply = Union[int, str, None, List["Reply"]]
 
 
 def by_http(address: str, user: str, cost: int) -> Heard:
@@ -37,10 +38,10 @@ def by_resp(address: str, user: str, cost: int) -> Heard:
         reply = read(stream.makefile("rb"))
     assert isinstance(reply, list), reply
     answer = dict(zip(reply[::2], reply[1::2]))
-    return answer["allowed"] == 1, int(answer["remaining"]), answer["retry_after_ms"] is not None
+    return answer["allowed"] == 1, int(str(answer["remaining"])), answer["retry_after_ms"] is not None
 
 
-def read(stream: BinaryIO) -> int | str | list | None:
+def read(stream: BinaryIO) -> Reply:
     """One value of RESP2."""
     line = stream.readline().rstrip(b"\r\n").decode()
     kind, rest = line[0], line[1:]
