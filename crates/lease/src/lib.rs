@@ -33,6 +33,7 @@ mod demand;
 mod lessee;
 mod message;
 mod pool;
+mod quota;
 mod share;
 mod sync;
 mod wire;
@@ -47,6 +48,7 @@ pub use lessee::{
 };
 pub use message::{Grant, Message, Need, Nudge, Question, Stamp};
 pub use pool::{Booked, Figures as PoolFigures, Lend, Pool, Rules};
+pub use quota::{Action, Bucket, Quota, QuotaFigures, QuotaRules, Report};
 pub use sync::{Centre, Keep, Replica, SyncConfig};
 pub use tollgate_gossip::{Key, Malformed};
 pub use wire::{decode, encode};

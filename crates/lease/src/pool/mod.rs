@@ -6,6 +6,7 @@
 
 mod answer;
 mod nudge;
+mod quota;
 mod settle;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,6 +17,8 @@ use crate::amount::{Limits, after};
 use crate::demand::Decayed;
 use crate::message::{Grant, Nudge, Stamp};
 use crate::share::{Crowd, ONE};
+
+pub(crate) use quota::Reserved;
 
 /// What a lease is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,259 @@
+//! Quotas of data planes out of one pool: reports in, assignments out. What an RLQS server does for one key.
+//!
+//! An assignment is a bucket that the data plane uses by itself until its time to live is over. It may start full whenever it is
+//! another one than before, so that many tokens are drawn from the pool for it, and its depth and rate are kept for it in the same
+//! books as leases. Reports say nothing of what is held, and no assignment is acknowledged: a bucket counts until it surely is gone.
+//! `docs/rlqs.md` has the rules and why they suffice.
+//!
+//! Call [`Quota::handle_report`] for what a data plane says and [`Quota::handle_timeout`] when [`Quota::poll_timeout`] says so, and
+//! carry out what they return in order. Not here: clocks, streams, which key a bucket of Envoy is, what is unlimited.
+
+mod plane;
+mod strategy;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use tollgate_limit::Instant;
+
+use crate::amount::after;
+use crate::pool::Pool;
+use plane::{Act, Plane};
+
+pub use strategy::Bucket;
+
+/// How quotas are assigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuotaRules {
+    /// For how long an assignment lives, in seconds: Envoy does not look at parts of one.
+    pub ttl_s: u32,
+    /// The longest time that a message may be under way. The stream must end when it takes longer.
+    pub delivery_ns: u64,
+    /// How far off the clock of a data plane may be, in parts per million.
+    pub drift_ppm: u32,
+}
+
+impl Default for QuotaRules {
+    fn default() -> Self {
+        Self {
+            ttl_s: 10,
+            delivery_ns: 5_000_000_000,
+            drift_ppm: 500,
+        }
+    }
+}
+
+impl QuotaRules {
+    /// The time to live in nanoseconds, by the clock of the data plane.
+    pub(crate) fn ttl_ns(&self) -> u64 {
+        u64::from(self.ttl_s) * SECOND_NS
+    }
+
+    /// The drift of a clock over the time to live.
+    fn drift_ns(&self) -> u64 {
+        self.ttl_ns() / 1_000_000 * u64::from(self.drift_ppm)
+    }
+
+    /// How long after its sending an assignment may be in use.
+    pub fn hold_ns(&self) -> u64 {
+        // Twice, as one over (1 - drift) is a little more than 1 + drift.
+        let longest = self.ttl_ns().saturating_add(2 * self.drift_ns());
+        longest.saturating_add(planted!(17, self.delivery_ns, 0))
+    }
+
+    /// How long after its sending an assignment is surely in use still when another one arrives.
+    pub(crate) fn extend_ns(&self) -> u64 {
+        let shortest = self.ttl_ns().saturating_sub(self.drift_ns());
+        shortest.saturating_sub(planted!(19, self.delivery_ns, 0))
+    }
+
+    /// What all data planes may admit too many because an assignment arrived `late_ns` later than [`Self::delivery_ns`]: that
+    /// bucket once more, and its rate for so long. In tokens, rounded up.
+    pub fn over_max(&self, bucket: &Bucket, late_ns: u64) -> u64 {
+        if late_ns == 0 {
+            return 0;
+        }
+        let late = u128::from(bucket.tokens_per_fill) * u128::from(late_ns);
+        let filled = late.div_ceil(u128::from(bucket.interval_s.max(1)) * u128::from(SECOND_NS));
+        u64::from(bucket.max_tokens).saturating_add(u64::try_from(filled).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a data plane says of a bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The time since its last report, as it says; zero where it does not say.
+    pub elapsed_ns: u64,
+    /// Requests that passed.
+    pub allowed: u64,
+    /// Requests that were refused.
+    pub denied: u64,
+}
+
+/// What a data plane is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Use this bucket for so many seconds. If it is the one in use, only its time begins anew.
+    Assign(Bucket, u32),
+    /// Refuse everything for so many seconds.
+    Deny(u32),
+    /// Forget the bucket until there is a request again.
+    Abandon,
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuotaFigures {
+    /// Reports that were taken.
+    pub reports: u64,
+    /// Buckets that were new to a data plane, and drawn from the pool.
+    pub changed: u64,
+    /// Buckets that were left as they were.
+    pub extended: u64,
+    /// Times that there was nothing to assign.
+    pub denied: u64,
+    /// Buckets that nobody used.
+    pub abandoned: u64,
+}
+
+/// The data planes of one key.
+#[derive(Clone, Debug)]
+pub struct Quota {
+    rules: QuotaRules,
+    planes: BTreeMap<u64, Plane>,
+    /// Names in the pool so far, counted down from the largest.
+    named: u64,
+    figures: QuotaFigures,
+}
+
+impl Quota {
+    /// Nobody yet.
+    pub const fn new(rules: QuotaRules) -> Self {
+        Self {
+            rules,
+            planes: BTreeMap::new(),
+            named: 0,
+            figures: QuotaFigures {
+                reports: 0,
+                changed: 0,
+                extended: 0,
+                denied: 0,
+                abandoned: 0,
+            },
+        }
+    }
+
+    /// Takes a report, the first of which subscribes. `None` where what is in use must do for now.
+    pub fn handle_report(
+        &mut self,
+        pool: &mut Pool,
+        plane: u64,
+        report: &Report,
+        now: Instant,
+    ) -> Option<Action> {
+        pool.advance(now);
+        self.figures.reports += 1;
+        let known = self.planes.remove(&plane);
+        if known.is_none() && !pool.is_open() {
+            self.figures.denied += 1;
+            return Some(Action::Deny(1));
+        }
+        let mut held = known.unwrap_or_else(|| Plane::new(self.name(pool), now));
+        held.hear(report, &self.rules, now);
+        self.turn(pool, (plane, held), now, true)
+    }
+
+    /// Does what is due: those that had nothing may get something, those that nobody uses are abandoned.
+    pub fn handle_timeout(&mut self, pool: &mut Pool, now: Instant) -> Vec<(u64, Action)> {
+        pool.advance(now);
+        let due = self.planes.iter();
+        let due = due.filter(|(_, held)| held.due(&self.rules) <= now);
+        let due: Vec<u64> = due.map(|(plane, _)| *plane).collect();
+        let mut actions = Vec::with_capacity(due.len());
+        for plane in due {
+            let Some(held) = self.planes.remove(&plane) else {
+                continue;
+            };
+            let action = self.turn(pool, (plane, held), now, false);
+            actions.extend(action.map(|action| (plane, action)));
+        }
+        actions
+    }
+
+    /// When to call [`Self::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let due = self.planes.values();
+        due.map(|held| held.due(&self.rules)).min()
+    }
+
+    /// The stream of a data plane has ended. What it was assigned stays in the books as long as it may be in use.
+    pub fn leave(&mut self, plane: u64) {
+        self.planes.remove(&plane);
+    }
+
+    /// Data planes that are subscribed.
+    pub fn planes(&self) -> usize {
+        self.planes.len()
+    }
+
+    /// What was counted.
+    pub const fn figures(&self) -> QuotaFigures {
+        self.figures
+    }
+
+    /// Decides about one data plane and books it.
+    fn turn(
+        &mut self,
+        pool: &mut Pool,
+        (plane, mut held): (u64, Plane),
+        now: Instant,
+        is_report: bool,
+    ) -> Option<Action> {
+        held.settle(&self.rules, now);
+        if held.is_idle(&self.rules, now) {
+            held.book(pool, &self.rules, 0, now);
+            self.figures.abandoned += 1;
+            return Some(Action::Abandon);
+        }
+        let want = held.want(pool, &self.rules);
+        let act = held.decide(pool, &self.rules, want, now);
+        held.book(pool, &self.rules, want, now);
+        let action = match act {
+            Act::Change(bucket) => {
+                self.figures.changed += 1;
+                Some(Action::Assign(bucket, self.rules.ttl_s))
+            }
+            Act::Extend(bucket) => {
+                self.figures.extended += u64::from(is_report);
+                is_report.then_some(Action::Assign(bucket, self.rules.ttl_s))
+            }
+            Act::Deny(seconds) => {
+                self.figures.denied += 1;
+                Some(Action::Deny(seconds))
+            }
+            Act::Wait => None,
+        };
+        self.planes.insert(plane, held);
+        action
+    }
+
+    /// A name that nobody in the pool has.
+    fn name(&mut self, pool: &Pool) -> u64 {
+        loop {
+            let name = u64::MAX - self.named;
+            self.named += 1;
+            if !pool.is_taken(name) {
+                return name;
+            }
+        }
+    }
+}
+
+/// An instant, a number of terms later.
+pub(crate) fn terms_after(at: Instant, rules: &QuotaRules, terms: u64) -> Instant {
+    after(at, rules.ttl_ns().saturating_mul(terms))
+}
+
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;

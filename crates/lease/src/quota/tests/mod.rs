@@ -1,0 +1,7 @@
+//! Data planes as Envoy's, a bucket that shares nothing with what is tested, and what both show.
+
+mod envoy;
+mod mutants;
+mod scenes;
+mod schedule;
+mod world;

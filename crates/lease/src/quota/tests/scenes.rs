@@ -1,0 +1,149 @@
+//! What is assigned when: growth, cuts, nothing, and the end.
+
+use super::envoy::Envoy;
+use super::world::{Faults, MS, Mood, SECOND, World};
+use crate::quota::{Action, Bucket, Quota, QuotaRules, Report};
+use crate::{Limits, Pool, Rules};
+use tollgate_limit::Instant;
+
+const CALM: Faults = Faults {
+    delay_max: MS,
+    lost: 0,
+    twice: 0,
+    late: (0, 0),
+};
+
+fn world(planes: usize) -> World {
+    let mut world = World::new(1, (1_000, 1_000), QuotaRules::default(), CALM);
+    for _ in 0..planes {
+        world.add(Envoy::new(0, false), SECOND);
+    }
+    world
+}
+
+fn bucket_of(world: &mut World, side: usize) -> Bucket {
+    let now = world.now;
+    world.sides[side].envoy.bucket(now).expect("a bucket")
+}
+
+#[test]
+fn one_that_asks_for_all_gets_nearly_all() {
+    let mut world = world(1);
+    world.sides[0].mood = Mood::Steady(2_000);
+    world.run(20 * SECOND);
+    let before = world.ghost.admitted;
+    world.run(20 * SECOND);
+    let admitted = world.ghost.admitted - before;
+    println!("{admitted} of 20000");
+    assert!((18_000..=20_000).contains(&admitted), "{admitted}");
+    assert_eq!(world.ghost.over, 0);
+}
+
+#[test]
+fn steady_demand_below_the_limit_passes_and_changes_little() {
+    let mut world = world(3);
+    for side in &mut world.sides {
+        side.mood = Mood::Steady(200);
+    }
+    world.run(15 * SECOND);
+    let (before, figures) = (world.ghost.admitted, world.quota.figures());
+    world.run(20 * SECOND);
+    let admitted = world.ghost.admitted - before;
+    println!("{admitted} of 12000");
+    assert!(admitted >= 11_900, "{admitted}");
+    let changed = world.quota.figures().changed - figures.changed;
+    assert!(changed <= 3, "{changed} changes");
+}
+
+#[test]
+fn who_comes_later_gets_a_share_when_the_first_is_cut() {
+    let mut world = world(2);
+    world.sides[0].mood = Mood::Steady(2_000);
+    world.run(30 * SECOND);
+    let alone = bucket_of(&mut world, 0);
+    world.sides[1].mood = Mood::Steady(2_000);
+    world.run(60 * SECOND);
+    let (one, two) = (bucket_of(&mut world, 0), bucket_of(&mut world, 1));
+    println!("{alone:?} {one:?} {two:?}");
+    assert!(one.tokens_per_fill < alone.tokens_per_fill);
+    assert!(two.tokens_per_fill * 3 > one.tokens_per_fill);
+    assert_eq!(world.ghost.over, 0);
+}
+
+#[test]
+fn a_dry_pool_denies_and_gives_as_soon_as_it_has_something() {
+    let limits = Limits::new(10, SECOND, 10).unwrap();
+    let at = |millis: u64| Instant::from_nanos(millis * MS);
+    let mut pool = Pool::new(limits, Rules::default(), 1, at(0));
+    let mut quota = Quota::new(QuotaRules::default());
+    pool.draw(10);
+    let report = Report {
+        elapsed_ns: 0,
+        allowed: 0,
+        denied: 1,
+    };
+    let told = quota.handle_report(&mut pool, 1, &report, at(0));
+    assert_eq!(told, Some(Action::Deny(1)));
+    // A token is back after 100 ms.
+    assert_eq!(quota.poll_timeout(), Some(at(100)));
+    assert_eq!(quota.handle_timeout(&mut pool, at(99)), []);
+    let told = quota.handle_timeout(&mut pool, at(100));
+    assert!(
+        matches!(&*told, [(1, Action::Assign(bucket, 10))] if bucket.max_tokens == 1),
+        "{told:?}"
+    );
+    assert!(pool.level() >= 0);
+}
+
+#[test]
+fn what_nobody_uses_is_abandoned_and_its_room_comes_back() {
+    let mut world = world(1);
+    world.sides[0].mood = Mood::Steady(500);
+    world.run(5 * SECOND);
+    assert!(world.pool.reserved().1 > 0);
+    world.sides[0].mood = Mood::Quiet;
+    world.run(36 * SECOND);
+    assert_eq!(world.quota.figures().abandoned, 0);
+    world.run(5 * SECOND);
+    assert_eq!(world.quota.figures().abandoned, 1);
+    assert_eq!(world.quota.planes(), 0);
+    world.run(16 * SECOND);
+    assert_eq!(world.pool.reserved(), (0, 0));
+    assert!(world.pool.is_fresh());
+}
+
+#[test]
+fn smaller_limits_are_told_and_hold_once_what_was_out_has_ended() {
+    let mut world = world(2);
+    for side in &mut world.sides {
+        side.mood = Mood::Steady(1_000);
+    }
+    world.run(20 * SECOND);
+    let limits = Limits::new(100, SECOND, 100).unwrap();
+    let now = world.at();
+    world.pool.change(limits, now);
+    // The longest that anything of before may be in use, and a report.
+    world.run(17 * SECOND);
+    let (rate, depth) = world.pool.reserved();
+    assert!(rate <= limits.rate() && depth <= limits.depth());
+    let before = world.ghost.admitted;
+    world.run(10 * SECOND);
+    let admitted = world.ghost.admitted - before;
+    println!("{admitted} of 1000");
+    assert!((600..=1_100).contains(&admitted), "{admitted}");
+}
+
+#[test]
+fn a_successor_assigns_nothing_while_anything_may_be_out() {
+    let mut world = world(1);
+    world.sides[0].mood = Mood::Steady(500);
+    world.run(5 * SECOND);
+    world.fall();
+    let hold = QuotaRules::default().hold_ns();
+    let before = world.quota.figures().changed;
+    world.run(hold - SECOND);
+    assert_eq!(world.quota.figures().changed, before);
+    world.run(5 * SECOND);
+    assert!(world.quota.figures().changed > before);
+    assert_eq!(world.ghost.over, 0);
+}

@@ -1,0 +1,362 @@
+//! One grantor, some data planes that are a stream away, and requests that ask the grantor itself.
+//!
+//! Messages of a stream come in order, each as late as the schedule says. Streams break, reports get lost and come twice, the
+//! grantor falls. A bucket of its own arithmetic is charged at each admission.
+
+use std::collections::VecDeque;
+
+use tollgate_limit::Instant;
+
+use super::envoy::Envoy;
+use crate::message::{Need, Question, Stamp};
+use crate::quota::{Action, Quota, QuotaRules, Report};
+use crate::{Key, Limits, Pool, Rules};
+
+pub(super) const MS: u64 = 1_000_000;
+pub(super) const SECOND: u64 = 1_000 * MS;
+const STEP: u64 = 5 * MS;
+
+/// Numbers by a seed.
+#[derive(Clone, Debug)]
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+
+    pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high - low + 1)
+    }
+
+    fn chance(&mut self, thousandths: u64) -> bool {
+        self.below(1_000) < thousandths
+    }
+}
+
+/// One bucket that sees everything, in 10^-9 of a token.
+#[derive(Clone, Debug)]
+pub(super) struct Ghost {
+    per_second: i128,
+    depth: i128,
+    level: i128,
+    at: u64,
+    /// Requests that it would have refused.
+    pub(super) over: u64,
+    /// The deepest that it was below zero, in tokens.
+    pub(super) debt: u64,
+    pub(super) admitted: u64,
+}
+
+impl Ghost {
+    fn new(per_second: u64, burst: u64) -> Self {
+        let depth = i128::from(burst) * 1_000_000_000;
+        Self {
+            per_second: i128::from(per_second),
+            depth,
+            level: depth,
+            at: 0,
+            over: 0,
+            debt: 0,
+            admitted: 0,
+        }
+    }
+
+    fn admit(&mut self, now: u64) {
+        let gained = self.per_second * i128::from(now - self.at);
+        self.level = (self.level + gained).min(self.depth) - 1_000_000_000;
+        self.at = now;
+        self.admitted += 1;
+        if self.level < 0 {
+            self.over += 1;
+            let debt = u64::try_from(-self.level).unwrap().div_ceil(1_000_000_000);
+            self.debt = self.debt.max(debt);
+        }
+    }
+}
+
+/// What a data plane's clients do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mood {
+    Quiet,
+    /// So many requests in a second.
+    Steady(u64),
+    /// All that passes, at once.
+    Burst,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Side {
+    pub(super) envoy: Envoy,
+    pub(super) mood: Mood,
+    stream: u64,
+    down: VecDeque<(u64, Action)>,
+    up: VecDeque<(u64, Report)>,
+    next_report: u64,
+    report_every: u64,
+    owed: u64,
+    is_subscribed: bool,
+}
+
+/// What may go wrong, in thousandths, and how long messages take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Faults {
+    pub(super) delay_max: u64,
+    pub(super) lost: u64,
+    pub(super) twice: u64,
+    /// Of assignments: later than is promised, and by how much at most.
+    pub(super) late: (u64, u64),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub(super) pool: Pool,
+    pub(super) quota: Quota,
+    pub(super) ghost: Ghost,
+    pub(super) sides: Vec<Side>,
+    pub(super) now: u64,
+    pub(super) faults: Faults,
+    /// Requests of a second that ask the grantor itself.
+    pub(super) direct: u64,
+    /// What late assignments may have cost.
+    pub(super) excuse: u64,
+    pub(super) broken_books: u64,
+    rules: QuotaRules,
+    limits: Limits,
+    dice: Dice,
+    streams: u64,
+    asked: u64,
+    seq: u64,
+}
+
+impl World {
+    pub(super) fn new(
+        seed: u64,
+        (per_second, burst): (u64, u64),
+        rules: QuotaRules,
+        faults: Faults,
+    ) -> Self {
+        let limits = Limits::new(per_second, SECOND, burst).unwrap();
+        Self {
+            pool: Pool::new(limits, Rules::default(), 1, Instant::from_nanos(0)),
+            quota: Quota::new(rules),
+            ghost: Ghost::new(per_second, burst),
+            sides: Vec::new(),
+            now: 0,
+            faults,
+            direct: 0,
+            excuse: 0,
+            broken_books: 0,
+            rules,
+            limits,
+            dice: Dice(seed),
+            streams: 0,
+            asked: 0,
+            seq: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, envoy: Envoy, report_every: u64) {
+        self.streams += 1;
+        self.sides.push(Side {
+            envoy,
+            mood: Mood::Quiet,
+            stream: self.streams,
+            down: VecDeque::new(),
+            up: VecDeque::new(),
+            next_report: self.now,
+            report_every,
+            owed: 0,
+            is_subscribed: false,
+        });
+    }
+
+    pub(super) fn at(&self) -> Instant {
+        Instant::from_nanos(self.now)
+    }
+
+    /// A stream breaks: of what is under way, some never arrives.
+    pub(super) fn cut(&mut self, side: usize) {
+        self.streams += 1;
+        let side = &mut self.sides[side];
+        let kept = usize::try_from(self.dice.below(side.down.len() as u64 + 1)).unwrap();
+        side.down.truncate(kept);
+        side.up.clear();
+        self.quota.leave(side.stream);
+        side.stream = self.streams;
+    }
+
+    /// The grantor falls, and another one takes over without its books.
+    pub(super) fn fall(&mut self) {
+        for side in 0..self.sides.len() {
+            self.cut(side);
+        }
+        let now = self.at();
+        self.pool = Pool::restating(self.limits, Rules::default(), 2, now);
+        let until = Instant::from_nanos(self.now + self.rules.hold_ns());
+        self.pool.quarantine(until);
+        self.quota = Quota::new(self.rules);
+    }
+
+    fn tell(&mut self, stream: u64, action: Action) {
+        let mut delay = self.dice.below(self.faults.delay_max + 1);
+        if self.dice.chance(300) {
+            delay = self.faults.delay_max;
+        }
+        if self.dice.chance(self.faults.late.0) {
+            delay = self.rules.delivery_ns + self.dice.below(self.faults.late.1);
+        }
+        let Some(side) = self.sides.iter_mut().find(|side| side.stream == stream) else {
+            return;
+        };
+        let last = side.down.back().map_or(0, |(due, _)| *due);
+        let due = last.max(self.now + delay);
+        let late = due.saturating_sub(self.now + self.rules.delivery_ns);
+        if let Action::Assign(bucket, _) = &action {
+            self.excuse += self.rules.over_max(bucket, late);
+        }
+        side.down.push_back((due, action));
+    }
+
+    fn hear(&mut self, at: usize) {
+        while let Some((due, report)) = self.sides[at].up.front().copied() {
+            if due > self.now {
+                return;
+            }
+            self.sides[at].up.pop_front();
+            let stream = self.sides[at].stream;
+            let now = self.at();
+            let action = (self.quota).handle_report(&mut self.pool, stream, &report, now);
+            if let Some(action) = action {
+                self.tell(stream, action);
+            }
+        }
+    }
+
+    fn speak(&mut self, at: usize) {
+        let side = &mut self.sides[at];
+        let is_new = !side.is_subscribed && side.mood != Mood::Quiet;
+        if !is_new && (self.now < side.next_report || !side.is_subscribed) {
+            return;
+        }
+        side.is_subscribed = true;
+        side.next_report = self.now + side.report_every;
+        let report = side.envoy.report(self.now);
+        if self.dice.chance(self.faults.lost) {
+            return;
+        }
+        let copies = 1 + u64::from(self.dice.chance(self.faults.twice));
+        for _ in 0..copies {
+            let delay = self.dice.below(self.faults.delay_max + 1);
+            let last = side.up.back().map_or(0, |(due, _)| *due);
+            side.up.push_back((last.max(self.now + delay), report));
+        }
+    }
+
+    fn use_up(&mut self, at: usize) {
+        let side = &mut self.sides[at];
+        while let Some((due, action)) = side.down.front().copied() {
+            if due > self.now {
+                break;
+            }
+            side.down.pop_front();
+            side.envoy.handle(&action, self.now);
+            if action == Action::Abandon {
+                side.is_subscribed = false;
+            }
+        }
+        match side.mood {
+            Mood::Quiet => {}
+            Mood::Steady(per_second) => {
+                side.owed += per_second * STEP;
+                while side.owed >= SECOND {
+                    side.owed -= SECOND;
+                    if side.envoy.check(self.now) {
+                        self.ghost.admit(self.now);
+                    }
+                }
+            }
+            Mood::Burst => {
+                while side.envoy.check(self.now) {
+                    self.ghost.admit(self.now);
+                }
+            }
+        }
+    }
+
+    /// Requests that ask the grantor.
+    fn ask(&mut self) {
+        self.asked += self.direct * STEP;
+        let count = self.asked / SECOND;
+        self.asked %= SECOND;
+        self.ask_for(count);
+    }
+
+    /// So many requests at once that ask the grantor.
+    pub(super) fn ask_for(&mut self, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.seq += 1;
+        let question = Question {
+            client: 1,
+            boot: 1,
+            key: Key(1),
+            seq: self.seq,
+            got: Stamp::default(),
+            session: Stamp::default(),
+            rate: 0,
+            cap: 0,
+            have: 0,
+            give: 0,
+            want: 0,
+            need: Need { cost: 1, count },
+            seen: count,
+            charge: 0,
+            is_ask: true,
+        };
+        let now = self.at();
+        let served = self.pool.handle_question(&question, now);
+        for _ in 0..served.map_or(0, |grant| grant.served) {
+            self.ghost.admit(self.now);
+        }
+    }
+
+    /// One step of time.
+    pub(super) fn step(&mut self) {
+        self.now += STEP;
+        for at in 0..self.sides.len() {
+            self.use_up(at);
+            self.speak(at);
+            self.hear(at);
+        }
+        self.ask();
+        let now = self.at();
+        if self.quota.poll_timeout().is_some_and(|due| due <= now) {
+            for (stream, action) in self.quota.handle_timeout(&mut self.pool, now) {
+                self.tell(stream, action);
+            }
+        }
+        self.pool.advance(now);
+        let (rate, depth) = self.pool.reserved();
+        let (more_rate, more_depth) = self.pool.unknown();
+        let is_deep = self.pool.level() + depth + more_depth > self.limits.depth();
+        let is_fast = rate + more_rate > self.limits.rate();
+        self.broken_books += u64::from(is_deep || is_fast);
+    }
+
+    pub(super) fn run(&mut self, time: u64) {
+        let end = self.now + time;
+        while self.now < end {
+            self.step();
+        }
+    }
+}
