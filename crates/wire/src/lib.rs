@@ -5,7 +5,7 @@
 //! into the limiter's own types. Deliberately not here: deciding, and anything that waits.
 //!
 //! - [`resp`]: Redis clients, with the throttle commands of redis-cell and throttlecrab.
-//! - [`rls`], [`authz`]: what Envoy sends and understands; [`envoy`] and [`google`] hold their parts.
+//! - [`rls`], [`rlqs`], [`authz`]: what Envoy sends and understands; [`envoy`] and [`google`] hold their parts.
 //! - [`gubernator`], [`throttlecrab`]: those servers' messages.
 //! - [`v1`], [`problem`]: the bodies of Tollgate's own HTTP interface; [`native`]: its own gRPC service.
 //! - [`reflection`]: descriptors of every gRPC service here.
@@ -21,6 +21,7 @@ pub mod native;
 pub mod problem;
 pub mod reflection;
 pub mod resp;
+pub mod rlqs;
 pub mod rls;
 pub mod throttlecrab;
 pub mod v1;

@@ -9,17 +9,19 @@ mod envoy;
 mod google;
 mod others;
 mod own;
+mod quota;
 mod shape;
 
 use prost::Message;
 
-use crate::{authz, gubernator, native, rls, throttlecrab};
+use crate::{authz, gubernator, native, rlqs, rls, throttlecrab};
 
 /// The full names of the services described.
-pub const SERVICES: [&str; 6] = [
+pub const SERVICES: [&str; 7] = [
     native::SERVICE,
     rls::SERVICE,
     rls::KUADRANT_SERVICE,
+    rlqs::SERVICE,
     authz::SERVICE,
     gubernator::SERVICE,
     throttlecrab::SERVICE,
@@ -27,7 +29,13 @@ pub const SERVICES: [&str; 6] = [
 
 /// A `google.protobuf.FileDescriptorSet`, each file after those it uses.
 pub fn file_descriptor_set() -> Vec<u8> {
-    let files = [google::FILES, envoy::FILES, others::FILES, own::FILES];
+    let files = [
+        google::FILES,
+        envoy::FILES,
+        quota::FILES,
+        others::FILES,
+        own::FILES,
+    ];
     let file = files.into_iter().flatten().map(build::file).collect();
     build::FileDescriptorSet { file }.encode_to_vec()
 }

@@ -107,12 +107,18 @@ struct MethodDescriptor {
     input_type: Option<String>,
     #[prost(string, optional, tag = "3")]
     output_type: Option<String>,
+    #[prost(bool, optional, tag = "5")]
+    client_streaming: Option<bool>,
+    #[prost(bool, optional, tag = "6")]
+    server_streaming: Option<bool>,
 }
 
 /// Describes a file.
 pub(super) fn file(file: &File) -> FileDescriptor {
     let package = format!(".{}", file.package);
     let messages = file.messages.iter();
+    let services = file.services.iter().map(|found| service(found, None));
+    let streams = file.streams.iter().map(|found| service(found, Some(true)));
     FileDescriptor {
         name: text(file.path),
         package: text(file.package),
@@ -121,7 +127,7 @@ pub(super) fn file(file: &File) -> FileDescriptor {
             .map(|message| describe(message, &package))
             .collect(),
         enum_type: file.enums.iter().map(enumeration).collect(),
-        service: file.services.iter().map(service).collect(),
+        service: services.chain(streams).collect(),
         syntax: text("proto3"),
     }
 }
@@ -225,11 +231,13 @@ fn enumeration(Enum(name, values): &Enum) -> EnumDescriptor {
     }
 }
 
-fn service(Service(name, methods): &Service) -> ServiceDescriptor {
+fn service(Service(name, methods): &Service, streams: Option<bool>) -> ServiceDescriptor {
     let method = |&(name, input, output): &(&str, &str, &str)| MethodDescriptor {
         name: text(name),
         input_type: text(input),
         output_type: text(output),
+        client_streaming: streams,
+        server_streaming: streams,
     };
     ServiceDescriptor {
         name: text(name),

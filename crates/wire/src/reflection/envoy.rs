@@ -9,7 +9,7 @@ const BASE: &str = "envoy/config/core/v3/base.proto";
 const DESCRIPTOR: &str = "envoy/extensions/common/ratelimit/v3/ratelimit.proto";
 const HTTP_STATUS: &str = "envoy/type/v3/http_status.proto";
 const RLS: &str = "envoy/service/ratelimit/v3/rls.proto";
-const UNIT: &str = "envoy/type/v3/ratelimit_unit.proto";
+pub(super) const UNIT: &str = "envoy/type/v3/ratelimit_unit.proto";
 
 pub(super) const FILES: &[File] = &[
     File {

@@ -1,4 +1,4 @@
-//! Google's files: what `crate::google` holds, and the one wrapper that Envoy uses.
+//! Google's files: what `crate::google` holds, and the wrappers that Envoy uses.
 
 use super::shape::{Enum, FILE, File, Kind, Message, choice, list, map, message, one};
 
@@ -38,7 +38,10 @@ pub(super) const FILES: &[File] = &[
     File {
         path: WRAPPERS,
         package: PACKAGE,
-        messages: &[message("UInt64Value", &[one("value", 1, Kind::Uint64)])],
+        messages: &[
+            message("UInt64Value", &[one("value", 1, Kind::Uint64)]),
+            message("UInt32Value", &[one("value", 1, Kind::Uint32)]),
+        ],
         ..FILE
     },
     File {

@@ -8,6 +8,8 @@ pub(super) struct File {
     pub(super) messages: &'static [Message],
     pub(super) enums: &'static [Enum],
     pub(super) services: &'static [Service],
+    /// Services whose methods stream both ways.
+    pub(super) streams: &'static [Service],
 }
 
 /// A file without anything in it, for struct update.
@@ -18,6 +20,7 @@ pub(super) const FILE: File = File {
     messages: &[],
     enums: &[],
     services: &[],
+    streams: &[],
 };
 
 /// A message, with the types defined inside it.

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
 mod messages;
+mod quota;
 mod reflection;
 
 use std::fmt::Debug;
@@ -13,13 +14,16 @@ use std::fmt::Debug;
 use envoy_types::pb::envoy::config::core::v3 as their_core;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3 as their_common;
 use envoy_types::pb::envoy::service::auth::v3 as their_authz;
+use envoy_types::pb::envoy::service::rate_limit_quota::v3 as their_rlqs;
 use envoy_types::pb::envoy::service::ratelimit::v3 as their_rls;
 use messages::{check_request, check_response, rls_request, rls_response};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use prost::Message;
+use quota::{quota_reports, quota_response};
 use tollgate_wire::authz::CheckRequest;
 use tollgate_wire::envoy::HeaderValue;
+use tollgate_wire::rlqs::RateLimitQuotaUsageReports;
 use tollgate_wire::rls::{Code, RateLimitRequest, Unit};
 
 /// Ours to theirs and back, without a byte changed.
@@ -57,19 +61,31 @@ proptest! {
     }
 
     #[test]
+    fn quota_reports_are_theirs(reports in quota_reports()) {
+        equal::<_, their_rlqs::RateLimitQuotaUsageReports>(&reports);
+    }
+
+    #[test]
+    fn quota_responses_are_theirs(response in quota_response()) {
+        equal::<_, their_rlqs::RateLimitQuotaResponse>(&response);
+    }
+
+    #[test]
     fn messages_with_a_byte_changed_are_read_or_refused(
         rls in rls_request(),
         authz in check_request(),
+        rlqs in quota_reports(),
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),
     ) {
-        for mut bytes in [rls.encode_to_vec(), authz.encode_to_vec()] {
+        for mut bytes in [rls.encode_to_vec(), authz.encode_to_vec(), rlqs.encode_to_vec()] {
             if !bytes.is_empty() {
                 let at = at.index(bytes.len());
                 bytes[at] = byte;
             }
             let _ = RateLimitRequest::decode(&*bytes);
             let _ = CheckRequest::decode(&*bytes);
+            let _ = RateLimitQuotaUsageReports::decode(&*bytes);
         }
     }
 
@@ -77,6 +93,7 @@ proptest! {
     fn random_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..200)) {
         let _ = RateLimitRequest::decode(&*bytes);
         let _ = CheckRequest::decode(&*bytes);
+        let _ = RateLimitQuotaUsageReports::decode(&*bytes);
         let _ = tollgate_wire::gubernator::GetRateLimitsReq::decode(&*bytes);
         let _ = tollgate_wire::throttlecrab::ThrottleRequest::decode(&*bytes);
     }

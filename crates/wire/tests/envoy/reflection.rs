@@ -13,6 +13,7 @@ use tollgate_wire::reflection::{SERVICES, file_descriptor_set};
 use tollgate_wire::throttlecrab::{ThrottleRequest, ThrottleResponse};
 
 use crate::messages::{check_request, check_response, rls_request, rls_response};
+use crate::quota::{quota_reports, quota_response};
 
 fn set() -> FileDescriptorSet {
     FileDescriptorSet::decode(&*file_descriptor_set()).unwrap()
@@ -94,6 +95,18 @@ fn every_service_is_described() {
         names.extend(services.map(|service| format!("{}.{}", file.package(), service.name())));
     }
     assert_eq!(names, SERVICES.map(str::to_owned).into());
+}
+
+#[test]
+fn only_quotas_stream_both_ways() {
+    let set = set();
+    let services = set.file.iter().flat_map(|file| &file.service);
+    for service in services {
+        for method in &service.method {
+            let streams = method.client_streaming() && method.server_streaming();
+            assert_eq!(streams, service.name() == "RateLimitQuotaService");
+        }
+    }
 }
 
 #[test]
@@ -220,11 +233,15 @@ proptest! {
     fn envoys_messages_are_described(
         rls in (rls_request(), rls_response()),
         authz in (check_request(), check_response()),
+        rlqs in (quota_reports(), quota_response()),
     ) {
         let types = Types::of(&set());
         let rls_package = ".envoy.service.ratelimit.v3";
         types.walk(&format!("{rls_package}.RateLimitRequest"), &rls.0.encode_to_vec());
         types.walk(&format!("{rls_package}.RateLimitResponse"), &rls.1.encode_to_vec());
+        let quota_package = ".envoy.service.rate_limit_quota.v3";
+        types.walk(&format!("{quota_package}.RateLimitQuotaUsageReports"), &rlqs.0.encode_to_vec());
+        types.walk(&format!("{quota_package}.RateLimitQuotaResponse"), &rlqs.1.encode_to_vec());
         types.walk(".envoy.service.auth.v3.CheckRequest", &authz.0.encode_to_vec());
         types.walk(".envoy.service.auth.v3.CheckResponse", &authz.1.encode_to_vec());
     }
