@@ -173,6 +173,7 @@ pub(crate) const ROOMS: &[Room] = &[
             WIRE,
             CLIENT,
             GOSSIP,
+            LEASE,
             CLUSTER,
             STORE,
             STORE_REDIS,

@@ -13,6 +13,7 @@ use crate::cluster::Handle;
 use crate::desk::{self, Desk};
 use crate::durable::Standing;
 use crate::engine::Engine;
+use crate::grpc::Quotas;
 use crate::owner::Owner;
 use crate::settings::Settings;
 use crate::statistics::Reader;
@@ -43,6 +44,8 @@ pub struct Shared {
     pub(crate) live: OnceLock<Arc<Live>>,
     /// Tells what is known of requests, where they are counted; set once as well.
     pub statistics: OnceLock<Reader>,
+    /// What data planes are assigned.
+    pub quota: Quotas,
 }
 
 impl Shared {
@@ -50,6 +53,7 @@ impl Shared {
     pub fn new(engine: Engine, settings: Settings) -> Self {
         let state = State::new(settings.limits.requests_max);
         engine.meter().show_keys(settings.telemetry.show_keys);
+        let quota = Quotas::new(&settings.limits.quota, engine.now());
         Self {
             engine,
             settings,
@@ -62,6 +66,7 @@ impl Shared {
             annex: OnceLock::new(),
             live: OnceLock::new(),
             statistics: OnceLock::new(),
+            quota,
         }
     }
 

@@ -173,13 +173,26 @@ impl Quota {
         let due: Vec<u64> = due.map(|(plane, _)| *plane).collect();
         let mut actions = Vec::with_capacity(due.len());
         for plane in due {
-            let Some(held) = self.planes.remove(&plane) else {
-                continue;
-            };
-            let action = self.turn(pool, (plane, held), now, false);
+            let action = self.handle_due(pool, plane, now);
             actions.extend(action.map(|action| (plane, action)));
         }
         actions
+    }
+
+    /// Does what is due for one data plane; nothing where nothing is.
+    pub fn handle_due(&mut self, pool: &mut Pool, plane: u64, now: Instant) -> Option<Action> {
+        pool.advance(now);
+        let held = self.planes.get(&plane)?;
+        if held.due(&self.rules) > now {
+            return None;
+        }
+        let held = self.planes.remove(&plane)?;
+        self.turn(pool, (plane, held), now, false)
+    }
+
+    /// When something is to be done for one data plane; `None` where it is not subscribed.
+    pub fn due(&self, plane: u64) -> Option<Instant> {
+        self.planes.get(&plane).map(|held| held.due(&self.rules))
     }
 
     /// When to call [`Self::handle_timeout`] next.

@@ -12,8 +12,8 @@ use arc_swap::ArcSwapOption;
 use smallvec::SmallVec;
 use tollgate_catalogue::{BAN, Ban, range};
 use tollgate_contract::{Contracts, Terms};
-use tollgate_limit::{Instant, Span};
-use tollgate_node::{Answer, Key, Spots, Within};
+use tollgate_limit::{Cost, Instant, Span};
+use tollgate_node::{Answer, Key, Scope, Spots, Within};
 
 use super::{Ask, Engine, Turn};
 
@@ -63,6 +63,15 @@ impl Engine {
 }
 
 impl Turn<'_> {
+    /// Whether a key is denied in a domain whatever is left.
+    pub(crate) fn is_banned(&self, domain: &str, key: Key<'_>) -> bool {
+        let ask = Ask {
+            scope: Scope::Domain(domain),
+            ..Ask::new(key, Cost::PEEK)
+        };
+        self.banned(&ask).is_some()
+    }
+
     /// The answer to whoever is banned.
     #[inline]
     pub(super) fn banned(&self, ask: &Ask<'_>) -> Option<Answer> {

@@ -1,13 +1,14 @@
 //! The gRPC services, as one function for the HTTP door's HTTP/2 connections.
 //!
 //! Calls with one message each way are answered by hand: a frame, a message, a decision, a frame, trailers. What streams
-//! is left to tonic. Deliberately absent: compressed messages, and gRPC in the guise of HTTP/1.1 or of JSON.
+//! is left to tonic, the machine of quotas (`quota`) apart. Deliberately absent: compressed messages, and gRPC in the guise of HTTP/1.1 or of JSON.
 
 mod authz;
 mod body;
 mod frame;
 mod method;
 mod native;
+mod quota;
 mod services;
 mod status;
 mod throttlecrab;
@@ -31,6 +32,8 @@ use crate::shared::{Peer, Shared};
 
 pub use body::Body;
 use method::{Answered, Method};
+pub use quota::Quotas;
+pub(crate) use quota::is_lent;
 use services::Service;
 use status::{Code, Status};
 
@@ -142,7 +145,7 @@ fn admitted<B>(
     check_head(request)?;
     match service {
         Service::Health => Ok(()),
-        Service::Reflection => check_access(request.headers(), peer, shared),
+        Service::Reflection | Service::Quota => check_access(request.headers(), peer, shared),
     }
 }
 

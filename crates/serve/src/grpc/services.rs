@@ -1,4 +1,4 @@
-//! Health and reflection, which are tonic's: they stream, and nobody calls them often.
+//! Health and reflection, which are tonic's: they stream, and nobody calls them often. Quotas stream through tonic too.
 //!
 //! Health is that of the server as a whole, whichever of its services is asked for: `SERVING` while it is ready. Whoever
 //! watches is told once when it stops, and the stream ends, so that it does not hold up the end of a connection.
@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use tokio::time::{Interval, MissedTickBehavior, interval};
-use tollgate_wire::reflection;
+use tollgate_wire::{reflection, rlqs};
 use tonic::Status;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::service::Routes;
@@ -20,7 +20,7 @@ use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tower::ServiceExt as _;
 
-use super::BoxError;
+use super::{BoxError, quota};
 use crate::shared::Shared;
 
 /// Answers a call to one of the services here.
@@ -39,6 +39,7 @@ where
             let health = HealthServer::new(State(shared)).max_decoding_message_size(limit);
             health.oneshot(request).await
         }
+        Service::Quota => Ok(quota::answer(request, shared).await),
         Service::Reflection => match reflection_routes() {
             Some(routes) => routes.clone().oneshot(request).await,
             None => Ok(Status::internal("reflection could not be built").into_http()),
@@ -55,6 +56,7 @@ where
 pub(super) enum Service {
     Health,
     Reflection,
+    Quota,
 }
 
 impl Service {
@@ -62,6 +64,7 @@ impl Service {
     pub(super) fn of(path: &str) -> Option<Self> {
         match path.strip_prefix('/')?.split_once('/')?.0 {
             HEALTH => Some(Self::Health),
+            rlqs::SERVICE => Some(Self::Quota),
             "grpc.reflection.v1.ServerReflection" | "grpc.reflection.v1alpha.ServerReflection" => {
                 Some(Self::Reflection)
             }

@@ -52,7 +52,15 @@ pub(super) async fn http1<S: Stream>(stream: Rewind<S>, call: Call, mut stop: St
 pub(super) async fn http2<S: Stream>(stream: Rewind<S>, call: Call, mut stop: Stop) {
     let limits = call.shared.settings.limits;
     let stream = Timed::new(stream, limits.slow, None);
-    let connection = builder(&limits).serve_connection(
+    let mut builder = builder(&limits);
+    if grpc::is_lent(&call.shared) {
+        // What is assigned to a data plane must arrive in time, or the connection end.
+        let half = limits.quota.delivery / 2;
+        builder
+            .keep_alive_interval(PING_EVERY.min(half))
+            .keep_alive_timeout(limits.slow.min(half));
+    }
+    let connection = builder.serve_connection(
         TokioIo::new(stream),
         service_fn(|request| call.answer(request)),
     );

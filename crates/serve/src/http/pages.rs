@@ -40,6 +40,7 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         body.push_str(&crate::meter::supply(asked.shared));
         body.push_str(&crate::meter::split(asked.shared));
     }
+    asked.shared.quota.render(&mut body);
     body.push_str(&asked.shared.catalogue().render());
     if let Some(owner) = asked.shared.owner.get() {
         owner.render(&mut body);

@@ -283,6 +283,10 @@ impl Check<'_> {
         self.duration(raw.idle, &mut limits.idle);
         self.duration(raw.slow, &mut limits.slow);
         self.duration(raw.drain, &mut limits.drain);
+        if let Some(ttl) = self.number(raw.quota_ttl.as_ref(), "quota_ttl", (1, 3_600)) {
+            limits.quota.ttl_s = u32::try_from(ttl).unwrap_or(u32::MAX);
+        }
+        self.duration(raw.quota_delivery, &mut limits.quota.delivery);
     }
 
     fn memory(&mut self, raw: RawMemory, settings: &mut Settings) {

@@ -222,6 +222,26 @@ pub struct Limits {
     pub slow: Duration,
     /// How long connections may take to finish once the server stops.
     pub drain: Duration,
+    /// How data planes are assigned quotas.
+    pub quota: QuotaLimits,
+}
+
+/// How data planes are assigned quotas (RLQS).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuotaLimits {
+    /// For how many seconds an assignment lives.
+    pub ttl_s: u32,
+    /// The longest time that one may be under way; connections on which it may take longer are closed.
+    pub delivery: Duration,
+}
+
+impl Default for QuotaLimits {
+    fn default() -> Self {
+        Self {
+            ttl_s: 10,
+            delivery: Duration::from_secs(5),
+        }
+    }
 }
 
 impl Default for Limits {
@@ -237,6 +257,7 @@ impl Default for Limits {
             idle: Duration::from_mins(5),
             slow: Duration::from_secs(10),
             drain: Duration::from_secs(10),
+            quota: QuotaLimits::default(),
         }
     }
 }

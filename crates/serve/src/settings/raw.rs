@@ -221,6 +221,14 @@ pub(crate) struct RawLimits {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) drain: Option<Text>,
+    /// For how many seconds a quota that a data plane is assigned lives; 10 where absent.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "u64")]
+    pub(crate) quota_ttl: Option<Text>,
+    /// The longest time that an assignment may be under way to a data plane; 5s where absent.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    pub(crate) quota_delivery: Option<Text>,
 }
 
 /// Memory for counting.

@@ -5,6 +5,7 @@
 mod authz;
 mod others;
 mod protocol;
+mod quota;
 mod rls;
 mod server;
 mod services;

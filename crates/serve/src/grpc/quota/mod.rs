@@ -1,0 +1,73 @@
+//! Envoy's rate limit quota service: data planes report what they use and are assigned buckets to decide by.
+//!
+//! What is assigned to whom is decided by `tollgate-lease`, one pool for each key under `coordination: lease`. Here are the
+//! stream, whose messages and buckets are bounded, which key a bucket is, and the book of pools. Not here: the rules
+//! (`docs/rlqs.md`), and keys that another node of a cluster decides about.
+
+mod bind;
+mod book;
+mod session;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use tollgate_contract::Coordination;
+use tollgate_wire::rlqs::{RateLimitQuotaResponse, RateLimitQuotaUsageReports};
+use tonic::server::{Grpc, StreamingService};
+use tonic::{Status, Streaming};
+use tonic_prost::ProstCodec;
+
+use super::BoxError;
+use crate::shared::Shared;
+
+pub use book::Quotas;
+use session::Session;
+
+/// Whether any policy is under `coordination: lease`, so that data planes may be assigned something.
+pub(crate) fn is_lent(shared: &Shared) -> bool {
+    let node = shared.engine.node();
+    let mut policies = node.contracts().as_slice().iter();
+    policies.any(|contract| {
+        let mut policies = contract.policies.iter();
+        policies.any(|policy| policy.coordination == Coordination::Lease)
+    })
+}
+
+/// Answers a stream.
+pub(super) async fn answer<B>(
+    request: Request<B>,
+    shared: Arc<Shared>,
+) -> Response<tonic::body::Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError> + Send + 'static,
+{
+    if request.uri().path() != METHOD {
+        return Status::unimplemented("there is no such method here").into_http();
+    }
+    let codec = ProstCodec::<RateLimitQuotaResponse, RateLimitQuotaUsageReports>::default();
+    let limit = shared.settings.limits.body_bytes_max;
+    let mut grpc = Grpc::new(codec).max_decoding_message_size(limit);
+    grpc.streaming(Opening(shared), request).await
+}
+
+/// Opens sessions.
+struct Opening(Arc<Shared>);
+
+impl StreamingService<RateLimitQuotaUsageReports> for Opening {
+    type Response = RateLimitQuotaResponse;
+    type ResponseStream = Session;
+    type Future = std::future::Ready<Result<tonic::Response<Session>, Status>>;
+
+    fn call(
+        &mut self,
+        request: tonic::Request<Streaming<RateLimitQuotaUsageReports>>,
+    ) -> Self::Future {
+        let session = Session::open(Arc::clone(&self.0), request.into_inner());
+        std::future::ready(session.map(tonic::Response::new))
+    }
+}
+
+const METHOD: &str =
+    "/envoy.service.rate_limit_quota.v3.RateLimitQuotaService/StreamRateLimitQuotas";

@@ -1,0 +1,407 @@
+//! One stream of a data plane: reports come, assignments go, and what is due is done in between.
+//!
+//! A stream is polled by whoever sends its answers, so that one who does not take them is not listened to either. Not here: what is
+//! assigned.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant as Timer, Sleep, sleep_until};
+use tollgate_lease::{Action, Report};
+use tollgate_limit::Instant;
+use tollgate_wire::google;
+use tollgate_wire::rlqs::{
+    AbandonAction, BlanketRule, BucketAction, BucketActionKind, BucketId, BucketQuotaUsage,
+    QuotaAssignmentAction, RateLimitQuotaResponse, RateLimitQuotaUsageReports, RateLimitStrategy,
+    Strategy, TokenBucket,
+};
+use tonic::codegen::tokio_stream::Stream;
+use tonic::{Code, Status, Streaming};
+
+use super::bind::{Bound, Place, bind};
+use crate::engine::Turn;
+use crate::meter::{Door, Event};
+use crate::rls::LIST_MAX;
+use crate::shared::Shared;
+
+/// One stream of a data plane.
+pub(super) struct Session {
+    shared: Arc<Shared>,
+    reports: Streaming<RateLimitQuotaUsageReports>,
+    domain: Option<String>,
+    held: BTreeMap<Arc<BucketId>, Held>,
+    /// When to look after which bucket.
+    dues: BTreeSet<(Instant, Arc<BucketId>)>,
+    alarm: Pin<Box<Sleep>>,
+    /// When the data plane last said something.
+    heard: Timer,
+    is_over: bool,
+}
+
+/// A bucket that the data plane is subscribed to.
+struct Held {
+    place: Place,
+    number: u64,
+    due: Option<Instant>,
+}
+
+impl Session {
+    /// Begins to listen; refused where there are too many, and where other nodes decide about keys.
+    pub(super) fn open(
+        shared: Arc<Shared>,
+        reports: Streaming<RateLimitQuotaUsageReports>,
+    ) -> Result<Self, Status> {
+        if shared.cluster.get().is_some() {
+            return Err(Status::failed_precondition(
+                "this server is in a cluster, in which quotas cannot be assigned; ask the rate limit service, or a server \
+                 that is in none",
+            ));
+        }
+        if !shared.quota.enter() {
+            shared.engine.meter().count(Event::Shed(Door::Grpc));
+            return Err(Status::resource_exhausted(
+                "too many streams of data planes",
+            ));
+        }
+        let heard = Timer::now();
+        Ok(Self {
+            shared,
+            reports,
+            domain: None,
+            held: BTreeMap::new(),
+            dues: BTreeSet::new(),
+            alarm: Box::pin(sleep_until(heard + LOOK_EVERY)),
+            heard,
+            is_over: false,
+        })
+    }
+
+    /// Takes a message; what is answered, where something is.
+    fn handle(
+        &mut self,
+        reports: &RateLimitQuotaUsageReports,
+    ) -> Result<Option<RateLimitQuotaResponse>, Status> {
+        self.heard = Timer::now();
+        self.check_domain(&reports.domain)?;
+        let shared = Arc::clone(&self.shared);
+        let turn = shared.engine.turn().by(Door::Grpc);
+        let mut actions = Vec::with_capacity(reports.bucket_quota_usages.len().min(64));
+        for usage in &reports.bucket_quota_usages {
+            let (bucket, report) = self.checked(usage)?;
+            let action = self.report(&turn, bucket, &report)?;
+            actions.extend(action);
+        }
+        self.wind();
+        Ok(response(actions))
+    }
+
+    /// The first message names the domain; later ones may name it again.
+    fn check_domain(&mut self, named: &str) -> Result<(), Status> {
+        match &self.domain {
+            None if named.is_empty() => Err(wrong("the first report needs a domain")),
+            None if named.len() > self.shared.settings.limits.key_bytes_max => {
+                Err(wrong("the domain is too long"))
+            }
+            None => {
+                self.domain = Some(named.to_owned());
+                Ok(())
+            }
+            Some(domain) if named.is_empty() || named == domain => Ok(()),
+            Some(_) => Err(wrong(
+                "the domain cannot change within a stream; open another one",
+            )),
+        }
+    }
+
+    fn checked<'u>(&self, usage: &'u BucketQuotaUsage) -> Result<(&'u BucketId, Report), Status> {
+        let bucket = usage.bucket_id.as_ref().filter(|id| !id.bucket.is_empty());
+        let bucket =
+            bucket.ok_or_else(|| wrong("a report needs a `bucket_id` with a name in it"))?;
+        let most = self.shared.settings.limits.key_bytes_max;
+        let bytes = bucket.bucket.iter();
+        let bytes: usize = bytes.map(|(name, value)| name.len() + value.len()).sum();
+        if bytes > most || bucket.bucket.len() > LIST_MAX {
+            return Err(wrong(format!(
+                "a `bucket_id` has at most {LIST_MAX} names and {most} bytes"
+            )));
+        }
+        let report = Report {
+            elapsed_ns: elapsed_ns(usage.time_elapsed)?,
+            allowed: usage.num_requests_allowed,
+            denied: usage.num_requests_denied,
+        };
+        Ok((bucket, report))
+    }
+
+    fn report(
+        &mut self,
+        turn: &Turn<'_>,
+        bucket: &BucketId,
+        report: &Report,
+    ) -> Result<Option<BucketAction>, Status> {
+        let domain = self.domain.as_deref().unwrap_or_default();
+        let ttl_s = self.shared.quota.ttl_s();
+        let bound = bind(turn, domain, bucket)?;
+        let (place, limits) = match bound {
+            Bound::Free => {
+                self.forget(bucket);
+                return Ok(Some(blanket(bucket, BlanketRule::AllowAll, ttl_s)));
+            }
+            Bound::Barred => {
+                self.forget(bucket);
+                return Ok(Some(blanket(bucket, BlanketRule::DenyAll, ttl_s)));
+            }
+            Bound::Lent(place, limits) => (place, limits),
+        };
+        let (id, number) = self.subscribed(bucket, &place)?;
+        let quota = &self.shared.quota;
+        let told = quota.report((&place, limits), number, report, turn.now());
+        let Some((action, due)) = told else {
+            self.forget(bucket);
+            return Err(Status::resource_exhausted("no room for another key"));
+        };
+        self.look(&id, due);
+        Ok(action.map(|action| said(bucket, action)))
+    }
+
+    /// The subscription to a bucket, which a first report begins.
+    fn subscribed(
+        &mut self,
+        bucket: &BucketId,
+        place: &Place,
+    ) -> Result<(Arc<BucketId>, u64), Status> {
+        if let Some((id, held)) = self.held.get_key_value(bucket) {
+            if held.place == *place {
+                return Ok((Arc::clone(id), held.number));
+            }
+            self.forget(bucket);
+        }
+        if self.held.len() >= BUCKETS_MAX {
+            return Err(Status::resource_exhausted(format!(
+                "a stream has at most {BUCKETS_MAX} buckets; open another one"
+            )));
+        }
+        let (id, number) = (Arc::new(bucket.clone()), self.shared.quota.number());
+        let held = Held {
+            place: place.clone(),
+            number,
+            due: None,
+        };
+        self.held.insert(Arc::clone(&id), held);
+        Ok((id, number))
+    }
+
+    /// Remembers when to look after a bucket; one that is not subscribed to any more is forgotten.
+    fn look(&mut self, id: &Arc<BucketId>, due: Option<Instant>) {
+        let Some(held) = self.held.get_mut(id) else {
+            return;
+        };
+        if let Some(before) = held.due.take() {
+            self.dues.remove(&(before, Arc::clone(id)));
+        }
+        match due {
+            Some(due) => {
+                held.due = Some(due);
+                self.dues.insert((due, Arc::clone(id)));
+            }
+            None => {
+                self.held.remove(id);
+            }
+        }
+    }
+
+    /// Ends a subscription. What was assigned stays in the books as long as it may be in use.
+    fn forget(&mut self, bucket: &BucketId) {
+        if let Some((id, held)) = self.held.remove_entry(bucket) {
+            self.shared.quota.part(&held.place, held.number);
+            if let Some(due) = held.due {
+                self.dues.remove(&(due, id));
+            }
+        }
+    }
+
+    /// Does what is due.
+    fn look_after(&mut self) -> Option<RateLimitQuotaResponse> {
+        let now = self.shared.engine.now();
+        let mut actions = Vec::new();
+        for _ in 0..LOOKS_MAX {
+            let Some((due, id)) = self.dues.first().cloned() else {
+                break;
+            };
+            if due > now {
+                break;
+            }
+            let Some(held) = self.held.get(&id) else {
+                self.dues.remove(&(due, id));
+                continue;
+            };
+            let (action, next) = self.shared.quota.due(&held.place, held.number, now);
+            self.look(&id, next);
+            actions.extend(action.map(|action| said(&id, action)));
+        }
+        response(actions)
+    }
+
+    /// Sets the alarm to when something is due, and soon enough to see that the server stops.
+    fn wind(&mut self) {
+        let now = self.shared.engine.now();
+        let due = self.dues.first().map(|(due, _)| due.nanos_since(now));
+        let due = due.map_or(LOOK_EVERY, Duration::from_nanos);
+        let next = Timer::now() + due.clamp(LOOK_SOON, LOOK_EVERY);
+        self.alarm.as_mut().reset(next);
+    }
+
+    /// Why the stream ends by itself, where it does.
+    fn ends(&self) -> Option<Status> {
+        if !self.shared.state.is_ready() {
+            return Some(Status::unavailable("the server stops"));
+        }
+        let limits = &self.shared.settings.limits;
+        let most = if self.domain.is_none() {
+            limits.slow
+        } else {
+            limits.idle
+        };
+        let is_silent = self.heard.elapsed() > most;
+        is_silent.then(|| Status::deadline_exceeded("nothing was reported for long"))
+    }
+
+    fn end(&mut self, status: Status) -> Poll<Option<Result<RateLimitQuotaResponse, Status>>> {
+        self.is_over = true;
+        let event = match status.code() {
+            Code::InvalidArgument => Some(Event::Malformed(Door::Grpc)),
+            Code::DeadlineExceeded => Some(Event::TimedOut(Door::Grpc)),
+            Code::ResourceExhausted => Some(Event::Shed(Door::Grpc)),
+            _ => None,
+        };
+        if let Some(event) = event {
+            self.shared.engine.meter().count(event);
+        }
+        Poll::Ready(Some(Err(status)))
+    }
+}
+
+impl Stream for Session {
+    type Item = Result<RateLimitQuotaResponse, Status>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let session = self.get_mut();
+        if session.is_over {
+            return Poll::Ready(None);
+        }
+        loop {
+            match Pin::new(&mut session.reports).poll_next(context) {
+                Poll::Ready(Some(Ok(reports))) => match session.handle(&reports) {
+                    Ok(Some(response)) => return Poll::Ready(Some(Ok(response))),
+                    Ok(None) => continue,
+                    Err(status) => return session.end(status),
+                },
+                Poll::Ready(Some(Err(status))) => return session.end(status),
+                Poll::Ready(None) => {
+                    session.is_over = true;
+                    return Poll::Ready(None);
+                }
+                Poll::Pending => {}
+            }
+            if let Some(status) = session.ends() {
+                return session.end(status);
+            }
+            if session.alarm.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            let said = session.look_after();
+            session.wind();
+            if let Some(response) = said {
+                return Poll::Ready(Some(Ok(response)));
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        for held in self.held.values() {
+            self.shared.quota.part(&held.place, held.number);
+        }
+        self.shared.quota.leave();
+    }
+}
+
+/// A span that is not negative; zero where nothing is said, as Envoy says in its first report of a bucket.
+fn elapsed_ns(span: Option<google::Duration>) -> Result<u64, Status> {
+    let Some(span) = span else {
+        return Ok(0);
+    };
+    let seconds = u64::try_from(span.seconds);
+    let nanos = u32::try_from(span.nanos)
+        .ok()
+        .filter(|nanos| *nanos < 1_000_000_000);
+    match (seconds, nanos) {
+        (Ok(seconds), Some(nanos)) => Ok(seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(u64::from(nanos))),
+        _ => Err(wrong("`time_elapsed` cannot be negative")),
+    }
+}
+
+/// What is said of buckets; `None` where nothing is.
+fn response(bucket_action: Vec<BucketAction>) -> Option<RateLimitQuotaResponse> {
+    (!bucket_action.is_empty()).then_some(RateLimitQuotaResponse { bucket_action })
+}
+
+fn said(bucket: &BucketId, action: Action) -> BucketAction {
+    match action {
+        Action::Assign(assigned, ttl_s) => {
+            let strategy = Strategy::TokenBucket(TokenBucket {
+                max_tokens: assigned.max_tokens,
+                tokens_per_fill: Some(assigned.tokens_per_fill),
+                fill_interval: Some(seconds(assigned.interval_s)),
+            });
+            assigned_for(bucket, strategy, ttl_s)
+        }
+        Action::Deny(ttl_s) => blanket(bucket, BlanketRule::DenyAll, ttl_s),
+        Action::Abandon => BucketAction {
+            bucket_id: Some(bucket.clone()),
+            bucket_action: Some(BucketActionKind::AbandonAction(AbandonAction {})),
+        },
+    }
+}
+
+fn blanket(bucket: &BucketId, rule: BlanketRule, ttl_s: u32) -> BucketAction {
+    assigned_for(bucket, Strategy::BlanketRule(rule.into()), ttl_s)
+}
+
+fn assigned_for(bucket: &BucketId, strategy: Strategy, ttl_s: u32) -> BucketAction {
+    let action = QuotaAssignmentAction {
+        assignment_time_to_live: Some(seconds(ttl_s)),
+        rate_limit_strategy: Some(RateLimitStrategy {
+            strategy: Some(strategy),
+        }),
+    };
+    BucketAction {
+        bucket_id: Some(bucket.clone()),
+        bucket_action: Some(BucketActionKind::QuotaAssignmentAction(action)),
+    }
+}
+
+fn seconds(count: u32) -> google::Duration {
+    google::Duration {
+        seconds: i64::from(count),
+        nanos: 0,
+    }
+}
+
+fn wrong(what: impl Into<String>) -> Status {
+    Status::invalid_argument(what)
+}
+
+/// Buckets of one stream.
+const BUCKETS_MAX: usize = 10_000;
+/// Buckets that are looked after in one go.
+const LOOKS_MAX: usize = 1_000;
+/// The longest and the shortest time between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_SOON: Duration = Duration::from_millis(10);

@@ -1,0 +1,405 @@
+//! Envoy's rate limit quota service, asked by a client made of Envoy's own types, and by data planes that decide as Envoy does.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use envoy_types::pb::envoy::service::rate_limit_quota::v3 as rlqs;
+use envoy_types::pb::envoy::r#type::v3::TokenBucket;
+use envoy_types::pb::envoy::r#type::v3::rate_limit_strategy::{BlanketRule, Strategy};
+use envoy_types::pb::google::protobuf::Duration as Span;
+use rlqs::rate_limit_quota_response::bucket_action::BucketAction as Kind;
+use rlqs::rate_limit_quota_service_client::RateLimitQuotaServiceClient;
+use rlqs::rate_limit_quota_usage_reports::BucketQuotaUsage;
+use rlqs::{BucketId, RateLimitQuotaResponse, RateLimitQuotaUsageReports};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tollgate_serve::settings::{Limits, QuotaLimits, Settings};
+use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Status, Streaming};
+
+use crate::grpc::server::Server;
+
+const CONTRACTS: &str = "
+contracts:
+  - id: tenants
+    key: [tenant]
+    policies:
+      - {name: shared, limit: 200, per: 1s, burst: 200, coordination: lease}
+  - id: users
+    key: [user]
+    policies:
+      - {name: alone, limit: 200, per: 1s}
+  - id: both
+    match: {kind: both}
+    key: [job]
+    policies:
+      - {name: short, limit: 10, per: 1s, coordination: lease}
+      - {name: long, limit: 100, per: 1m, coordination: lease}
+";
+
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn server(ttl_s: u32, delivery: Duration) -> Server {
+    let limits = Limits {
+        quota: QuotaLimits { ttl_s, delivery },
+        ..Limits::default()
+    };
+    let settings = Settings {
+        limits,
+        ..Settings::default()
+    };
+    Server::with(CONTRACTS, settings)
+}
+
+fn usage(
+    entries: &[(&str, &str)],
+    seconds: i64,
+    (allowed, denied): (u64, u64),
+) -> BucketQuotaUsage {
+    let bucket = entries
+        .iter()
+        .map(|(name, value)| ((*name).into(), (*value).into()));
+    BucketQuotaUsage {
+        bucket_id: Some(BucketId {
+            bucket: bucket.collect::<HashMap<_, _>>(),
+        }),
+        time_elapsed: Some(Span { seconds, nanos: 0 }),
+        num_requests_allowed: allowed,
+        num_requests_denied: denied,
+    }
+}
+
+fn reports(domain: &str, usages: Vec<BucketQuotaUsage>) -> RateLimitQuotaUsageReports {
+    RateLimitQuotaUsageReports {
+        domain: domain.into(),
+        bucket_quota_usages: usages,
+    }
+}
+
+/// The page of metrics.
+fn metrics(server: &Server) -> String {
+    let mut stream = TcpStream::connect(server.at()).expect("a connection");
+    let request = "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut page = String::new();
+    stream.read_to_string(&mut page).expect("a page");
+    page
+}
+
+/// One stream.
+struct Link {
+    up: mpsc::Sender<RateLimitQuotaUsageReports>,
+    down: Streaming<RateLimitQuotaResponse>,
+}
+
+impl Link {
+    async fn open(server: &Server) -> Self {
+        let mut client = RateLimitQuotaServiceClient::new(server.channel().await);
+        let (up, reports) = mpsc::channel(16);
+        let down = client
+            .stream_rate_limit_quotas(ReceiverStream::new(reports))
+            .await;
+        let down = down.expect("a stream").into_inner();
+        Self { up, down }
+    }
+
+    async fn say(&self, usages: Vec<BucketQuotaUsage>) {
+        self.up.send(reports("shop", usages)).await.expect("sent");
+    }
+
+    /// What is said next of the only bucket.
+    async fn hear(&mut self) -> Result<Said, Status> {
+        let message = timeout(PATIENCE, self.down.message()).await;
+        let message = message.expect("in time")?.expect("a message");
+        let [action] = <[_; 1]>::try_from(message.bucket_action).expect("one action");
+        Ok(match action.bucket_action.expect("an action") {
+            Kind::AbandonAction(_) => Said::Abandon,
+            Kind::QuotaAssignmentAction(assigned) => {
+                let ttl = assigned.assignment_time_to_live.expect("a time to live");
+                assert_eq!(ttl.nanos, 0, "Envoy reads whole seconds");
+                let ttl = Duration::from_secs(ttl.seconds.try_into().expect("not negative"));
+                let strategy = assigned.rate_limit_strategy.expect("a strategy");
+                match strategy.strategy.expect("a strategy") {
+                    Strategy::TokenBucket(bucket) => Said::Bucket(bucket, ttl),
+                    Strategy::BlanketRule(rule) if rule == i32::from(BlanketRule::AllowAll) => {
+                        Said::AllowAll
+                    }
+                    Strategy::BlanketRule(_) => Said::DenyAll,
+                    Strategy::RequestsPerTimeUnit(_) => panic!("Envoy does not know it"),
+                }
+            }
+        })
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Said {
+    Bucket(TokenBucket, Duration),
+    AllowAll,
+    DenyAll,
+    Abandon,
+}
+
+/// What the bucket that was cut into quotas would have said.
+struct Ghost {
+    level: f64,
+    at: Instant,
+    admitted: u64,
+    over: u64,
+}
+
+impl Ghost {
+    fn admit(&mut self, now: Instant) {
+        let gained = now.duration_since(self.at).as_secs_f64() * 200.0;
+        self.level = (self.level + gained).min(200.0) - 1.0;
+        self.at = now;
+        self.admitted += 1;
+        // Nothing but the rounding of floats.
+        self.over += u64::from(self.level < -1e-6);
+    }
+}
+
+/// A data plane with one bucket, as Envoy's.
+struct Plane {
+    link: Link,
+    used: Option<(TokenBucket, f64, Instant, Instant)>,
+    counts: (u64, u64),
+    largest: u32,
+}
+
+impl Plane {
+    async fn subscribe(server: &Server) -> Self {
+        let link = Link::open(server).await;
+        link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
+        Self {
+            link,
+            used: None,
+            counts: (0, 0),
+            largest: 0,
+        }
+    }
+
+    fn take(&mut self, said: &Said, now: Instant) {
+        match said {
+            Said::Bucket(bucket, ttl) => {
+                assert_eq!(bucket.fill_interval.expect("an interval").nanos, 0);
+                let same = self.used.filter(|(used, ..)| used == bucket);
+                let level = same.map_or(f64::from(bucket.max_tokens), |(_, level, ..)| level);
+                let at = same.map_or(now, |(_, _, at, _)| at);
+                self.used = Some((*bucket, level, at, now + *ttl));
+                let fill = bucket.tokens_per_fill.expect("a rate").value;
+                self.largest = self.largest.max(fill);
+            }
+            _ => self.used = None,
+        }
+    }
+
+    fn check(&mut self, now: Instant) -> bool {
+        self.used = self.used.filter(|(.., until)| now < *until);
+        if let Some((bucket, level, at, _)) = &mut self.used {
+            let interval = bucket.fill_interval.expect("an interval").seconds;
+            let interval = f64::from(i32::try_from(interval).expect("short"));
+            let fill = f64::from(bucket.tokens_per_fill.expect("a rate").value);
+            let gained = now.duration_since(*at).as_secs_f64() * fill / interval;
+            *level = (*level + gained).min(f64::from(bucket.max_tokens));
+            *at = now;
+            if *level >= 1.0 {
+                *level -= 1.0;
+                self.counts.0 += 1;
+                return true;
+            }
+        }
+        self.counts.1 += 1;
+        false
+    }
+
+    /// Hears what is there without waiting.
+    async fn listen(&mut self) {
+        while let Ok(message) = timeout(Duration::from_millis(1), self.link.down.message()).await {
+            let message = message.expect("open").expect("a message");
+            for action in message.bucket_action {
+                let Some(Kind::QuotaAssignmentAction(assigned)) = action.bucket_action else {
+                    panic!("nothing is abandoned here")
+                };
+                let ttl = assigned
+                    .assignment_time_to_live
+                    .expect("a time to live")
+                    .seconds;
+                let ttl = Duration::from_secs(ttl.try_into().expect("not negative"));
+                let strategy = assigned.rate_limit_strategy.expect("a strategy");
+                let said = match strategy.strategy.expect("a strategy") {
+                    Strategy::TokenBucket(bucket) => Said::Bucket(bucket, ttl),
+                    _ => Said::DenyAll,
+                };
+                self.take(&said, Instant::now());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn data_planes_share_one_bucket_and_never_admit_a_token_too_many() {
+    let server = server(3, Duration::from_secs(2));
+    let mut planes = [
+        Plane::subscribe(&server).await,
+        Plane::subscribe(&server).await,
+    ];
+    for plane in &mut planes {
+        // What an earlier process assigned may be in use still.
+        assert_eq!(plane.link.hear().await.expect("open"), Said::DenyAll);
+    }
+    let mut ghost = Ghost {
+        level: 200.0,
+        at: Instant::now(),
+        admitted: 0,
+        over: 0,
+    };
+    let began = Instant::now();
+    let mut reported = began;
+    while began.elapsed() < Duration::from_secs(10) {
+        for plane in &mut planes {
+            plane.listen().await;
+            for _ in 0..5 {
+                let now = Instant::now();
+                if plane.check(now) {
+                    ghost.admit(now);
+                }
+            }
+        }
+        if reported.elapsed() > Duration::from_millis(200) {
+            reported = Instant::now();
+            for plane in &mut planes {
+                let counts = std::mem::take(&mut plane.counts);
+                plane
+                    .link
+                    .say(vec![usage(&[("tenant", "a")], 0, counts)])
+                    .await;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    println!(
+        "{} admitted, rates {} {}",
+        ghost.admitted, planes[0].largest, planes[1].largest
+    );
+    assert_eq!(ghost.over, 0);
+    assert!(ghost.admitted > 100, "{}", ghost.admitted);
+    // They began with a token or two, and grew with what they asked for.
+    assert!(planes.iter().any(|plane| plane.largest > 20));
+    let body = metrics(&server);
+    for line in [
+        "tollgate_quota_streams 2",
+        "tollgate_quota_planes 2",
+        "tollgate_quota_keys 1",
+    ] {
+        assert!(body.contains(line), "{line}: {body}");
+    }
+    server.stop();
+}
+
+#[tokio::test]
+async fn what_nobody_uses_is_abandoned() {
+    let server = server(1, Duration::from_millis(200));
+    let mut link = Link::open(&server).await;
+    link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
+    let mut has_bucket = false;
+    loop {
+        match link.hear().await.expect("open") {
+            Said::DenyAll => assert!(!has_bucket, "nothing took it away"),
+            Said::Bucket(bucket, ttl) => {
+                assert!(bucket.max_tokens >= 1);
+                assert_eq!(ttl, Duration::from_secs(1));
+                has_bucket = true;
+            }
+            Said::Abandon => break,
+            Said::AllowAll => panic!("it is limited"),
+        }
+    }
+    assert!(
+        has_bucket,
+        "once nothing of before can be in use it is assigned something"
+    );
+    // The next request subscribes again.
+    link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
+    assert!(matches!(
+        link.hear().await.expect("open"),
+        Said::Bucket(..) | Said::DenyAll
+    ));
+}
+
+#[tokio::test]
+async fn what_nothing_limits_passes_and_what_cannot_be_lent_says_why() {
+    let server = server(10, Duration::from_secs(5));
+    let mut link = Link::open(&server).await;
+    link.say(vec![usage(&[("planet", "x")], 0, (0, 1))]).await;
+    assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
+    for (entries, needle) in [
+        (&[("user", "1")][..], "`lease`"),
+        (&[("kind", "both"), ("job", "1")], "more than one policy"),
+    ] {
+        let mut link = Link::open(&server).await;
+        link.say(vec![usage(entries, 0, (1, 0))]).await;
+        let refused = link.hear().await.expect_err("refused");
+        assert_eq!(refused.code(), Code::FailedPrecondition);
+        assert!(refused.message().contains(needle), "{}", refused.message());
+    }
+}
+
+#[tokio::test]
+async fn messages_that_make_no_sense_end_the_stream() {
+    let server = server(10, Duration::from_secs(5));
+    let good = || usage(&[("planet", "x")], 1, (1, 0));
+    let long = "x".repeat(5_000);
+    let wrong = [
+        vec![reports("", vec![good()])],
+        vec![reports("a", vec![good()]), reports("b", vec![good()])],
+        vec![reports("a", vec![usage(&[], 1, (1, 0))])],
+        vec![reports("a", vec![usage(&[("planet", &long)], 1, (1, 0))])],
+        vec![reports("a", vec![usage(&[("planet", "x")], -1, (1, 0))])],
+    ];
+    for messages in wrong {
+        let mut link = Link::open(&server).await;
+        let (last, before) = messages.split_last().expect("one");
+        for message in before {
+            link.up.send(message.clone()).await.expect("sent");
+            assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
+        }
+        link.up.send(last.clone()).await.expect("sent");
+        let refused = link.hear().await.expect_err("refused");
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+    }
+    // A domain that is named again, as Envoy does, is fine; and so is a report of nothing.
+    let mut link = Link::open(&server).await;
+    for _ in 0..2 {
+        link.up.send(reports("a", vec![])).await.expect("sent");
+        link.up
+            .send(reports("a", vec![good()]))
+            .await
+            .expect("sent");
+        assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_the_server_stops() {
+    let server = server(10, Duration::from_secs(5));
+    let mut link = Link::open(&server).await;
+    link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
+    assert_eq!(link.hear().await.expect("open"), Said::DenyAll);
+    let stopping = tokio::task::spawn_blocking(move || server.stop());
+    let ended = loop {
+        match timeout(PATIENCE, link.down.message())
+            .await
+            .expect("in time")
+        {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("it says why"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(ended.code(), Code::Unavailable);
+    stopping.await.expect("stopped");
+}
