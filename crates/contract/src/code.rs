@@ -15,6 +15,7 @@ impl Contracts {
             policy,
             coordination: Coordination::Local,
             design: Design::Auto,
+            lending: None,
             on_failure: OnFailure::Local,
             durable: false,
         };

@@ -5,6 +5,7 @@ use tollgate_limit::{Policy, PolicySet};
 use crate::coordination::{Coordination, Design, OnFailure};
 use crate::dialect::Dialect;
 use crate::entries::{Identity, has_key};
+use crate::lending::{Lending, can_be_lent};
 use crate::source::Source;
 
 /// The policies that bind one kind of key; all must admit, all or nothing.
@@ -38,10 +39,24 @@ pub struct NamedPolicy {
     pub coordination: Coordination,
     /// How, where that is by gossip.
     pub design: Design,
+    /// How it lends, where it says so.
+    pub lending: Option<Box<Lending>>,
     /// What it answers when whoever it must ask does not.
     pub on_failure: OnFailure,
     /// Whether its counts survive a restart.
     pub durable: bool,
+}
+
+impl NamedPolicy {
+    /// How it lends.
+    pub fn lending(&self) -> Lending {
+        self.lending.as_deref().copied().unwrap_or_default()
+    }
+
+    /// Whether clients may hold leases of it; what is under `lease` otherwise is asked for every decision.
+    pub fn is_lent(&self) -> bool {
+        self.coordination == Coordination::Lease && can_be_lent(self.policy.config())
+    }
 }
 
 impl Contract {

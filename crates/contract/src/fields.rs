@@ -26,6 +26,15 @@ pub(crate) enum Field {
     Durable,
     Coordination,
     Design,
+    Term,
+    MinDepth,
+    MinUses,
+    PoolRate,
+    PoolDepth,
+    MaxLessees,
+    DriftPpm,
+    Timeout,
+    SafeCapacity,
 }
 
 /// What a field may hold.
@@ -84,7 +93,7 @@ pub(crate) const INHERIT: [&str; 3] = ["as-is", "proportional", "reset"];
 const SLICES: u64 = SLICES_MAX as u64;
 
 /// Every field, in the order of [`Field`].
-pub(crate) const ROWS: [Row; 19] = [
+pub(crate) const ROWS: [Row; 28] = [
     row(
         Field::Name,
         "name",
@@ -200,6 +209,61 @@ pub(crate) const ROWS: [Row; 19] = [
         "design",
         Shape::Choice(&coordination::DESIGNS),
         "What nodes that gossip keep, and when they speak; the contract's where absent. Only with coordination: gossip.",
+    ),
+    row(
+        Field::Term,
+        "term",
+        Shape::Duration,
+        "For how long leases are given; twice the period where absent, between 1 s and 10 s. Only with coordination: lease.",
+    ),
+    row(
+        Field::MinDepth,
+        "min_depth",
+        Shape::Whole(1, 1 << 20),
+        "Tokens of burst below which a client gets no lease; 2 where absent. Only with coordination: lease.",
+    ),
+    row(
+        Field::MinUses,
+        "min_uses",
+        Shape::Whole(1, 1 << 20),
+        "Requests in a term below which a client gets no lease; 8 where absent. Only with coordination: lease.",
+    ),
+    row(
+        Field::PoolRate,
+        "pool_rate",
+        Shape::Whole(0, 100),
+        "Percent of the rate that are never lent; 6.25 where absent. Only with coordination: lease.",
+    ),
+    row(
+        Field::PoolDepth,
+        "pool_depth",
+        Shape::Whole(1, 100),
+        "Percent of the burst that are never lent; 50 where absent. Only with coordination: lease.",
+    ),
+    row(
+        Field::MaxLessees,
+        "max_lessees",
+        Shape::Whole(1, 65_536),
+        "The most clients that have a lease of a key at a time; 1024 where absent. Only with coordination: lease.",
+    ),
+    row(
+        Field::DriftPpm,
+        "drift_ppm",
+        Shape::Whole(0, 100_000),
+        "By how much clocks of clients may run wrong, in millionths; 500 where absent. Only with coordination: lease.",
+    ),
+    row(
+        Field::Timeout,
+        "timeout",
+        Shape::Duration,
+        "How long clients wait for an answer before on_failure; 200 ms where absent. Only with coordination: lease.",
+    ),
+    row(
+        Field::SafeCapacity,
+        "safe_capacity",
+        Shape::Whole(1, LIMIT_MAX),
+        "Tokens per second that each client admits by itself when nobody answers, instead of on_failure. Only with \
+         coordination: lease.",
     ),
 ];
 

@@ -9,6 +9,7 @@ use crate::coordination::{self, Coordination, Design, OnFailure};
 use crate::duration;
 use crate::error::ErrorKind;
 use crate::fields::{ALGORITHMS, Field, INHERIT, MODES, ON_LIMIT, Shape};
+use crate::lending::Lending;
 use crate::merge::Given;
 use crate::nearest::nearest;
 use crate::problems::{Problem, Problems};
@@ -68,6 +69,7 @@ pub(crate) fn check(
     reader.limits(&mut config);
     let coordination = reader.coordination(algorithm, default);
     let design = reader.design(coordination, default, &config);
+    let lending = reader.lending(coordination, default);
     let on_failure = reader.choice(Field::OnFailure, &coordination::ON_FAILURE);
     let durable = reader.switch(Field::Durable);
     if reader.failed {
@@ -83,6 +85,7 @@ pub(crate) fn check(
         policy,
         coordination,
         design,
+        lending: (!lending.is_empty()).then(|| Box::new(lending)),
         on_failure,
         durable,
     })
@@ -295,6 +298,42 @@ impl<'a> Reader<'a> {
         design
     }
 
+    /// How the policy lends.
+    fn lending(&mut self, coordination: Coordination, default: Inherited) -> Lending {
+        let lending = Lending {
+            term_ns: self.nanos(Field::Term),
+            min_depth: self.number(Field::MinDepth),
+            min_uses: self.number(Field::MinUses),
+            pool_rate: self.number(Field::PoolRate),
+            pool_depth: self.number(Field::PoolDepth),
+            max_lessees: self.number(Field::MaxLessees),
+            drift_ppm: self.number(Field::DriftPpm),
+            timeout_ns: self.nanos(Field::Timeout),
+            safe_capacity: self.number(Field::SafeCapacity),
+        };
+        if coordination != Coordination::Lease {
+            let given = LENDING
+                .into_iter()
+                .find(|field| self.given.get(*field).is_some());
+            if let Some(field) = given.filter(|_| !default.is_plan) {
+                let name = field.row().name;
+                let what =
+                    format!("`{name}` says how leases are given; it needs `coordination: lease`");
+                self.wrong(field, &what);
+            }
+            return Lending::default();
+        }
+        for (field, nanos) in [
+            (Field::Term, lending.term_ns),
+            (Field::Timeout, lending.timeout_ns),
+        ] {
+            if nanos.is_some_and(|nanos| !(MILLISECOND..=HOUR).contains(&nanos)) {
+                self.wrong(field, "it is between 1ms and 1h");
+            }
+        }
+        lending
+    }
+
     /// Refuses numbers that gossip has no room for.
     fn gossip_numbers(&mut self, config: &PolicyConfig) {
         for (field, tokens) in [
@@ -312,6 +351,20 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The fields that say how leases are given.
+const LENDING: [Field; 9] = [
+    Field::Term,
+    Field::MinDepth,
+    Field::MinUses,
+    Field::PoolRate,
+    Field::PoolDepth,
+    Field::MaxLessees,
+    Field::DriftPpm,
+    Field::Timeout,
+    Field::SafeCapacity,
+];
+const MILLISECOND: u64 = 1_000_000;
+const HOUR: u64 = 3_600_000_000_000;
 /// The most tokens that gossip counts, as its buckets and windows say.
 const GOSSIP_TOKENS_MAX: u64 = 1 << 40;
 /// The longest period that gossip has, likewise.

@@ -29,7 +29,9 @@
 mod plant;
 
 mod amount;
+mod bundle;
 mod demand;
+mod lender;
 mod lessee;
 mod message;
 mod pool;
@@ -42,6 +44,11 @@ mod wire;
 mod tests;
 
 pub use amount::{BadLimits, Limits, TOKEN};
+pub use bundle::{
+    Inquiry, Reply, Terms, client_of, decode_inquiry, decode_reply, encode_inquiry, encode_nudge,
+    encode_reply,
+};
+pub use lender::{Lender, LenderCounts, LenderSetup, LenderStand};
 pub use lessee::{
     Answer, By, Decided, Figures as LesseeFigures, Held, Lessee, OnFailure, Receipt, Setup,
     WAITING_MAX,

@@ -14,8 +14,8 @@ use crate::message::{Grant, Message, Need, Nudge, Question, Stamp};
 const VERSION: u8 = 0x20;
 /// No message is longer.
 const BYTES_MAX: usize = 256;
-const QUESTION: u8 = 0;
-const GRANT: u8 = 1;
+pub(crate) const QUESTION: u8 = 0;
+pub(crate) const GRANT: u8 = 1;
 const NUDGE: u8 = 2;
 
 /// The bytes of a message.
@@ -60,7 +60,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
     }
 }
 
-fn put_question(out: &mut Encoder, question: &Question) {
+pub(crate) fn put_question(out: &mut Encoder, question: &Question) {
     out.u8(QUESTION);
     out.count(question.client);
     out.count(question.boot);
@@ -79,7 +79,7 @@ fn put_question(out: &mut Encoder, question: &Question) {
     out.u8(u8::from(question.is_ask));
 }
 
-fn question(from: &mut Decoder<'_>) -> Result<Question, Malformed> {
+pub(crate) fn question(from: &mut Decoder<'_>) -> Result<Question, Malformed> {
     Ok(Question {
         client: from.count()?,
         boot: from.count()?,
@@ -103,7 +103,7 @@ fn question(from: &mut Decoder<'_>) -> Result<Question, Malformed> {
     })
 }
 
-fn put_grant(out: &mut Encoder, grant: &Grant) {
+pub(crate) fn put_grant(out: &mut Encoder, grant: &Grant) {
     out.u8(GRANT);
     out.count(grant.client);
     out.count(grant.boot);
@@ -118,7 +118,7 @@ fn put_grant(out: &mut Encoder, grant: &Grant) {
     out.count(grant.deny_ns);
 }
 
-fn grant(from: &mut Decoder<'_>) -> Result<Grant, Malformed> {
+pub(crate) fn grant(from: &mut Decoder<'_>) -> Result<Grant, Malformed> {
     let grant = Grant {
         client: from.count()?,
         boot: from.count()?,
@@ -136,6 +136,14 @@ fn grant(from: &mut Decoder<'_>) -> Result<Grant, Malformed> {
         return Err(Malformed::Value);
     }
     Ok(grant)
+}
+
+/// Takes the byte that says which message follows.
+pub(crate) fn kind(from: &mut Decoder<'_>, kind: u8) -> Result<(), Malformed> {
+    match from.u8()? {
+        found if found == kind => Ok(()),
+        other => Err(Malformed::Kind(other)),
+    }
 }
 
 fn put_stamp(out: &mut Encoder, stamp: Stamp) {

@@ -29,9 +29,9 @@ pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy};
 pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
-    Adapt, Admitted, BadRoster, CompanyGossip, GossipRefused, Journal, Membership, Outgoing, Peer,
-    PolicyGossip, PolicySplit, PolicySupply, Roster, Said, Share, SplitSettings, Steady, SupplyKey,
-    Waker, supply_limits,
+    Adapt, Admitted, BadRoster, CompanyGossip, GossipRefused, Journal, Lend, Lent, Membership,
+    Outgoing, Peer, PolicyGossip, PolicyLease, PolicySplit, PolicySupply, Roster, Said, Share,
+    SplitSettings, Steady, SupplyKey, Waker, supply_limits,
 };
 pub use durable::{RestoreError, WrittenBy};
 pub use gubernator::{
@@ -46,6 +46,9 @@ pub use node::{Node, NodeConfig};
 pub use tollgate_supply::{
     BadLimits, Figures as SupplyFigures, Inspection, Kept, Limits, SupplyConfig,
 };
+
+/// What is said of leases.
+pub use tollgate_lease::{Nudge, client_of, encode_nudge};
 
 pub use scope::{Read, Scope, UnknownContract, Within};
 pub use terms::Knowledge;

@@ -17,6 +17,7 @@ pub mod fields;
 pub mod grpc;
 pub mod gubernator;
 pub mod http;
+pub mod lend;
 pub mod listen;
 pub mod logs;
 pub mod meter;

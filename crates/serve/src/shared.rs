@@ -14,6 +14,7 @@ use crate::desk::{self, Desk};
 use crate::durable::Standing;
 use crate::engine::Engine;
 use crate::grpc::Quotas;
+use crate::lend::Hub;
 use crate::owner::Owner;
 use crate::settings::Settings;
 use crate::statistics::Reader;
@@ -35,6 +36,8 @@ pub struct Shared {
     pub owner: OnceLock<Arc<Owner>>,
     /// What is known of divided rates, besides what the node knows.
     pub supply: Supply,
+    /// Clients that hold leases, and how they are reached.
+    pub lend: Hub,
     /// How surely the seat is held under which counts are kept, where there is one; set once.
     pub standing: OnceLock<Arc<Standing>>,
     /// Whoever answers where nothing is decided, where there is somebody; set once as well.
@@ -61,6 +64,7 @@ impl Shared {
             cluster: OnceLock::new(),
             owner: OnceLock::new(),
             supply: Supply::default(),
+            lend: Hub::default(),
             standing: OnceLock::new(),
             desk: OnceLock::new(),
             annex: OnceLock::new(),

@@ -96,6 +96,7 @@ impl Manner {
                 .into_iter()
                 .find(|is| is.name() == self.coordination)?,
             design: Design::Auto,
+            lending: None,
             on_failure: on_failure
                 .into_iter()
                 .find(|is| is.name() == self.on_failure)?,

@@ -181,7 +181,8 @@ fn refused(error: &EngineError) -> Fault {
         EngineError::BadId
         | EngineError::Id(_)
         | EngineError::Receipt(_)
-        | EngineError::Policy(_) => Fault::invalid(error.to_string()),
+        | EngineError::Policy(_)
+        | EngineError::Malformed => Fault::invalid(error.to_string()),
     }
 }
 

@@ -180,6 +180,7 @@ impl Rule {
             policy: policy.clone(),
             coordination: Coordination::default(),
             design: Design::default(),
+            lending: None,
             on_failure: OnFailure::default(),
             durable: false,
         };

@@ -5,6 +5,7 @@
 //! [`Pool::poll_nudge`] after it. Calls may be repeated, late and out of order. Not here: which node is the grantor, and that there is one only.
 
 mod answer;
+mod direct;
 mod nudge;
 mod quota;
 mod settle;
@@ -233,6 +234,9 @@ impl Pool {
     /// The next hint to send, oldest first.
     pub fn poll_nudge(&mut self, key: crate::Key) -> Option<Nudge> {
         let client = self.nudges.pop_front()?;
+        // By the name that the client has for it, where it told one.
+        let answer = self.records.get(&client).and_then(|record| record.answer);
+        let key = answer.map_or(key, |answer| answer.key);
         Some(Nudge { client, key })
     }
 

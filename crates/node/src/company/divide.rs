@@ -144,6 +144,9 @@ impl Node {
             for part in parts.each().iter().filter(|part| part.seat.kind.is_none()) {
                 let named = contract.policies.get(part.place);
                 let mut held = part.seat.hold(company);
+                if held.machine().lease().is_some() {
+                    continue;
+                }
                 // Whoever made others believe that this machine is over is gone.
                 let is_over = heard.is_alone && held.machine().supply().is_some_and(is_superseded);
                 let begun = named
@@ -169,7 +172,7 @@ impl Node {
     pub fn poll_steady(&self) -> Option<Instant> {
         let node = self.newest();
         let company = node.company()?;
-        node.union().filter(|union| union.has_clock())?;
+        company.has_steady().then_some(())?;
         company.outbox.arm(Pace::Steady, None);
         let seats = node.seats().values();
         let seats = seats.filter(|seat| seat.pace() == Pace::Steady);

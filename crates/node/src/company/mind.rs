@@ -1,10 +1,11 @@
-//! What counts at a seat: a machine that gossips, one that divides a rate, or one that cuts buckets. All are asked alike.
+//! What counts at a seat: a machine that gossips, one that divides a rate, one that cuts buckets, or a grantor. All are asked alike.
 //!
 //! Not here: time, which is another for each (`seat`), and what only one of them knows.
 
 use tollgate_gossip::{
     self as gossip, Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Standing,
 };
+use tollgate_lease::Lender;
 use tollgate_limit::{Instant, Span};
 use tollgate_split::Topics;
 use tollgate_supply as supply;
@@ -18,6 +19,8 @@ pub(crate) enum Mind {
     Supply(Box<supply::Machine>),
     /// Tells when a message goes, by its part of the bucket.
     Split(Box<Topics>),
+    /// Lends.
+    Lease(Box<Lender>),
 }
 
 /// Runs the same expression on what counts, whatever it is.
@@ -27,6 +30,7 @@ macro_rules! on {
             Self::Gossip($it) => $run,
             Self::Supply($it) => $run,
             Self::Split($it) => $run,
+            Self::Lease($it) => $run,
         }
     };
 }
@@ -36,14 +40,14 @@ impl Mind {
     pub(super) const fn gossip(&mut self) -> Option<&mut gossip::Machine> {
         match self {
             Self::Gossip(machine) => Some(machine),
-            Self::Supply(_) | Self::Split(_) => None,
+            Self::Supply(_) | Self::Split(_) | Self::Lease(_) => None,
         }
     }
 
     /// The machine, where it divides a rate.
     pub(super) fn supply(&mut self) -> Option<&mut supply::Machine> {
         match self {
-            Self::Gossip(_) | Self::Split(_) => None,
+            Self::Gossip(_) | Self::Split(_) | Self::Lease(_) => None,
             Self::Supply(machine) => Some(machine),
         }
     }
@@ -51,8 +55,16 @@ impl Mind {
     /// The machine, where it cuts buckets.
     pub(super) fn split(&mut self) -> Option<&mut Topics> {
         match self {
-            Self::Gossip(_) | Self::Supply(_) => None,
+            Self::Gossip(_) | Self::Supply(_) | Self::Lease(_) => None,
             Self::Split(topics) => Some(topics),
+        }
+    }
+
+    /// The grantor, where it is one.
+    pub(super) fn lease(&mut self) -> Option<&mut Lender> {
+        match self {
+            Self::Lease(lender) => Some(lender),
+            Self::Gossip(_) | Self::Supply(_) | Self::Split(_) => None,
         }
     }
 
@@ -74,6 +86,7 @@ impl Mind {
             Self::Gossip(_) => {}
             Self::Supply(machine) => machine.miss(key, cost, now),
             Self::Split(topics) => topics.miss(key, now),
+            Self::Lease(lender) => lender.miss(key, cost, now),
         }
     }
 
@@ -89,7 +102,7 @@ impl Mind {
     pub(super) fn counts(&self, then: Instant, now: Instant) -> bool {
         match self {
             Self::Gossip(machine) => machine.counts(then, now),
-            Self::Supply(_) | Self::Split(_) => true,
+            Self::Supply(_) | Self::Split(_) | Self::Lease(_) => true,
         }
     }
 
@@ -119,8 +132,8 @@ impl Mind {
         match self {
             Self::Gossip(machine) => machine.handle_leave(now),
             Self::Supply(machine) => machine.goodbye(now),
-            // What it has stays its own.
-            Self::Split(_) => {}
+            // What it has stays its own, and what it lent is told to whoever comes next by those who have it.
+            Self::Split(_) | Self::Lease(_) => {}
         }
     }
 
@@ -136,7 +149,7 @@ impl Mind {
     pub(super) fn is_joining(&self) -> bool {
         match self {
             Self::Gossip(machine) => machine.is_joining(),
-            Self::Supply(_) | Self::Split(_) => false,
+            Self::Supply(_) | Self::Split(_) | Self::Lease(_) => false,
         }
     }
 
@@ -168,6 +181,7 @@ impl Mind {
             Self::Gossip(machine) => machine.keys(),
             Self::Supply(machine) => machine.keys().collect(),
             Self::Split(topics) => topics.keys().collect(),
+            Self::Lease(lender) => lender.keys().collect(),
         }
     }
 

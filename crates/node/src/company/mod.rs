@@ -9,6 +9,7 @@
 mod build;
 mod cut;
 mod divide;
+mod lend;
 mod mind;
 mod outbox;
 mod parts;
@@ -39,6 +40,7 @@ use crate::node::{Node, NodeConfig};
 
 pub use self::cut::{Adapt, PolicySplit, SplitSettings};
 pub use self::divide::{PolicySupply, SupplyKey};
+pub use self::lend::{Lend, Lent, PolicyLease};
 pub use self::outbox::{Outgoing, Waker};
 pub(crate) use self::parts::{Charged, Parts, enter_company};
 pub use self::roster::{BadRoster, Peer, Roster};
@@ -68,6 +70,8 @@ pub struct Membership {
     pub knobs: Knobs,
     /// Its part in dividing rates; without one it counts those alone.
     pub share: Option<Share>,
+    /// Its part in lending; without one it decides what would be lent.
+    pub lend: Option<Lend>,
 }
 
 impl Membership {
@@ -86,6 +90,7 @@ impl Membership {
                 ..Knobs::default()
             },
             share: None,
+            lend: None,
         }
     }
 }
@@ -130,6 +135,8 @@ pub(crate) struct Company {
     when_full: WhenFull,
     /// What divided rates have in common, where any are.
     union: Option<Union>,
+    /// How it lends, where it does.
+    lend: Option<Lend>,
 }
 
 /// Machines by tag.
@@ -142,6 +149,7 @@ impl Company {
         budget: Arc<Budget>,
     ) -> Self {
         let union = membership.share.take().map(Union::new);
+        let lend = membership.lend.take();
         let company = Self {
             join_at: AtomicU64::new(u64::MAX),
             has_met: AtomicBool::new(membership.members.len() > 1),
@@ -154,6 +162,7 @@ impl Company {
             budget,
             when_full: config.when_full,
             union,
+            lend,
         };
         company.outbox.arm(Pace::Wall, None);
         company.outbox.arm(Pace::Steady, None);
@@ -171,15 +180,29 @@ impl Company {
 
     /// The time on which terms are counted.
     fn steady(&self, now: Instant) -> Instant {
-        self.union.as_ref().map_or(now, |union| union.steady(now))
+        let union = self.union.as_ref().filter(|union| union.has_clock());
+        let lend = self.lend.as_ref().and_then(|lend| lend.steady.as_ref());
+        match (union, lend) {
+            (Some(union), _) => union.steady(now),
+            (None, Some(steady)) => steady(),
+            (None, None) => now,
+        }
+    }
+
+    /// Whether that is another clock than callers have.
+    fn has_steady(&self) -> bool {
+        let lends = |lend: &Lend| lend.steady.is_some();
+        self.union.as_ref().is_some_and(Union::has_clock) || self.lend.as_ref().is_some_and(lends)
     }
 
     /// Whether a policy is counted together with others.
     pub(crate) fn counts(&self, named: &NamedPolicy) -> bool {
         match named.coordination {
-            Coordination::Gossip => true,
+            // A node that only lends is alone.
+            Coordination::Gossip => self.lend.as_ref().is_none_or(|lend| lend.has_successors),
             Coordination::Supply | Coordination::Split => self.union.is_some(),
-            _ => false,
+            Coordination::Lease => self.lend.is_some() && named.is_lent(),
+            Coordination::Local | Coordination::Owner | Coordination::Store => false,
         }
     }
 
@@ -194,6 +217,7 @@ impl Company {
         match named.coordination {
             Coordination::Supply => return self.divided((contract, named), before, order, now),
             Coordination::Split => return self.cut((contract, named), before, order, now),
+            Coordination::Lease => return self.lent((contract, named), before, order, now),
             _ => {}
         }
         let membership = self.membership.lock();
@@ -396,7 +420,7 @@ impl Node {
         let company = node.company()?;
         // Told before it is looked at, so that whatever comes earlier meanwhile wakes.
         company.outbox.arm(Pace::Wall, None);
-        let has_clock = company.union.as_ref().is_some_and(Union::has_clock);
+        let has_clock = company.has_steady();
         let seats = node.seats().values();
         let seats = seats.filter(|seat| seat.pace() == Pace::Wall || !has_clock);
         let seats = seats.map(|seat| seat.next());

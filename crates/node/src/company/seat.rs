@@ -153,8 +153,13 @@ impl Held<'_> {
 
     /// Who writes down what is admitted, where the rate is divided.
     pub(super) fn journal(&self) -> Option<&super::Journal> {
+        if self.seat.kind.is_some() {
+            return None;
+        }
         let union = self.company.union.as_ref();
-        union.filter(|_| self.seat.kind.is_none())?.journal.as_ref()
+        let lend = self.company.lend.as_ref();
+        let divided = union.and_then(|union| union.journal.as_ref());
+        divided.or_else(|| lend.and_then(|lend| lend.journal.as_ref()))
     }
 
     /// Whether there is room for a key; another may have to make it.

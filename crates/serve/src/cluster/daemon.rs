@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tollgate_cluster::{Cluster, ClusterConfig};
 use tollgate_gossip::Writer;
 use tollgate_limit::Instant;
-use tollgate_node::{Membership, Share};
+use tollgate_node::{Lend, Membership, Share};
 
 use super::drive::{Control, Drive, Inbox, Whereabouts};
 use super::error::{ClusterError, Fatal};
@@ -30,6 +30,7 @@ use super::seeds;
 use super::stream::{self, Ends, Tls};
 use super::wire::Hello;
 use crate::durable::Seat;
+use crate::lend::lending;
 use crate::settings::ClusterSettings;
 use crate::shared::Shared;
 use crate::supply::{self, Keep};
@@ -140,10 +141,11 @@ impl Prepared {
     }
 
     /// Who this node is among replicas.
-    pub(crate) fn membership(&self, share: Option<Share>, now: Instant) -> Membership {
+    pub(crate) fn membership(&self, share: Option<Share>, lend: Lend, now: Instant) -> Membership {
         let size = self.settings.size;
         Membership {
             share,
+            lend: Some(lend),
             ..replicas::membership(self.cluster.me(), self.was, size, now)
         }
     }
@@ -156,6 +158,13 @@ impl Prepared {
         let name = members.find(|member| member.node == me);
         name.map(|member| member.about.name.clone())
             .unwrap_or_default()
+    }
+
+    /// Its part in lending.
+    pub(crate) fn lend(&self) -> Result<Lend, ClusterError> {
+        let boot = supply::boot();
+        let journal = supply::journal(&self.settings, &self.name(), boot)?;
+        Ok(lending(boot, true, journal))
     }
 
     /// Its part in dividing rates, and what keeps what it must not forget of them: its seat where it has one.

@@ -10,6 +10,7 @@ mod described;
 mod explain;
 mod gubernated;
 mod later;
+mod lend;
 mod seal;
 mod turn;
 

@@ -56,6 +56,8 @@ pub enum EngineError {
     TooManyPolicies,
     /// Whoever would have to do it cannot be reached. It may have been done all the same.
     Unreachable,
+    /// What a client says of its leases makes no sense.
+    Malformed,
 }
 
 impl fmt::Display for EngineError {
@@ -68,6 +70,9 @@ impl fmt::Display for EngineError {
             Self::Policy(error) => error.fmt(f),
             Self::TooManyPolicies => f.write_str("too many different policies are in use"),
             Self::Unreachable => f.write_str("the node that counts this key cannot be reached"),
+            Self::Malformed => {
+                f.write_str("this is no statement of leases; the client may be of another version")
+            }
         }
     }
 }

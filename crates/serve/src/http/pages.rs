@@ -39,6 +39,7 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         body.push_str(&crate::meter::cluster(&crate::cluster::view(asked.shared)));
         body.push_str(&crate::meter::supply(asked.shared));
         body.push_str(&crate::meter::split(asked.shared));
+        body.push_str(&crate::meter::lease(asked.shared));
     }
     asked.shared.quota.render(&mut body);
     body.push_str(&asked.shared.catalogue().render());

@@ -44,7 +44,9 @@ impl Refusal {
                 | EngineError::Id(IdError::Unknown)
                 | EngineError::Receipt(SealError::Broken) => StatusCode::NOT_FOUND,
                 EngineError::Receipt(SealError::Gone) => StatusCode::GONE,
-                EngineError::BadId | EngineError::Policy(_) => StatusCode::BAD_REQUEST,
+                EngineError::BadId | EngineError::Policy(_) | EngineError::Malformed => {
+                    StatusCode::BAD_REQUEST
+                }
                 EngineError::Id(IdError::SettledOtherwise { .. } | IdError::OtherKind) => {
                     StatusCode::CONFLICT
                 }

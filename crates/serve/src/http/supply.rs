@@ -1,4 +1,4 @@
-//! `GET /v1/cluster/supply` and `GET /v1/cluster/split`: how divided rates and cut buckets stand on this node.
+//! `GET /v1/cluster/supply`, `GET /v1/cluster/split` and `GET /v1/leases`: how divided rates, cut buckets and leases stand on this node.
 //!
 //! `contract=ID` asks about one contract, and each `key=ENTRY=VALUE` names an entry of the key, where it has one; without, known
 //! keys are summed. Values are percent-encoded.
@@ -7,6 +7,7 @@ use http::StatusCode;
 
 use super::{Asked, Reply};
 use crate::engine::Turn;
+use crate::lend;
 use crate::shared::Shared;
 use crate::supply;
 
@@ -23,6 +24,15 @@ pub(super) fn supply(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 pub(super) fn split(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     match answer(asked, supply::split::view, supply::split::asked) {
+        Ok(view) => reply.json(&view),
+        Err((status, what)) => reply.refuse(status, &what),
+    }
+}
+
+/// `GET /v1/leases`.
+pub(super) fn leases(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    reply.line("cache-control", b"no-store");
+    match answer(asked, lend::view, lend::asked) {
         Ok(view) => reply.json(&view),
         Err((status, what)) => reply.refuse(status, &what),
     }

@@ -44,6 +44,10 @@ impl Parcel {
             }
         }
         put(&mut self.questions, cost.tokens());
+        if let Verb::Lend(inquiry) = verb {
+            put(&mut self.questions, inquiry.len() as u64);
+            self.questions.extend_from_slice(inquiry);
+        }
         if let Verb::Settle(dues) = verb {
             for Due { charge, terms } in dues {
                 put(&mut self.questions, charge.charged);
@@ -155,6 +159,7 @@ fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<Asked> 
         }
         5 => Verb::Status,
         6 => Verb::Foresee,
+        LEND => Verb::Lend(reader.bytes()?.into()),
         _ => return None,
     };
     let question = Question {
@@ -195,11 +200,14 @@ fn number_of(verb: &Verb) -> u8 {
         Verb::Settle(_) => SETTLE,
         Verb::Status => 5,
         Verb::Foresee => 6,
+        Verb::Lend(_) => LEND,
     }
 }
 
 /// The version of batches and of their answers.
 pub(super) const VERSION: u8 = 1;
+/// What a client says of its leases follows the cost, behind its length.
+const LEND: u8 = 8;
 /// Set where every spot has a byte of its lot.
 const LOTS: u8 = 1 << 7;
 /// Set where the owner decides by what it knows of the keys' terms.

@@ -32,6 +32,10 @@ pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> Said {
             Said::Done(true)
         }
         Verb::Status => Said::Statuses(spots.iter().map(|s| node.status_at(s, now)).collect()),
+        Verb::Lend(inquiry) => {
+            let lent = spots.first().map(|spot| node.lend(spot, inquiry, now));
+            Said::Lent(lent.and_then(Result::ok))
+        }
         Verb::Foresee => {
             let each = spots.iter().map(|s| node.foresee_at(s, *cost, now));
             Said::Forecasts(each.collect())
@@ -47,6 +51,8 @@ pub(super) fn answer_batch(
     map: &Map,
     batch: &[u8],
     now: Instant,
+    mut heard: impl FnMut(&Question),
+    mut told: impl FnMut(&mut Said),
 ) -> Option<(Vec<u8>, u64)> {
     let mut out = said::batch();
     let mut count = 0;
@@ -60,7 +66,9 @@ pub(super) fn answer_batch(
                     said::put_stranger(&mut answers);
                 }
                 Ok((question, _)) => {
-                    let said = answer(node, &question, now);
+                    heard(&question);
+                    let mut said = answer(node, &question, now);
+                    told(&mut said);
                     said::put_said(&mut answers, &question.spots, &said);
                 }
                 Err(ask::UnknownContract) => said::put_unknown(&mut answers),

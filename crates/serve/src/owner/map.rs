@@ -22,6 +22,8 @@ struct Entry {
     /// Tells whether cells of another node are cells of this contract.
     shape: u64,
     is_owned: bool,
+    /// Whether clients may hold leases of its keys.
+    is_lent: bool,
     /// By what a store is asked, where one decides.
     book: Option<Arc<Book>>,
     /// What the strictest owned policy does where the owner is not there.
@@ -73,6 +75,11 @@ impl Map {
         self.each.get(place).is_some_and(|entry| entry.is_owned)
     }
 
+    /// Whether clients may hold leases of the keys of the contract at this place.
+    pub(super) fn is_lent(&self, place: usize) -> bool {
+        self.each.get(place).is_some_and(|entry| entry.is_lent)
+    }
+
     /// By what the store is asked about the contract at this place, where a store decides.
     pub(super) fn book(&self, place: usize) -> Option<&Arc<Book>> {
         self.each.get(place)?.book.as_ref()
@@ -106,6 +113,7 @@ impl Entry {
             tag: hash(contract.id.as_bytes()),
             shape: hash(format!("{:?}|{shape:?}", contract.key).as_bytes()),
             is_owned: strictest.is_some() && !is_stored,
+            is_lent: !is_stored && contract.policies.iter().all(NamedPolicy::is_lent),
             // A contract's policies were a set before.
             book: is_stored
                 .then(|| Book::of(contract).ok().map(Arc::new))
@@ -118,17 +126,25 @@ impl Entry {
 /// Of policies that a store or an owner counts, the strictest wish for when that one is not there, the place of the policy that
 /// has it, and its limit; `None` where there are none.
 fn strictest(policies: &[NamedPolicy], is_stored: bool) -> Option<Wish> {
-    let elsewhere = if is_stored {
-        Coordination::Store
-    } else {
-        Coordination::Owner
+    let is_elsewhere = |policy: &NamedPolicy| match policy.coordination {
+        Coordination::Store => is_stored,
+        Coordination::Owner | Coordination::Lease => !is_stored,
+        _ => false,
     };
     let each = policies.iter().enumerate();
-    let asked = each.filter(|(_, policy)| policy.coordination == elsewhere);
-    let strictest = asked
-        .max_by_key(|(place, policy)| (strictness(policy.on_failure), std::cmp::Reverse(*place)));
+    let asked = each.filter(|(_, policy)| is_elsewhere(policy));
+    let strictest =
+        asked.max_by_key(|(place, policy)| (strictness(wish(policy)), std::cmp::Reverse(*place)));
     let (place, policy) = strictest?;
-    Some((policy.on_failure, place, policy.policy.config().limit))
+    Some((wish(policy), place, policy.policy.config().limit))
+}
+
+/// What a policy wishes for when nobody else is there. What is lent is never decided in two places.
+fn wish(policy: &NamedPolicy) -> OnFailure {
+    match policy.on_failure {
+        OnFailure::Local if policy.is_lent() => OnFailure::Deny,
+        wish => wish,
+    }
 }
 
 /// What is done where nobody else is there, the place of the policy that wishes so, and its limit.

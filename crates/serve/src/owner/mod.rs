@@ -33,7 +33,7 @@ use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use tollgate_cluster::{OwnerKey, owner};
 use tollgate_gossip::NodeId;
-use tollgate_limit::Instant;
+use tollgate_limit::{Instant, Lot};
 use tollgate_node::{Node, Spot};
 
 use crate::cluster::RequestError;
@@ -156,20 +156,49 @@ impl Owner {
         }
     }
 
-    /// Looks at who is there again.
-    pub fn refresh(&self) {
+    /// Keys that are lent and another's by right begin here as those of a successor: whoever asks has found the other gone.
+    fn act_for(&self, node: &Node, map: &Map, question: &Question, now: Instant) {
+        let known = self.crew.load();
+        for spot in &question.spots {
+            if map.is_lent(spot.contract) && self.owner_of(&known, map, spot).is_some() {
+                node.act_for(spot, now);
+            }
+        }
+    }
+
+    /// Looks at who is there again, and lends no longer what is another's.
+    pub(crate) fn look_around(&self, node: &Node, now: Instant) {
+        if !self.refresh() {
+            return;
+        }
+        let (map, known) = (self.map(node), self.crew.load());
+        let is_mine = |contract: usize, print| {
+            let lot = Lot::ALWAYS;
+            let spot = Spot {
+                contract,
+                print,
+                lot,
+            };
+            self.owner_of(&known, &map, &spot).is_none()
+        };
+        node.retain_lent(&is_mine, now);
+    }
+
+    /// Looks at who is there again; whether that is somebody else.
+    pub fn refresh(&self) -> bool {
         let mut crew = self.peers.crew();
         if self.is_leaving.load(Relaxed) {
             crew.alive.retain(|(node, _)| Some(*node) != crew.me);
         }
         if self.crew.load().crew == crew {
-            return;
+            return false;
         }
         let alive = |node: &NodeId| crew.alive.iter().any(|(alive, _)| alive == node);
         self.lanes.lock().retain(|node, _| alive(node));
         self.crew.store(Arc::new(Known::new(crew)));
         self.denied.clear();
         self.has_strays.store(true, Relaxed);
+        true
     }
 
     /// Who owns a key of a contract, by its place; `None` is this node.
@@ -270,7 +299,14 @@ impl Owner {
     fn answer_batch(&self, shared: &Shared, batch: &[u8]) -> Option<Vec<u8>> {
         let node = shared.engine.node();
         let map = self.map(&node);
-        let answered = here::answer_batch(&node, &map, batch, shared.engine.now());
+        let now = shared.engine.now();
+        let heard = |question: &Question| self.act_for(&node, &map, question, now);
+        let told = |said: &mut Said| {
+            if let Said::Lent(Some(lent)) = said {
+                shared.lend.tell_from(&mut lent.nudges);
+            }
+        };
+        let answered = here::answer_batch(&node, &map, batch, now, heard, told);
         let Some((answers, count)) = answered else {
             self.counts.malformed.add(1);
             return None;
@@ -344,7 +380,7 @@ impl At<'_> {
                 }
             }
             Verb::Refund | Verb::Reset | Verb::Settle(_) => owner.denied.forget(&question.spots),
-            Verb::Charge | Verb::Status | Verb::Foresee => {}
+            Verb::Charge | Verb::Status | Verb::Foresee | Verb::Lend(_) => {}
         }
         let crew = owner.crew.load();
         Work::new(question, |spot| owner.decides(&crew, map, spot))
@@ -402,7 +438,7 @@ impl At<'_> {
             _ => &counts.unreachable,
         };
         count.add(1);
-        owner.refresh();
+        owner.look_around(self.node, self.now);
         let crew = owner.crew.load();
         let Some((gone, is_retry)) = work.step(at).and_then(|step| match step.to? {
             To::Node(to) => Some((to, step.is_retry)),
@@ -421,6 +457,9 @@ impl At<'_> {
         counts.retried.add(1);
         work.retry(at, |spot| {
             let next = owner.next_owner(&crew.crew, map, spot, gone);
+            if next.is_none() && map.is_lent(spot.contract) {
+                self.node.act_for(spot, self.now);
+            }
             next.map(To::Node)
         });
     }

@@ -109,10 +109,10 @@ async fn run(
                 let _ = done.send(());
             }
         }
-        owner.refresh();
         let Some(shared) = shared.upgrade() else {
             return;
         };
+        owner.look_around(&shared.engine.node(), shared.engine.now());
         // Nodes learn of a change one by one: for a while keys come in that are another's.
         if owner.has_strays.swap(false, Relaxed) {
             let is_over = owner.hand_over(&shared).await && rest >= REST_MAX;
@@ -260,13 +260,13 @@ impl Owner {
     /// Owns nothing from here on, and hands over everything.
     async fn leave(&self, shared: &Weak<Shared>, within: Duration) {
         self.is_leaving.store(true, Relaxed);
-        self.refresh();
-        if self.crew.load().crew.alive.is_empty() {
-            return;
-        }
         let Some(shared) = shared.upgrade() else {
             return;
         };
+        self.look_around(&shared.engine.node(), shared.engine.now());
+        if self.crew.load().crew.alive.is_empty() {
+            return;
+        }
         let attempts = async {
             while !self.hand_over(&shared).await {
                 sleep(REST_MIN).await;

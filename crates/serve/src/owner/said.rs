@@ -4,8 +4,9 @@
 //! in order. Contracts are named by the number of their spot in the question. Not here: questions (`ask`).
 
 use smallvec::SmallVec;
+use tollgate_gossip::Key;
 use tollgate_limit::{Cost, Forecast, Instant, Receipt as Charge, Span, Status, Verdict};
-use tollgate_node::{Answer, Due, KeyTerms, Node, Receipt, RefusedBy, Spot};
+use tollgate_node::{Answer, Due, KeyTerms, Lent, Node, Nudge, Receipt, RefusedBy, Spot};
 
 use super::ask::VERSION;
 use super::bytes::{Reader, put, put_span};
@@ -35,6 +36,7 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
                 }
             }
         }
+        Said::Lent(lent) => put_lent(out, lent.as_ref()),
         Said::Forecasts(each) => {
             for forecasts in each {
                 put(out, forecasts.len() as u64);
@@ -44,6 +46,36 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
             }
         }
     }
+}
+
+/// `1 | length | reply | count of hints | client and key of each`, or a zero.
+fn put_lent(out: &mut Vec<u8>, lent: Option<&Lent>) {
+    out.push(u8::from(lent.is_some()));
+    if let Some(lent) = lent {
+        put(out, lent.reply.len() as u64);
+        out.extend_from_slice(&lent.reply);
+        put(out, lent.nudges.len() as u64);
+        for nudge in &lent.nudges {
+            out.extend(nudge.client.to_le_bytes());
+            out.extend(nudge.key.0.to_le_bytes());
+        }
+    }
+}
+
+fn lent(reader: &mut Reader<'_>) -> Option<Option<Lent>> {
+    if reader.byte()? == 0 {
+        return Some(None);
+    }
+    let reply = reader.bytes()?.to_vec();
+    let count = reader.count()?;
+    let nudge = |_| {
+        let client = reader.word()?;
+        let (low, high) = (reader.word()?, reader.word()?);
+        let key = Key(u128::from(high) << 64 | u128::from(low));
+        Some(Nudge { client, key })
+    };
+    let nudges = (0..count).map(nudge).collect::<Option<_>>()?;
+    Some(Some(Lent { reply, nudges }))
 }
 
 /// Adds that nothing was done, as the terms of a key are not known.
@@ -176,6 +208,7 @@ impl<'a> Answers<'a> {
             }
             Verb::Status => Said::Statuses(lists(reader, spots, status)?),
             Verb::Foresee => Said::Forecasts(lists(reader, spots, forecast)?),
+            Verb::Lend(_) => Said::Lent(lent(reader)?),
         };
         Some(Reply::Said(said))
     }

@@ -15,7 +15,7 @@ pub(super) fn check(
     key_bytes_max: usize,
     writer: &mut Writer<'_>,
 ) -> Result<(), Refusal> {
-    let entries = entries(asked, key_bytes_max)?;
+    let entries = entries(asked.key, key_bytes_max)?;
     let key = match asked.key {
         Entries::Bare(value) => Key::Text(value),
         Entries::Pairs(_) => Key::Entries(&entries),
@@ -55,18 +55,18 @@ fn policy<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<&'t str> {
 }
 
 /// Names and values of a key as text; none where it is bare.
-fn entries<'a>(
-    asked: &Check<'a>,
+pub(super) fn entries<'a>(
+    key: Entries<'a>,
     key_bytes_max: usize,
 ) -> Result<SmallVec<[(&'a str, &'a str); ENTRIES_INLINE]>, Refusal> {
     let mut bytes = 0_usize;
     let mut entries = SmallVec::new();
-    for (name, value) in asked.key.pairs() {
+    for (name, value) in key.pairs() {
         bytes += name.len() + value.len();
         if bytes > key_bytes_max {
             return Err(Refusal::KeyTooLong(key_bytes_max));
         }
-        if let Entries::Pairs(_) = asked.key {
+        if let Entries::Pairs(_) = key {
             entries.push((text(name)?, text(value)?));
         }
     }

@@ -15,6 +15,7 @@ use tokio::io::{AsyncWriteExt, ReadBuf};
 use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
 
 use super::later::{Apart, Gaps, Later};
+use super::lease;
 use super::patience::{Over, Patience};
 use super::queue::Queue;
 use super::scratch::Scratch;
@@ -161,6 +162,9 @@ impl<S: Stream> Connection<S> {
                 Scratch::lend(|scratch| self.take(cx, &input, &mut scratch.output));
                 continue;
             }
+            if self.push(cx) {
+                continue;
+            }
             match self.poll_read(cx) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(End::Gone),
                 Poll::Ready(Ok(_)) => {}
@@ -173,6 +177,18 @@ impl<S: Stream> Connection<S> {
         // Others want to be served as well.
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Tells the client to speak, where it should; whether it should.
+    fn push(&mut self, cx: &mut Context<'_>) -> bool {
+        let mailbox = self.session.mailbox();
+        let Some(Poll::Ready(nudge)) = mailbox.map(|mailbox| mailbox.poll(cx)) else {
+            return false;
+        };
+        let mut pushed = Vec::new();
+        lease::push(nudge, self.session.version(), &mut pushed);
+        self.output.write(&mut self.stream, cx, &mut pushed);
+        true
     }
 
     /// Reads once and answers what is whole; zero at the end of the stream.
@@ -273,7 +289,8 @@ impl<S: Stream> Connection<S> {
                 continue;
             }
             queue.answer(&turn, self.session.version(), replies);
-            let next = if let (Some(apart), Ok(Command::Check(_))) = (&mut apart, &command) {
+            let is_asked = matches!(command, Ok(Command::Check(_) | Command::Lease(_)));
+            let next = if let Some(apart) = apart.as_mut().filter(|_| is_asked) {
                 let said = bytes.get(at - length..at).unwrap_or_default();
                 let said = (said, self.session.version());
                 apart.answer(said, replies, |turn, replies| {
@@ -297,7 +314,7 @@ impl<S: Stream> Connection<S> {
         queue.answer(&turn, self.session.version(), replies);
         let took = Duration::from_nanos(engine.now().nanos_since(turn.now()));
         engine.meter().served(Door::Resp, count, took);
-        self.later = Gaps::of(apart).later(notes, &self.shared, replies);
+        self.later = Gaps::of(apart, self.session.mailbox()).later(notes, &self.shared, replies);
         (at, stopped)
     }
 
@@ -324,6 +341,14 @@ impl<S: Stream> Connection<S> {
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut came))?;
             Poll::Ready(Ok(came.filled().len()))
         })
+    }
+}
+
+impl<S> Drop for Connection<S> {
+    fn drop(&mut self) {
+        if let Some(mailbox) = self.session.mailbox() {
+            self.shared.lend.gone(mailbox);
+        }
     }
 }
 

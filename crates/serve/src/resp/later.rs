@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
 
-use super::check;
+use super::{check, lease};
 use crate::engine::{Engine, Notes, Turn};
+use crate::lend::Mailbox;
 use crate::meter::Door;
 use crate::shared::Shared;
 
@@ -29,6 +30,8 @@ pub(super) struct Gaps {
     /// Their bytes, one after the other.
     commands: Vec<u8>,
     each: Vec<Gap>,
+    /// Of the connection, where its client has leases.
+    mailbox: Option<Arc<Mailbox>>,
 }
 
 /// One of them.
@@ -62,7 +65,7 @@ impl<'n> Apart<'n> {
         let answered = answer(&self.turn, replies);
         if self.notes.open() > open {
             replies.truncate(at);
-            let Gaps { commands, each } = &mut self.gaps;
+            let Gaps { commands, each, .. } = &mut self.gaps;
             commands.extend_from_slice(said);
             each.push(Gap {
                 at,
@@ -79,8 +82,12 @@ impl<'n> Apart<'n> {
 
 impl Gaps {
     /// Those that were left.
-    pub(super) fn of(apart: Option<Apart<'_>>) -> Self {
-        apart.map_or_else(Self::default, |apart| apart.gaps)
+    pub(super) fn of(apart: Option<Apart<'_>>, mailbox: Option<&Arc<Mailbox>>) -> Self {
+        let gaps = apart.map_or_else(Self::default, |apart| apart.gaps);
+        Self {
+            mailbox: mailbox.map(Arc::clone),
+            ..gaps
+        }
     }
 
     /// The replies, once the gaps are filled; `None` where there are none.
@@ -115,14 +122,21 @@ impl Gaps {
             let command = self.commands.get(start..gap.end).unwrap_or_default();
             start = gap.end;
             // It was one before.
-            if let Ok(Step::Command { request, .. }) = parser.parse(command)
-                && let Ok(Command::Check(asked)) = Command::decode(request)
-            {
-                notes.read_from(gap.question);
-                let mut writer = Writer::new(&mut out, gap.version);
-                let done = check::check(&turn, &asked, key_bytes_max, &mut writer);
-                done.unwrap_or_else(|refusal| writer.error(&refusal));
-            }
+            let Ok(Step::Command { request, .. }) = parser.parse(command) else {
+                continue;
+            };
+            notes.read_from(gap.question);
+            let mut writer = Writer::new(&mut out, gap.version);
+            let done = match Command::decode(request) {
+                Ok(Command::Check(asked)) => {
+                    check::check(&turn, &asked, key_bytes_max, &mut writer)
+                }
+                Ok(Command::Lease(asked)) => {
+                    lease::lease((shared, &turn), &asked, self.mailbox.as_ref(), &mut writer)
+                }
+                _ => Ok(()),
+            };
+            done.unwrap_or_else(|refusal| writer.error(&refusal));
         }
         out.extend_from_slice(replies.get(written..).unwrap_or_default());
         out

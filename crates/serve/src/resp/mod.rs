@@ -8,6 +8,7 @@ mod check;
 mod connection;
 mod info;
 mod later;
+mod lease;
 mod patience;
 mod queue;
 mod refusal;

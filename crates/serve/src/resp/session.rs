@@ -1,13 +1,16 @@
 //! What a connection remembers, and the answer to one command.
 
+use std::sync::Arc;
+
 use tollgate_wire::resp::{
     Client, Command, CommandError, Credentials, Hello, HelloReply, Throttle, Version, Writer,
 };
 
 use super::refusal::Refusal;
-use super::{check, info};
+use super::{check, info, lease};
 use crate::access;
 use crate::engine::Turn;
+use crate::lend::Mailbox;
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared};
 use crate::throttle::throttle;
@@ -21,6 +24,8 @@ pub(super) struct Session {
     is_authenticated: bool,
     /// Wrong passwords so far.
     failures: u32,
+    /// Hints for the client, where it has leases.
+    mailbox: Option<Arc<Mailbox>>,
 }
 
 /// What happens after a command.
@@ -56,7 +61,13 @@ impl Session {
             name: Box::default(),
             is_authenticated: access::allows(&shared.settings, &peer, None),
             failures: 0,
+            mailbox: None,
         }
+    }
+
+    /// Hints for the client, where it has leases.
+    pub(super) const fn mailbox(&self) -> Option<&Arc<Mailbox>> {
+        self.mailbox.as_ref()
     }
 
     /// Whether the client may ask for decisions.
@@ -107,6 +118,14 @@ impl Session {
                 let done = check::check(room.turn, &asked, key_bytes_max, &mut writer);
                 done.unwrap_or_else(|refusal| writer.error(&refusal));
             }
+            Command::Lease(asked) => {
+                if self.mailbox.is_none() && self.version == Version::Resp3 {
+                    self.mailbox = Some(Arc::default());
+                }
+                let at = (room.shared, room.turn);
+                let done = lease::lease(at, &asked, self.mailbox.as_ref(), &mut writer);
+                done.unwrap_or_else(|refusal| writer.error(&refusal));
+            }
             Command::Ping(None) => writer.simple("PONG"),
             Command::Ping(Some(message)) | Command::Echo(message) => writer.bulk(message),
             Command::List(list) => list.write(&mut writer),
@@ -116,9 +135,9 @@ impl Session {
             Command::Hello(hello) => return self.hello(room.shared, &hello, out),
             Command::Auth(credentials) => return self.auth(room.shared, credentials, &mut writer),
             Command::Reset => {
-                let failures = self.failures;
+                let (failures, mailbox) = (self.failures, self.mailbox.take());
                 *self = Self::new(self.peer, room.shared);
-                self.failures = failures;
+                (self.failures, self.mailbox) = (failures, mailbox);
                 writer.simple("RESET");
                 return Next::Changed;
             }

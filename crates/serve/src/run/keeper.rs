@@ -63,6 +63,10 @@ fn look_after(
         if let Some(keep) = &mut keep {
             keep.flush(shared);
         }
+        if shared.cluster.get().is_none() {
+            // In a cluster its thread does.
+            shared.engine.node().handle_timeout(shared.engine.now());
+        }
         let file = shared.settings.contracts.file();
         let file = file.filter(|_| shared.catalogue().database().is_none());
         if file.is_some_and(|file| watch.is_due(Stamp::of(file))) {

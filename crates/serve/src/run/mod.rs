@@ -16,7 +16,9 @@ use std::thread::JoinHandle;
 use tokio::sync::watch;
 use tollgate_cluster::OwnerKey;
 use tollgate_contract::{Contracts, Coordination};
-use tollgate_node::NodeConfig;
+use tollgate_gossip::{NodeId, Writer};
+use tollgate_limit::Instant;
+use tollgate_node::{Membership, NodeConfig};
 use tollgate_table::Seed;
 
 use crate::catalogue::{self, Opened, Room, Watcher};
@@ -24,6 +26,7 @@ use crate::cluster::{Daemon, Fatal, Prepared, keys::KeyRing, read_keys};
 use crate::desk::Desk;
 use crate::durable::{self, Flusher, Folder, Store, StoreError};
 use crate::engine::{Engine, Secrets};
+use crate::lend::lending;
 use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
 use crate::meter::process::wall;
 use crate::owner::{self, Mover};
@@ -32,6 +35,7 @@ use crate::shared::{Shared, Stop};
 use crate::source::SourceError;
 use crate::statistics::{self, Scribe};
 use crate::store::{Connected, connect, seed};
+use crate::supply;
 use crate::traces::{self, Traces};
 
 pub use error::StartError;
@@ -114,11 +118,11 @@ pub fn start_with(
         ..settings.node
     };
     let name = cluster.as_ref().map(Prepared::name);
-    let members = cluster.as_ref().map(|prep| prep.membership(share, wall()));
-    let engine = match members {
-        Some(members) => Engine::with_company(contracts, config, &secrets, members),
-        None => Engine::new(contracts, config, &secrets),
+    let members = match &cluster {
+        Some(prepared) => prepared.membership(share, prepared.lend()?, wall()),
+        None => alone(wall()),
     };
+    let engine = Engine::with_company(contracts, config, &secrets, members);
     if let Some(store) = &store {
         store.load_into(&engine.node()).map_err(StartError::Store)?;
     }
@@ -153,6 +157,15 @@ fn watcher(room: Room, shared: &Arc<Shared>, loader: &Arc<Loader>) -> Watcher {
     let loader = Arc::clone(loader);
     let adopt = move |contracts| loader.adopt(contracts);
     Watcher::start(room, shared, Arc::new(adopt))
+}
+
+/// Who a server is that is in no cluster: it only lends.
+fn alone(now: Instant) -> Membership {
+    let lend = lending(supply::boot(), false, None);
+    Membership {
+        lend: Some(lend),
+        ..Membership::alone(NodeId(0), Writer(0), now)
+    }
 }
 
 /// Tells of contracts that are meant for a cluster where there is none.

@@ -165,7 +165,7 @@ pub(crate) fn ask_of(question: &Question, spot: &Spot, book: &Arc<Book>, now: In
             charge: due.charge,
             actual: question.cost,
         }),
-        Verb::Status | Verb::Foresee => Asked::Show,
+        Verb::Status | Verb::Foresee | Verb::Lend(_) => Asked::Show,
     };
     Ask {
         book: Arc::clone(book),

@@ -25,7 +25,7 @@ pub fn steady_now() -> Instant {
 }
 
 /// A number that grows from start to start, as far as the time of day does.
-pub(super) fn boot() -> u64 {
+pub(crate) fn boot() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(1, |since| {
         u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)

@@ -14,16 +14,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tollgate_contract::{Contracts, Coordination, NamedPolicy};
-use tollgate_node::{BadLimits, Roster, Share, SupplyConfig, supply_limits};
+use tollgate_node::{BadLimits, Journal, Roster, Share, SupplyConfig, supply_limits};
 
 use crate::cluster::ClusterError;
 use crate::settings::ClusterSettings;
 
+pub(crate) use clock::boot;
 pub use clock::steady_now;
 pub(crate) use figures::{FIGURES, Metric};
 pub(crate) use keep::Keep;
 pub use show::view;
-pub(crate) use show::{asked, troubles};
+pub(crate) use show::{asked, asked_spot, troubles};
 use view::ByOwnerView;
 
 /// What the server knows of divided rates, besides what the node does.
@@ -139,8 +140,7 @@ pub(crate) fn share(
         tracing::warn!(name, "not in the roster: this node has no home and borrows");
     }
     let boot = keep.as_mut().map_or_else(clock::boot, Keep::begin);
-    let journal = settings.admission_log.as_deref();
-    let journal = journal.map(|folder| clock::journal(folder, name, boot));
+    let journal = journal(settings, name, boot)?;
     let share = Share {
         kept: keep.as_ref().map(Keep::kept).unwrap_or_default(),
         config: SupplyConfig {
@@ -148,11 +148,22 @@ pub(crate) fn share(
             ..SupplyConfig::default()
         },
         steady: Some(Arc::new(steady_now)),
-        journal: journal.transpose().map_err(ClusterError::Thread)?,
+        journal,
         split: settings.split,
         ..Share::new(roster.clone(), boot)
     };
     Ok(Some((share, keep)))
+}
+
+/// What writes down every admission, where that is wished.
+pub(crate) fn journal(
+    settings: &ClusterSettings,
+    name: &str,
+    boot: u64,
+) -> Result<Option<Journal>, ClusterError> {
+    let folder = settings.admission_log.as_deref();
+    let journal = folder.map(|folder| clock::journal(folder, name, boot));
+    journal.transpose().map_err(ClusterError::Thread)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 use tollgate_node::{Adapt, PolicySplit};
 
-use super::show::{asked_spot, common};
+use super::asked_spot;
+use super::show::common;
 use super::view::{ByOwnerView, RosterView, SupplyView};
 use crate::shared::Shared;
 

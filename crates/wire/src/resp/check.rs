@@ -85,7 +85,7 @@ impl<'a> Check<'a> {
     }
 }
 
-fn entries(arguments: Arguments<'_>) -> Result<Entries<'_>, CommandError<'_>> {
+pub(super) fn entries(arguments: Arguments<'_>) -> Result<Entries<'_>, CommandError<'_>> {
     match arguments.len() {
         1 => arguments
             .get(0)

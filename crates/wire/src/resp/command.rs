@@ -2,6 +2,7 @@
 
 use super::check::Check;
 use super::error::{CommandError, Excerpt};
+use super::lease::Lease;
 use super::number::signed;
 use super::parse::Arguments;
 use super::reply::Writer;
@@ -15,6 +16,8 @@ pub enum Command<'a> {
     Throttle(Throttle<'a>),
     /// `TOLLGATE.CHECK`.
     Check(Check<'a>),
+    /// `TOLLGATE.LEASE`.
+    Lease(Lease<'a>),
     /// `PING [message]`: `PONG`, or the message.
     Ping(Option<&'a [u8]>),
     /// `ECHO message`.
@@ -51,6 +54,7 @@ impl<'a> Command<'a> {
             b"CL.THROTTLE" => Throttle::decode(request, Dialect::RedisCell).map(Command::Throttle),
             b"THROTTLE" => Throttle::decode(request, Dialect::Throttlecrab).map(Command::Throttle),
             b"TOLLGATE.CHECK" => Check::decode(request).map(Command::Check),
+            b"TOLLGATE.LEASE" => Lease::decode(request).map(Command::Lease),
             b"PING" => match request.len() {
                 1 | 2 => Ok(Command::Ping(request.get(1))),
                 _ => Err(CommandError::WrongArity("ping")),
@@ -140,6 +144,11 @@ pub const COMMANDS: &[About] = &[
         "tollgate.check",
         -3,
         "Decides a request by the contracts that bind its key.",
+    ),
+    plain(
+        "tollgate.lease",
+        -4,
+        "Says what a client holds of a key, and answers what it is lent.",
     ),
 ];
 

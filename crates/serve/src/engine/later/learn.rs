@@ -74,7 +74,12 @@ impl Turn<'_> {
     pub(super) fn question(&self, verb: Verb, spots: Spots, ask: &Ask<'_>) -> Question {
         let is_looked_up = |spot: &Spot| {
             let contract = self.node.contracts().get(spot.contract);
-            let is_owned = |policy: &NamedPolicy| policy.coordination == Coordination::Owner;
+            let is_owned = |policy: &NamedPolicy| {
+                matches!(
+                    policy.coordination,
+                    Coordination::Owner | Coordination::Lease
+                )
+            };
             let is_owned = contract.is_some_and(|of| of.policies.iter().any(is_owned));
             is_owned && self.node.has_terms(spot.contract)
         };

@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 use tollgate_contract::{Contracts, Coordination, OnFailure};
 use tollgate_limit::{Cost, Forecast, Instant, Status};
-use tollgate_node::{Answer, Due, Node, Spot, Spots};
+use tollgate_node::{Answer, Due, Lent, Node, Spot, Spots};
 
 use super::{Engine, Turn};
 use crate::meter::Door;
@@ -58,6 +58,8 @@ pub enum Verb {
     Status,
     /// Say what policies would say.
     Foresee,
+    /// Take what a client holds of the key, and say what it is lent: bytes of theirs.
+    Lend(Arc<[u8]>),
 }
 
 impl Verb {
@@ -65,7 +67,7 @@ impl Verb {
     pub const fn is_write(&self) -> bool {
         match self {
             Self::Charge | Self::Refund | Self::Reset | Self::Settle(_) => true,
-            Self::Check | Self::Status | Self::Foresee => false,
+            Self::Check | Self::Status | Self::Foresee | Self::Lend(_) => false,
         }
     }
 }
@@ -81,6 +83,8 @@ pub enum Said {
     Statuses(Vec<Vec<Status>>),
     /// What the policies of each spot would say.
     Forecasts(Vec<Vec<Forecast>>),
+    /// What a client is lent; `None` where what it said makes no sense.
+    Lent(Option<Lent>),
 }
 
 /// The answer to a question.
@@ -130,7 +134,7 @@ impl Apart {
         let is_elsewhere = policies.any(|policy| {
             matches!(
                 policy.coordination,
-                Coordination::Owner | Coordination::Store
+                Coordination::Owner | Coordination::Lease | Coordination::Store
             )
         });
         let asks = elsewhere.is_some() && is_elsewhere;

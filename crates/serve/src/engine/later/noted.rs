@@ -367,6 +367,32 @@ impl Turn<'_> {
         Reading::Later
     }
 
+    /// What somebody else says to a question; `None` where this node is the one to ask. Nothing was said yet where the answer is
+    /// that nothing was done.
+    #[cold]
+    pub(in super::super) fn said_elsewhere(
+        &self,
+        notes: &Notes,
+        verb: Verb,
+        (within, ask): (Within<'_>, &Ask<'_>),
+    ) -> Option<Result<Said, EngineError>> {
+        let later = Some(Ok(Said::Done(false)));
+        let mut pad = notes.pad();
+        if let Some((known, _)) = pad.read() {
+            return match known {
+                Some(Known::Here) => None,
+                Some(Known::Said(said)) => Some(said),
+                None | Some(_) => later,
+            };
+        }
+        let Some(spots) = self.spots_elsewhere(within, ask) else {
+            pad.know(Known::Here);
+            return None;
+        };
+        pad.open(self.question(verb, spots, ask), None);
+        later
+    }
+
     /// Decides by a policy that a request describes, once however often it is asked.
     #[cold]
     pub(in super::super) fn described_noted(

@@ -1,0 +1,55 @@
+//! How a policy under `coordination: lease` lends.
+//!
+//! Not here: lending (`tollgate-lease`), and who does it.
+
+use tollgate_limit::{Algorithm, OnLimit, Period, PolicyConfig};
+
+/// How a policy lends; what is not given is chosen by its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lending {
+    /// For how long leases are given, in nanoseconds.
+    pub term_ns: Option<u64>,
+    /// Tokens of depth below which no lease is worth it.
+    pub min_depth: Option<u64>,
+    /// Uses in a term below which no lease is worth it.
+    pub min_uses: Option<u64>,
+    /// Percent of the rate that stay with the grantor at least.
+    pub pool_rate: Option<u64>,
+    /// Percent of the burst that stay with the grantor.
+    pub pool_depth: Option<u64>,
+    /// The most clients that have a lease of a key at a time.
+    pub max_lessees: Option<u64>,
+    /// By how much clocks of clients may run wrong, in millionths.
+    pub drift_ppm: Option<u64>,
+    /// After which time without an answer nobody is there, in nanoseconds.
+    pub timeout_ns: Option<u64>,
+    /// Tokens per second that a client admits by itself when nobody is there.
+    pub safe_capacity: Option<u64>,
+}
+
+impl Lending {
+    /// Whether nothing is given.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// For how long leases of such a policy are given, in nanoseconds: twice its period, at least 1 s and at most 10 s.
+    pub fn term(&self, config: &PolicyConfig) -> u64 {
+        let twice = config.period.nanos().saturating_mul(2);
+        self.term_ns.unwrap_or(twice.clamp(SECOND, 10 * SECOND))
+    }
+}
+
+/// Whether a policy can be lent at all; otherwise it is asked for every decision, as under `owner`.
+pub(crate) fn can_be_lent(config: &PolicyConfig) -> bool {
+    config.algorithm == Algorithm::TokenBucket
+        && matches!(config.period, Period::Fixed(_))
+        && config.on_limit == OnLimit::Deny
+        && !config.count_refused
+        && config.enforce_percent == 100
+        && config.burst.unwrap_or(config.limit) >= BURST_MIN
+}
+
+const SECOND: u64 = 1_000_000_000;
+/// Below that nobody could hold two tokens beside a pool of half the burst.
+const BURST_MIN: u64 = 4;

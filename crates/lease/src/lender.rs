@@ -1,0 +1,471 @@
+//! The grantor's side of all keys of one policy: a pool for each key that is not as if it had never been seen.
+//!
+//! A key that is new begins full, unless this grantor is new itself: then what its predecessors lent may be out for a term. The same
+//! holds for all keys after a pause in which another may have granted. Not here: who grants, sockets, clocks.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
+
+use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict};
+use tollgate_limit::{Instant, Span};
+
+use crate::amount::{Limits, after, tokens};
+use crate::message::{Grant, Nudge, Question};
+use crate::pool::{Figures, Pool, Rules};
+
+/// What a grantor is set up with.
+#[derive(Clone, Copy, Debug)]
+pub struct LenderSetup {
+    /// The bucket of every key.
+    pub limits: Limits,
+    /// How it lends.
+    pub rules: Rules,
+    /// Larger than that of any grantor before.
+    pub generation: u64,
+    /// Since when it grants.
+    pub since: Instant,
+    /// Whether others take over where it is silent.
+    pub has_successors: bool,
+}
+
+/// A grantor's side of all keys of one policy.
+#[derive(Debug)]
+pub struct Lender {
+    setup: LenderSetup,
+    pools: BTreeMap<Key, Pool>,
+    nudges: VecDeque<Nudge>,
+    /// The last time it was called.
+    latest: Instant,
+    /// Keys that it grants in another's place, and when it last did.
+    acted: BTreeMap<Key, Instant>,
+    /// Where to look next for keys that need not be kept.
+    cursor: Key,
+    counts: LenderCounts,
+}
+
+/// What a grantor counted over all keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LenderCounts {
+    /// Of pools that are no more.
+    pub past: Figures,
+    /// Questions that were taken.
+    pub questions: u64,
+    /// Times that it began anew after a pause.
+    pub pauses: u64,
+}
+
+/// How the keys of a grantor stand together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LenderStand {
+    /// What was counted.
+    pub figures: Figures,
+    /// Questions that were taken.
+    pub questions: u64,
+    /// Times that it began anew after a pause.
+    pub pauses: u64,
+    /// Keys that it keeps.
+    pub keys: u64,
+    /// Keys of which a predecessor's leases may be out.
+    pub learning: u64,
+    /// Leases that are out.
+    pub lessees: u64,
+    /// Whole tokens in pools.
+    pub level: u64,
+    /// Whole tokens of depth that are reserved.
+    pub depth: u64,
+    /// Tokens per second that are reserved, in thousandths.
+    pub rate: u64,
+    /// What lessees say they use, in thousandths of a token per second.
+    pub want: u64,
+    /// What those without a lease use, likewise.
+    pub asked: u64,
+}
+
+impl LenderStand {
+    fn add(&mut self, pool: &Pool) {
+        add(&mut self.figures, &pool.figures());
+        let ((rate, depth), (want, asked)) = (pool.reserved(), pool.demand());
+        self.keys += 1;
+        self.learning += u64::from(pool.is_learning());
+        self.lessees += pool.lessees() as u64;
+        self.level = self.level.saturating_add(tokens(pool.level()));
+        self.depth = self.depth.saturating_add(tokens(depth));
+        let rate = tokens(rate.saturating_mul(1_000_000_000_000));
+        self.rate = self.rate.saturating_add(rate);
+        self.want = self.want.saturating_add(want);
+        self.asked = self.asked.saturating_add(asked);
+    }
+}
+
+impl LenderSetup {
+    /// When all that predecessors lent is over.
+    fn learnt(&self) -> Instant {
+        let late = if self.has_successors { HEARD_NS } else { 0 };
+        after(self.since, self.rules.term_ns.saturating_add(late))
+    }
+
+    /// A key that this grantor has not seen.
+    fn fresh(&self, now: Instant) -> Pool {
+        let learnt = self.learnt();
+        if now < learnt {
+            Pool::restating(self.limits, self.rules, self.generation, now).until(learnt)
+        } else {
+            Pool::new(self.limits, self.rules, self.generation, now)
+        }
+    }
+}
+
+impl Lender {
+    /// A grantor that begins now.
+    pub const fn new(setup: LenderSetup) -> Self {
+        Self {
+            latest: setup.since,
+            setup,
+            pools: BTreeMap::new(),
+            nudges: VecDeque::new(),
+            acted: BTreeMap::new(),
+            cursor: Key(0),
+            counts: LenderCounts {
+                past: Figures {
+                    stale: 0,
+                    repeated: 0,
+                    ended: 0,
+                    served: 0,
+                    nudges: 0,
+                    clamped: 0,
+                },
+                questions: 0,
+                pauses: 0,
+            },
+        }
+    }
+
+    /// How it lends.
+    pub const fn rules(&self) -> Rules {
+        self.setup.rules
+    }
+
+    /// Other numbers, from the next answer on.
+    pub fn change(&mut self, limits: Limits, rules: Rules, now: Instant) {
+        self.look(now);
+        self.setup.rules = rules;
+        if limits == self.setup.limits {
+            return;
+        }
+        self.setup.limits = limits;
+        for pool in self.pools.values_mut() {
+            pool.change(limits, now);
+        }
+        let keys: Vec<Key> = self.pools.keys().copied().collect();
+        for key in keys {
+            self.drain(key);
+        }
+    }
+
+    /// Takes what a client says of a key, and answers if it asks; no more than so many of its line pass.
+    pub fn handle_question(
+        &mut self,
+        key: Key,
+        question: &Question,
+        served_max: u64,
+        now: Instant,
+    ) -> Option<Grant> {
+        self.look(now);
+        self.counts.questions += 1;
+        let pool = self.pool(key, now);
+        let grant = pool.handle_shared(question, served_max, now);
+        self.drain(key);
+        grant
+    }
+
+    /// How many requests in the line of a question could pass.
+    pub fn servable(&mut self, key: Key, question: &Question, now: Instant) -> u64 {
+        self.look(now);
+        self.pool(key, now).servable(question, now)
+    }
+
+    /// The next hint to send.
+    pub fn poll_nudge(&mut self) -> Option<Nudge> {
+        self.nudges.pop_front()
+    }
+
+    /// Grants a key in the place of another, who has gone: it begins as a successor, unless it is the one already.
+    pub fn act(&mut self, key: Key, now: Instant) {
+        self.look(now);
+        let before = self.acted.insert(key, now);
+        if before.is_some_and(|before| now.nanos_since(before) < PAUSE_NS) {
+            return;
+        }
+        self.begin_anew(now);
+        let LenderSetup {
+            limits,
+            rules,
+            generation,
+            ..
+        } = self.setup;
+        let pool = Pool::restating(limits, rules, generation, now);
+        if let Some(before) = self.pools.insert(key, pool) {
+            add(&mut self.counts.past, &before.figures());
+        }
+    }
+
+    /// What it lent of a key before is as foreign to it from here on as what another did.
+    fn begin_anew(&mut self, now: Instant) {
+        self.setup.generation = self.setup.generation.saturating_add(1);
+        self.latest = self.latest.max(now);
+    }
+
+    /// Forgets the keys that another grants from here on; keys that are new may have been granted by another until now.
+    pub fn retain(&mut self, mut is_mine: impl FnMut(Key) -> bool, now: Instant) {
+        self.setup.since = self.setup.since.max(now);
+        self.begin_anew(now);
+        self.acted.clear();
+        let counts = &mut self.counts.past;
+        self.pools.retain(|key, pool| {
+            let keeps = is_mine(*key);
+            if !keeps {
+                add(counts, &pool.figures());
+            }
+            keeps
+        });
+    }
+
+    /// The pool of a key, where there is one.
+    pub fn inspect(&mut self, key: Key, now: Instant) -> Option<&Pool> {
+        let pool = self.pools.get_mut(&key)?;
+        pool.advance(now);
+        Some(pool)
+    }
+
+    /// How all keys stand.
+    pub fn stand(&self) -> LenderStand {
+        let mut stand = LenderStand {
+            figures: self.counts.past,
+            questions: self.counts.questions,
+            pauses: self.counts.pauses,
+            ..LenderStand::default()
+        };
+        self.pools.values().for_each(|pool| stand.add(pool));
+        stand
+    }
+
+    /// How one key stands.
+    pub fn stand_of(&mut self, key: Key, now: Instant) -> LenderStand {
+        let mut stand = LenderStand::default();
+        match self.inspect(key, now) {
+            Some(pool) => stand.add(pool),
+            None => stand.add(&self.setup.fresh(now)),
+        }
+        stand
+    }
+
+    /// What a request of that cost would be told.
+    pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+        self.look(now);
+        let (remaining, wait) = match self.pools.get_mut(&key) {
+            Some(pool) => pool.probe(cost, now),
+            None => self.setup.fresh(now).probe(cost, now),
+        };
+        let verdict = match wait {
+            None => Verdict::Never,
+            Some(Span::ZERO) => Verdict::Allow {
+                remaining: remaining.saturating_sub(cost),
+                wait: Span::ZERO,
+            },
+            Some(retry_after) => Verdict::Deny { retry_after },
+        };
+        Probe {
+            verdict,
+            remaining,
+            over: 0,
+        }
+    }
+
+    /// Takes what a request costs.
+    pub fn take(&mut self, key: Key, cost: u64, now: Instant) {
+        self.pool(key, now).spend(cost, now);
+    }
+
+    /// Hears of a request that was refused.
+    pub fn miss(&mut self, key: Key, cost: u64, now: Instant) {
+        self.pool(key, now).miss(cost, now);
+    }
+
+    /// Charges without asking.
+    pub fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
+        self.look(now);
+        self.pool(key, now).charge(cost, debt_max, now);
+    }
+
+    /// Gives tokens back.
+    pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+        self.look(now);
+        if let Some(pool) = self.pools.get_mut(&key) {
+            pool.refund(cost, now);
+        }
+    }
+
+    /// Forgets what was spent of a key.
+    pub fn reset(&mut self, key: Key, now: Instant) {
+        if let Some(pool) = self.pools.get_mut(&key) {
+            pool.reset(now);
+        }
+    }
+
+    /// How a key stands.
+    pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
+        let (remaining, reset_after) = match self.pools.get_mut(&key) {
+            Some(pool) => (pool.probe(0, now).0, pool.full_after()),
+            None => (self.setup.fresh(now).probe(0, now).0, Span::ZERO),
+        };
+        Standing {
+            remaining,
+            reset_after,
+        }
+    }
+
+    /// Drops what need not be kept, a part of the keys at a time.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.look(now);
+        self.acted
+            .retain(|_, acted| now.nanos_since(*acted) < PAUSE_NS);
+        for _ in 0..SWEPT_AT_ONCE {
+            if !self.sweep(now) {
+                break;
+            }
+        }
+    }
+
+    /// When to call [`Self::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        (!self.pools.is_empty()).then(|| after(self.latest, SWEEP_NS))
+    }
+
+    /// Nothing that grantors say to each other.
+    pub const fn poll_send(&mut self) -> Option<Send> {
+        None
+    }
+
+    /// Grantors say nothing to each other.
+    pub const fn handle_frame(&mut self, _: NodeId, _: &[u8], _: Instant) -> Result<(), Malformed> {
+        Err(Malformed::Value)
+    }
+
+    /// Nobody waits here.
+    pub const fn set_wait_max(&mut self, _: Span) {}
+
+    /// Whether there is nothing to look after.
+    pub fn is_quiet(&self) -> bool {
+        self.pools.is_empty()
+    }
+
+    /// About how many bytes it takes.
+    pub fn footprint(&self) -> Footprint {
+        let lessees: usize = self.pools.values().map(Pool::lessees).sum();
+        Footprint {
+            local: (lessees * RECORD_BYTES) as u64,
+            extra: 0,
+        }
+    }
+
+    /// Keys that it keeps.
+    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        self.pools.keys().copied()
+    }
+
+    /// How many keys it keeps.
+    pub fn keys_count(&self) -> usize {
+        self.pools.len()
+    }
+
+    /// Whether it keeps a key.
+    pub fn knows(&self, key: Key) -> bool {
+        self.pools.contains_key(&key)
+    }
+
+    /// Drops a key that need not be kept, if one is found soon: any other would come back full.
+    pub fn evict(&mut self, now: Instant) -> bool {
+        let before = self.pools.len();
+        for _ in 0..LOOKS_MAX {
+            if !self.sweep(now) || self.pools.len() < before {
+                break;
+            }
+        }
+        self.pools.len() < before
+    }
+
+    /// Looks at the next key, and drops it if it is as if it had never been seen; whether there was one.
+    fn sweep(&mut self, now: Instant) -> bool {
+        let mut next = self.pools.range((Excluded(self.cursor), Unbounded));
+        let next = next.next().or_else(|| self.pools.first_key_value());
+        let Some(key) = next.map(|(key, _)| *key) else {
+            return false;
+        };
+        let Some(pool) = self.pools.get_mut(&key) else {
+            return false;
+        };
+        pool.advance(now);
+        self.cursor = key;
+        if pool.is_fresh() && now >= self.setup.learnt() {
+            let figures = pool.figures();
+            add(&mut self.counts.past, &figures);
+            self.pools.remove(&key);
+        }
+        true
+    }
+
+    /// Notices a pause in which another may have granted.
+    fn look(&mut self, now: Instant) {
+        let gap = now.nanos_since(self.latest);
+        self.latest = self.latest.max(now);
+        if gap < PAUSE_NS || !self.setup.has_successors || self.pools.is_empty() {
+            return;
+        }
+        self.counts.pauses += 1;
+        self.setup.since = self.setup.since.max(now);
+        self.begin_anew(now);
+        let (generation, learnt) = (self.setup.generation, self.setup.learnt());
+        for pool in self.pools.values_mut() {
+            pool.relearn(generation, (now, learnt));
+        }
+    }
+
+    fn pool(&mut self, key: Key, now: Instant) -> &mut Pool {
+        let setup = &self.setup;
+        self.pools.entry(key).or_insert_with(|| setup.fresh(now))
+    }
+
+    fn drain(&mut self, key: Key) {
+        if let Some(pool) = self.pools.get_mut(&key) {
+            while let Some(nudge) = pool.poll_nudge(key) {
+                if self.nudges.len() < NUDGES_MAX {
+                    self.nudges.push_back(nudge);
+                }
+            }
+        }
+    }
+}
+
+const fn add(sum: &mut Figures, of: &Figures) {
+    sum.stale += of.stale;
+    sum.repeated += of.repeated;
+    sum.ended += of.ended;
+    sum.served += of.served;
+    sum.nudges += of.nudges;
+    sum.clamped += of.clamped;
+}
+
+/// How often keys are looked at that may be dropped, and how long a pause goes unnoticed at most.
+const SWEEP_NS: u64 = 250_000_000;
+/// For so long others may not have heard that a grantor is back, and grant in its place.
+const HEARD_NS: u64 = 1_000_000_000;
+/// A grantor that was away for so long may have been succeeded.
+const PAUSE_NS: u64 = 1_000_000_000;
+/// Keys looked at in one go.
+const SWEPT_AT_ONCE: usize = 512;
+/// Keys looked at to make room for one.
+const LOOKS_MAX: usize = 16;
+/// Hints that wait to be sent; more are dropped, as hints may be.
+const NUDGES_MAX: usize = 4096;
+/// About what a lessee takes.
+const RECORD_BYTES: usize = 512;

@@ -1,0 +1,133 @@
+//! Requests that the grantor decides for somebody without a lease, and edits of its bucket.
+//!
+//! Whoever asks each time is served from the pool, as those who wait for an answer are. Not here: leases.
+
+use tollgate_limit::{Instant, Span};
+
+use super::Pool;
+use crate::amount::{Limits, after, mites, tokens, wait_ns};
+use crate::message::{Grant, Question};
+
+impl Pool {
+    /// Whole tokens that a request could have, and how long one of that cost would have to wait for its; `None` where it could
+    /// never pass.
+    pub fn probe(&mut self, cost: u64, now: Instant) -> (u64, Option<Span>) {
+        self.advance(now);
+        let left = tokens(self.level.tokens);
+        if cost > self.limits.burst() {
+            return (left, None);
+        }
+        let missing = mites(cost) - self.level.tokens;
+        if missing <= 0 {
+            return (left, Some(Span::ZERO));
+        }
+        let reserved = self.sums.rate + self.unknown().0;
+        let alone = wait_ns(&self.limits, missing, reserved, self.level.part);
+        // Whatever is lent has come back, or is known, a term from now.
+        let wait = alone
+            .map_or(self.rules.term_ns, |wait| wait.min(self.rules.term_ns))
+            .max(1);
+        (left, Some(Span::from_nanos(u128::from(wait))))
+    }
+
+    /// Takes what a request costs that was found to pass.
+    pub fn spend(&mut self, cost: u64, now: Instant) {
+        self.miss(cost, now);
+        self.level.tokens = self.level.tokens.saturating_sub(mites(cost));
+        self.figures.served += 1;
+    }
+
+    /// Hears of a request that asked for so much, whatever came of it.
+    pub fn miss(&mut self, cost: u64, now: Instant) {
+        self.advance(now);
+        self.asked.add(cost, self.level.at);
+    }
+
+    /// Charges without asking, at most into that much debt.
+    pub fn charge(&mut self, cost: u64, debt_max: Option<u64>, now: Instant) {
+        self.advance(now);
+        let least = debt_max.map_or(i128::MIN, |most| -mites(most));
+        let level = self.level.tokens.saturating_sub(mites(cost));
+        self.level.tokens = level.max(least.min(self.level.tokens));
+    }
+
+    /// Gives tokens back, as far as there is room beside what is lent.
+    pub fn refund(&mut self, cost: u64, now: Instant) {
+        self.advance(now);
+        let level = self.level.tokens.saturating_add(mites(cost));
+        self.level.tokens = level.min(self.room().max(self.level.tokens));
+    }
+
+    /// Forgets what was spent; what is lent stays lent.
+    pub fn reset(&mut self, now: Instant) {
+        self.advance(now);
+        self.level.tokens = self.room();
+    }
+
+    /// How long until nothing is left of what was spent, if nobody spends and what is lent stays where it is.
+    pub fn full_after(&self) -> Span {
+        let missing = self.limits.depth() - self.level.tokens;
+        let wait = wait_ns(&self.limits, missing, 0, self.level.part);
+        Span::from_nanos(u128::from(wait.unwrap_or(u64::MAX)))
+    }
+
+    /// How many requests in the line of a question could pass.
+    pub fn servable(&mut self, question: &Question, now: Instant) -> u64 {
+        self.advance(now);
+        let most = tokens(self.level.tokens).checked_div(question.need.cost);
+        most.map_or(u64::MAX, |most| most.min(question.need.count))
+    }
+
+    /// Takes what a client says as [`Self::handle_question`] does, and serves at most so many of its line: others have a say.
+    pub fn handle_shared(
+        &mut self,
+        question: &Question,
+        served_max: u64,
+        now: Instant,
+    ) -> Option<Grant> {
+        let mut shared = *question;
+        let is_new = match self.records.get(&question.client) {
+            Some(record) => (question.boot, question.seq) > (record.booked.boot, record.seq),
+            None => true,
+        };
+        if is_new && shared.need.count > served_max {
+            shared.need.count = served_max;
+            if served_max == 0 {
+                shared.need.cost = 0;
+            }
+        }
+        self.handle_question(&shared, now)
+    }
+
+    /// Begins again as the successor of itself, since another may have granted meanwhile; what that one lent is over by `end`.
+    pub fn relearn(&mut self, generation: u64, (now, end): (Instant, Instant)) {
+        let figures = self.figures;
+        *self = Self::restating(self.limits, self.rules, generation, now).until(end);
+        self.figures = figures;
+    }
+
+    /// The bucket it lends out of.
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// What all lessees say they use, and what those without a lease do, in thousandths of a token per second.
+    pub fn demand(&self) -> (u64, u64) {
+        let asked = self.asked.rate(self.level.at, super::ASKED_NS);
+        (self.sums.want, asked)
+    }
+
+    /// Until when a predecessor's leases may be out.
+    pub fn learns_until(&self) -> Option<Instant> {
+        self.unknown.map(|unknown| unknown.until)
+    }
+
+    /// The same successor, which knows when all that its predecessor lent is over.
+    #[must_use]
+    pub fn until(mut self, end: Instant) -> Self {
+        if let Some(unknown) = self.unknown.as_mut() {
+            unknown.until = end.max(after(self.level.at, 1));
+        }
+        self
+    }
+}

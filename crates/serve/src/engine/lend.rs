@@ -1,0 +1,48 @@
+//! What clients say of their leases, and what they are lent.
+//!
+//! A key that one contract binds is lent by whoever owns it. Any other is asked for every decision. Not here: who carries it.
+
+use tollgate_limit::Cost;
+use tollgate_node::{Key, Lent};
+
+use super::later::{Notes, Verb};
+use super::{Ask, EngineError, Said, Turn};
+
+impl Turn<'_> {
+    /// Takes what a client holds of a key, and says what it is lent, and whether this node is who lends.
+    pub fn lend(&self, key: Key<'_>, inquiry: &[u8]) -> Result<(Lent, bool), EngineError> {
+        let ask = Ask::new(key, Cost::PEEK);
+        let spots = self.within(ask.scope)?.spots(key);
+        let ([spot], None) = (&*spots, self.banned(&ask)) else {
+            return Ok((Lent::ask(), true));
+        };
+        let here = || {
+            let lent = self.node.lend(spot, inquiry, self.now);
+            let lent = lent.map_err(|_| EngineError::Malformed)?;
+            Ok((lent, true))
+        };
+        match self.notes {
+            Some(notes) if self.node.is_lent(spot.contract) => {
+                self.lend_noted(notes, (&ask, inquiry), here)
+            }
+            Some(_) | None => here(),
+        }
+    }
+
+    /// Takes it here, or writes it down for whoever owns the key.
+    fn lend_noted(
+        &self,
+        notes: &Notes,
+        (ask, inquiry): (&Ask<'_>, &[u8]),
+        here: impl FnOnce() -> Result<(Lent, bool), EngineError>,
+    ) -> Result<(Lent, bool), EngineError> {
+        let verb = Verb::Lend(inquiry.into());
+        match self.said_elsewhere(notes, verb, (self.within(ask.scope)?, ask)) {
+            None => here(),
+            Some(Ok(Said::Lent(Some(lent)))) => Ok((lent, false)),
+            Some(Ok(Said::Lent(None))) => Err(EngineError::Malformed),
+            Some(Ok(_)) => Ok((Lent::default(), false)),
+            Some(Err(error)) => Err(error),
+        }
+    }
+}
