@@ -31,6 +31,7 @@ mod plant;
 mod amount;
 mod bundle;
 mod demand;
+mod holding;
 mod lender;
 mod lessee;
 mod message;
@@ -48,10 +49,11 @@ pub use bundle::{
     Inquiry, Reply, Terms, client_of, decode_inquiry, decode_reply, encode_inquiry, encode_nudge,
     encode_reply,
 };
+pub use holding::{Holding, JoinReceipt, Joined, Said};
 pub use lender::{Lender, LenderCounts, LenderSetup, LenderStand};
 pub use lessee::{
-    Answer, By, Decided, Figures as LesseeFigures, Held, Lessee, OnFailure, Receipt, Setup,
-    WAITING_MAX,
+    Answer, By, Decided, Figures as LesseeFigures, Held, Lessee, OnFailure, Outlook, Receipt,
+    Setup, WAITING_MAX,
 };
 pub use message::{Grant, Message, Need, Nudge, Question, Stamp};
 pub use pool::{Booked, Figures as PoolFigures, Lend, Pool, Rules};

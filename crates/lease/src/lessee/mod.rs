@@ -111,6 +111,24 @@ pub struct Decided {
     pub by: By,
     /// For what was refused: how long to wait.
     pub retry_after: Span,
+    /// What it took from the lease, where it did.
+    pub receipt: Option<Receipt>,
+}
+
+/// How a request would fare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlook {
+    /// The lease has its cost.
+    Ready,
+    /// It would be refused here.
+    Denied {
+        /// For how long.
+        retry_after: Span,
+    },
+    /// It would wait for the grantor.
+    Dry,
+    /// Nobody answers.
+    Away,
 }
 
 /// Where a request that waited was decided.
@@ -170,6 +188,19 @@ pub struct Figures {
     pub stale: u64,
     /// Steps back of the clock that were seen.
     pub steps: u64,
+}
+
+impl Figures {
+    /// Adds those of another.
+    pub const fn add(&mut self, other: &Self) {
+        self.local += other.local;
+        self.waited += other.waited;
+        self.denied += other.denied;
+        self.failed += other.failed;
+        self.sent += other.sent;
+        self.stale += other.stale;
+        self.steps += other.steps;
+    }
 }
 
 /// The client's side of one key.
@@ -300,6 +331,12 @@ impl Lessee {
         let question = self.out.pop_front()?;
         self.figures.sent += 1;
         Some(question)
+    }
+
+    /// Whether there is something to send.
+    #[inline]
+    pub fn has_sends(&self) -> bool {
+        !self.out.is_empty()
     }
 
     /// The next request that waited and is decided.

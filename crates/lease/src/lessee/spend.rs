@@ -4,7 +4,7 @@
 
 use tollgate_limit::{Instant, Span};
 
-use super::{Answer, By, Decided, Lessee, Receipt, WAITING_MAX, Waiter};
+use super::{Answer, By, Decided, Lessee, Outlook, Receipt, WAITING_MAX, Waiter};
 use crate::amount::{TOKEN, mites, tokens};
 
 impl Lessee {
@@ -56,6 +56,34 @@ impl Lessee {
         Answer::Deny {
             retry_after: Span::from_nanos(u128::from(self.trip_ns)),
         }
+    }
+
+    /// How a request of that cost would fare.
+    pub fn outlook(&mut self, cost: u64, now: Instant) -> Outlook {
+        self.look(now);
+        if self.lease.depth > 0 && self.lease.level >= mites(cost) {
+            return Outlook::Ready;
+        }
+        if self.is_away {
+            return Outlook::Away;
+        }
+        if now < self.deny_until && !self.is_surge(now) {
+            let retry_after = self.retry_after(cost, now);
+            return Outlook::Denied { retry_after };
+        }
+        Outlook::Dry
+    }
+
+    /// Puts a request in line, whatever the lease has: another lease lacks it.
+    pub fn queue(&mut self, cost: u64, now: Instant) -> Answer {
+        self.look(now);
+        self.want(cost, now);
+        self.stand_in_line(cost, now)
+    }
+
+    /// Counts a request that was not asked of this lease as wanted.
+    pub fn want(&mut self, cost: u64, now: Instant) {
+        self.note(cost, now);
     }
 
     /// Whole tokens that a request could take at once.
@@ -166,12 +194,17 @@ impl Lessee {
     }
 
     pub(super) fn decide(&mut self, waiter: Waiter, is_allowed: bool, by: By, retry_after: Span) {
+        let receipt = (is_allowed && by == By::Lease).then_some(Receipt {
+            cost: waiter.cost,
+            epoch: self.lease.epoch,
+        });
         self.line.decided.push_back(Decided {
             number: waiter.number,
             cost: waiter.cost,
             is_allowed,
             by,
             retry_after,
+            receipt,
         });
     }
 

@@ -39,8 +39,8 @@ impl Turn<'_> {
         let verb = Verb::Lend(inquiry.into());
         match self.said_elsewhere(notes, verb, (self.within(ask.scope)?, ask)) {
             None => here(),
-            Some(Ok(Said::Lent(Some(lent)))) => Ok((lent, false)),
-            Some(Ok(Said::Lent(None))) => Err(EngineError::Malformed),
+            Some(Ok(Said::Lent(lent))) if lent.reply.is_empty() => Err(EngineError::Malformed),
+            Some(Ok(Said::Lent(lent))) => Ok((lent, false)),
             Some(Ok(_)) => Ok((Lent::default(), false)),
             Some(Err(error)) => Err(error),
         }

@@ -118,13 +118,11 @@ impl Mailbox {
     /// The next hint.
     pub fn poll(&self, cx: &Context<'_>) -> Poll<Nudge> {
         let mut mail = self.0.lock();
-        match mail.nudges.pop_front() {
-            Some(nudge) => Poll::Ready(nudge),
-            None => {
-                mail.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
+        let next = mail.nudges.pop_front();
+        if next.is_none() {
+            mail.waker = Some(cx.waker().clone());
         }
+        next.map_or(Poll::Pending, Poll::Ready)
     }
 }
 

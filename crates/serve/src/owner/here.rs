@@ -34,7 +34,7 @@ pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> Said {
         Verb::Status => Said::Statuses(spots.iter().map(|s| node.status_at(s, now)).collect()),
         Verb::Lend(inquiry) => {
             let lent = spots.first().map(|spot| node.lend(spot, inquiry, now));
-            Said::Lent(lent.and_then(Result::ok))
+            Said::Lent(lent.and_then(Result::ok).unwrap_or_default())
         }
         Verb::Foresee => {
             let each = spots.iter().map(|s| node.foresee_at(s, *cost, now));
@@ -51,8 +51,7 @@ pub(super) fn answer_batch(
     map: &Map,
     batch: &[u8],
     now: Instant,
-    mut heard: impl FnMut(&Question),
-    mut told: impl FnMut(&mut Said),
+    mut answer: impl FnMut(&Question) -> Said,
 ) -> Option<(Vec<u8>, u64)> {
     let mut out = said::batch();
     let mut count = 0;
@@ -66,9 +65,7 @@ pub(super) fn answer_batch(
                     said::put_stranger(&mut answers);
                 }
                 Ok((question, _)) => {
-                    heard(&question);
-                    let mut said = answer(node, &question, now);
-                    told(&mut said);
+                    let said = answer(&question);
                     said::put_said(&mut answers, &question.spots, &said);
                 }
                 Err(ask::UnknownContract) => said::put_unknown(&mut answers),

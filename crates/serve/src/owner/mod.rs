@@ -300,13 +300,15 @@ impl Owner {
         let node = shared.engine.node();
         let map = self.map(&node);
         let now = shared.engine.now();
-        let heard = |question: &Question| self.act_for(&node, &map, question, now);
-        let told = |said: &mut Said| {
-            if let Said::Lent(Some(lent)) = said {
+        let answer = |question: &Question| {
+            self.act_for(&node, &map, question, now);
+            let mut said = here::answer(&node, question, now);
+            if let Said::Lent(lent) = &mut said {
                 shared.lend.tell_from(&mut lent.nudges);
             }
+            said
         };
-        let answered = here::answer_batch(&node, &map, batch, now, heard, told);
+        let answered = here::answer_batch(&node, &map, batch, now, answer);
         let Some((answers, count)) = answered else {
             self.counts.malformed.add(1);
             return None;

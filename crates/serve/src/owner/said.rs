@@ -36,7 +36,7 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
                 }
             }
         }
-        Said::Lent(lent) => put_lent(out, lent.as_ref()),
+        Said::Lent(lent) => put_lent(out, lent),
         Said::Forecasts(each) => {
             for forecasts in each {
                 put(out, forecasts.len() as u64);
@@ -48,24 +48,20 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
     }
 }
 
-/// `1 | length | reply | count of hints | client and key of each`, or a zero.
-fn put_lent(out: &mut Vec<u8>, lent: Option<&Lent>) {
-    out.push(u8::from(lent.is_some()));
-    if let Some(lent) = lent {
-        put(out, lent.reply.len() as u64);
-        out.extend_from_slice(&lent.reply);
-        put(out, lent.nudges.len() as u64);
-        for nudge in &lent.nudges {
-            out.extend(nudge.client.to_le_bytes());
-            out.extend(nudge.key.0.to_le_bytes());
-        }
+/// `1 | length | reply | count of hints | client and key of each`.
+fn put_lent(out: &mut Vec<u8>, lent: &Lent) {
+    out.push(1);
+    put(out, lent.reply.len() as u64);
+    out.extend_from_slice(&lent.reply);
+    put(out, lent.nudges.len() as u64);
+    for nudge in &lent.nudges {
+        out.extend(nudge.client.to_le_bytes());
+        out.extend(nudge.key.0.to_le_bytes());
     }
 }
 
-fn lent(reader: &mut Reader<'_>) -> Option<Option<Lent>> {
-    if reader.byte()? == 0 {
-        return Some(None);
-    }
+fn lent(reader: &mut Reader<'_>) -> Option<Lent> {
+    reader.byte().filter(|first| *first == 1)?;
     let reply = reader.bytes()?.to_vec();
     let count = reader.count()?;
     let nudge = |_| {
@@ -75,7 +71,7 @@ fn lent(reader: &mut Reader<'_>) -> Option<Option<Lent>> {
         Some(Nudge { client, key })
     };
     let nudges = (0..count).map(nudge).collect::<Option<_>>()?;
-    Some(Some(Lent { reply, nudges }))
+    Some(Lent { reply, nudges })
 }
 
 /// Adds that nothing was done, as the terms of a key are not known.

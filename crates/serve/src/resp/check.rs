@@ -55,10 +55,10 @@ fn policy<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<&'t str> {
 }
 
 /// Names and values of a key as text; none where it is bare.
-pub(super) fn entries<'a>(
-    key: Entries<'a>,
+pub(super) fn entries(
+    key: Entries<'_>,
     key_bytes_max: usize,
-) -> Result<SmallVec<[(&'a str, &'a str); ENTRIES_INLINE]>, Refusal> {
+) -> Result<SmallVec<[(&str, &str); ENTRIES_INLINE]>, Refusal> {
     let mut bytes = 0_usize;
     let mut entries = SmallVec::new();
     for (name, value) in key.pairs() {

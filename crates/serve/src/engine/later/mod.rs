@@ -83,8 +83,8 @@ pub enum Said {
     Statuses(Vec<Vec<Status>>),
     /// What the policies of each spot would say.
     Forecasts(Vec<Vec<Forecast>>),
-    /// What a client is lent; `None` where what it said makes no sense.
-    Lent(Option<Lent>),
+    /// What a client is lent; no bytes where what it said makes no sense.
+    Lent(Lent),
 }
 
 /// The answer to a question.
