@@ -26,34 +26,60 @@ pub trait Clock: Send + Sync {
 /// A wall clock that jumps forward is followed at once. One that jumps back is followed slowly, by at most a
 /// thousandth, so that a correction never stops refills.
 #[derive(Debug)]
-pub struct SystemClock {
-    ticks: quanta::Clock,
-    /// Nanoseconds in 2^56 ticks.
-    rate: u64,
-    /// Wall time less counter time, in nanoseconds, wrapping.
-    offset: AtomicU64,
-    /// Counter time of the next comparison with the wall clock.
-    compare_at: AtomicU64,
-}
+pub struct SystemClock(Ticker);
 
 impl SystemClock {
     /// A clock that agrees with the wall clock now.
     pub fn new() -> Self {
+        Self(Ticker::new(wall_nanos, COMPARE_EVERY))
+    }
+}
+
+/// The processor's counter, set by another clock now and then.
+#[derive(Debug)]
+pub(crate) struct Ticker {
+    ticks: quanta::Clock,
+    /// Nanoseconds in 2^56 ticks.
+    rate: u64,
+    /// The other clock's time less counter time, in nanoseconds, wrapping.
+    offset: AtomicU64,
+    /// Counter time of the next comparison with the other clock.
+    compare_at: AtomicU64,
+    /// The other clock, in nanoseconds.
+    other: fn() -> u64,
+    /// Nanoseconds between two comparisons.
+    every: u64,
+}
+
+impl Ticker {
+    /// A counter that agrees with the other clock now.
+    pub(crate) fn new(other: fn() -> u64, every: u64) -> Self {
         let ticks = quanta::Clock::new();
         let clock = Self {
             rate: ticks.delta_as_nanos(0, 1 << RATE_BITS),
             ticks,
             offset: AtomicU64::new(0),
             compare_at: AtomicU64::new(0),
+            other,
+            every,
         };
         let counter = clock.counter();
-        clock
-            .offset
-            .store(wall_nanos().wrapping_sub(counter), Relaxed);
+        clock.offset.store(other().wrapping_sub(counter), Relaxed);
         clock
             .compare_at
-            .store(counter.saturating_add(COMPARE_EVERY), Relaxed);
+            .store(counter.saturating_add(every), Relaxed);
         clock
+    }
+
+    /// The time now.
+    #[inline]
+    pub(crate) fn now(&self) -> Instant {
+        let counter = self.counter();
+        let due = self.compare_at.load(Relaxed);
+        if counter >= due {
+            self.compare(due);
+        }
+        Instant::from_nanos(counter.wrapping_add(self.offset.load(Relaxed)))
     }
 
     /// The counter in nanoseconds.
@@ -63,17 +89,17 @@ impl SystemClock {
         ((u128::from(self.ticks.raw()) * u128::from(self.rate)) >> RATE_BITS) as u64
     }
 
-    /// Looks at the wall clock, where nobody else is doing so.
+    /// Looks at the other clock, where nobody else is doing so.
     #[cold]
     fn compare(&self, due: u64) {
         let before = self.counter();
-        let next = before.saturating_add(COMPARE_EVERY);
+        let next = before.saturating_add(self.every);
         if self
             .compare_at
             .compare_exchange(due, next, Relaxed, Relaxed)
             .is_ok()
         {
-            let wall = wall_nanos();
+            let wall = (self.other)();
             self.correct(Look {
                 before,
                 wall,
@@ -90,7 +116,7 @@ impl SystemClock {
         let offset = self.offset.load(Relaxed);
         let behind = look.wall.saturating_sub(look.after.wrapping_add(offset));
         let ahead = look.before.wrapping_add(offset).saturating_sub(look.wall);
-        let back = ahead.min(COMPARE_EVERY / 1_000);
+        let back = ahead.min(self.every / 1_000);
         self.offset
             .store(offset.wrapping_add(behind).wrapping_sub(back), Relaxed);
     }
@@ -113,12 +139,7 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[inline]
     fn now(&self) -> Instant {
-        let counter = self.counter();
-        let due = self.compare_at.load(Relaxed);
-        if counter >= due {
-            self.compare(due);
-        }
-        Instant::from_nanos(counter.wrapping_add(self.offset.load(Relaxed)))
+        self.0.now()
     }
 
     fn sleep_blocking(&self, span: Duration) {
@@ -218,7 +239,7 @@ mod tests {
 
     /// A clock whose counter stands at zero and whose offset is `offset`, after one look.
     fn offset_after(offset: u64, look: Look) -> u64 {
-        let clock = SystemClock::new();
+        let SystemClock(clock) = SystemClock::new();
         clock.offset.store(offset, Relaxed);
         clock.correct(look);
         clock.offset.load(Relaxed)
@@ -260,7 +281,7 @@ mod tests {
 
     #[test]
     fn only_one_thread_looks_when_a_look_is_due() {
-        let clock = SystemClock::new();
+        let SystemClock(clock) = SystemClock::new();
         clock.compare_at.store(0, Relaxed);
         clock.offset.fetch_sub(3_600_000_000_000, Relaxed);
         let before = clock.now();

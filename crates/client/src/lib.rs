@@ -44,6 +44,8 @@ mod limiter;
 mod network;
 #[cfg(feature = "tower")]
 mod problem;
+#[cfg(feature = "remote")]
+mod remote;
 #[cfg(feature = "tower")]
 mod report;
 #[cfg(feature = "tower")]
@@ -67,6 +69,11 @@ pub use layer::{LayerConfig, NoKey, RateLimit, RateLimitLayer};
 pub use limiter::{Limiter, LimiterConfig};
 #[cfg(feature = "tower")]
 pub use network::{Network, NetworkError};
+#[cfg(feature = "remote")]
+pub use remote::{
+    Admission, Client, ClientConfig, ClientCounts, ClientError, Inspected, Journal, Outcome,
+    Path as DecisionPath, RemoteReceipt, SteadyClock, WhenAway,
+};
 #[cfg(feature = "tower")]
 pub use report::Report;
 #[cfg(feature = "tower")]

@@ -35,6 +35,7 @@ pub(crate) enum Field {
     DriftPpm,
     Timeout,
     SafeCapacity,
+    Recovery,
 }
 
 /// What a field may hold.
@@ -87,13 +88,14 @@ pub(crate) const ALGORITHMS: [&str; 7] = [
     "gcra",
 ];
 pub(crate) const ON_LIMIT: [&str; 2] = ["deny", "delay"];
+pub(crate) const RECOVERY: [&str; 2] = ["restate", "fresh"];
 pub(crate) const MODES: [&str; 2] = ["enforce", "shadow"];
 pub(crate) const INHERIT: [&str; 3] = ["as-is", "proportional", "reset"];
 
 const SLICES: u64 = SLICES_MAX as u64;
 
 /// Every field, in the order of [`Field`].
-pub(crate) const ROWS: [Row; 28] = [
+pub(crate) const ROWS: [Row; 29] = [
     row(
         Field::Name,
         "name",
@@ -264,6 +266,13 @@ pub(crate) const ROWS: [Row; 28] = [
         Shape::Whole(1, LIMIT_MAX),
         "Tokens per second that each client admits by itself when nobody answers, instead of on_failure. Only with \
          coordination: lease.",
+    ),
+    row(
+        Field::Recovery,
+        "recovery",
+        Shape::Choice(&RECOVERY),
+        "How keys begin when a node grants in the place of another, or anew: restate with nothing but what clients say they hold, so that \
+         nothing is admitted twice; fresh with a full burst once all old leases are over. Only with coordination: lease.",
     ),
 ];
 

@@ -25,6 +25,8 @@ pub struct Lending {
     pub timeout_ns: Option<u64>,
     /// Tokens per second that a client admits by itself when nobody is there.
     pub safe_capacity: Option<u64>,
+    /// Whether a grantor that succeeds another begins full, and may admit a burst again.
+    pub begins_full: bool,
 }
 
 impl Lending {

@@ -8,7 +8,7 @@ use crate::contract::NamedPolicy;
 use crate::coordination::{self, Coordination, Design, OnFailure};
 use crate::duration;
 use crate::error::ErrorKind;
-use crate::fields::{ALGORITHMS, Field, INHERIT, MODES, ON_LIMIT, Shape};
+use crate::fields::{ALGORITHMS, Field, INHERIT, MODES, ON_LIMIT, RECOVERY, Shape};
 use crate::lending::Lending;
 use crate::merge::Given;
 use crate::nearest::nearest;
@@ -310,6 +310,7 @@ impl<'a> Reader<'a> {
             drift_ppm: self.number(Field::DriftPpm),
             timeout_ns: self.nanos(Field::Timeout),
             safe_capacity: self.number(Field::SafeCapacity),
+            begins_full: self.choice(Field::Recovery, &RECOVERY) == Some(1),
         };
         if coordination != Coordination::Lease {
             let given = LENDING
@@ -352,7 +353,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The fields that say how leases are given.
-const LENDING: [Field; 9] = [
+const LENDING: [Field; 10] = [
     Field::Term,
     Field::MinDepth,
     Field::MinUses,
@@ -362,6 +363,7 @@ const LENDING: [Field; 9] = [
     Field::DriftPpm,
     Field::Timeout,
     Field::SafeCapacity,
+    Field::Recovery,
 ];
 const MILLISECOND: u64 = 1_000_000;
 const HOUR: u64 = 3_600_000_000_000;

@@ -1,6 +1,6 @@
 //! The grantor's side of all keys of one policy: a pool for each key that is not as if it had never been seen.
 //!
-//! A key that is new begins full, unless this grantor is new itself: then what its predecessors lent may be out for a term. The same
+//! A key that is new begins as it would have when this grantor began: with nothing, as its predecessors may have lent and spent all. The same
 //! holds for all keys after a pause in which another may have granted. Not here: who grants, sockets, clocks.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -104,14 +104,12 @@ impl LenderSetup {
         after(self.since, self.rules.term_ns.saturating_add(late))
     }
 
-    /// A key that this grantor has not seen.
+    /// A key that this grantor has not seen: as that of a successor since it grants, for a predecessor may have lent and spent all.
     fn fresh(&self, now: Instant) -> Pool {
-        let learnt = self.learnt();
-        if now < learnt {
-            Pool::restating(self.limits, self.rules, self.generation, now).until(learnt)
-        } else {
-            Pool::new(self.limits, self.rules, self.generation, now)
-        }
+        let begun = Pool::restating(self.limits, self.rules, self.generation, self.since);
+        let mut pool = begun.until(self.learnt());
+        pool.advance(now);
+        pool
     }
 }
 
@@ -406,7 +404,8 @@ impl Lender {
         };
         pool.advance(now);
         self.cursor = key;
-        if pool.is_fresh() && now >= self.setup.learnt() {
+        // Whatever is dropped begins as a key that was never seen.
+        if pool.is_fresh() && self.setup.fresh(now).is_fresh() {
             let figures = pool.figures();
             add(&mut self.counts.past, &figures);
             self.pools.remove(&key);

@@ -204,6 +204,13 @@ impl Holding {
         self.each(|lessee| lessee.handle_nudge(now));
     }
 
+    /// Another grantor is there: questions that are out are said again, unchanged.
+    pub fn handle_failover(&mut self, now: Instant) {
+        let is_waiting = matches!(self.state, State::Unknown { since: Some(_) });
+        self.is_asking |= is_waiting;
+        self.each(|lessee| lessee.handle_failover(now));
+    }
+
     /// Looks after leases and questions.
     pub fn handle_timeout(&mut self, now: Instant) {
         match &mut self.state {

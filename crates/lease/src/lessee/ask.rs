@@ -24,6 +24,17 @@ impl Lessee {
         }
     }
 
+    /// Another grantor is there: the question that is out is said to it, unchanged (C9).
+    pub fn handle_failover(&mut self, now: Instant) {
+        self.look(now);
+        self.out.clear();
+        if let Some(pending) = self.pending.as_mut() {
+            pending.sent = now;
+            pending.tries += 1;
+            self.out.push_back(pending.question);
+        }
+    }
+
     /// Gives everything back.
     pub fn release(&mut self, now: Instant) {
         self.look(now);

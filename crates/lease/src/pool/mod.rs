@@ -51,6 +51,8 @@ pub struct Rules {
     pub lessees_max: usize,
     /// What is lent; anything but [`Lend::Both`] is here to be compared with.
     pub lend: Lend,
+    /// Whether a successor has a full bucket once nothing of its predecessor's can be out. Then a burst may be admitted again.
+    pub begins_full: bool,
 }
 
 impl Default for Rules {
@@ -63,6 +65,7 @@ impl Default for Rules {
             lent_depth: ONE / 2,
             lessees_max: 1024,
             lend: Lend::Both,
+            begins_full: false,
         }
     }
 }
@@ -321,6 +324,9 @@ impl Pool {
     fn end(&mut self, end: Instant) {
         if self.unknown.is_some_and(|unknown| unknown.until <= end) {
             self.unknown = None;
+            if self.rules.begins_full {
+                self.level.tokens = self.room();
+            }
         }
         let over = |record: &Record| record.until <= end;
         let mut clients = self.records.iter().filter(|(_, record)| over(record));

@@ -100,6 +100,7 @@ fn rules(named: &NamedPolicy) -> Rules {
             .max_lessees
             .and_then(|most| usize::try_from(most).ok())
             .unwrap_or(usual.lessees_max),
+        begins_full: lending.begins_full,
         ..usual
     }
 }

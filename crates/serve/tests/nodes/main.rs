@@ -1,6 +1,7 @@
-//! Servers that count together: by exchange, by owners, by a store.
+//! Servers that count together: by exchange, by owners, by leases, by a store.
 
 mod cluster;
+mod lease;
 mod owner;
 mod owner_cluster;
 mod store;
