@@ -126,7 +126,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: NODE,
         pure: true,
-        uses: &[LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY, SPLIT],
+        uses: &[LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY, SPLIT, LEASE],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.
     Room {
@@ -154,7 +154,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: CLIENT,
         pure: false,
-        uses: &[LIMIT, CONTRACT, TABLE, NODE],
+        uses: &[LIMIT, CONTRACT, TABLE, NODE, LEASE],
     },
     // The library for other languages; the only room for pointers.
     Room {

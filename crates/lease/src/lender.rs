@@ -143,6 +143,15 @@ impl Lender {
         self.setup.rules
     }
 
+    /// Tokens that may be admitted too much of a key when it begins to grant it.
+    pub const fn over_max(&self) -> u64 {
+        if self.setup.rules.begins_full {
+            self.setup.limits.burst()
+        } else {
+            0
+        }
+    }
+
     /// Other numbers, from the next answer on.
     pub fn change(&mut self, limits: Limits, rules: Rules, now: Instant) {
         self.look(now);

@@ -5,7 +5,7 @@
 use tollgate_limit::{Instant, Span};
 
 use super::Pool;
-use crate::amount::{Limits, after, mites, tokens, wait_ns};
+use crate::amount::{after, mites, tokens, wait_ns};
 use crate::message::{Grant, Question};
 
 impl Pool {
@@ -104,11 +104,6 @@ impl Pool {
         let figures = self.figures;
         *self = Self::restating(self.limits, self.rules, generation, now).until(end);
         self.figures = figures;
-    }
-
-    /// The bucket it lends out of.
-    pub const fn limits(&self) -> Limits {
-        self.limits
     }
 
     /// What all lessees say they use, and what those without a lease do, in thousandths of a token per second.

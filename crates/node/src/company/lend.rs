@@ -76,6 +76,8 @@ pub struct PolicyLease {
     pub tag: u64,
     /// For how long leases are given.
     pub term: Span,
+    /// Tokens that may be admitted too much each time that a node begins to grant.
+    pub over_max: u64,
     /// All keys together, or the one that was asked for.
     pub stand: LenderStand,
 }
@@ -322,6 +324,7 @@ impl Node {
                     contract: contract.id.clone(),
                     policy: name.cloned().unwrap_or_default(),
                     tag: part.seat.tag,
+                    over_max: lender.over_max(),
                     term: Span::from_nanos(u128::from(lender.rules().term_ns)),
                     stand,
                 });

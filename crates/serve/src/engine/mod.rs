@@ -7,6 +7,7 @@ mod bans;
 pub mod base64;
 mod counted;
 mod described;
+mod error;
 mod explain;
 mod gubernated;
 mod later;
@@ -30,13 +31,14 @@ use bans::Barred;
 use later::Apart;
 
 pub(crate) use described::RETRY_WHEN_FULL;
+pub use error::EngineError;
 pub use explain::{Explained, Explanation, Miss};
 pub use later::{
     Elsewhere, Heard, Hearing, Learning, Notes, Question, Registrar, Said, Unknown, Verb,
 };
 pub use seal::{Opened, Seal, SealError};
 pub use tollgate_node::Scope;
-pub use turn::{Ask, EngineError, Standing, Turn};
+pub use turn::{Ask, Standing, Turn};
 
 /// What every listener asks.
 pub struct Engine {

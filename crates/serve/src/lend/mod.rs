@@ -13,7 +13,7 @@ use crate::supply::steady_now;
 
 pub use hub::{Hub, Mailbox};
 pub(crate) use show::asked;
-pub use show::{LeasePolicyView, LeaseView, view};
+pub use show::{LeaseCountsView, LeasePolicyView, LeaseView, view};
 
 /// A server's part in lending: in a cluster others take over where it is silent.
 pub(crate) fn lending(generation: u64, has_successors: bool, journal: Option<Journal>) -> Lend {

@@ -45,8 +45,15 @@ pub struct LeasePolicyView {
     pub demand: f64,
     /// What those without one use.
     pub asked: f64,
-    /// What is admitted too much at most: nothing.
+    /// What is admitted too much at most, each time that a node begins to grant.
     pub over_admission_bound: u64,
+    /// What happened since the start.
+    pub counts: LeaseCountsView,
+}
+
+/// What happened since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseCountsView {
     /// Messages of clients.
     pub questions: u64,
     /// Requests that this node decided.
@@ -107,14 +114,16 @@ fn policy(of: &PolicyLease) -> LeasePolicyView {
         reserved_rate: per_second(stand.rate),
         demand: per_second(stand.want),
         asked: per_second(stand.asked),
-        over_admission_bound: 0,
-        questions: stand.questions,
-        served: figures.served,
-        ended: figures.ended,
-        stale: figures.stale,
-        repeated: figures.repeated,
-        clamped: figures.clamped,
-        nudges: figures.nudges,
-        pauses: stand.pauses,
+        over_admission_bound: of.over_max,
+        counts: LeaseCountsView {
+            questions: stand.questions,
+            served: figures.served,
+            ended: figures.ended,
+            stale: figures.stale,
+            repeated: figures.repeated,
+            clamped: figures.clamped,
+            nudges: figures.nudges,
+            pauses: stand.pauses,
+        },
     }
 }

@@ -13,6 +13,7 @@ mod denied;
 mod here;
 mod introduce;
 mod lane;
+mod lent;
 mod mail;
 mod map;
 mod moving;
@@ -33,7 +34,7 @@ use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use tollgate_cluster::{OwnerKey, owner};
 use tollgate_gossip::NodeId;
-use tollgate_limit::{Instant, Lot};
+use tollgate_limit::Instant;
 use tollgate_node::{Node, Spot};
 
 use crate::cluster::RequestError;
@@ -154,34 +155,6 @@ impl Owner {
         if let Some(store) = &self.store {
             store.render(out);
         }
-    }
-
-    /// Keys that are lent and another's by right begin here as those of a successor: whoever asks has found the other gone.
-    fn act_for(&self, node: &Node, map: &Map, question: &Question, now: Instant) {
-        let known = self.crew.load();
-        for spot in &question.spots {
-            if map.is_lent(spot.contract) && self.owner_of(&known, map, spot).is_some() {
-                node.act_for(spot, now);
-            }
-        }
-    }
-
-    /// Looks at who is there again, and lends no longer what is another's.
-    pub(crate) fn look_around(&self, node: &Node, now: Instant) {
-        if !self.refresh() {
-            return;
-        }
-        let (map, known) = (self.map(node), self.crew.load());
-        let is_mine = |contract: usize, print| {
-            let lot = Lot::ALWAYS;
-            let spot = Spot {
-                contract,
-                print,
-                lot,
-            };
-            self.owner_of(&known, &map, &spot).is_none()
-        };
-        node.retain_lent(&is_mine, now);
     }
 
     /// Looks at who is there again; whether that is somebody else.

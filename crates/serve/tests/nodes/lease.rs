@@ -94,7 +94,7 @@ impl Load {
         let log = Arc::clone(&admitted);
         let config = ClientConfig {
             journal: Some(Arc::new(move |one| {
-                log.lock().push((one.at.as_nanos(), one.cost))
+                log.lock().push((one.at.as_nanos(), one.cost));
             })),
             timeout: Duration::from_secs(1),
             ..ClientConfig::new(nodes.iter().map(ToString::to_string))

@@ -1,0 +1,40 @@
+//! Keys whose tokens are lent: only their owner lends, and whoever takes over begins with nothing.
+//!
+//! Not here: lending (`tollgate-node`).
+
+use tollgate_limit::{Instant, Lot};
+use tollgate_node::{Node, Spot};
+
+use super::Owner;
+use super::map::Map;
+use crate::engine::Question;
+
+impl Owner {
+    /// Keys that are lent and another's by right begin here as those of a successor: whoever asks has found the other gone.
+    pub(super) fn act_for(&self, node: &Node, map: &Map, question: &Question, now: Instant) {
+        let known = self.crew.load();
+        for spot in &question.spots {
+            if map.is_lent(spot.contract) && self.owner_of(&known, map, spot).is_some() {
+                node.act_for(spot, now);
+            }
+        }
+    }
+
+    /// Looks at who is there again, and lends no longer what is another's.
+    pub(crate) fn look_around(&self, node: &Node, now: Instant) {
+        if !self.refresh() {
+            return;
+        }
+        let (map, known) = (self.map(node), self.crew.load());
+        let is_mine = |contract: usize, print| {
+            let lot = Lot::ALWAYS;
+            let spot = Spot {
+                contract,
+                print,
+                lot,
+            };
+            self.owner_of(&known, &map, &spot).is_none()
+        };
+        node.retain_lent(&is_mine, now);
+    }
+}
