@@ -34,3 +34,4 @@ pub mod store;
 pub mod supply;
 pub mod throttle;
 pub mod traces;
+pub mod xds;

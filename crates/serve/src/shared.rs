@@ -19,6 +19,7 @@ use crate::owner::Owner;
 use crate::settings::Settings;
 use crate::statistics::Reader;
 use crate::supply::Supply;
+use crate::xds;
 
 pub use crate::state::{State, Ticket};
 
@@ -49,6 +50,8 @@ pub struct Shared {
     pub statistics: OnceLock<Reader>,
     /// What data planes are assigned.
     pub quota: Quotas,
+    /// How a management server is followed, where one is.
+    pub(crate) xds: OnceLock<Arc<xds::Figures>>,
 }
 
 impl Shared {
@@ -71,6 +74,7 @@ impl Shared {
             live: OnceLock::new(),
             statistics: OnceLock::new(),
             quota,
+            xds: OnceLock::new(),
         }
     }
 

@@ -39,7 +39,7 @@ impl ContractSource {
     /// The file that is read, where there is one.
     pub fn file(&self) -> Option<&Path> {
         match self {
-            Self::None | Self::Text(_) => None,
+            Self::None | Self::Text(_) | Self::Xds(_) => None,
             Self::File(path) | Self::Within(path) => Some(path),
         }
     }
@@ -48,6 +48,11 @@ impl ContractSource {
     pub fn read(&self) -> Result<Contracts, SourceError> {
         let (name, parsed) = match self {
             Self::None => return Ok(Contracts::default()),
+            // They come later.
+            Self::Xds(source) => {
+                source.parts().map_err(SourceError::Wrong)?;
+                return Ok(Contracts::default());
+            }
             Self::Text(text) => ("contracts".to_owned(), Contracts::parse_any(text)),
             Self::File(path) => (shown(path), Contracts::parse_any_bytes(&read(path)?)),
             Self::Within(path) => {

@@ -12,6 +12,8 @@ pub struct State {
     is_ready: AtomicBool,
     /// Whether the node still learns from others.
     is_joining: AtomicBool,
+    /// Whether a management server has not sent contracts yet.
+    is_awaiting: AtomicBool,
     /// Whether the server must stop, and only waits to be stopped.
     is_doomed: AtomicBool,
     /// Whether the thread of the cluster ended by a mistake of its own, so that this node counts alone.
@@ -29,6 +31,8 @@ pub struct State {
     cluster_error: Mutex<Option<String>>,
     /// Why changes of the catalogue do not come into force.
     catalogue_error: Mutex<Option<String>>,
+    /// Why the management server that contracts come from is not followed.
+    source_error: Mutex<Option<String>>,
 }
 
 impl State {
@@ -37,6 +41,7 @@ impl State {
         Self {
             is_ready: AtomicBool::new(false),
             is_joining: AtomicBool::new(false),
+            is_awaiting: AtomicBool::new(false),
             is_doomed: AtomicBool::new(false),
             is_cut_off: AtomicBool::new(false),
             working: AtomicUsize::new(0),
@@ -47,6 +52,7 @@ impl State {
             store_error: Mutex::new(None),
             cluster_error: Mutex::new(None),
             catalogue_error: Mutex::new(None),
+            source_error: Mutex::new(None),
         }
     }
 
@@ -54,8 +60,13 @@ impl State {
     /// as the others.
     pub fn is_ready(&self) -> bool {
         let read = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        let is_hindered = read(&self.is_joining) || read(&self.is_doomed) || read(&self.is_cut_off);
-        read(&self.is_ready) && !is_hindered
+        let hindrances = [
+            &self.is_joining,
+            &self.is_awaiting,
+            &self.is_doomed,
+            &self.is_cut_off,
+        ];
+        read(&self.is_ready) && !hindrances.into_iter().any(read)
     }
 
     /// Whether this node counts alone though it should not: the thread of the cluster is gone.
@@ -69,6 +80,15 @@ impl State {
 
     pub(crate) fn set_doomed(&self) {
         self.is_doomed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a management server has not sent contracts yet.
+    pub fn is_awaiting(&self) -> bool {
+        self.is_awaiting.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_awaiting(&self, is_awaiting: bool) {
+        self.is_awaiting.store(is_awaiting, Ordering::Relaxed);
     }
 
     /// Whether the node still learns from others of its cluster.
@@ -117,7 +137,8 @@ impl State {
         let store = store.map(|error| format!("durable counts are not written: {error}"));
         let cluster = self.cluster_error.lock().clone();
         let catalogue = self.catalogue_error.lock().clone();
-        let troubles = [reload, store, cluster, catalogue];
+        let source = self.source_error.lock().clone();
+        let troubles = [reload, store, cluster, catalogue, source];
         troubles.into_iter().flatten().collect()
     }
 
@@ -127,6 +148,10 @@ impl State {
 
     pub(crate) fn set_catalogue_error(&self, error: Option<String>) {
         *self.catalogue_error.lock() = error;
+    }
+
+    pub(crate) fn set_source_error(&self, error: Option<String>) {
+        *self.source_error.lock() = error;
     }
 
     pub(crate) fn set_cluster_error(&self, error: Option<String>) {

@@ -6,6 +6,7 @@
 //!
 //! - [`resp`]: Redis clients, with the throttle commands of redis-cell and throttlecrab.
 //! - [`rls`], [`rlqs`], [`authz`]: what Envoy sends and understands; [`envoy`] and [`google`] hold their parts.
+//! - [`xds`]: how Envoy's descriptor configuration comes from a management server.
 //! - [`gubernator`], [`throttlecrab`]: those servers' messages.
 //! - [`v1`], [`problem`]: the bodies of Tollgate's own HTTP interface; [`native`]: its own gRPC service.
 //! - [`reflection`]: descriptors of every gRPC service here.
@@ -25,3 +26,4 @@ pub mod rlqs;
 pub mod rls;
 pub mod throttlecrab;
 pub mod v1;
+pub mod xds;

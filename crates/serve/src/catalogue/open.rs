@@ -138,7 +138,7 @@ pub(crate) fn config(settings: &CatalogueSettings) -> Config {
 /// What a contract file puts into a new catalogue.
 fn edits(contracts: &ContractSource) -> Result<Vec<(Edit, String)>, SourceError> {
     let (name, text) = match contracts {
-        ContractSource::None => return Ok(Vec::new()),
+        ContractSource::None | ContractSource::Xds(_) => return Ok(Vec::new()),
         ContractSource::Text(text) => ("contracts".to_owned(), text.clone().into_bytes()),
         ContractSource::File(path) | ContractSource::Within(path) => {
             (path.display().to_string(), source::read(path)?)

@@ -23,6 +23,8 @@ pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.set_status(StatusCode::SERVICE_UNAVAILABLE);
     let text: &[u8] = if asked.shared.state.is_cut_off() {
         b"not ready: the thread of the cluster is gone, this node counts alone\n"
+    } else if asked.shared.state.is_awaiting() {
+        b"not ready: the management server has sent no contracts yet\n"
     } else if asked.shared.state.is_joining() {
         b"not ready: learning from other nodes\n"
     } else {
@@ -42,6 +44,9 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         body.push_str(&crate::meter::lease(asked.shared));
     }
     asked.shared.quota.render(&mut body);
+    if let Some(xds) = asked.shared.xds.get() {
+        xds.render(&mut body);
+    }
     body.push_str(&asked.shared.catalogue().render());
     if let Some(owner) = asked.shared.owner.get() {
         owner.render(&mut body);

@@ -30,13 +30,14 @@ use crate::lend::lending;
 use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
 use crate::meter::process::wall;
 use crate::owner::{self, Mover};
-use crate::settings::{Address, DatabaseSettings, Listener, Seat, Settings};
+use crate::settings::{Address, ContractSource, DatabaseSettings, Listener, Seat, Settings};
 use crate::shared::{Shared, Stop};
 use crate::source::SourceError;
 use crate::statistics::{self, Scribe};
 use crate::store::{Connected, connect, seed};
 use crate::supply;
 use crate::traces::{self, Traces};
+use crate::xds::Follower;
 
 pub use error::StartError;
 use keeper::Keeper;
@@ -65,6 +66,8 @@ pub struct Running {
     watcher: Option<Watcher>,
     /// Writes request statistics until it is dropped.
     scribe: Option<Scribe>,
+    /// Follows a management server until it is dropped.
+    follower: Option<Follower>,
 }
 
 /// A listener that is open.
@@ -148,6 +151,7 @@ pub fn start_with(
     let keeper = Keeper::start(Arc::clone(&shared), loader, (flusher, keep), stamp);
     running.keeper = Some(keeper.map_err(StartError::Thread)?);
     running.traces = traces;
+    running.follower = follower(&shared, &running.loader)?;
     shared.state.set_ready(true);
     Ok(running)
 }
@@ -166,6 +170,22 @@ fn alone(now: Instant) -> Membership {
         lend: Some(lend),
         ..Membership::alone(NodeId(0), Writer(0), now)
     }
+}
+
+/// Whoever follows the management server that contracts come from, where they do.
+fn follower(shared: &Arc<Shared>, loader: &Arc<Loader>) -> Result<Option<Follower>, StartError> {
+    let ContractSource::Xds(source) = &shared.settings.contracts else {
+        return Ok(None);
+    };
+    if shared.catalogue().database().is_some() {
+        tracing::warn!("the management server is not followed: contracts are in the catalogue");
+        return Ok(None);
+    }
+    shared.state.set_awaiting(true);
+    let loader = Arc::clone(loader);
+    let adopt = move |contracts| loader.follow(contracts);
+    let follower = Follower::start(source, shared, Arc::new(adopt));
+    follower.map(Some).map_err(StartError::Thread)
 }
 
 /// Tells of contracts that are meant for a cluster where there is none.
@@ -341,6 +361,7 @@ fn work(
         traces: None,
         watcher: None,
         scribe: None,
+        follower: None,
     };
     for number in 0..shared.settings.runtime.sockets() {
         let worker = Worker {
@@ -451,6 +472,7 @@ impl Running {
         }
         drop(self.traces.take());
         drop(self.watcher.take());
+        drop(self.follower.take());
         drop(self.scribe.take());
         self.keeper.take().map_or(Ok(()), Keeper::stop)
     }

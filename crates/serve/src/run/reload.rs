@@ -14,7 +14,7 @@ use super::load;
 use crate::cluster::Daemon;
 use crate::listen::Certificates;
 use crate::meter::Event;
-use crate::settings::Settings;
+use crate::settings::{ContractSource, Settings};
 use crate::shared::Shared;
 
 /// Reads again what may change.
@@ -79,12 +79,27 @@ impl Loader {
         self.remember(outcome.err().as_slice())
     }
 
+    /// Decides by the contracts of a management server from here on, or remembers what is wrong with them.
+    pub(super) fn follow(&self, contracts: Result<Contracts, String>) -> Result<(), String> {
+        let _turn = self.turn.lock();
+        let outcome = contracts.and_then(|contracts| {
+            self.load(contracts.clone())?;
+            self.shared.catalogue().set_file(&contracts);
+            Ok(())
+        });
+        self.remember(outcome.err().as_slice())
+    }
+
     fn contracts(&self) -> Result<(), String> {
         let live = self.shared.catalogue();
         if live.database().is_some() {
             return self.load(live.snapshot().catalogue.compiled());
         }
         let source = &self.shared.settings.contracts;
+        if matches!(source, ContractSource::Xds(_)) {
+            // What is in force is the newest there is.
+            return Ok(());
+        }
         let contracts = source.read().map_err(|error| error.to_string())?;
         live.set_file(&contracts);
         self.load(contracts)

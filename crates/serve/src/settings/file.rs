@@ -169,7 +169,10 @@ impl Check<'_> {
 
     fn contracts(&mut self, raw: Node<RawContracts>) -> ContractSource {
         match raw.value {
-            RawContracts::File(name) => ContractSource::File(self.under(&name)),
+            RawContracts::File(name) => match ContractSource::named(name.clone().into()) {
+                followed @ ContractSource::Xds(_) => followed,
+                _ => ContractSource::File(self.under(&name)),
+            },
             RawContracts::Here => ContractSource::Within(self.path.to_owned()),
         }
     }

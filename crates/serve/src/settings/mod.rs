@@ -15,6 +15,7 @@ mod size;
 mod statistics;
 mod store;
 mod token;
+mod xds;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ pub use roster::{ROSTER_MAX, roster};
 pub use statistics::StatisticsSettings;
 pub use store::{StoreSettings, StoreUrl};
 pub use token::Token;
+pub use xds::XdsSource;
 
 /// How a server is set up.
 #[derive(Clone, Debug)]
@@ -133,6 +135,8 @@ pub enum ContractSource {
     Within(PathBuf),
     /// From a text that never changes.
     Text(String),
+    /// From a management server, which is followed.
+    Xds(XdsSource),
 }
 
 /// Which threads serve.

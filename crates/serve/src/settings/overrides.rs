@@ -155,7 +155,7 @@ impl Overrides {
         }
         replace(
             &mut settings.contracts,
-            self.contracts.map(ContractSource::File),
+            self.contracts.map(ContractSource::named),
         );
         replace(&mut settings.tokens, self.tokens);
         replace(&mut settings.runtime.kind, self.runtime);

@@ -41,7 +41,7 @@ pub(crate) struct RawServer {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) flush_every: Option<Text>,
-    /// The contract file, or the contracts themselves.
+    /// The contract file, a management server (`xds://host:port`), or the contracts themselves.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "ContractsSchema")]
     pub(crate) contracts: Option<Node<RawContracts>>,

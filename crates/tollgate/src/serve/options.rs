@@ -20,8 +20,9 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Contract file, or an envoyproxy/ratelimit descriptor file; read again when it changes
-    #[arg(long, value_name = "FILE")]
+    /// Contract file, or an envoyproxy/ratelimit descriptor file, read again when it changes; or a management server to follow,
+    /// `xds://host:port?node=NAME`
+    #[arg(long, value_name = "FILE|xds://…")]
     pub contracts: Option<PathBuf>,
 
     /// Where durable counts are kept; without settings, the platform's folder for data
@@ -234,6 +235,7 @@ Examples:
   tollgate serve
   tollgate serve --contracts contracts.yaml --http 127.0.0.1:0 --no-resp --format json
   tollgate serve --config tollgate.yaml
+  tollgate serve --contracts xds://control.internal:18000?node=edge-1
   tollgate serve --http unix:/run/tollgate.sock,mode=660 --no-resp
   tollgate serve --cluster 10.0.0.7:7380 --join 10.0.0.8 --cluster-key cluster.key --contracts contracts.yaml
 

@@ -8,6 +8,7 @@
 mod messages;
 mod quota;
 mod reflection;
+mod xds;
 
 use std::fmt::Debug;
 

@@ -9,3 +9,4 @@ mod quota;
 mod rls;
 mod server;
 mod services;
+mod xds;

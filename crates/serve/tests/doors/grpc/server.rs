@@ -32,6 +32,22 @@ impl Server {
         Self { running }
     }
 
+    /// A server that asks for its contracts at a place with this name.
+    pub(crate) fn following(place: &str) -> Self {
+        let settings = Settings {
+            http: vec![Listener::loopback()],
+            contracts: ContractSource::named(place.into()),
+            ..Settings::default()
+        };
+        let running = run::start(settings).expect("a server");
+        Self { running }
+    }
+
+    /// Reads everything again, as upon a signal.
+    pub(crate) fn reload(&self) {
+        self.running.reload().expect("read");
+    }
+
     /// Where it listens.
     pub(crate) fn at(&self) -> SocketAddr {
         self.running.http().expect("an address")

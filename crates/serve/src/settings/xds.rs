@@ -1,0 +1,94 @@
+//! A management server that contracts come from: `xds://host:port?node=NAME`.
+
+use std::path::PathBuf;
+
+use super::ContractSource;
+
+/// A management server, as it was named. What is wrong with the name is told at the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XdsSource(String);
+
+impl XdsSource {
+    /// Host and port, and how this server names itself there.
+    pub fn parts(&self) -> Result<(&str, &str), String> {
+        let wrong = || {
+            let named = &self.0;
+            format!(
+                "`{named}` names no management server; write {SCHEME}host:port, or {SCHEME}host:port?node=NAME"
+            )
+        };
+        let rest = self.0.strip_prefix(SCHEME).ok_or_else(wrong)?;
+        let (at, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (host, port) = at.rsplit_once(':').ok_or_else(wrong)?;
+        let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+        let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+        if host.is_empty() || !is_port || !is_plain(at) || at.contains(['/', '@', '#']) {
+            return Err(wrong());
+        }
+        let node = match query {
+            "" => NODE,
+            query => query.strip_prefix("node=").ok_or_else(wrong)?,
+        };
+        let is_name = !node.is_empty() && node.len() <= NODE_BYTES_MAX && is_plain(node);
+        is_name.then_some((at, node)).ok_or_else(wrong)
+    }
+
+    /// How this server names itself.
+    pub fn node(&self) -> String {
+        self.parts().map_or(NODE, |(_, node)| node).to_owned()
+    }
+}
+
+impl ContractSource {
+    /// A file, or a management server where the name begins as one.
+    pub fn named(name: PathBuf) -> Self {
+        match name.to_str().filter(|text| text.starts_with(SCHEME)) {
+            Some(text) => Self::Xds(XdsSource(text.to_owned())),
+            None => Self::File(name),
+        }
+    }
+}
+
+const SCHEME: &str = "xds://";
+/// How a server names itself where nothing is said.
+const NODE: &str = "tollgate";
+const NODE_BYTES_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_management_servers_are_read() {
+        let read = |text: &str| match ContractSource::named(text.into()) {
+            ContractSource::Xds(source) => source
+                .parts()
+                .ok()
+                .map(|(at, node)| (at.to_owned(), node.to_owned())),
+            _ => None,
+        };
+        let pair = |at: &str, node: &str| Some((at.to_owned(), node.to_owned()));
+        assert_eq!(
+            read("xds://control:18000"),
+            pair("control:18000", "tollgate")
+        );
+        assert_eq!(read("xds://[::1]:1?node=a-1"), pair("[::1]:1", "a-1"));
+        for wrong in [
+            "xds://",
+            "xds://host",
+            "xds://:1",
+            "xds://host:0",
+            "xds://host:x",
+            "xds://host:1/path",
+            "xds://host:1?node=",
+            "xds://host:1?other=1",
+            "xds://ho st:1",
+        ] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        assert_eq!(
+            ContractSource::named("contracts.yaml".into()),
+            ContractSource::File("contracts.yaml".into())
+        );
+    }
+}

@@ -1,0 +1,262 @@
+//! Contracts from a management server made of Envoy's own types: what is asked, what is accepted, what is refused and why.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use envoy_types::pb::envoy::service::discovery::v3::aggregated_discovery_service_server::{
+    AggregatedDiscoveryService, AggregatedDiscoveryServiceServer,
+};
+use envoy_types::pb::envoy::service::discovery::v3::{
+    DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse,
+};
+use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitRequest;
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
+use envoy_types::pb::google::protobuf::Any;
+use envoy_types::pb::ratelimit::config::ratelimit::v3 as rules;
+use prost::Message;
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, mpsc};
+use tokio::time::timeout;
+use tonic::codegen::tokio_stream::Stream;
+use tonic::codegen::tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::grpc::server::Server;
+
+const KIND: &str = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig";
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+type Down = mpsc::Sender<Result<DiscoveryResponse, Status>>;
+
+/// A management server that says what the test says.
+#[derive(Clone)]
+struct Control {
+    /// All that was asked, and by which stream.
+    asked: mpsc::Sender<(DiscoveryRequest, Down)>,
+}
+
+#[tonic::async_trait]
+impl AggregatedDiscoveryService for Control {
+    type StreamAggregatedResourcesStream = ReceiverStream<Result<DiscoveryResponse, Status>>;
+    type DeltaAggregatedResourcesStream =
+        Pin<Box<dyn Stream<Item = Result<DeltaDiscoveryResponse, Status>> + Send>>;
+
+    async fn stream_aggregated_resources(
+        &self,
+        request: Request<Streaming<DiscoveryRequest>>,
+    ) -> Result<Response<Self::StreamAggregatedResourcesStream>, Status> {
+        let (down, responses) = mpsc::channel(4);
+        let (asked, mut requests) = (self.asked.clone(), request.into_inner());
+        tokio::spawn(async move {
+            while let Ok(Some(request)) = requests.message().await {
+                if asked.send((request, down.clone())).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(responses)))
+    }
+
+    async fn delta_aggregated_resources(
+        &self,
+        _request: Request<Streaming<DeltaDiscoveryRequest>>,
+    ) -> Result<Response<Self::DeltaAggregatedResourcesStream>, Status> {
+        Err(Status::unimplemented("nobody asks"))
+    }
+}
+
+/// The test's side of it.
+struct Desk {
+    at: SocketAddr,
+    asked: Arc<Mutex<mpsc::Receiver<(DiscoveryRequest, Down)>>>,
+}
+
+impl Desk {
+    async fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let at = listener.local_addr().expect("an address");
+        let (asked, receiver) = mpsc::channel(16);
+        let service = AggregatedDiscoveryServiceServer::new(Control { asked });
+        let serve = tonic::transport::Server::builder()
+            .add_service(service)
+            .serve_with_incoming(TcpListenerStream::new(listener));
+        tokio::spawn(serve);
+        Self {
+            at,
+            asked: Arc::new(Mutex::new(receiver)),
+        }
+    }
+
+    /// What is asked next.
+    async fn next(&self) -> (DiscoveryRequest, Down) {
+        let mut asked = self.asked.lock().await;
+        let next = timeout(PATIENCE, asked.recv()).await.expect("in time");
+        next.expect("a request")
+    }
+}
+
+fn config(name: &str, domain: &str, per_hour: &[u32]) -> Any {
+    let descriptor = |limit: &u32| rules::RateLimitDescriptor {
+        key: "user".into(),
+        rate_limit: Some(rules::RateLimitPolicy {
+            unit: rules::RateLimitUnit::Hour.into(),
+            requests_per_unit: *limit,
+            ..rules::RateLimitPolicy::default()
+        }),
+        ..rules::RateLimitDescriptor::default()
+    };
+    let config = rules::RateLimitConfig {
+        name: name.into(),
+        domain: domain.into(),
+        descriptors: per_hour.iter().map(descriptor).collect(),
+    };
+    Any {
+        type_url: KIND.into(),
+        value: config.encode_to_vec(),
+    }
+}
+
+/// Says that these are all the resources there are.
+async fn say(down: &Down, version: &str, resources: Vec<Any>) {
+    let response = DiscoveryResponse {
+        version_info: version.into(),
+        resources,
+        type_url: KIND.into(),
+        nonce: format!("nonce of {version}"),
+        ..DiscoveryResponse::default()
+    };
+    down.send(Ok(response)).await.expect("sent");
+}
+
+/// Waits until a version is in force.
+async fn accepted(desk: &Desk, version: &str) {
+    let (ack, _) = desk.next().await;
+    let nonce = format!("nonce of {version}");
+    assert_eq!(
+        (&*ack.version_info, &*ack.response_nonce),
+        (version, &*nonce)
+    );
+    assert_eq!(ack.error_detail, None);
+}
+
+/// Waits for the first message of a stream, in which a version is said to be in force.
+async fn greeted(desk: &Desk, version: &str) -> Down {
+    let (hello, down) = desk.next().await;
+    assert_eq!(hello.node.expect("a node").id, "node-7");
+    assert_eq!((&*hello.type_url, &*hello.version_info), (KIND, version));
+    assert!(hello.resource_names.is_empty() && hello.response_nonce.is_empty());
+    down
+}
+
+/// How many requests of a user pass before one is refused, at most ten.
+async fn admitted(server: &Server, user: &str) -> usize {
+    let mut client = RateLimitServiceClient::new(server.channel().await);
+    for count in 0..10 {
+        let request = RateLimitRequest {
+            domain: "shop".into(),
+            descriptors: vec![RateLimitDescriptor {
+                entries: vec![Entry {
+                    key: "user".into(),
+                    value: user.into(),
+                }],
+                ..RateLimitDescriptor::default()
+            }],
+            hits_addend: 1,
+        };
+        let answer = client.should_rate_limit(request).await.expect("an answer");
+        if answer.get_ref().overall_code == i32::from(Code::OverLimit) {
+            return count;
+        }
+    }
+    10
+}
+
+fn page(server: &Server, path: &str) -> String {
+    let mut stream = TcpStream::connect(server.at()).expect("a connection");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut page = String::new();
+    stream.read_to_string(&mut page).expect("a page");
+    page
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_come_from_a_management_server_and_the_last_good_ones_stay() {
+    let desk = Desk::open().await;
+    let server = Server::following(&format!("xds://{}?node=node-7", desk.at));
+    let down = greeted(&desk, "").await;
+    let not_ready = page(&server, "/readyz");
+    assert!(not_ready.starts_with("HTTP/1.1 503") && not_ready.contains("management server"));
+
+    // Good ones are in force when they are accepted.
+    say(&down, "1", vec![config("r", "shop", &[2])]).await;
+    accepted(&desk, "1").await;
+    assert_eq!(admitted(&server, "a").await, 2);
+    assert!(page(&server, "/readyz").starts_with("HTTP/1.1 200"));
+
+    // Bad ones are refused, with what is wrong.
+    say(&down, "2", vec![config("twice", "shop", &[3, 4])]).await;
+    let (nack, _) = desk.next().await;
+    let named = (&*nack.version_info, &*nack.response_nonce);
+    assert_eq!(named, ("1", "nonce of 2"));
+    let why = nack.error_detail.expect("a reason");
+    assert!(why.code == 3 && why.message.contains("resource `twice`"));
+    assert_eq!(admitted(&server, "b").await, 2);
+    assert!(page(&server, "/readyz").contains("reload failed"));
+
+    // Reading everything again takes nothing away.
+    server.reload();
+    assert_eq!(admitted(&server, "c").await, 2);
+
+    // What somebody else asked for is not answered; the next good ones are.
+    let other = DiscoveryResponse {
+        type_url: "type.googleapis.com/envoy.config.cluster.v3.Cluster".into(),
+        ..DiscoveryResponse::default()
+    };
+    down.send(Ok(other)).await.expect("sent");
+    let both = vec![config("r", "shop", &[5]), config("s", "other", &[1])];
+    say(&down, "3", both).await;
+    accepted(&desk, "3").await;
+    assert_eq!(admitted(&server, "d").await, 5);
+
+    // A stream that ends is opened again, and the version in force is told.
+    let moved = Err(Status::unavailable("moved"));
+    down.send(moved).await.expect("sent");
+    let down = greeted(&desk, "3").await;
+    assert_eq!(admitted(&server, "e").await, 5);
+    say(&down, "4", vec![]).await;
+    accepted(&desk, "4").await;
+    assert_eq!(admitted(&server, "f").await, 10);
+    let metrics = page(&server, "/metrics");
+    for line in [
+        "tollgate_xds_connected 1",
+        "tollgate_xds_connects_total 2",
+        "tollgate_xds_accepted_total 3",
+        "tollgate_xds_refused_total 1",
+    ] {
+        assert!(metrics.contains(line), "{line}");
+    }
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_management_server_that_is_not_there_is_told_and_tried_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let at = listener.local_addr().expect("an address");
+    drop(listener);
+    let server = Server::following(&format!("xds://{at}"));
+    assert!(page(&server, "/readyz").starts_with("HTTP/1.1 503"));
+    let began = Instant::now();
+    while !page(&server, "/metrics").contains("tollgate_xds_connected 0") {
+        assert!(began.elapsed() < PATIENCE);
+    }
+    // Stopping does not wait for it.
+    server.stop();
+}
