@@ -32,7 +32,7 @@ function refuses(call, text) {
   expect(false, `a call that must fail: ${text}`);
 }
 
-const limiter = new Limiter(readFileSync(join(__dirname, '../languages.yaml'), 'utf8'));
+const limiter = Limiter.open(readFileSync(join(__dirname, '../languages.yaml'), 'utf8'));
 console.log('user  cost  verdict  left  again in');
 for (const [user, cost, verdict, left] of EXPECTED) {
   const answer = limiter.check({ user }, cost);
@@ -58,5 +58,5 @@ expect(Number(limiter.peek('eve').remaining) === 2, 'refunded');
 limiter.reset('eve');
 expect(Number(limiter.peek('eve').remaining) === 5, 'reset');
 limiter.close();
-refuses(() => new Limiter('contracts: 7'), 'line 1');
+refuses(() => Limiter.open('contracts: 7'), 'line 1');
 process.exitCode = wrong ? 1 : 0;

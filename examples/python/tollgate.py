@@ -1,12 +1,19 @@
 """A limiter in the process: libtollgate by ctypes, which every Python has.
 
+By a contract, counting in this process only:
+
     with Limiter.from_file("contracts.yaml") as limiter:
         answer = limiter.check({"user": "ada"})
         if not answer.allowed:
             print("again in", answer.retry_after, "seconds")
 
-Any number of threads may share a limiter; only `close` must not overlap with anything else. Not here: asking a node, see
-node.py beside this file.
+By leases of nodes, for contracts under `coordination: lease`, counting with everybody else:
+
+    with Limiter.connect(["10.0.0.1:6380", "10.0.0.2:6380"]) as limiter:
+        limiter.check({"user": "ada"})
+
+Any number of threads may share a limiter; only `close` must not overlap with anything else. Not here: asking a node
+for every request, see node.py beside this file.
 """
 
 from __future__ import annotations
@@ -14,7 +21,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
@@ -35,6 +42,17 @@ class Verdict(IntEnum):
     NEVER = 3
 
 
+class Path(IntEnum):
+    """How an answer was found."""
+
+    HERE = 0
+    LEASE = 1
+    WAITED = 2
+    DENIED = 3
+    ASKED = 4
+    FAILED = 5
+
+
 class TollgateError(Exception):
     """A call that failed. A refusal is no failure: it is an answer."""
 
@@ -48,6 +66,7 @@ class Answer:
     """The answer to one request; spans are in seconds."""
 
     verdict: Verdict
+    path: Path
     allowed: bool
     bound: bool
     shadowed: bool
@@ -72,7 +91,10 @@ class Receipt:
 
 
 class Limiter:
-    """Decides in the process, by a contract."""
+    """Decides in the process, by a contract or by leases of nodes."""
+
+    _handle: c_void_p
+    _library: ctypes.CDLL
 
     def __init__(
         self, contract: str, *, alone: bool = False, bytes_max: int = 0, library: str | None = None
@@ -90,10 +112,41 @@ class Limiter:
         with open(path, encoding="utf-8") as file:
             return cls(file.read(), **options)  # type: ignore[arg-type]
 
+    @classmethod
+    def connect(
+        cls,
+        nodes: Sequence[str],
+        *,
+        token: str | None = None,
+        zone: str | None = None,
+        timeout: float = 0.2,
+        library: str | None = None,
+    ) -> Limiter:
+        """A limiter by leases of nodes, named by their RESP doors; `timeout` in seconds is the longest that a call waits."""
+        limiter = cls.__new__(cls)
+        limiter._handle = c_void_p()
+        limiter._library = _load(library)
+        texts = [_text(node) for node in nodes]
+        options = _ClientOptions(
+            nodes=(_Text * len(texts))(*texts),
+            nodes_count=len(texts),
+            token=_text(token),
+            zone=_text(zone),
+            timeout_ns=max(1, round(timeout * 1e9)),
+        )
+        limiter._expect_ok(limiter._library.tollgate_connect(byref(options), byref(limiter._handle)))
+        return limiter
+
     def check(self, key: Key, cost: int = 1) -> Answer:
-        """May this key spend `cost` now? It is charged where it may."""
+        """May this key spend `cost` now? It is charged where it may. With leases it waits where none is at hand."""
         answer = _Answer()
         self._expect_ok(self._library.tollgate_check(self._open(), byref(_key(key)), cost, byref(answer)))
+        return answer.value()
+
+    def try_check(self, key: Key, cost: int = 1) -> Answer:
+        """The same without ever waiting: where no lease is at hand, it refuses and asks for one."""
+        answer = _Answer()
+        self._expect_ok(self._library.tollgate_try_check(self._open(), byref(_key(key)), cost, byref(answer)))
         return answer.value()
 
     def peek(self, key: Key) -> Answer:
@@ -125,6 +178,10 @@ class Limiter:
         """Forgets everything about a key."""
         self._expect_ok(self._library.tollgate_reset(self._open(), byref(_key(key))))
 
+    def release(self, key: Key) -> None:
+        """Gives back what is held of a key by leases."""
+        self._expect_ok(self._library.tollgate_release(self._open(), byref(_key(key))))
+
     def close(self) -> None:
         """Ends the limiter; a second time does nothing."""
         handle, self._handle = self._handle, c_void_p()
@@ -154,6 +211,19 @@ class _Text(ctypes.Structure):
     _fields_ = [("data", c_char_p), ("length", c_size_t)]
 
 
+class _ClientOptions(ctypes.Structure):
+    _fields_ = [
+        ("nodes", POINTER(_Text)),
+        ("nodes_count", c_size_t),
+        ("token", _Text),
+        ("zone", _Text),
+        ("name", _Text),
+        ("timeout_ns", c_uint64),
+        ("keys_max", c_uint64),
+        ("allow_when_away", c_bool),
+    ]
+
+
 class _Entry(ctypes.Structure):
     _fields_ = [("name", _Text), ("value", _Text)]
 
@@ -165,6 +235,7 @@ class _Key(ctypes.Structure):
 class _Answer(ctypes.Structure):
     _fields_ = [
         ("verdict", c_int32),
+        ("path", c_int32),
         ("allowed", c_bool),
         ("bound", c_bool),
         ("shadowed", c_bool),
@@ -180,6 +251,7 @@ class _Answer(ctypes.Structure):
     def value(self) -> Answer:
         return Answer(
             verdict=Verdict(self.verdict),
+            path=Path(self.path),
             allowed=self.allowed,
             bound=self.bound,
             shadowed=self.shadowed,
@@ -193,14 +265,16 @@ class _Answer(ctypes.Structure):
         )
 
 
-def _text(value: str | bytes) -> _Text:
+def _text(value: str | bytes | None) -> _Text:
+    if value is None:
+        return _Text(None, 0)
     data = value.encode() if isinstance(value, str) else value
     return _Text(data, len(data))
 
 
 def _key(key: Key) -> _Key:
     if isinstance(key, (str, bytes)):
-        entries = [_Entry(_Text(None, 0), _text(key))]
+        entries = [_Entry(_text(None), _text(key))]
     else:
         entries = [_Entry(_text(name), _text(value)) for name, value in key.items()]
     return _Key((_Entry * len(entries))(*entries), len(entries))
@@ -215,12 +289,15 @@ def _load(path: str | None) -> ctypes.CDLL:
     limiter, key, answer = c_void_p, POINTER(_Key), POINTER(_Answer)
     arguments: dict[str, list[type]] = {
         "open": [c_char_p, c_size_t, POINTER(_Options), POINTER(c_void_p)],
+        "connect": [POINTER(_ClientOptions), POINTER(c_void_p)],
         "check": [limiter, key, c_uint64, answer],
+        "try_check": [limiter, key, c_uint64, answer],
         "reserve": [limiter, key, c_uint64, answer, POINTER(c_void_p)],
         "settle": [limiter, c_void_p, c_uint64],
         "charge": [limiter, key, c_uint64],
         "refund": [limiter, key, c_uint64],
         "reset": [limiter, key],
+        "release": [limiter, key],
         "close": [limiter],
         "receipt_free": [c_void_p],
     }

@@ -44,6 +44,11 @@
 #define TOLLGATE_CONTRACT_BYTES_MAX 67108864
 
 /*
+ The most nodes that a limiter by leases is told.
+ */
+#define TOLLGATE_NODES_MAX 256
+
+/*
  What became of a call. A request that is refused is no failure: the call is `TOLLGATE_CODE_OK` and the answer says so.
  */
 enum tollgate_code
@@ -88,17 +93,21 @@ enum tollgate_code
    */
   TOLLGATE_CODE_BAD_RECEIPT = 8,
   /*
-   The machine gives no randomness.
+   The machine gives no randomness, or no thread.
    */
   TOLLGATE_CODE_MACHINE = 9,
   /*
-   The limiter cannot do this.
+   A limiter by leases of nodes cannot do this; ask a node to.
    */
   TOLLGATE_CODE_UNSUPPORTED = 10,
   /*
    A bug in the library. The limiter can still be used and closed.
    */
   TOLLGATE_CODE_PANICKED = 11,
+  /*
+   Options name no node, or something that cannot be.
+   */
+  TOLLGATE_CODE_BAD_OPTIONS = 12,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -142,7 +151,48 @@ typedef int32_t tollgate_verdict;
 #endif // __cplusplus
 
 /*
- A limiter. Any number of threads may use one at the same time.
+ How an answer was found.
+ */
+enum tollgate_path
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /*
+   In this process, by its own contract.
+   */
+  TOLLGATE_PATH_HERE = 0,
+  /*
+   In this process, by a lease of a node.
+   */
+  TOLLGATE_PATH_LEASE = 1,
+  /*
+   By a lease that the call waited for.
+   */
+  TOLLGATE_PATH_WAITED = 2,
+  /*
+   In this process, as a node said to refuse for a while, or as no lease is at hand and the call was not to wait.
+   */
+  TOLLGATE_PATH_DENIED = 3,
+  /*
+   By a node, as the key is not lent.
+   */
+  TOLLGATE_PATH_ASKED = 4,
+  /*
+   By nobody: no node answered, so it is as the options or the contract say.
+   */
+  TOLLGATE_PATH_FAILED = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum tollgate_path tollgate_path;
+#else
+typedef int32_t tollgate_path;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/*
+ A limiter, by a contract or by leases of nodes. Any number of threads may use one at the same time.
  */
 typedef struct tollgate_limiter tollgate_limiter;
 
@@ -185,6 +235,44 @@ typedef struct tollgate_text {
 } tollgate_text;
 
 /*
+ How a limiter by leases is set up. Whatever is zero is as usual; a text whose `data` is null is not given.
+ */
+typedef struct tollgate_client_options {
+  /*
+   Nodes to talk to: `host:port` or `unix:/path` of their RESP doors, each with `zone=` before it where it is in one.
+   */
+  const struct tollgate_text *nodes;
+  /*
+   How many, at most `TOLLGATE_NODES_MAX`.
+   */
+  size_t nodes_count;
+  /*
+   A token of the nodes, where they have any.
+   */
+  struct tollgate_text token;
+  /*
+   The zone this process is in: nodes of it are taken before others.
+   */
+  struct tollgate_text zone;
+  /*
+   A name that no other process has and that stays over restarts, so that a node frees at once what the last start held.
+   */
+  struct tollgate_text name;
+  /*
+   How long a call waits for a node; 0 is 200 milliseconds.
+   */
+  uint64_t timeout_ns;
+  /*
+   The most keys of which something is kept; 0 is 65536.
+   */
+  uint64_t keys_max;
+  /*
+   Admits requests of unknown keys when no node answers; else they are refused.
+   */
+  bool allow_when_away;
+} tollgate_client_options;
+
+/*
  One entry of a key: a name such as `user` and a value such as `42`, both UTF-8. An entry whose `name.data` is null is a bare
  value, any bytes at all; it is then the only entry, and stands for the one that a contract counts by.
  */
@@ -214,7 +302,8 @@ typedef struct tollgate_key {
 } tollgate_key;
 
 /*
- The answer to one request. Spans that do not fit are `UINT64_MAX`.
+ The answer to one request. Spans that do not fit are `UINT64_MAX`. A limiter by leases does not know contracts: it says whether
+ the request passes, how that was found, when it could pass, and as `remaining` what it holds of the key itself.
  */
 typedef struct tollgate_answer {
   /*
@@ -222,11 +311,15 @@ typedef struct tollgate_answer {
    */
   tollgate_verdict verdict;
   /*
+   How that was found.
+   */
+  tollgate_path path;
+  /*
    Whether it passes, at once or after a wait.
    */
   bool allowed;
   /*
-   Whether a contract binds it; where none does it passes, and the rest is zero.
+   Whether a contract binds it; where none does it passes, and the rest is zero. A limiter by leases takes it that one does.
    */
   bool bound;
   /*
@@ -306,7 +399,18 @@ tollgate_code tollgate_open_file(const char *path,
 void tollgate_close(struct tollgate_limiter *limiter);
 
 /*
- May this key spend `cost` now? It is charged where it may. A cost of zero only asks.
+ Makes a limiter by leases of nodes, for contracts under `coordination: lease`: nodes lend it small buckets, and it decides in this
+ process while they last. It does not wait for nodes: until one answers, requests are answered as for when none does.
+ `*limiter` is null where this fails. Closing the limiter gives back what it holds.
+
+ Safety: `options` points at options as they say of themselves, `limiter` at room for a pointer.
+ */
+tollgate_code tollgate_connect(const struct tollgate_client_options *options,
+                               struct tollgate_limiter **limiter);
+
+/*
+ May this key spend `cost` now? It is charged where it may. A cost of zero only asks. A limiter by leases waits for a node where
+ no lease is at hand, at most for its timeout.
 
  Safety: The pointers are null or point at what their types say; `answer` at room for one.
  */
@@ -316,7 +420,17 @@ tollgate_code tollgate_check(const struct tollgate_limiter *limiter,
                              struct tollgate_answer *answer);
 
 /*
- The same for a bare key: a text with a NUL, at most `TOLLGATE_KEY_BYTES_MAX` bytes.
+ The same without ever waiting: where no lease is at hand, a limiter by leases refuses and asks for one.
+
+ Safety: The pointers are null or point at what their types say; `answer` at room for one.
+ */
+tollgate_code tollgate_try_check(const struct tollgate_limiter *limiter,
+                                 const struct tollgate_key *key,
+                                 uint64_t cost,
+                                 struct tollgate_answer *answer);
+
+/*
+ As `tollgate_check`, for a bare key: a text with a NUL, at most `TOLLGATE_KEY_BYTES_MAX` bytes.
 
  Safety: The pointers are null or point at what their types say; `key` at a text with a NUL, `answer` at room for one.
  */
@@ -326,7 +440,8 @@ tollgate_code tollgate_check_text(const struct tollgate_limiter *limiter,
                                   struct tollgate_answer *answer);
 
 /*
- How does this key stand? Nothing is charged: the answer is the one that a cost of 1 would get.
+ How does this key stand? Nothing is charged: the answer is the one that a cost of 1 would get. A limiter by leases says what it
+ holds, and asks nobody.
 
  Safety: The pointers are null or point at what their types say; `answer` at room for one.
  */
@@ -336,7 +451,7 @@ tollgate_code tollgate_peek(const struct tollgate_limiter *limiter,
 
 /*
  Asks as `tollgate_check` does and, where the request passes, gives a receipt by which `tollgate_settle` charges the real cost
- later. `*receipt` is null where it does not pass or the call fails. A receipt is freed by `tollgate_receipt_free`.
+ later. `*receipt` is null where it does not pass, cannot be settled (a node decided) or the call fails. A receipt is freed by `tollgate_receipt_free`.
 
  Safety: The pointers are null or point at what their types say; `answer` and `receipt` at room for one each.
  */
@@ -364,25 +479,32 @@ tollgate_code tollgate_settle(const struct tollgate_limiter *limiter,
 void tollgate_receipt_free(struct tollgate_receipt *receipt);
 
 /*
- Charges without asking, for what has happened already; the key may go into debt.
+ Charges without asking, for what has happened already; the key may go into debt. A limiter by leases cannot.
 
  Safety: The pointers are null or point at what their types say.
  */
 tollgate_code tollgate_charge(const struct tollgate_limiter *limiter, const struct tollgate_key *key, uint64_t cost);
 
 /*
- Gives tokens back.
+ Gives tokens back. A limiter by leases cannot.
 
  Safety: The pointers are null or point at what their types say.
  */
 tollgate_code tollgate_refund(const struct tollgate_limiter *limiter, const struct tollgate_key *key, uint64_t cost);
 
 /*
- Forgets everything about a key.
+ Forgets everything about a key. A limiter by leases cannot.
 
  Safety: The pointers are null or point at what their types say.
  */
 tollgate_code tollgate_reset(const struct tollgate_limiter *limiter, const struct tollgate_key *key);
+
+/*
+ Gives back what a limiter by leases holds of a key, so that others can have it. Elsewhere it does nothing.
+
+ Safety: The pointers are null or point at what their types say.
+ */
+tollgate_code tollgate_release(const struct tollgate_limiter *limiter, const struct tollgate_key *key);
 
 #ifdef __cplusplus
 }  // extern "C"

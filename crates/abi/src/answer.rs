@@ -4,7 +4,7 @@
 
 use std::ffi::c_char;
 
-use tollgate_client::{RefusedBy, Span};
+use tollgate_client::{Outcome, RefusedBy, Span};
 
 /// Bytes of a name in an answer, its NUL among them. Longer names are cut at a character.
 pub const TOLLGATE_NAME_BYTES: usize = 64;
@@ -23,15 +23,36 @@ pub enum Verdict {
     Never = 3,
 }
 
-/// The answer to one request. Spans that do not fit are `UINT64_MAX`.
+/// How an answer was found.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// In this process, by its own contract.
+    Here = 0,
+    /// In this process, by a lease of a node.
+    Lease = 1,
+    /// By a lease that the call waited for.
+    Waited = 2,
+    /// In this process, as a node said to refuse for a while, or as no lease is at hand and the call was not to wait.
+    Denied = 3,
+    /// By a node, as the key is not lent.
+    Asked = 4,
+    /// By nobody: no node answered, so it is as the options or the contract say.
+    Failed = 5,
+}
+
+/// The answer to one request. Spans that do not fit are `UINT64_MAX`. A limiter by leases does not know contracts: it says whether
+/// the request passes, how that was found, when it could pass, and as `remaining` what it holds of the key itself.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
     /// May it pass?
     pub verdict: Verdict,
+    /// How that was found.
+    pub path: Path,
     /// Whether it passes, at once or after a wait.
     pub allowed: bool,
-    /// Whether a contract binds it; where none does it passes, and the rest is zero.
+    /// Whether a contract binds it; where none does it passes, and the rest is zero. A limiter by leases takes it that one does.
     pub bound: bool,
     /// Whether a policy that is not enforced would have refused.
     pub shadowed: bool,
@@ -55,9 +76,9 @@ impl Answer {
     /// The answer that a limiter gave.
     pub(crate) fn of(limiter: &tollgate_client::Limiter, answer: &tollgate_client::Answer) -> Self {
         let (contract, policy) = names(limiter, answer).unwrap_or_default();
-        let nanos = |span: Span| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         Self {
             verdict: Verdict::of(answer.verdict),
+            path: Path::Here,
             allowed: answer.is_allowed(),
             bound: answer.contract.is_some(),
             shadowed: answer.shadowed,
@@ -68,6 +89,41 @@ impl Answer {
             reset_after_ns: nanos(answer.reset_after),
             contract: name(contract),
             policy: name(policy),
+        }
+    }
+
+    /// What a limiter by leases says, of a key of which it holds so many tokens.
+    pub(crate) fn lent(outcome: &Outcome, tokens: u64) -> Self {
+        let verdict = if outcome.is_allowed {
+            Verdict::Allow
+        } else {
+            Verdict::Deny
+        };
+        Self {
+            verdict,
+            path: Path::of(outcome.path),
+            allowed: outcome.is_allowed,
+            bound: true,
+            shadowed: false,
+            limit: 0,
+            remaining: tokens,
+            wait_ns: 0,
+            retry_after_ns: outcome.retry_after.map_or(0, nanos),
+            reset_after_ns: 0,
+            contract: name(""),
+            policy: name(""),
+        }
+    }
+}
+
+impl Path {
+    const fn of(path: tollgate_client::DecisionPath) -> Self {
+        match path {
+            tollgate_client::DecisionPath::Lease => Self::Lease,
+            tollgate_client::DecisionPath::Waited => Self::Waited,
+            tollgate_client::DecisionPath::Denied => Self::Denied,
+            tollgate_client::DecisionPath::Asked => Self::Asked,
+            tollgate_client::DecisionPath::Failed => Self::Failed,
         }
     }
 }
@@ -97,6 +153,10 @@ fn names<'l>(
     let contract = limiter.node().contracts().get(contract)?;
     let policy = contract.policies.get(policy)?;
     Some((&contract.id, &policy.name))
+}
+
+fn nanos(span: Span) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A name with a NUL, cut at a character where it is too long.

@@ -28,12 +28,14 @@ pub enum Code {
     NeedsCompany = 7,
     /// A receipt is another limiter's, or was settled before.
     BadReceipt = 8,
-    /// The machine gives no randomness.
+    /// The machine gives no randomness, or no thread.
     Machine = 9,
-    /// The limiter cannot do this.
+    /// A limiter by leases of nodes cannot do this; ask a node to.
     Unsupported = 10,
     /// A bug in the library. The limiter can still be used and closed.
     Panicked = 11,
+    /// Options name no node, or something that cannot be.
+    BadOptions = 12,
 }
 
 /// A failure, and a sentence of what to do.

@@ -31,6 +31,28 @@ pub struct Text {
     pub length: usize,
 }
 
+impl Text {
+    /// The text, at most so many bytes; `None` where it is null.
+    ///
+    /// # Safety
+    ///
+    /// The text points at what the header says, which stays as it is for `'a`.
+    #[allow(unsafe_code, reason = "hands pointers of the caller on")]
+    pub(crate) unsafe fn optional<'a>(
+        &self,
+        most: usize,
+        what: &str,
+    ) -> Result<Option<&'a str>, Fault> {
+        if self.data.is_null() {
+            return Ok(None);
+        }
+        let mut room = most;
+        // SAFETY: the caller's word.
+        let bytes = unsafe { bytes(self, &mut room, what) }?;
+        pointer::utf8(bytes, what).map(Some)
+    }
+}
+
 /// One entry of a key: a name such as `user` and a value such as `42`, both UTF-8. An entry whose `name.data` is null is a bare
 /// value, any bytes at all; it is then the only entry, and stands for the one that a contract counts by.
 #[repr(C)]

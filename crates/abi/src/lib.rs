@@ -4,21 +4,25 @@
 //! rules: no panic crosses, every pointer is checked for null, every length for its bound and every text for UTF-8 before it is
 //! used, and each failure is a [`Code`] with a sentence of what to do.
 //!
-//! Only `pointer` follows pointers; the functions that C calls (`open`, `ask`, `spend`) hand theirs to it and do the rest in
+//! Only `pointer` follows pointers; the functions that C calls (`open`, `connect`, `ask`, `spend`) hand theirs to it and do the rest in
 //! safe Rust. Not here: deciding, clocks, threads; all of it is `tollgate_client`'s.
 
 mod answer;
 mod ask;
 mod code;
+mod connect;
 mod key;
 mod limiter;
 mod open;
 mod pointer;
 mod spend;
 
-pub use answer::{Answer, TOLLGATE_NAME_BYTES, Verdict};
-pub use ask::{tollgate_check, tollgate_check_text, tollgate_peek, tollgate_reserve};
+pub use answer::{Answer, Path, TOLLGATE_NAME_BYTES, Verdict};
+pub use ask::{
+    tollgate_check, tollgate_check_text, tollgate_peek, tollgate_reserve, tollgate_try_check,
+};
 pub use code::{Code, tollgate_last_error};
+pub use connect::{ClientOptions, TOLLGATE_NODES_MAX, tollgate_connect};
 pub use key::{
     Entry, Key, TOLLGATE_ENTRIES_MAX, TOLLGATE_KEY_BYTES_MAX, TOLLGATE_NUL_TERMINATED, Text,
 };
@@ -28,5 +32,6 @@ pub use open::{
     tollgate_open, tollgate_open_file,
 };
 pub use spend::{
-    tollgate_charge, tollgate_receipt_free, tollgate_refund, tollgate_reset, tollgate_settle,
+    tollgate_charge, tollgate_receipt_free, tollgate_refund, tollgate_release, tollgate_reset,
+    tollgate_settle,
 };

@@ -106,7 +106,7 @@ unsafe fn read(options: *const Options, limiter: *mut *mut Limiter) -> Result<Op
 /// # Safety
 ///
 /// As for the functions that make limiters.
-unsafe fn give(opened: Limiter, limiter: *mut *mut Limiter) -> Result<(), Fault> {
+pub(crate) unsafe fn give(opened: Limiter, limiter: *mut *mut Limiter) -> Result<(), Fault> {
     let opened = Box::into_raw(Box::new(opened));
     // SAFETY: the caller's word.
     unsafe { pointer::put(limiter, opened, "the place of the limiter") }

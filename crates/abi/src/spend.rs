@@ -44,7 +44,7 @@ pub unsafe extern "C" fn tollgate_receipt_free(receipt: *mut Receipt) {
     });
 }
 
-/// Charges without asking, for what has happened already; the key may go into debt.
+/// Charges without asking, for what has happened already; the key may go into debt. A limiter by leases cannot.
 ///
 /// # Safety
 ///
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn tollgate_charge(
     guard(|| unsafe { with(limiter, key, |limiter, key| limiter.charge(key, cost)) })
 }
 
-/// Gives tokens back.
+/// Gives tokens back. A limiter by leases cannot.
 ///
 /// # Safety
 ///
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn tollgate_refund(
     guard(|| unsafe { with(limiter, key, |limiter, key| limiter.refund(key, cost)) })
 }
 
-/// Forgets everything about a key.
+/// Forgets everything about a key. A limiter by leases cannot.
 ///
 /// # Safety
 ///
@@ -85,6 +85,21 @@ pub unsafe extern "C" fn tollgate_reset(limiter: *const Limiter, key: *const Key
     guard(|| unsafe { with(limiter, key, Limiter::reset) })
 }
 
+/// Gives back what a limiter by leases holds of a key, so that others can have it. Elsewhere it does nothing.
+///
+/// # Safety
+///
+/// The pointers are null or point at what their types say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tollgate_release(limiter: *const Limiter, key: *const Key) -> Code {
+    let release = |limiter: &Limiter, key: &Checked<'_>| {
+        limiter.release(key);
+        Ok(())
+    };
+    // SAFETY: the caller's word.
+    guard(|| unsafe { with(limiter, key, release) })
+}
+
 /// Does something with a limiter and a key.
 ///
 /// # Safety
@@ -93,12 +108,11 @@ pub unsafe extern "C" fn tollgate_reset(limiter: *const Limiter, key: *const Key
 unsafe fn with(
     limiter: *const Limiter,
     key: *const Key,
-    work: impl FnOnce(&Limiter, &Checked<'_>),
+    work: impl FnOnce(&Limiter, &Checked<'_>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     // SAFETY: the caller's word.
     let limiter = unsafe { pointer::borrow(limiter, "the limiter") }?;
     // SAFETY: the caller's word.
     let key = unsafe { Checked::read(key) }?;
-    work(limiter, &key);
-    Ok(())
+    work(limiter, &key)
 }

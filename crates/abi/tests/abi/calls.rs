@@ -21,14 +21,14 @@ const CONTRACT: &str = "contracts:
     policies: [{ name: daily, limit: 10, per: 1d, algorithm: token-bucket }]
 ";
 
-fn text(bytes: &[u8]) -> Text {
+pub(crate) fn text(bytes: &[u8]) -> Text {
     Text {
         data: bytes.as_ptr().cast(),
         length: bytes.len(),
     }
 }
 
-const NOTHING: Text = Text {
+pub(crate) const NOTHING: Text = Text {
     data: null(),
     length: 0,
 };
@@ -47,7 +47,7 @@ fn key(entries: &[Entry]) -> Key {
     }
 }
 
-fn last_error() -> String {
+pub(crate) fn last_error() -> String {
     // SAFETY: it is a text with a NUL, valid until the next failure on this thread.
     let text = unsafe { CStr::from_ptr(tollgate_last_error()) };
     text.to_str().unwrap().to_owned()

@@ -9,7 +9,9 @@ use cbindgen::{
 };
 
 /// Files with something that callers see.
-const SOURCES: [&str; 7] = ["code", "key", "answer", "limiter", "open", "ask", "spend"];
+const SOURCES: [&str; 8] = [
+    "code", "key", "answer", "limiter", "open", "connect", "ask", "spend",
+];
 
 const TOP: &str = "/* libtollgate: decides, for any key, whether a request may pass, must wait, or is refused.
  *
@@ -23,14 +25,16 @@ const SIZES: &str = "\n/*\n The length of a text that ends with a NUL byte.\n */
 #define TOLLGATE_NUL_TERMINATED SIZE_MAX";
 
 /// Names in Rust and in C.
-const NAMES: [(&str, &str); 9] = [
+const NAMES: [(&str, &str); 11] = [
     ("Code", "tollgate_code"),
     ("Text", "tollgate_text"),
     ("Entry", "tollgate_entry"),
     ("Key", "tollgate_key"),
     ("Verdict", "tollgate_verdict"),
     ("Answer", "tollgate_answer"),
+    ("Path", "tollgate_path"),
     ("Options", "tollgate_options"),
+    ("ClientOptions", "tollgate_client_options"),
     ("Limiter", "tollgate_limiter"),
     ("Receipt", "tollgate_receipt"),
 ];

@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
 mod calls;
+mod connect;
 mod header;
 mod program;

@@ -55,10 +55,10 @@ fn javascript(program: &str) -> Command {
     command
 }
 
-/// A server with the contract of the examples, changed by `change`.
-fn server(folder: &Path, change: impl Fn(String) -> String) -> Server {
-    let contract = std::fs::read_to_string(examples().join("languages.yaml")).unwrap();
-    let path = file(folder, "languages.yaml", &change(contract));
+/// A server with a contract of the examples, changed by `change`.
+fn server(folder: &Path, name: &str, change: impl Fn(String) -> String) -> Server {
+    let contract = std::fs::read_to_string(examples().join(name)).unwrap();
+    let path = file(folder, name, &change(contract));
     Server::start(folder, &["--contracts", path.to_str().unwrap()])
 }
 
@@ -106,7 +106,7 @@ fn javascript_decides_in_its_own_process() {
 #[test]
 fn python_and_javascript_ask_a_node() {
     let folder = tempfile::tempdir().unwrap();
-    let server = server(folder.path(), |contract| contract);
+    let server = server(folder.path(), "languages.yaml", |contract| contract);
     prints(
         &ask(&mut example("python3", "python/node.py"), &server),
         &AT_A_NODE,
@@ -115,9 +115,30 @@ fn python_and_javascript_ask_a_node() {
 }
 
 #[test]
+fn python_and_javascript_decide_by_leases_of_a_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = server(folder.path(), "lease.yaml", |contract| contract);
+    for mut command in [
+        example("python3", "python/lease.py"),
+        javascript("node/lease.js"),
+    ] {
+        let output = command.arg(server.resp.to_string()).output().unwrap();
+        prints(&output, &["at once, with no lease at hand: refused"]);
+        let printed = String::from_utf8_lossy(&output.stdout);
+        for (kind, passed) in [("rate", "500"), ("count", "3")] {
+            let is_row = |line: &str| {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                matches!(words[..], [first, _, third, ..] if first == kind && third == passed)
+            };
+            assert!(printed.lines().any(is_row), "{kind} is not in\n{printed}");
+        }
+    }
+}
+
+#[test]
 fn a_decision_that_is_not_what_it_should_be_fails_the_example() {
     let folder = tempfile::tempdir().unwrap();
-    let server = server(folder.path(), |contract| {
+    let server = server(folder.path(), "languages.yaml", |contract| {
         contract.replace("limit: 5", "limit: 7")
     });
     for mut command in [
