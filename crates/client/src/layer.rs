@@ -12,11 +12,13 @@ use http::{Request, Response};
 use tollgate_contract::Dialect;
 use tower::{Layer, Service};
 
-use crate::clock::{Clock, SystemClock};
-use crate::judge::{Judge, Ruling};
+use crate::gate::Gate;
+use crate::judge::Judge;
 use crate::limiter::Limiter;
 use crate::request_key::RequestKey;
 use crate::response_future::{Delayed, ResponseFuture};
+use crate::ruling::Ruling;
+use crate::turns::Turns;
 
 /// How a layer answers; the default suits most.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub struct LayerConfig {
     pub dialect: Dialect,
     /// The longest a request is held back that a policy delays; one that would wait longer is refused.
     pub delay_max: Duration,
-    /// The most requests held back at once, those who wait by `until_ready` included; one more is refused.
+    /// The most requests held back at once, those who wait by `until_ready` included, or that wait for nodes; one more is refused.
     pub delayed_max: usize,
     /// What becomes of a request without a key.
     pub no_key: NoKey,
@@ -58,6 +60,9 @@ pub enum NoKey {
 /// Makes services that count requests first: those over the limit are answered with status 429, and responses to the
 /// others tell what is left. The request carries its [`Answer`](crate::Answer) as an extension, so that a handler can settle it.
 ///
+/// In the place of a limiter it takes a `Client` of nodes too: requests carry an `Outcome`, responses do not tell what is left, and
+/// where nobody answers the status of a refusal is 503.
+///
 /// ```
 /// use std::sync::Arc;
 /// use http::header::HeaderName;
@@ -73,33 +78,34 @@ pub enum NoKey {
 /// # Ok::<(), tollgate_client::LimiterError>(())
 /// ```
 #[derive(Debug)]
-pub struct RateLimitLayer<E, C = SystemClock> {
-    judge: Arc<Judge<E, C>>,
+pub struct RateLimitLayer<E, G = Limiter> {
+    judge: Arc<Judge<E, G>>,
 }
 
-impl<E, C> RateLimitLayer<E, C>
+impl<E, G> RateLimitLayer<E, G>
 where
     E: Fn(&Parts) -> Option<RequestKey>,
-    C: Clock,
+    G: Gate,
 {
     /// A layer that counts by the key that `extract` tells, with the default configuration.
-    pub fn new(limiter: Arc<Limiter<C>>, extract: E) -> Self {
-        Self::with(limiter, extract, LayerConfig::default())
+    pub fn new(gate: Arc<G>, extract: E) -> Self {
+        Self::with(gate, extract, LayerConfig::default())
     }
 
     /// A layer with everything chosen.
-    pub fn with(limiter: Arc<Limiter<C>>, extract: E, config: LayerConfig) -> Self {
+    pub fn with(gate: Arc<G>, extract: E, config: LayerConfig) -> Self {
         Self {
             judge: Arc::new(Judge {
-                limiter,
+                gate,
                 extract,
                 config,
+                waiting: Arc::new(Turns::new(0)),
             }),
         }
     }
 }
 
-impl<E, C> Clone for RateLimitLayer<E, C> {
+impl<E, G> Clone for RateLimitLayer<E, G> {
     fn clone(&self) -> Self {
         Self {
             judge: Arc::clone(&self.judge),
@@ -107,8 +113,8 @@ impl<E, C> Clone for RateLimitLayer<E, C> {
     }
 }
 
-impl<S, E, C> Layer<S> for RateLimitLayer<E, C> {
-    type Service = RateLimit<S, E, C>;
+impl<S, E, G> Layer<S> for RateLimitLayer<E, G> {
+    type Service = RateLimit<S, E, G>;
 
     fn layer(&self, inner: S) -> Self::Service {
         RateLimit {
@@ -120,12 +126,12 @@ impl<S, E, C> Layer<S> for RateLimitLayer<E, C> {
 
 /// A service that counts requests first; see [`RateLimitLayer`].
 #[derive(Debug)]
-pub struct RateLimit<S, E, C = SystemClock> {
+pub struct RateLimit<S, E, G = Limiter> {
     inner: S,
-    judge: Arc<Judge<E, C>>,
+    judge: Arc<Judge<E, G>>,
 }
 
-impl<S: Clone, E, C> Clone for RateLimit<S, E, C> {
+impl<S: Clone, E, G> Clone for RateLimit<S, E, G> {
     fn clone(&self) -> Self {
         Self {
             inner: self.inner.clone(),
@@ -134,11 +140,11 @@ impl<S: Clone, E, C> Clone for RateLimit<S, E, C> {
     }
 }
 
-impl<S, E, C, ReqBody, ResBody> Service<Request<ReqBody>> for RateLimit<S, E, C>
+impl<S, E, G, ReqBody, ResBody> Service<Request<ReqBody>> for RateLimit<S, E, G>
 where
     S: Service<Request<ReqBody>, Response = Response<ResBody>> + Clone,
     E: Fn(&Parts) -> Option<RequestKey>,
-    C: Clock + 'static,
+    G: Gate,
     ResBody: From<String>,
 {
     type Response = Response<ResBody>;
@@ -153,27 +159,28 @@ where
         let (mut parts, body) = request.into_parts();
         match self.judge.judge(&parts) {
             Ruling::Refuse(refusal) => ResponseFuture::refused(refusal),
-            Ruling::Pass { answer, headers } => {
-                if let Some(answer) = answer {
-                    parts.extensions.insert(answer);
-                }
+            Ruling::Pass(told, headers) => {
+                told.put(&mut parts.extensions);
                 let future = self.inner.call(Request::from_parts(parts, body));
                 ResponseFuture::called(future, headers)
             }
-            Ruling::Delay { delay, headers } => {
-                // The service that is ready is the one to call later; its clone is to be asked anew.
-                let clone = self.inner.clone();
-                let service = std::mem::replace(&mut self.inner, clone);
+            Ruling::Delay(delay, headers) => {
                 let request = Request::from_parts(parts, body);
-                ResponseFuture::delayed(
-                    delay,
-                    Delayed {
-                        service,
-                        request,
-                        headers,
-                    },
-                )
+                ResponseFuture::delayed(delay, self.hold(request), headers)
+            }
+            Ruling::Later(later) => {
+                let request = Request::from_parts(parts, body);
+                ResponseFuture::later(later, self.hold(request))
             }
         }
+    }
+}
+
+impl<S: Clone, E, G> RateLimit<S, E, G> {
+    /// A request that waits, with the service that is ready for it; its clone is to be asked anew.
+    fn hold<ReqBody>(&mut self, request: Request<ReqBody>) -> Delayed<S, ReqBody> {
+        let clone = self.inner.clone();
+        let service = std::mem::replace(&mut self.inner, clone);
+        Delayed { service, request }
     }
 }

@@ -32,6 +32,8 @@ mod backoff;
 mod clock;
 mod error;
 #[cfg(feature = "tower")]
+mod gate;
+#[cfg(feature = "tower")]
 mod headers;
 #[cfg(feature = "tower")]
 mod judge;
@@ -46,6 +48,8 @@ mod network;
 mod problem;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(all(feature = "remote", feature = "tower"))]
+mod remote_judge;
 #[cfg(feature = "tower")]
 mod report;
 #[cfg(feature = "tower")]
@@ -54,6 +58,8 @@ mod reservation;
 #[cfg(feature = "tower")]
 mod response_future;
 mod retry_after;
+#[cfg(feature = "tower")]
+mod ruling;
 mod turns;
 #[cfg(feature = "tower")]
 mod value;
@@ -64,6 +70,8 @@ pub use address::{ClientAddress, ForwardingHeader, Trust};
 pub use backoff::{Backoff, BackoffConfig, Draws, GiveUp};
 pub use clock::{Clock, FakeClock, SystemClock};
 pub use error::LimiterError;
+#[cfg(feature = "tower")]
+pub use gate::Gate;
 #[cfg(feature = "tower")]
 pub use layer::{LayerConfig, NoKey, RateLimit, RateLimitLayer};
 pub use limiter::{Limiter, LimiterConfig};

@@ -83,6 +83,33 @@ pub(crate) fn no_key() -> String {
     problem.to_json()
 }
 
+/// The body for a request that a node elsewhere refuses, for so many seconds where they are known.
+#[cfg(feature = "remote")]
+pub(crate) fn elsewhere(seconds: Option<u128>) -> String {
+    let again = seconds.map(|after| format!(" Try again in {after} s."));
+    let problem = Problem {
+        kind: "https://iana.org/assignments/http-problem-types#quota-exceeded",
+        title: "Quota exceeded",
+        status: StatusCode::TOO_MANY_REQUESTS,
+        detail: &format!("Too little is left.{}", again.unwrap_or_default()),
+        more: "",
+    };
+    problem.to_json()
+}
+
+/// The body for a request about which nobody can say anything.
+#[cfg(feature = "remote")]
+pub(crate) fn away() -> String {
+    let problem = Problem {
+        kind: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+        title: "Capacity is reduced for the moment",
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        detail: "Nobody who counts requests answers.",
+        more: "",
+    };
+    problem.to_json()
+}
+
 fn describe(line: &Line<'_>) -> String {
     let name = line.label.printable();
     match line.window() {

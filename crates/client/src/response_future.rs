@@ -13,16 +13,15 @@ use tollgate_node::Answer;
 use tower::Service;
 
 use crate::headers;
-use crate::judge::Refused;
+use crate::ruling::{Later, Refused, Ruling, Told};
 
 /// Ends when a delayed request may pass. Dropped before, it gives the charge back.
 pub(crate) type Delay = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// What waits for the end of a delay.
+/// A request that waits, and the service that is ready for it.
 pub(crate) struct Delayed<S, ReqBody> {
     pub(crate) service: S,
     pub(crate) request: Request<ReqBody>,
-    pub(crate) headers: HeaderMap,
 }
 
 pin_project! {
@@ -43,7 +42,8 @@ pin_project! {
         S: Service<Request<ReqBody>>,
     {
         Refused { refused: Option<Refused> },
-        Delayed { delay: Delay, delayed: Option<Delayed<S, ReqBody>> },
+        Delayed { delay: Delay, delayed: Option<Delayed<S, ReqBody>>, headers: HeaderMap },
+        Asked { later: Later, delayed: Option<Delayed<S, ReqBody>> },
         Called { #[pin] future: S::Future, headers: HeaderMap },
     }
 }
@@ -60,10 +60,24 @@ where
         }
     }
 
-    pub(crate) const fn delayed(delay: Delay, delayed: Delayed<S, ReqBody>) -> Self {
+    pub(crate) const fn delayed(
+        delay: Delay,
+        delayed: Delayed<S, ReqBody>,
+        headers: HeaderMap,
+    ) -> Self {
         Self {
             state: State::Delayed {
                 delay,
+                delayed: Some(delayed),
+                headers,
+            },
+        }
+    }
+
+    pub(crate) const fn later(later: Later, delayed: Delayed<S, ReqBody>) -> Self {
+        Self {
+            state: State::Asked {
+                later,
                 delayed: Some(delayed),
             },
         }
@@ -100,22 +114,53 @@ where
                     headers::merge(headers, response.headers_mut());
                     return Poll::Ready(Ok(response));
                 }
-                StateProjection::Delayed { delay, delayed } => {
+                StateProjection::Delayed {
+                    delay,
+                    delayed,
+                    headers,
+                } => {
                     let answer = ready!(delay.as_mut().poll(context));
                     let delayed = delayed.take().expect("the state changes when it is taken");
-                    let Delayed {
-                        mut service,
-                        mut request,
-                        headers,
-                    } = delayed;
-                    request.extensions_mut().insert(answer);
-                    State::Called {
-                        future: service.call(request),
-                        headers,
-                    }
+                    delayed.call(Told::Answer(answer), std::mem::take(headers))
+                }
+                StateProjection::Asked { later, delayed } => {
+                    let ruling = ready!(later.as_mut().poll(context));
+                    let delayed = delayed.take().expect("the state changes when it is taken");
+                    delayed.follow(ruling)
                 }
             };
             state.set(next);
+        }
+    }
+}
+
+impl<S, ReqBody> Delayed<S, ReqBody>
+where
+    S: Service<Request<ReqBody>>,
+{
+    fn call(mut self, told: Told, headers: HeaderMap) -> State<S, ReqBody> {
+        told.put(self.request.extensions_mut());
+        State::Called {
+            future: self.service.call(self.request),
+            headers,
+        }
+    }
+
+    fn follow(self, ruling: Ruling) -> State<S, ReqBody> {
+        match ruling {
+            Ruling::Pass(told, headers) => self.call(told, headers),
+            Ruling::Delay(delay, headers) => State::Delayed {
+                delay,
+                delayed: Some(self),
+                headers,
+            },
+            Ruling::Later(later) => State::Asked {
+                later,
+                delayed: Some(self),
+            },
+            Ruling::Refuse(refused) => State::Refused {
+                refused: Some(refused),
+            },
         }
     }
 }

@@ -380,3 +380,57 @@ async fn layers_around_layers_add_to_the_list() {
     let response = service.oneshot(from("ada")).await.unwrap();
     assert_eq!(response.headers().get_all("ratelimit").iter().count(), 2);
 }
+
+#[cfg(feature = "remote")]
+mod remote {
+    use tollgate_client::{Client, ClientConfig, DecisionPath, Outcome, WhenAway};
+
+    use super::*;
+
+    /// A client of a node that is not there.
+    fn nobody(when_away: WhenAway) -> Arc<Client> {
+        let config = ClientConfig {
+            timeout: Duration::from_millis(20),
+            when_away,
+            ..ClientConfig::new(["127.0.0.1:1"])
+        };
+        Arc::new(Client::connect(config).unwrap())
+    }
+
+    #[tokio::test]
+    async fn where_no_node_answers_the_client_says_what_becomes_of_requests() {
+        let layer = RateLimitLayer::new(nobody(WhenAway::Allow), by_entries([("user", "ada")]));
+        let told = |request: Request<String>| {
+            let outcome = request.extensions().get::<Outcome>().unwrap();
+            assert_eq!(outcome.path, DecisionPath::Failed);
+            ready(Ok::<_, Infallible>(Response::new(String::from("served"))))
+        };
+        let service = layer.layer(tower::service_fn(told));
+        let response = service.oneshot(Request::new(String::new())).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.body(), "served");
+    }
+
+    #[tokio::test]
+    async fn where_no_node_answers_and_nothing_may_pass_the_status_is_503() {
+        let layer = RateLimitLayer::new(nobody(WhenAway::Deny), by_entries([("user", "ada")]));
+        let service = layer.layer(Strict::default());
+        let response = service.oneshot(Request::new(String::new())).await.unwrap();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+        assert!(response.body().contains("Nobody"), "{}", response.body());
+    }
+
+    #[tokio::test]
+    async fn as_many_wait_for_nodes_as_may() {
+        let config = LayerConfig {
+            delayed_max: 0,
+            ..LayerConfig::default()
+        };
+        let client = nobody(WhenAway::Allow);
+        let layer = RateLimitLayer::with(client, by_entries([("user", "ada")]), config);
+        let service = layer.layer(Strict::default());
+        let response = service.oneshot(Request::new(String::new())).await.unwrap();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    }
+}
