@@ -23,7 +23,7 @@ pub use check::{
     Counts, Finding, Promises, Weather, WindowLaw, check, check_window, findings, promises,
     random_window, random_world,
 };
-pub use lease::{LeaseExpected, LeaseMore, LeaseRow, LeaseSync};
+pub use lease::{LeaseEvent, LeaseExpected, LeaseMore, LeaseRow, LeaseStory, LeaseSync, LeaseTold};
 pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};
 pub use sets::{Set, set, sets};

@@ -28,6 +28,18 @@ pub enum Reply {
     },
 }
 
+impl Reply {
+    /// How many questions it answers.
+    pub fn grants(&self) -> u64 {
+        match self {
+            Self::Ask => 0,
+            Self::Lent { each, .. } => {
+                each.iter().filter(|(_, grant)| grant.is_some()).count() as u64
+            }
+        }
+    }
+}
+
 /// What clients should know of a key that is lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {

@@ -84,6 +84,8 @@ pub struct ClientCounts {
     pub failed: u64,
     /// Messages sent.
     pub sent: u64,
+    /// Answers and hints that came.
+    pub heard: u64,
     /// Answers that came twice, too late or for another.
     pub stale: u64,
     /// Steps back of the clock.

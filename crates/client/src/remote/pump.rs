@@ -43,6 +43,7 @@ struct Post {
     connected: AtomicU64,
     malformed: AtomicU64,
     asked: AtomicU64,
+    heard: AtomicU64,
 }
 
 /// A decision that a node is asked for.
@@ -86,6 +87,7 @@ impl Pump {
             connected: AtomicU64::new(0),
             malformed: AtomicU64::new(0),
             asked: AtomicU64::new(0),
+            heard: AtomicU64::new(0),
         });
         let run = Arc::clone(&post);
         let thread = thread::Builder::new().name("tollgate-lease".into());
@@ -148,6 +150,7 @@ impl Pump {
             connected: self.post.connected.load(Relaxed),
             malformed: self.post.malformed.load(Relaxed),
             asked: self.post.asked.load(Relaxed),
+            heard: self.post.heard.load(Relaxed),
             ..slots.counts()
         };
         counts.sent += counts.asked;
@@ -325,7 +328,10 @@ impl Post {
             _ => None,
         };
         match reply {
-            Some(reply) => self.slots.handle_reply(print, &reply),
+            Some(reply) => {
+                self.heard.fetch_add(reply.grants(), Relaxed);
+                self.slots.handle_reply(print, &reply);
+            }
             // It is asked again when its time comes.
             None => self.malformed(),
         }
@@ -337,6 +343,7 @@ impl Post {
         };
         match decode(bytes) {
             Ok(Message::Nudge(nudge)) if name == b"tollgate.nudge" => {
+                self.heard.fetch_add(1, Relaxed);
                 self.slots.handle_nudge(nudge.key);
             }
             _ => self.malformed(),

@@ -11,9 +11,11 @@ mod parts;
 mod row;
 mod scenario;
 mod schedule;
+mod story;
 #[cfg(test)]
 mod tests;
 mod world;
 
 pub(crate) use experiment::{cost, distance, failover, faults, sync, utilisation};
 pub use row::{LeaseExpected, LeaseMore, LeaseRow, LeaseSync};
+pub use story::{LeaseEvent, LeaseStory, LeaseTold};

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use tollgate_fault::{Mesh, Process};
 use tollgate_load::Address;
 use tollgate_serve::cluster::view::ClusterView;
+use tollgate_serve::lend::LeaseView;
 use tollgate_serve::supply::split::SplitView;
 use tollgate_serve::supply::view::SupplyView;
 
@@ -207,6 +208,28 @@ impl Fleet {
     /// How cut buckets stand on a node.
     pub fn split(&self, node: u16) -> Result<SplitView, Failure> {
         self.told(node, "/v1/cluster/split")
+    }
+
+    /// How leases stand on a node.
+    pub fn leases(&self, node: u16) -> Result<LeaseView, Failure> {
+        self.told(node, "/v1/leases")
+    }
+
+    /// Tokens in the pool of a key that a contract lends.
+    pub fn pool(&self, node: u16, contract: &str, user: &str) -> Option<u64> {
+        let path = format!("/v1/leases?contract={contract}&key=user={user}");
+        let view: LeaseView = self.told(node, &path).ok()?;
+        view.policies.first().map(|policy| policy.pool)
+    }
+
+    /// Clients that have leases of a contract.
+    pub fn lessees(&self, node: u16, contract: &str) -> Option<u64> {
+        let view = self.leases(node).ok()?;
+        let of = view
+            .policies
+            .iter()
+            .find(|policy| policy.contract == contract);
+        of.map(|policy| policy.lessees)
     }
 
     fn told<T: DeserializeOwned>(&self, node: u16, path: &str) -> Result<T, Failure> {

@@ -7,6 +7,7 @@ mod child;
 mod dev;
 pub mod fleet;
 mod key;
+mod lent;
 pub mod nets;
 pub mod options;
 mod ports;
@@ -27,6 +28,8 @@ pub fn run(command: &ClusterCommand) -> Result<(), Failure> {
         ClusterCommand::Status(options) => status::run(options),
         ClusterCommand::Supply(options) => supply::run(options),
         ClusterCommand::Prove(options) => prove::run(options),
+        ClusterCommand::ProveLease(options) => lent::run(options),
+        ClusterCommand::Lessee(options) => lent::lessee(options),
         ClusterCommand::Key(command) => key::run(command),
     }
 }

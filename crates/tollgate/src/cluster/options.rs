@@ -24,6 +24,12 @@ pub enum ClusterCommand {
     /// Hurt a cluster whose nodes divide a rate, and replay all that it admitted through one bucket
     #[command(after_help = PROVE_EXAMPLES, after_long_help = PROVE_EXAMPLES)]
     Prove(ProveOptions),
+    /// Hurt clients and nodes that share a limit by leases, and replay all that they admitted through one bucket
+    #[command(after_help = LEASE_EXAMPLES, after_long_help = LEASE_EXAMPLES)]
+    ProveLease(ProveLeaseOptions),
+    /// One client of `prove-lease`
+    #[command(hide = true)]
+    Lessee(LesseeOptions),
     /// Write the file of keys that all nodes of a cluster share
     #[command(subcommand, after_help = KEY_EXAMPLES, after_long_help = KEY_EXAMPLES)]
     Key(KeyCommand),
@@ -144,6 +150,46 @@ pub struct ProveOptions {
     pub format: ClusterFormat,
 }
 
+/// Options of `cluster prove-lease`.
+#[derive(Args, Debug)]
+pub struct ProveLeaseOptions {
+    /// A third of a minute instead of one
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Requests per second that all clients together may admit; the burst is a second of it
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=20_000))]
+    pub rate: u64,
+
+    /// An empty folder in which to leave what all processes wrote down that they admitted
+    #[arg(long, value_name = "FOLDER")]
+    pub keep: Option<PathBuf>,
+
+    /// What to print at the end
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ClusterFormat,
+}
+
+/// Options of `cluster lessee`.
+#[derive(Args, Debug)]
+pub struct LesseeOptions {
+    /// A node's RESP door; give it again for every node
+    #[arg(long = "node", value_name = "ADDR", required = true)]
+    pub nodes: Vec<String>,
+
+    /// Requests per second
+    #[arg(long, value_name = "N")]
+    pub rate: u64,
+
+    /// The file to which every admission is written
+    #[arg(long, value_name = "FILE")]
+    pub log: PathBuf,
+
+    /// The file to which counts are written
+    #[arg(long, value_name = "FILE")]
+    pub counts: PathBuf,
+}
+
 /// What commands about clusters print.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ClusterFormat {
@@ -207,6 +253,18 @@ With --format json: {\"network\", \"phases\": [{\"name\", \"seconds\", \"live_pe
 \"tokens\", \"offered\", \"violations\", \"worst\", \"recovered_s\"} on one line.
 Exit codes: 0 nothing was beyond the limit, 1 something was, or not all of it could be used a minute later, 64 bad usage,
 69 a node does not start, 71 the system refuses.";
+
+const LEASE_EXAMPLES: &str = "\
+Examples:
+  tollgate cluster prove-lease
+  tollgate cluster prove-lease --rate 10000
+  tollgate cluster prove-lease --quick --format json
+
+Two nodes lend one limit to three client processes, which ask for twice as much. A client is killed and started again, the node that
+lends is killed, a client is stopped and goes on. Beside what was used stands the same simulated.
+With --format json: {\"rate\", \"phases\": [{\"name\", \"seconds\", \"live_percent\", \"simulated_percent\"}], \"messages\", \"messages_simulated\",
+\"admissions\", \"tokens\", \"violations\", \"worst\"} on one line.
+Exit codes: 0 nothing was beyond the limit, 1 something was, 64 bad usage, 69 a node does not start, 71 the system refuses.";
 
 const KEY_EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,7 @@
 // The checker of `bench`, which shares no code with what it judges.
 #[path = "../../../../../bench/src/bin/admissions/judge.rs"]
 #[allow(dead_code, unreachable_pub, reason = "a program of its own elsewhere")]
-mod judge;
+pub(super) mod judge;
 mod load;
 mod show;
 mod simulated;
