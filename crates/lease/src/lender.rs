@@ -3,6 +3,8 @@
 //! A key that is new begins as it would have when this grantor began: with nothing, as its predecessors may have lent and spent all. The same
 //! holds for all keys after a pause in which another may have granted. Not here: who grants, sockets, clocks.
 
+mod quota;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
@@ -12,6 +14,10 @@ use tollgate_limit::{Instant, Span};
 use crate::amount::{Limits, after, tokens};
 use crate::message::{Grant, Nudge, Question};
 use crate::pool::{Figures, Pool, Rules};
+use crate::quota::QuotaRules;
+use quota::Planes;
+
+pub use quota::{QuotaStand, QuotaTold};
 
 /// What a grantor is set up with.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +32,8 @@ pub struct LenderSetup {
     pub since: Instant,
     /// Whether others take over where it is silent.
     pub has_successors: bool,
+    /// How data planes are assigned quotas, where they are.
+    pub quota: Option<QuotaRules>,
 }
 
 /// A grantor's side of all keys of one policy.
@@ -41,6 +49,7 @@ pub struct Lender {
     /// Where to look next for keys that need not be kept.
     cursor: Key,
     counts: LenderCounts,
+    planes: Planes,
 }
 
 /// What a grantor counted over all keys.
@@ -101,7 +110,10 @@ impl LenderSetup {
     /// When all that predecessors lent is over.
     fn learnt(&self) -> Instant {
         let late = if self.has_successors { HEARD_NS } else { 0 };
-        after(self.since, self.rules.term_ns.saturating_add(late))
+        let lent = self.rules.term_ns.saturating_add(late);
+        // Data planes cannot say what they hold.
+        let assigned = self.quota.map_or(0, |quota| quota.hold_ns());
+        after(self.since, lent.max(assigned))
     }
 
     /// A key that this grantor has not seen: as that of a successor since it grants, for a predecessor may have lent and spent all.
@@ -135,6 +147,7 @@ impl Lender {
                 questions: 0,
                 pauses: 0,
             },
+            planes: Planes::new(),
         }
     }
 
@@ -219,6 +232,7 @@ impl Lender {
     /// What it lent of a key before is as foreign to it from here on as what another did.
     fn begin_anew(&mut self, now: Instant) {
         self.setup.generation = self.setup.generation.saturating_add(1);
+        self.planes.clear();
         self.latest = self.latest.max(now);
     }
 

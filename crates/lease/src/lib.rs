@@ -50,7 +50,7 @@ pub use bundle::{
     encode_reply,
 };
 pub use holding::{Holding, JoinReceipt, Joined, Said};
-pub use lender::{Lender, LenderCounts, LenderSetup, LenderStand};
+pub use lender::{Lender, LenderCounts, LenderSetup, LenderStand, QuotaStand, QuotaTold};
 pub use lessee::{
     Answer, By, Decided, Figures as LesseeFigures, Held, Lessee, OnFailure, Outlook, Receipt,
     Setup, WAITING_MAX,

@@ -47,8 +47,11 @@ pub use tollgate_supply::{
     BadLimits, Figures as SupplyFigures, Inspection, Kept, Limits, SupplyConfig,
 };
 
-/// What is said of leases.
-pub use tollgate_lease::{Nudge, client_of, encode_nudge};
+/// What is said of leases, and of quotas.
+pub use tollgate_lease::{
+    Action as QuotaAction, Nudge, QuotaRules, QuotaStand, QuotaTold, Report as QuotaReport,
+    client_of, encode_nudge,
+};
 
 pub use scope::{Read, Scope, UnknownContract, Within};
 pub use terms::Knowledge;

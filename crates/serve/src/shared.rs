@@ -59,7 +59,6 @@ impl Shared {
     pub fn new(engine: Engine, settings: Settings) -> Self {
         let state = State::new(settings.limits.requests_max);
         engine.meter().show_keys(settings.telemetry.show_keys);
-        let quota = Quotas::new(&settings.limits.quota, engine.now());
         Self {
             engine,
             settings,
@@ -73,7 +72,7 @@ impl Shared {
             annex: OnceLock::new(),
             live: OnceLock::new(),
             statistics: OnceLock::new(),
-            quota,
+            quota: Quotas::default(),
             xds: OnceLock::new(),
         }
     }

@@ -118,6 +118,20 @@ pub struct QuotaFigures {
     pub abandoned: u64,
 }
 
+impl QuotaFigures {
+    /// Both together.
+    #[must_use]
+    pub const fn with(&self, other: &Self) -> Self {
+        Self {
+            reports: self.reports + other.reports,
+            changed: self.changed + other.changed,
+            extended: self.extended + other.extended,
+            denied: self.denied + other.denied,
+            abandoned: self.abandoned + other.abandoned,
+        }
+    }
+}
+
 /// The data planes of one key.
 #[derive(Clone, Debug)]
 pub struct Quota {

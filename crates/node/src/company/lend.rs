@@ -11,7 +11,7 @@ use tollgate_contract::{Contract, NamedPolicy, OnFailure};
 use tollgate_gossip::Malformed;
 use tollgate_lease::{
     BadLimits, Lender, LenderSetup, LenderStand, Limits, Nudge, OnFailure as ClientOnFailure,
-    Reply, Rules, Terms, decode_inquiry, encode_reply,
+    QuotaRules, Reply, Rules, Terms, decode_inquiry, encode_reply,
 };
 use tollgate_limit::{Instant, PolicyConfig, Span};
 use tollgate_table::Print;
@@ -35,6 +35,8 @@ pub struct Lend {
     pub steady: Option<Steady>,
     /// Is told of every request that a grantor admits, where anybody is.
     pub journal: Option<Journal>,
+    /// How data planes are assigned quotas, where they are.
+    pub quota: Option<QuotaRules>,
 }
 
 impl fmt::Debug for Lend {
@@ -188,6 +190,7 @@ impl Company {
             generation: lend.generation,
             since: self.steady(now),
             has_successors: lend.has_successors,
+            quota: lend.quota,
         };
         let mind = Mind::Lease(Box::new(Lender::new(setup)));
         Some(Arc::new(Seat::new(order, (tag, None), mind)))
@@ -255,7 +258,7 @@ impl Node {
         self.lent_parts(contract).is_some()
     }
 
-    fn lent_parts(&self, place: usize) -> Option<(&Contract, &Company, &[Part])> {
+    pub(super) fn lent_parts(&self, place: usize) -> Option<(&Contract, &Company, &[Part])> {
         let contract = self.contracts().get(place)?;
         let is_lent = contract.policies.iter().all(NamedPolicy::is_lent);
         let parts = self.cells_of(place)?.parts().filter(|_| is_lent)?;

@@ -13,6 +13,7 @@ mod lend;
 mod mind;
 mod outbox;
 mod parts;
+mod quota;
 mod roster;
 mod saved;
 mod seat;

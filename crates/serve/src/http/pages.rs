@@ -43,7 +43,7 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         body.push_str(&crate::meter::split(asked.shared));
         body.push_str(&crate::meter::lease(asked.shared));
     }
-    asked.shared.quota.render(&mut body);
+    asked.shared.quota.render(engine, &mut body);
     if let Some(xds) = asked.shared.xds.get() {
         xds.render(&mut body);
     }

@@ -22,5 +22,6 @@ pub(crate) fn lending(generation: u64, has_successors: bool, journal: Option<Jou
         has_successors,
         steady: Some(Arc::new(steady_now)),
         journal,
+        quota: None,
     }
 }

@@ -18,7 +18,7 @@ use tollgate_cluster::OwnerKey;
 use tollgate_contract::{Contracts, Coordination};
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::Instant;
-use tollgate_node::{Membership, NodeConfig};
+use tollgate_node::{Lend, Membership, NodeConfig};
 use tollgate_table::Seed;
 
 use crate::catalogue::{self, Opened, Room, Watcher};
@@ -123,7 +123,7 @@ pub fn start_with(
     let name = cluster.as_ref().map(Prepared::name);
     let members = match &cluster {
         Some(prepared) => prepared.membership(share, prepared.lend()?, wall()),
-        None => alone(wall()),
+        None => alone(&settings, wall()),
     };
     let engine = Engine::with_company(contracts, config, &secrets, members);
     if let Some(store) = &store {
@@ -164,8 +164,11 @@ fn watcher(room: Room, shared: &Arc<Shared>, loader: &Arc<Loader>) -> Watcher {
 }
 
 /// Who a server is that is in no cluster: it only lends.
-fn alone(now: Instant) -> Membership {
-    let lend = lending(supply::boot(), false, None);
+fn alone(settings: &Settings, now: Instant) -> Membership {
+    let lend = Lend {
+        quota: settings.limits.quota.rules(),
+        ..lending(supply::boot(), false, None)
+    };
     Membership {
         lend: Some(lend),
         ..Membership::alone(NodeId(0), Writer(0), now)

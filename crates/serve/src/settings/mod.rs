@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_client::{ClientAddress, Dialect};
-use tollgate_node::NodeConfig;
+use tollgate_node::{NodeConfig, QuotaRules};
 
 pub use crate::auth::{AuthSettings, EntrySource};
 pub use crate::logs::{LogFormat, LogSettings};
@@ -233,16 +233,27 @@ pub struct Limits {
 /// How data planes are assigned quotas (RLQS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaLimits {
-    /// For how many seconds an assignment lives.
+    /// For how many seconds an assignment lives; zero where nothing is assigned.
     pub ttl_s: u32,
     /// The longest time that one may be under way; connections on which it may take longer are closed.
     pub delivery: Duration,
 }
 
+impl QuotaLimits {
+    /// The rules by which quotas are assigned, where they are.
+    pub(crate) fn rules(&self) -> Option<QuotaRules> {
+        (self.ttl_s > 0).then(|| QuotaRules {
+            ttl_s: self.ttl_s,
+            delivery_ns: u64::try_from(self.delivery.as_nanos()).unwrap_or(u64::MAX),
+            ..QuotaRules::default()
+        })
+    }
+}
+
 impl Default for QuotaLimits {
     fn default() -> Self {
         Self {
-            ttl_s: 10,
+            ttl_s: 0,
             delivery: Duration::from_secs(5),
         }
     }

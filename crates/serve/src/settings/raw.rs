@@ -221,7 +221,7 @@ pub(crate) struct RawLimits {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) drain: Option<Text>,
-    /// For how many seconds a quota that a data plane is assigned lives; 10 where absent.
+    /// For how many seconds a quota that a data plane is assigned lives; nothing is assigned where absent.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "u64")]
     pub(crate) quota_ttl: Option<Text>,

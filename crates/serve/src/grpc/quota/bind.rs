@@ -4,9 +4,9 @@
 //! is assigned.
 
 use smallvec::SmallVec;
-use tollgate_contract::{Coordination, NamedPolicy};
-use tollgate_lease::Limits;
-use tollgate_node::{Key, Scope};
+use tollgate_contract::{Contract, Coordination};
+use tollgate_limit::Lot;
+use tollgate_node::{Key, Node, Scope, Spot};
 use tollgate_table::Print;
 use tollgate_wire::rlqs::BucketId;
 use tonic::Status;
@@ -21,16 +21,27 @@ pub(super) enum Bound {
     /// It is denied whatever is left.
     Barred,
     /// One policy that can be lent.
-    Lent(Place, Limits),
+    Lent(Place),
 }
 
 /// A key in a contract.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The contract's id.
-    pub(super) contract: String,
+    contract: String,
     /// The print of the key in it.
-    pub(super) print: Print,
+    print: Print,
+}
+
+impl Place {
+    /// The same among the contracts of a node, where it has this one.
+    pub(super) fn spot(&self, node: &Node) -> Option<Spot> {
+        Some(Spot {
+            contract: node.contracts().position(&self.contract)?,
+            print: self.print,
+            lot: Lot::ALWAYS,
+        })
+    }
 }
 
 /// What binds a bucket in a domain; a status that says what to do where that cannot be lent.
@@ -42,59 +53,49 @@ pub(super) fn bind(turn: &Turn<'_>, domain: &str, bucket: &BucketId) -> Result<B
     if turn.is_banned(domain, key) {
         return Ok(Bound::Barred);
     }
-    let Ok(within) = turn.node().within(Scope::Domain(domain)) else {
+    let node = turn.node();
+    let Ok(within) = node.within(Scope::Domain(domain)) else {
         return Ok(Bound::Free);
     };
     let spots = within.spots(key);
-    let Some(first) = spots.first() else {
-        return Ok(Bound::Free);
-    };
-    let read = within.status(key, turn.now());
-    let contracts = read.node.contracts();
-    let mut found = None;
-    for (place, policies) in &read.each {
-        let Some(contract) = contracts.get(*place) else {
-            continue;
-        };
-        for at in 0..policies.len() {
-            let Some(policy) = read.policy(*place, contract, at) else {
-                continue;
-            };
-            let limits = lent(&contract.id, &policy)?;
-            if found.replace((contract.id.clone(), limits)).is_some() {
-                return Err(several(&contract.id));
+    let contract = |spot: &Spot| node.contracts().get(spot.contract);
+    match &*spots {
+        [] => Ok(Bound::Free),
+        [spot] => match contract(spot) {
+            None => Ok(Bound::Free),
+            Some(found) => {
+                check(found)?;
+                Ok(Bound::Lent(Place {
+                    contract: found.id.clone(),
+                    print: spot.print,
+                }))
             }
-        }
+        },
+        [first, ..] => Err(several(contract(first).map_or("", |found| &found.id))),
     }
-    Ok(found.map_or(Bound::Free, |(contract, limits)| {
-        let print = first.print;
-        Bound::Lent(Place { contract, print }, limits)
-    }))
 }
 
-/// Limit, period and burst of a policy that can be lent.
-fn lent(contract: &str, policy: &NamedPolicy) -> Result<Limits, Status> {
-    let config = policy.policy.config();
+/// Whether a contract can be assigned as a quota; what to do where it cannot.
+fn check(contract: &Contract) -> Result<(), Status> {
+    let id = &contract.id;
+    let [policy] = &*contract.policies else {
+        return Err(several(id));
+    };
     let name = &policy.name;
     if policy.coordination != Coordination::Lease {
         return Err(Status::failed_precondition(format!(
-            "policy `{name}` of contract `{contract}` cannot be assigned as a quota: it is under `coordination: {}`; \
-             put it under `lease`, or ask the rate limit service for this descriptor",
+            "policy `{name}` of contract `{id}` cannot be assigned as a quota: it is under `coordination: {}`; put it under \
+             `lease`, or ask the rate limit service for this descriptor",
             policy.coordination.name()
         )));
     }
-    if !config.algorithm.is_bucket() || config.count_refused || config.enforce_percent != 100 {
+    if !policy.is_lent() {
         return Err(Status::failed_precondition(format!(
-            "policy `{name}` of contract `{contract}` cannot be assigned as a quota: only a bucket that is enforced \
-             for everybody and does not count what it refuses can; make it `algorithm: token-bucket`"
+            "policy `{name}` of contract `{id}` cannot be assigned as a quota: only a bucket that is enforced for everybody and \
+             does not count what it refuses can; make it `algorithm: token-bucket`"
         )));
     }
-    let limits = Limits::new(
-        config.limit,
-        config.period.nanos(),
-        policy.policy.capacity(),
-    );
-    limits.map_err(|error| Status::failed_precondition(error.to_string()))
+    Ok(())
 }
 
 fn several(contract: &str) -> Status {

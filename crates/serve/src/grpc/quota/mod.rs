@@ -1,8 +1,8 @@
 //! Envoy's rate limit quota service: data planes report what they use and are assigned buckets to decide by.
 //!
-//! What is assigned to whom is decided by `tollgate-lease`, one pool for each key under `coordination: lease`. Here are the
-//! stream, whose messages and buckets are bounded, which key a bucket is, and the book of pools. Not here: the rules
-//! (`docs/rlqs.md`), and keys that another node of a cluster decides about.
+//! What is assigned to whom is decided by `tollgate-lease`, out of the pools that leases and requests of the other doors come out of. Here
+//! are the stream, whose messages and buckets are bounded, and which key a bucket is. Not here: the rules (`docs/rlqs.md`), and
+//! keys that another node of a cluster decides about.
 
 mod bind;
 mod book;
@@ -24,8 +24,11 @@ use crate::shared::Shared;
 pub use book::Quotas;
 use session::Session;
 
-/// Whether any policy is under `coordination: lease`, so that data planes may be assigned something.
+/// Whether data planes may be assigned something.
 pub(crate) fn is_lent(shared: &Shared) -> bool {
+    if shared.settings.limits.quota.ttl_s == 0 || shared.cluster.get().is_some() {
+        return false;
+    }
     let node = shared.engine.node();
     let mut policies = node.contracts().as_slice().iter();
     policies.any(|contract| {

@@ -10,8 +10,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::time::{Instant as Timer, Sleep, sleep_until};
-use tollgate_lease::{Action, Report};
 use tollgate_limit::Instant;
+use tollgate_node::{QuotaAction as Action, QuotaReport as Report, QuotaTold};
 use tollgate_wire::google;
 use tollgate_wire::rlqs::{
     AbandonAction, BlanketRule, BucketAction, BucketActionKind, BucketId, BucketQuotaUsage,
@@ -54,6 +54,11 @@ impl Session {
         shared: Arc<Shared>,
         reports: Streaming<RateLimitQuotaUsageReports>,
     ) -> Result<Self, Status> {
+        if shared.settings.limits.quota.ttl_s == 0 {
+            return Err(Status::failed_precondition(
+                "this server assigns no quotas; set `limits.quota_ttl`, for instance to 10",
+            ));
+        }
         if shared.cluster.get().is_some() {
             return Err(Status::failed_precondition(
                 "this server is in a cluster, in which quotas cannot be assigned; ask the rate limit service, or a server \
@@ -143,9 +148,8 @@ impl Session {
         report: &Report,
     ) -> Result<Option<BucketAction>, Status> {
         let domain = self.domain.as_deref().unwrap_or_default();
-        let ttl_s = self.shared.quota.ttl_s();
-        let bound = bind(turn, domain, bucket)?;
-        let (place, limits) = match bound {
+        let ttl_s = self.shared.settings.limits.quota.ttl_s;
+        let place = match bind(turn, domain, bucket)? {
             Bound::Free => {
                 self.forget(bucket);
                 return Ok(Some(blanket(bucket, BlanketRule::AllowAll, ttl_s)));
@@ -154,17 +158,18 @@ impl Session {
                 self.forget(bucket);
                 return Ok(Some(blanket(bucket, BlanketRule::DenyAll, ttl_s)));
             }
-            Bound::Lent(place, limits) => (place, limits),
+            Bound::Lent(place) => place,
         };
         let (id, number) = self.subscribed(bucket, &place)?;
-        let quota = &self.shared.quota;
-        let told = quota.report((&place, limits), number, report, turn.now());
-        let Some((action, due)) = told else {
+        let node = turn.node();
+        let spot = place.spot(node);
+        let told = spot.and_then(|spot| node.quota_report(&spot, (number, report), turn.now()));
+        let Some(told) = told else {
             self.forget(bucket);
             return Err(Status::resource_exhausted("no room for another key"));
         };
-        self.look(&id, due);
-        Ok(action.map(|action| said(bucket, action)))
+        self.look(&id, told, turn.now());
+        Ok(told.action.map(|action| said(bucket, action)))
     }
 
     /// The subscription to a bucket, which a first report begins.
@@ -195,15 +200,16 @@ impl Session {
     }
 
     /// Remembers when to look after a bucket; one that is not subscribed to any more is forgotten.
-    fn look(&mut self, id: &Arc<BucketId>, due: Option<Instant>) {
+    fn look(&mut self, id: &Arc<BucketId>, told: QuotaTold, now: Instant) {
         let Some(held) = self.held.get_mut(id) else {
             return;
         };
         if let Some(before) = held.due.take() {
             self.dues.remove(&(before, Arc::clone(id)));
         }
-        match due {
-            Some(due) => {
+        match told.due_ns {
+            Some(wait) => {
+                let due = Instant::from_nanos(now.as_nanos().saturating_add(wait));
                 held.due = Some(due);
                 self.dues.insert((due, Arc::clone(id)));
             }
@@ -216,7 +222,7 @@ impl Session {
     /// Ends a subscription. What was assigned stays in the books as long as it may be in use.
     fn forget(&mut self, bucket: &BucketId) {
         if let Some((id, held)) = self.held.remove_entry(bucket) {
-            self.shared.quota.part(&held.place, held.number);
+            leave(&self.shared, &held);
             if let Some(due) = held.due {
                 self.dues.remove(&(due, id));
             }
@@ -238,9 +244,12 @@ impl Session {
                 self.dues.remove(&(due, id));
                 continue;
             };
-            let (action, next) = self.shared.quota.due(&held.place, held.number, now);
-            self.look(&id, next);
-            actions.extend(action.map(|action| said(&id, action)));
+            let node = self.shared.engine.node();
+            let spot = held.place.spot(&node);
+            let told = spot.map(|spot| node.quota_due(&spot, held.number, now));
+            let told = told.unwrap_or_default();
+            self.look(&id, told, now);
+            actions.extend(told.action.map(|action| said(&id, action)));
         }
         response(actions)
     }
@@ -324,9 +333,17 @@ impl Stream for Session {
 impl Drop for Session {
     fn drop(&mut self) {
         for held in self.held.values() {
-            self.shared.quota.part(&held.place, held.number);
+            leave(&self.shared, held);
         }
         self.shared.quota.leave();
+    }
+}
+
+/// Tells the node that a data plane is gone.
+fn leave(shared: &Shared, held: &Held) {
+    let node = shared.engine.node();
+    if let Some(spot) = held.place.spot(&node) {
+        node.quota_leave(&spot, held.number, shared.engine.now());
     }
 }
 
