@@ -173,7 +173,6 @@ pub(crate) const ROOMS: &[Room] = &[
             WIRE,
             CLIENT,
             GOSSIP,
-            LEASE,
             CLUSTER,
             STORE,
             STORE_REDIS,

@@ -30,7 +30,7 @@ use crate::lend::lending;
 use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
 use crate::meter::process::wall;
 use crate::owner::{self, Mover};
-use crate::settings::{Address, ContractSource, DatabaseSettings, Listener, Seat, Settings};
+use crate::settings::{Address, DatabaseSettings, Listener, Seat, Settings};
 use crate::shared::{Shared, Stop};
 use crate::source::SourceError;
 use crate::statistics::{self, Scribe};
@@ -151,7 +151,9 @@ pub fn start_with(
     let keeper = Keeper::start(Arc::clone(&shared), loader, (flusher, keep), stamp);
     running.keeper = Some(keeper.map_err(StartError::Thread)?);
     running.traces = traces;
-    running.follower = follower(&shared, &running.loader)?;
+    let loader = Arc::clone(&running.loader);
+    let follow = move |contracts| loader.follow(contracts);
+    running.follower = Follower::of(&shared, follow).map_err(StartError::Thread)?;
     shared.state.set_ready(true);
     Ok(running)
 }
@@ -173,22 +175,6 @@ fn alone(settings: &Settings, now: Instant) -> Membership {
         lend: Some(lend),
         ..Membership::alone(NodeId(0), Writer(0), now)
     }
-}
-
-/// Whoever follows the management server that contracts come from, where they do.
-fn follower(shared: &Arc<Shared>, loader: &Arc<Loader>) -> Result<Option<Follower>, StartError> {
-    let ContractSource::Xds(source) = &shared.settings.contracts else {
-        return Ok(None);
-    };
-    if shared.catalogue().database().is_some() {
-        tracing::warn!("the management server is not followed: contracts are in the catalogue");
-        return Ok(None);
-    }
-    shared.state.set_awaiting(true);
-    let loader = Arc::clone(loader);
-    let adopt = move |contracts| loader.follow(contracts);
-    let follower = Follower::start(source, shared, Arc::new(adopt));
-    follower.map(Some).map_err(StartError::Thread)
 }
 
 /// Tells of contracts that are meant for a cluster where there is none.

@@ -24,12 +24,12 @@ use tonic::transport::{Channel, Endpoint};
 use tonic_prost::ProstCodec;
 
 use crate::meter::text::{Kind, Text};
-use crate::settings::XdsSource;
+use crate::settings::{ContractSource, XdsSource};
 use crate::shared::{Shared, Stop};
 use dialogue::Dialogue;
 
 /// Puts contracts into force, or remembers why there are none.
-pub(crate) type Adopt = Arc<dyn Fn(Result<Contracts, String>) -> Result<(), String> + Send + Sync>;
+type Adopt = Box<dyn Fn(Result<Contracts, String>) -> Result<(), String> + Send>;
 
 /// What happened so far.
 #[derive(Debug, Default)]
@@ -82,12 +82,25 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Starts the thread.
-    pub(crate) fn start(
-        source: &XdsSource,
+    /// Follows the management server that contracts come from, where they do; `adopt` puts them into force, or remembers why there
+    /// are none.
+    pub(crate) fn of(
         shared: &Arc<Shared>,
-        adopt: Adopt,
-    ) -> io::Result<Self> {
+        adopt: impl Fn(Result<Contracts, String>) -> Result<(), String> + Send + 'static,
+    ) -> io::Result<Option<Self>> {
+        let ContractSource::Xds(source) = &shared.settings.contracts else {
+            return Ok(None);
+        };
+        if shared.catalogue().database().is_some() {
+            tracing::warn!("the management server is not followed: contracts are in the catalogue");
+            return Ok(None);
+        }
+        shared.state.set_awaiting(true);
+        Self::start(source, shared, Box::new(adopt)).map(Some)
+    }
+
+    /// Starts the thread.
+    fn start(source: &XdsSource, shared: &Arc<Shared>, adopt: Adopt) -> io::Result<Self> {
         let (stop, stopping) = Stop::new();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
