@@ -50,6 +50,8 @@ mod problem;
 mod remote;
 #[cfg(all(feature = "remote", feature = "tower"))]
 mod remote_judge;
+#[cfg(all(feature = "remote", feature = "tokio"))]
+mod remote_task;
 #[cfg(feature = "tower")]
 mod report;
 #[cfg(feature = "tower")]

@@ -28,17 +28,15 @@ impl Rule for Client {
         let Some(place) = Place::take(asked.waiting, asked.config.delayed_max) else {
             return Ruling::Refuse(away());
         };
-        let (client, key) = (Arc::clone(self), asked.key.clone());
+        let key = asked.key.clone();
         // A caller that goes away meanwhile stays charged: the thread cannot be called back.
-        let waiting = tokio::task::spawn_blocking(move || {
+        let waiting = self.on_a_thread(move |client| {
             let _place = place;
-            key.with(|name| client.check(name, key.cost()))
+            key.with(|name| client.check(name, cost))
         });
         Ruling::Later(Box::pin(async move {
-            match waiting.await {
-                Ok(outcome) => ruling(outcome),
-                Err(_) => Ruling::Refuse(away()),
-            }
+            let outcome = waiting.await;
+            outcome.map_or_else(|_| Ruling::Refuse(away()), ruling)
         }))
     }
 }

@@ -276,3 +276,52 @@ async fn tasks_that_share_a_limiter_keep_to_its_rate() {
     assert!(Duration::from_nanos(limiter.clock().now().as_nanos()) >= earliest);
     assert_eq!(limiter.waiting(), 0);
 }
+
+#[cfg(feature = "remote")]
+mod remote {
+    use tollgate_client::{
+        BackoffConfig, Client, ClientConfig, DecisionPath, GiveUp, Key, WhenAway,
+    };
+
+    use super::*;
+
+    /// A client of a node that is not there.
+    fn nobody(when_away: WhenAway) -> Arc<Client> {
+        let config = ClientConfig {
+            timeout: Duration::from_millis(5),
+            when_away,
+            ..ClientConfig::new(["127.0.0.1:1"])
+        };
+        Arc::new(Client::connect(config).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_task_hears_what_is_to_be_when_nobody_answers() {
+        let (denies, allows) = (nobody(WhenAway::Deny), nobody(WhenAway::Allow));
+        let outcome = denies.check_in_task("ada", 1).await;
+        assert_eq!(
+            (outcome.is_allowed, outcome.path),
+            (false, DecisionPath::Failed)
+        );
+        for key in [Key::Word(7), Key::Entries(&[("user", "ada")])] {
+            let outcome = allows.check_in_task(key, 1).await;
+            assert_eq!(
+                (outcome.is_allowed, outcome.path),
+                (true, DecisionPath::Failed)
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_task_that_waits_gives_up_as_it_was_told_to() {
+        let config = BackoffConfig {
+            base: Duration::from_millis(1),
+            tries_max: 3,
+            ..BackoffConfig::default()
+        };
+        let refused = nobody(WhenAway::Deny).until_ready("ada", 1, config).await;
+        assert_eq!(refused, Err(GiveUp::Tries { tries: 3 }));
+        let passed = nobody(WhenAway::Allow).until_ready("ada", 1, config).await;
+        assert!(passed.unwrap().is_allowed);
+    }
+}

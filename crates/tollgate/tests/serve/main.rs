@@ -10,6 +10,7 @@ mod fit;
 mod gateway;
 mod kit;
 mod languages;
+mod leases;
 mod life;
 mod manage;
 mod million;
