@@ -33,7 +33,6 @@ use crate::shared::{Peer, Shared};
 pub use body::Body;
 use method::{Answered, Method};
 pub use quota::Quotas;
-pub(crate) use quota::is_lent;
 use services::Service;
 use status::{Code, Status};
 

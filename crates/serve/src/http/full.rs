@@ -53,7 +53,7 @@ pub(super) async fn http2<S: Stream>(stream: Rewind<S>, call: Call, mut stop: St
     let limits = call.shared.settings.limits;
     let stream = Timed::new(stream, limits.slow, None);
     let mut builder = builder(&limits);
-    if grpc::is_lent(&call.shared) {
+    if limits.quota.ttl_s > 0 {
         // What is assigned to a data plane must arrive in time, or the connection end.
         let half = limits.quota.delivery / 2;
         builder

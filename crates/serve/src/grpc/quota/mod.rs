@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use tollgate_contract::Coordination;
 use tollgate_wire::rlqs::{RateLimitQuotaResponse, RateLimitQuotaUsageReports};
 use tonic::server::{Grpc, StreamingService};
 use tonic::{Status, Streaming};
@@ -23,19 +22,6 @@ use crate::shared::Shared;
 
 pub use book::Quotas;
 use session::Session;
-
-/// Whether data planes may be assigned something.
-pub(crate) fn is_lent(shared: &Shared) -> bool {
-    if shared.settings.limits.quota.ttl_s == 0 || shared.cluster.get().is_some() {
-        return false;
-    }
-    let node = shared.engine.node();
-    let mut policies = node.contracts().as_slice().iter();
-    policies.any(|contract| {
-        let mut policies = contract.policies.iter();
-        policies.any(|policy| policy.coordination == Coordination::Lease)
-    })
-}
 
 /// Answers a stream.
 pub(super) async fn answer<B>(
