@@ -13,11 +13,13 @@ use rlqs::rate_limit_quota_response::bucket_action::BucketAction as Kind;
 use rlqs::rate_limit_quota_service_client::RateLimitQuotaServiceClient;
 use rlqs::rate_limit_quota_usage_reports::BucketQuotaUsage;
 use rlqs::{BucketId, RateLimitQuotaResponse, RateLimitQuotaUsageReports};
-use tokio::sync::mpsc;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tollgate_serve::settings::{Limits, QuotaLimits, Settings};
 use tollgate_wire::native::{CheckRequest, CheckResponse, Entry};
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
 use crate::grpc::server::Server;
@@ -98,7 +100,11 @@ struct Link {
 
 impl Link {
     async fn open(server: &Server) -> Self {
-        let mut client = RateLimitQuotaServiceClient::new(server.channel().await);
+        Self::over(server.channel().await).await
+    }
+
+    async fn over(channel: Channel) -> Self {
+        let mut client = RateLimitQuotaServiceClient::new(channel);
         let (up, reports) = mpsc::channel(16);
         let down = client
             .stream_rate_limit_quotas(ReceiverStream::new(reports))
@@ -429,4 +435,38 @@ async fn a_stream_ends_when_the_server_stops() {
     };
     assert_eq!(ended.code(), Code::Unavailable);
     stopping.await.expect("stopped");
+}
+
+/// A way to the server that carries nothing any more once it is told to, and does not say so.
+async fn through(server: &Server) -> (Channel, oneshot::Sender<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let (at, to) = (listener.local_addr().expect("an address"), server.at());
+    let (stall, stalled) = oneshot::channel::<()>();
+    tokio::spawn(async move {
+        let (mut near, _) = listener.accept().await.expect("a connection");
+        let mut far = tokio::net::TcpStream::connect(to).await.expect("a server");
+        tokio::select! {
+            _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+            _ = stalled => std::future::pending::<()>().await,
+        }
+    });
+    let endpoint = Endpoint::from_shared(format!("http://{at}")).expect("an endpoint");
+    (endpoint.connect().await.expect("a connection"), stall)
+}
+
+#[tokio::test]
+async fn a_stream_on_which_nothing_arrives_is_closed() {
+    let server = server(10, Duration::from_secs(2));
+    let (channel, stall) = through(&server).await;
+    let mut link = Link::over(channel).await;
+    link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
+    assert_eq!(link.hear().await.expect("open"), Said::DenyAll);
+    assert!(metrics(&server).contains("tollgate_quota_streams 1"));
+    stall.send(()).expect("told");
+    let began = Instant::now();
+    while !metrics(&server).contains("tollgate_quota_streams 0") {
+        assert!(began.elapsed() < PATIENCE, "nobody noticed");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    println!("closed after {:?}", began.elapsed());
 }
