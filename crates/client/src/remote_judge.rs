@@ -20,11 +20,9 @@ impl Gate for Client {}
 impl Rule for Client {
     fn rule(self: &Arc<Self>, asked: Asked<'_>) -> Ruling {
         let cost = asked.key.cost();
-        let at_once = asked.key.with(|name| self.try_check(name, cost));
-        if at_once.is_allowed {
+        if let Some(at_once) = asked.key.with(|name| self.check_at_once(name, cost)) {
             return ruling(at_once);
         }
-        // A refusal without waiting may only mean that nothing is at hand: a node may have to be waited for.
         let Some(place) = Place::take(asked.waiting, asked.config.delayed_max) else {
             return Ruling::Refuse(away());
         };

@@ -22,14 +22,13 @@ impl Client {
     ) -> impl Future<Output = Outcome> + Send {
         let key = key.into();
         async move {
-            let at_once = self.try_check(key, cost);
-            if at_once.is_allowed {
+            if let Some(at_once) = self.check_at_once(key, cost) {
                 return at_once;
             }
-            // A refusal without waiting may only mean that nothing is at hand: a node may have to be waited for.
-            let key = Owned::from(key);
-            let waited = self.on_a_thread(move |client| key.with(|key| client.check(key, cost)));
-            waited.await.unwrap_or(at_once)
+            let owned = Owned::from(key);
+            let waited = self.on_a_thread(move |client| owned.with(|key| client.check(key, cost)));
+            // Where the runtime ends nobody is left to wait for.
+            waited.await.unwrap_or_else(|_| self.try_check(key, cost))
         }
     }
 

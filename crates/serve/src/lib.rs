@@ -34,4 +34,5 @@ pub mod store;
 pub mod supply;
 pub mod throttle;
 pub mod traces;
+pub mod upstream;
 pub mod xds;

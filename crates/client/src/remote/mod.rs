@@ -136,6 +136,20 @@ impl Client {
         }
     }
 
+    /// The same, unless a node would have to be waited for: then nothing is decided.
+    pub fn check_at_once<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Option<Outcome> {
+        let key = key.into();
+        let print = self.slots.print(key);
+        let said = self.slots.check_at_once(print, cost)?;
+        self.pump.wake();
+        Some(match said {
+            Said::Allow(took) => Outcome::allowed(print, took),
+            Said::Deny { retry_after } => Outcome::denied(Path::Denied, Some(retry_after)),
+            Said::Failed { is_allowed } => Outcome::failed(is_allowed),
+            Said::Ask | Said::Wait(_) => return None,
+        })
+    }
+
     /// The same without ever waiting: where no lease is at hand it refuses, and asks for one.
     pub fn try_check<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Outcome {
         let key = key.into();

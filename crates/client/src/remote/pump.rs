@@ -130,7 +130,8 @@ impl Pump {
                 break;
             }
         }
-        match std::mem::take(&mut *heard) {
+        // Whoever asked no longer listens.
+        match std::mem::replace(&mut *heard, Heard::Lost) {
             Heard::Outcome(outcome) => Some(outcome),
             Heard::Nothing | Heard::Lost => None,
         }
@@ -187,16 +188,20 @@ impl Post {
     /// Connects, says, looks after, until the client is gone.
     fn run(self: Arc<Self>) {
         let (mut turn, mut rest) = (0, REST_MIN);
-        let mut last_look = Instant::now();
+        let (mut last_look, mut open_at) = (Instant::now(), Instant::now());
         let mut link: Option<(Link, JoinHandle<()>)> = None;
         while !self.is_over.load(Relaxed) {
             if self.is_broken.load(Relaxed) || self.is_late() {
                 self.end(link.take());
-                match self.open(turn) {
-                    Ok(opened) => (link, rest) = (Some(opened), REST_MIN),
-                    Err(_) => rest = (rest * 2).min(REST_MAX),
+                self.is_broken.store(true, Relaxed);
+                if Instant::now() >= open_at {
+                    match self.open(turn) {
+                        Ok(opened) => (link, rest) = (Some(opened), REST_MIN),
+                        Err(_) => rest = (rest * 2).min(REST_MAX),
+                    }
+                    turn += 1;
+                    open_at = Instant::now() + rest;
                 }
-                turn += 1;
             }
             if let Some((stream, _)) = &mut link
                 && self.say(stream).is_err()
@@ -207,8 +212,7 @@ impl Post {
                 last_look = Instant::now();
                 self.slots.look_after();
             }
-            let pause = if link.is_some() { LOOK } else { LOOK.max(rest) };
-            self.sleep(pause);
+            self.sleep(LOOK);
         }
         if let Some((stream, _)) = &mut link {
             // What is given back late is given back by the end of its term.
@@ -292,6 +296,9 @@ impl Post {
                 flights.push_back((Flight::Lease(print), now));
             });
             for ask in std::mem::take(&mut *self.asks.lock()) {
+                if matches!(*ask.ticket.heard.lock(), Heard::Lost) {
+                    continue;
+                }
                 out.extend_from_slice(&ask.command);
                 flights.push_back((Flight::Ask(ask.ticket), now));
             }

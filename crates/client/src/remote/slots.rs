@@ -180,6 +180,15 @@ impl Slots {
         })
     }
 
+    /// Decides about a key that is known, unless somebody would have to be waited for.
+    pub(super) fn check_at_once(&self, print: u64, cost: u64) -> Option<Said> {
+        self.known(print, |slot, now| {
+            let said = slot.holding.check_at_once(cost, now)?;
+            self.note(&said, cost, now);
+            Some(said)
+        })?
+    }
+
     /// Tells whoever is told of what is admitted here.
     #[inline]
     fn note(&self, said: &Said, cost: u64, at: Instant) {

@@ -95,6 +95,19 @@ impl Holding {
         self.check_slowly(cost, now)
     }
 
+    /// Decides unless somebody would have to be waited for.
+    pub fn check_at_once(&mut self, cost: u64, now: Instant) -> Option<Said> {
+        let waits = match &mut self.state {
+            State::Unknown { .. } => true,
+            State::Asked { deny_until } => now >= *deny_until,
+            State::Lent(each) => {
+                let mut outlooks = each.iter_mut().map(|(_, of)| of.outlook(cost, now));
+                outlooks.any(|outlook| outlook == Outlook::Dry)
+            }
+        };
+        (!waits).then(|| self.check(cost, now))
+    }
+
     /// Decides without ever waiting; what would wait is refused, and more is asked for.
     pub fn try_check(&mut self, cost: u64, now: Instant) -> Said {
         let trip = Span::from_nanos(u128::from(self.setup.trip_ns));

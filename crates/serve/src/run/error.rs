@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use tollgate_client::ClientError;
+
 use crate::catalogue::CatalogueError;
 use crate::cluster::ClusterError;
 use crate::durable::StoreError;
@@ -27,6 +29,8 @@ pub enum StartError {
     Engine(ConnectError),
     /// The catalogue cannot be used.
     Catalogue(CatalogueError),
+    /// The nodes of a sidecar cannot be used.
+    Upstream(ClientError),
     /// The system gives no threads.
     Thread(io::Error),
     /// The system gives something else not.
@@ -43,6 +47,7 @@ impl fmt::Display for StartError {
             Self::Cluster(error) => error.fmt(f),
             Self::Engine(error) => error.fmt(f),
             Self::Catalogue(error) => error.fmt(f),
+            Self::Upstream(error) => write!(f, "--upstream: {error}"),
             Self::Thread(error) => write!(f, "cannot start threads: {error}"),
             Self::System(text) => f.write_str(text),
         }

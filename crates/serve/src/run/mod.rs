@@ -37,6 +37,7 @@ use crate::statistics::{self, Scribe};
 use crate::store::{Connected, connect, seed};
 use crate::supply;
 use crate::traces::{self, Traces};
+use crate::upstream::Upstream;
 use crate::xds::Follower;
 
 pub use error::StartError;
@@ -228,6 +229,11 @@ fn owned(
     key: Option<OwnerKey>,
     store: Option<&Connected>,
 ) -> Result<Option<Mover>, StartError> {
+    if let Some(upstream) = &shared.settings.keeping.upstream {
+        let upstream = Upstream::connect(upstream).map_err(StartError::Upstream)?;
+        shared.engine.set_elsewhere(Arc::new(upstream));
+        return Ok(None);
+    }
     let store = store.map(|connected| Arc::clone(&connected.store));
     let (Some(key), Some(cluster)) = (key, &shared.settings.cluster) else {
         if let Some(store) = store {

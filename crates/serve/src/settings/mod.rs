@@ -27,6 +27,7 @@ use tollgate_node::{NodeConfig, QuotaRules};
 pub use crate::auth::{AuthSettings, EntrySource};
 pub use crate::logs::{LogFormat, LogSettings};
 pub use crate::traces::{TraceProtocol, TraceSettings};
+pub use crate::upstream::UpstreamSettings;
 pub use address::{Address, AddressError};
 pub use catalogue::{CataloguePlace, CatalogueSettings};
 pub use cluster::{CLUSTER_DEFAULT, ClusterOverrides, ClusterSettings, Join, lends};
@@ -88,6 +89,8 @@ pub struct Keeping {
     pub catalogue: Option<CatalogueSettings>,
     /// What is kept of requests.
     pub statistics: StatisticsSettings,
+    /// Nodes that decide in this server's place, where it is a sidecar.
+    pub upstream: Option<UpstreamSettings>,
 }
 
 impl Default for Keeping {
@@ -98,6 +101,7 @@ impl Default for Keeping {
             database: None,
             catalogue: None,
             statistics: StatisticsSettings::default(),
+            upstream: None,
         }
     }
 }

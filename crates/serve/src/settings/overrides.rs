@@ -12,7 +12,7 @@ use super::file::{LOG_FORMATS, MEMORY, THREADS_MAX};
 use super::{
     Address, CataloguePlace, CatalogueSettings, ContractSource, DatabaseSettings, DatabaseUrl,
     Keeping, Listener, LogFormat, RuntimeKind, Seat, Settings, StoreSettings, StoreUrl, Tls, Token,
-    TraceProtocol, TraceSettings, size, token,
+    TraceProtocol, TraceSettings, UpstreamSettings, size, token,
 };
 
 /// What is said outside the file.
@@ -61,6 +61,8 @@ pub struct StoreOverrides {
     pub seat: Option<Seat>,
     /// Where contracts are live data.
     pub catalogue: Option<CataloguePlace>,
+    /// Nodes that decide in this server's place.
+    pub upstream: Option<UpstreamSettings>,
 }
 
 /// What is wrong with a value from outside the file, and where it was said.
@@ -111,6 +113,7 @@ impl Overrides {
                 database: read(&variable, "TOLLGATE_DATABASE", str::parse)?,
                 seat: read(&variable, "TOLLGATE_SEAT", str::parse)?,
                 catalogue: read(&variable, "TOLLGATE_CATALOGUE", str::parse)?,
+                upstream: upstream(&variable),
             },
         })
     }
@@ -186,10 +189,24 @@ impl StoreOverrides {
             database: self.database.or(below.database),
             seat: self.seat.or(below.seat),
             catalogue: self.catalogue.or(below.catalogue),
+            upstream: match (self.upstream, below.upstream) {
+                (Some(own), Some(below)) => Some(UpstreamSettings {
+                    token: own.token.or(below.token),
+                    zone: own.zone.or(below.zone),
+                    ..own
+                }),
+                (own, below) => own.or(below),
+            },
         }
     }
 
     fn apply(self, keeping: &mut Keeping) {
+        replace(
+            &mut keeping.upstream,
+            self.upstream
+                .filter(|told| !told.nodes.is_empty())
+                .map(Some),
+        );
         if let Some(url) = self.store {
             match &mut keeping.store {
                 Some(store) => store.url = url,
@@ -284,6 +301,22 @@ fn memory(text: &str) -> Result<u64, String> {
 
 type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// Nodes of a sidecar: `TOLLGATE_UPSTREAM`, a comma between them, with `TOLLGATE_UPSTREAM_TOKEN` and `TOLLGATE_ZONE`.
+fn upstream(variable: &impl Fn(&str) -> Option<String>) -> Option<UpstreamSettings> {
+    let nodes = variable("TOLLGATE_UPSTREAM").unwrap_or_default();
+    let nodes = nodes
+        .split(',')
+        .map(str::trim)
+        .filter(|node| !node.is_empty());
+    let told = UpstreamSettings {
+        nodes: nodes.map(str::to_owned).collect(),
+        token: variable("TOLLGATE_UPSTREAM_TOKEN"),
+        zone: variable("TOLLGATE_ZONE"),
+    };
+    let is_told = !told.nodes.is_empty() || told.token.is_some() || told.zone.is_some();
+    is_told.then_some(told)
+}
+
 fn read<T>(
     variable: Variable<'_>,
     name: &str,
@@ -340,7 +373,7 @@ fn replace<T>(old: &mut T, new: Option<T>) {
 }
 
 /// Every variable.
-const VARIABLES: [&str; 21] = [
+const VARIABLES: [&str; 24] = [
     "TOLLGATE_CONFIG",
     "TOLLGATE_CONTRACTS",
     "TOLLGATE_DATA_DIR",
@@ -361,6 +394,9 @@ const VARIABLES: [&str; 21] = [
     "TOLLGATE_DATABASE",
     "TOLLGATE_SEAT",
     "TOLLGATE_CATALOGUE",
+    "TOLLGATE_UPSTREAM",
+    "TOLLGATE_UPSTREAM_TOKEN",
+    "TOLLGATE_ZONE",
     "TOLLGATE_ADMIN_TOKEN",
 ];
 

@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,7 +16,7 @@ use tollgate_serve::cluster::keys::KeyRing;
 use tollgate_serve::lend;
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
-    ClusterSettings, ContractSource, Join, Listener, Runtime, Settings,
+    ClusterSettings, ContractSource, Join, Keeping, Listener, Runtime, Settings, UpstreamSettings,
 };
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -298,4 +299,67 @@ fn nobody_there_is_an_answer_too() {
         );
         assert!(!client.try_check("bob", 1).is_allowed);
     }
+}
+
+/// Asks a server over RESP; whether the request passes.
+fn ask(stream: &mut TcpStream, words: &[&str]) -> bool {
+    let mut command = format!(
+        "*{}\r\n$14\r\nTOLLGATE.CHECK\r\n$3\r\nKEY\r\n",
+        words.len() + 2
+    );
+    for word in words {
+        command.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+    }
+    stream.write_all(command.as_bytes()).unwrap();
+    let mut reply = String::new();
+    // The last of eight fields is the receipt, which there is none of.
+    while !reply.ends_with("$7\r\nreceipt\r\n$-1\r\n") {
+        let mut some = [0; 512];
+        let count = stream.read(&mut some).unwrap();
+        assert!(count > 0, "{reply}");
+        reply.push_str(std::str::from_utf8(&some[..count]).unwrap());
+        assert!(!reply.starts_with('-'), "{reply}");
+    }
+    reply.contains("allowed\r\n:1\r\n")
+}
+
+#[test]
+fn a_sidecar_decides_by_leases_of_its_nodes() {
+    let node = start(settings()).unwrap();
+    let upstream = UpstreamSettings {
+        nodes: vec![node.resp().unwrap().to_string()],
+        token: None,
+        zone: None,
+    };
+    let sidecar = Settings {
+        keeping: Keeping {
+            upstream: Some(upstream),
+            ..Keeping::default()
+        },
+        ..settings()
+    };
+    let sidecar = start(sidecar).unwrap();
+    let mut stream = TcpStream::connect(sidecar.resp().unwrap()).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let window = ["kind", "window", "who", "zed"];
+    let passed = (0..6).filter(|_| ask(&mut stream, &window)).count();
+    assert_eq!(passed, 3, "the node counts what cannot be lent");
+    assert!(
+        ask(&mut stream, &["colour", "blue"]),
+        "no contract binds it"
+    );
+    eventually("the sidecar has a lease", || {
+        (0..50).for_each(|_| drop(ask(&mut stream, &["user", "eve"])));
+        lend::view(node.shared()).policies[0].reserved_depth >= 100
+    });
+    let served = || lend::view(node.shared()).policies[0].counts.served;
+    let before = served();
+    let passed = (0..100)
+        .filter(|_| ask(&mut stream, &["user", "eve"]))
+        .count();
+    assert!(passed > 90, "{passed}");
+    assert!(
+        served() - before < 50,
+        "most were decided beside the program"
+    );
 }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use tollgate_node::{Adapt, Roster};
 use tollgate_serve::settings::{
     Address, CataloguePlace, ClusterOverrides, DatabaseUrl, Join, LogFormat, Overrides,
-    RuntimeKind, Seat, StoreOverrides, StoreUrl,
+    RuntimeKind, Seat, StoreOverrides, StoreUrl, UpstreamSettings,
 };
 
 use crate::failure::Failure;
@@ -73,9 +73,47 @@ pub struct ServeOptions {
     #[arg(long, hide = true)]
     pub ends_with_stdin: bool,
 
+    /// Whether it is a sidecar
+    #[command(flatten)]
+    pub beside: SidecarFlags,
+
     /// How it takes part in a cluster
     #[command(flatten)]
     pub cluster: ClusterFlags,
+}
+
+/// How a server stands beside a program and lets nodes elsewhere decide.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Sidecar")]
+pub struct SidecarFlags {
+    /// Decide by leases of the nodes of --upstream, on Unix sockets unless told otherwise: ./tollgate.sock and ./tollgate-resp.sock
+    #[arg(long, requires = "upstream")]
+    pub sidecar: bool,
+
+    /// The RESP door of a node, `10.0.0.7:6380`, `unix:/run/node.sock`, or `zone=10.0.0.7:6380`; may be given again. Contracts must be those of the nodes
+    #[arg(long, value_name = "ADDR", requires = "sidecar", conflicts_with_all = ["cluster", "store"])]
+    pub upstream: Vec<String>,
+
+    /// The zone of this sidecar: nodes in it are preferred
+    #[arg(long, value_name = "ZONE", requires = "sidecar")]
+    pub zone: Option<String>,
+}
+
+impl SidecarFlags {
+    /// The nodes, where there are any. Their token comes from the environment, where fewer people see it.
+    fn upstream(&self) -> Option<UpstreamSettings> {
+        self.sidecar.then(|| UpstreamSettings {
+            nodes: self.upstream.clone(),
+            token: None,
+            zone: self.zone.clone(),
+        })
+    }
+
+    /// Where it serves unless told otherwise.
+    fn socket(&self, given: Option<Vec<Address>>, name: &str) -> Option<Vec<Address>> {
+        let own = || format!("unix:{name}").parse().ok().map(|at| vec![at]);
+        given.or_else(|| self.sidecar.then(own).flatten())
+    }
 }
 
 /// How a server takes part in a cluster.
@@ -203,8 +241,12 @@ impl ServeOptions {
             config: self.config.clone(),
             contracts: self.contracts.clone(),
             data_dir: self.data_dir.clone(),
-            http: some(self.no_http, &self.http),
-            resp: some(self.no_resp, &self.resp),
+            http: self
+                .beside
+                .socket(some(self.no_http, &self.http), "tollgate.sock"),
+            resp: self
+                .beside
+                .socket(some(self.no_resp, &self.resp), "tollgate-resp.sock"),
             tokens: tokens
                 .map_err(|error| Failure::usage(format!("error: --token-file: {error}")))?,
             runtime: self.runtime.map(|kind| match kind {
@@ -224,6 +266,7 @@ impl ServeOptions {
                 database: self.cluster.database.clone(),
                 seat: self.cluster.seat.clone(),
                 catalogue: self.cluster.catalogue.clone(),
+                upstream: self.beside.upstream(),
             },
             ..Overrides::default()
         })
@@ -237,6 +280,7 @@ Examples:
   tollgate serve --config tollgate.yaml
   tollgate serve --contracts xds://control.internal:18000?node=edge-1
   tollgate serve --http unix:/run/tollgate.sock,mode=660 --no-resp
+  tollgate serve --sidecar --upstream 10.0.0.7:6380 --upstream 10.0.0.8:6380 --contracts contracts.yaml
   tollgate serve --cluster 10.0.0.7:7380 --join 10.0.0.8 --cluster-key cluster.key --contracts contracts.yaml
 
 Flags win over the environment (TOLLGATE_HTTP, TOLLGATE_RESP, TOLLGATE_CONTRACTS, TOLLGATE_DATA_DIR, TOLLGATE_TOKEN, …),

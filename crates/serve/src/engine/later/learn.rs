@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tollgate_contract::{Coordination, NamedPolicy};
 use tollgate_limit::Instant;
-use tollgate_node::{Key, Node, OwnTerms, Spot, Spots, Stranger, Within};
+use tollgate_node::{Key, Node, OwnTerms, Scope, Spot, Spots, Stranger, Within};
 
 use super::super::{Ask, Turn};
 use super::notes::Notes;
@@ -87,7 +87,10 @@ impl Turn<'_> {
             let values = is_looked_up(spot).then(|| self.values(spot.contract, ask.key));
             values.unwrap_or_default()
         };
-        let names = if spots.iter().any(is_looked_up) {
+        let elsewhere = self.engine.elsewhere();
+        let names = if elsewhere.is_some_and(|elsewhere| elsewhere.decides_all()) {
+            whole(ask)
+        } else if spots.iter().any(is_looked_up) {
             spots.iter().map(values).collect()
         } else {
             Vec::new()
@@ -130,4 +133,19 @@ impl Turn<'_> {
         };
         vec![text]
     }
+}
+
+/// A key as the request brought it; nothing where only one contract is asked.
+fn whole(ask: &Ask<'_>) -> Vec<Vec<String>> {
+    if !matches!(ask.scope, Scope::All) {
+        return Vec::new();
+    }
+    vec![match ask.key {
+        Key::Word(word) => vec![word.to_string()],
+        Key::Text(text) => vec![String::from_utf8_lossy(text).into_owned()],
+        Key::Entries(entries) => {
+            let words = entries.iter().flat_map(|(name, value)| [*name, *value]);
+            words.map(str::to_owned).collect()
+        }
+    }]
 }

@@ -37,7 +37,8 @@ pub struct Question {
     pub spots: Spots,
     /// For how much.
     pub cost: Cost,
-    /// The values that identify the key at each spot, for whoever has to look up its terms; empty where nobody has to.
+    /// The values that identify the key at each spot, for whoever has to look up its terms; empty where nobody has to. For somebody who
+    /// decides about all contracts, the key as the request brought it: one value, or names and values by turns.
     pub names: Vec<Vec<String>>,
 }
 
@@ -112,6 +113,11 @@ pub trait Elsewhere: Send + Sync {
         now: Instant,
     ) -> Hearing<'a>;
 
+    /// Whether it decides about every contract, and needs the keys that requests bring.
+    fn decides_all(&self) -> bool {
+        false
+    }
+
     /// Contracts changed: whatever is remembered of answers may be wrong.
     fn reloaded(&self) {}
 }
@@ -137,7 +143,7 @@ impl Apart {
                 Coordination::Owner | Coordination::Lease | Coordination::Store
             )
         });
-        let asks = elsewhere.is_some() && is_elsewhere;
+        let asks = elsewhere.is_some_and(|elsewhere| is_elsewhere || elsewhere.decides_all());
         let mut plans = contracts.as_slice().iter().map(|contract| &contract.plan);
         let learns = self.registrar.get().is_some() && plans.any(Option::is_some);
         self.asks.store(asks, Relaxed);
