@@ -117,7 +117,7 @@ impl Failure {
             }
             StartError::Contracts(SourceError::Unreadable { .. }) => (NO_INPUT, ""),
             StartError::Tls(error) if error.is_unreadable => (NO_INPUT, ""),
-            StartError::Tls(_) | StartError::Engine(_) => (USAGE, ""),
+            StartError::Tls(_) | StartError::Engine(_) | StartError::Upstream(_) => (USAGE, ""),
             StartError::Store(_) => (IO, ""),
             StartError::Catalogue(error) => (catalogue(error), ""),
             StartError::Bind(error) => (UNAVAILABLE, advice(error)),

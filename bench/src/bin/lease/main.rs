@@ -14,6 +14,7 @@ use std::fs;
 use std::hint::black_box;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,27 +45,7 @@ const TRIP_BAR: f64 = 20.0;
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
     let folder = tempfile::tempdir()?;
-    let contracts = folder.path().join("contracts.yaml");
-    let text = format!(
-        "contracts: [{{ id: api, key: [user], coordination: lease, policies: [{{ name: all, limit: {LIMIT}, per: 1s, term: 10s }}] }}]"
-    );
-    fs::write(&contracts, text)?;
-    let mut command = Command::new(build_tollgate()?);
-    command.args([
-        "serve",
-        "--format",
-        "json",
-        "--http",
-        "127.0.0.1:0",
-        "--resp",
-        "127.0.0.1:0",
-        "--contracts",
-    ]);
-    command
-        .arg(&contracts)
-        .args(["--data-dir"])
-        .arg(folder.path().join("data"));
-    let server = Host::start_told("tollgate", command, doors)?;
+    let server = serve(folder.path())?;
     let resp = format!("127.0.0.1:{}", server.port(1));
     let client = warm(&resp)?;
     let policy = PolicyConfig::token_bucket(LIMIT, Period::SECOND);
@@ -119,6 +100,28 @@ fn main() -> Result<ExitCode> {
     })
 }
 
+/// A server that lends one key as much as anybody could ask for.
+fn serve(folder: &Path) -> Result<Host> {
+    let contracts = folder.join("contracts.yaml");
+    let text = format!(
+        "contracts: [{{ id: api, key: [user], coordination: lease, policies: [{{ name: all, limit: {LIMIT}, per: 1s, term: 10s }}] }}]"
+    );
+    fs::write(&contracts, text)?;
+    let mut command = Command::new(build_tollgate()?);
+    command.args([
+        "serve",
+        "--format",
+        "json",
+        "--http",
+        "127.0.0.1:0",
+        "--resp",
+        "127.0.0.1:0",
+    ]);
+    command.arg("--contracts").arg(&contracts);
+    command.arg("--data-dir").arg(folder.join("data"));
+    Host::start_told("tollgate", command, doors)
+}
+
 /// A client that has a lease.
 fn warm(resp: &str) -> Result<Client> {
     let client = Client::connect(ClientConfig::new([resp])).context("no client")?;
@@ -145,7 +148,7 @@ fn each(count: u32, mut decide: impl FnMut() -> bool) -> Result<f64> {
     if passed != count as usize {
         bail!("{passed} of {count} passed");
     }
-    Ok(took.as_nanos() as f64 / f64::from(count))
+    Ok(took.as_secs_f64() * 1e9 / f64::from(count))
 }
 
 fn median(all: impl Iterator<Item = f64>) -> f64 {

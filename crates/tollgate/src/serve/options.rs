@@ -73,6 +73,14 @@ pub struct ServeOptions {
     #[arg(long, hide = true)]
     pub ends_with_stdin: bool,
 
+    /// How it counts together with others
+    #[command(flatten)]
+    pub company: CompanyFlags,
+}
+
+/// How a server counts together with others.
+#[derive(Args, Debug, Default)]
+pub struct CompanyFlags {
     /// Whether it is a sidecar
     #[command(flatten)]
     pub beside: SidecarFlags,
@@ -242,9 +250,11 @@ impl ServeOptions {
             contracts: self.contracts.clone(),
             data_dir: self.data_dir.clone(),
             http: self
+                .company
                 .beside
                 .socket(some(self.no_http, &self.http), "tollgate.sock"),
             resp: self
+                .company
                 .beside
                 .socket(some(self.no_resp, &self.resp), "tollgate-resp.sock"),
             tokens: tokens
@@ -260,13 +270,13 @@ impl ServeOptions {
                 LogChoice::Text => LogFormat::Text,
                 LogChoice::Json => LogFormat::Json,
             }),
-            cluster: self.cluster.overrides(),
+            cluster: self.company.cluster.overrides(),
             stores: StoreOverrides {
-                store: self.cluster.store.clone(),
-                database: self.cluster.database.clone(),
-                seat: self.cluster.seat.clone(),
-                catalogue: self.cluster.catalogue.clone(),
-                upstream: self.beside.upstream(),
+                store: self.company.cluster.store.clone(),
+                database: self.company.cluster.database.clone(),
+                seat: self.company.cluster.seat.clone(),
+                catalogue: self.company.cluster.catalogue.clone(),
+                upstream: self.company.beside.upstream(),
             },
             ..Overrides::default()
         })
