@@ -307,9 +307,10 @@ fn ask(stream: &mut TcpStream, words: &[&str]) -> bool {
         "*{}\r\n$14\r\nTOLLGATE.CHECK\r\n$3\r\nKEY\r\n",
         words.len() + 2
     );
-    for word in words {
-        command.push_str(&format!("${}\r\n{word}\r\n", word.len()));
-    }
+    let words = words
+        .iter()
+        .map(|word| format!("${}\r\n{word}\r\n", word.len()));
+    command.extend(words);
     stream.write_all(command.as_bytes()).unwrap();
     let mut reply = String::new();
     // The last of eight fields is the receipt, which there is none of.
