@@ -1,6 +1,9 @@
 //! A world of one grantor and some clients, a checker that shares nothing with them, and what both show.
 
+mod bundling;
 mod ghost;
+mod holding;
+mod lending;
 mod mutants;
 mod scenes;
 mod schedule;

@@ -9,6 +9,7 @@ mod divided;
 mod foretell;
 mod inherited;
 mod judge;
+mod lent;
 mod live;
 mod load;
 mod namespaces;
