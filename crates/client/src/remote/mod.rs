@@ -171,7 +171,8 @@ impl Client {
             Some(said) => said,
             None => match self.slots.decide((print, key), cost, Holding::check) {
                 Some(said) => said,
-                None => return self.slots.away(),
+                // Nothing more is kept: a node decides.
+                None => return self.ask(key, print, cost),
             },
         };
         self.pump.wake();

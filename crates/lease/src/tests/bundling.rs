@@ -84,7 +84,7 @@ fn bundles_are_read_as_they_were_written() {
 fn what_is_too_much_is_refused() {
     let many: Vec<_> = (0..65).map(|n| (n, question(n, n + 1))).collect();
     assert!(decode_inquiry(&encode_inquiry(&many)).is_err());
-    assert!(decode_inquiry(&[0; 17 << 10]).is_err());
+    assert!(decode_inquiry(&vec![0; 17 << 10]).is_err());
     assert!(
         decode_reply(&[0x21, 1, 0, 0, 0, 0, 0, 0, 0, 0]).is_err(),
         "a term of nothing"

@@ -215,8 +215,12 @@ impl Node {
             held.push((part, part.seat.hold(company)));
         }
         let question = |tag: u64| inquiry.iter().find(|(of, _)| *of == tag).map(|(_, q)| q);
-        let mut served_max = u64::MAX;
-        for (part, held) in held.iter_mut().filter(|_| parts.len() > 1) {
+        let (mut served_max, mut has_room) = (u64::MAX, true);
+        for (_, held) in &mut held {
+            let now = held.at(Some(now));
+            has_room &= inquiry.is_empty() || held.has_room(key, now);
+        }
+        for (part, held) in held.iter_mut().filter(|_| has_room && parts.len() > 1) {
             let now = held.at(Some(now));
             let question = question(part.seat.tag);
             if let (Some(question), Some(lender)) = (question, held.machine().lease()) {
@@ -226,8 +230,7 @@ impl Node {
         let mut each = Vec::with_capacity(held.len());
         for (part, held) in &mut held {
             let now = held.at(Some(now));
-            let is_room = held.has_room(key, now);
-            let asked = question(part.seat.tag).filter(|_| is_room);
+            let asked = question(part.seat.tag).filter(|_| has_room);
             let mut grant = None;
             if let (Some(asked), Some(lender)) = (asked, held.machine().lease()) {
                 grant = lender.handle_question(key, asked, served_max, now);
