@@ -7,6 +7,7 @@ mod show;
 
 use std::sync::Arc;
 
+use tollgate_contract::Contracts;
 use tollgate_node::{Journal, Lend};
 
 use crate::supply::steady_now;
@@ -14,6 +15,31 @@ use crate::supply::steady_now;
 pub use hub::{Hub, Mailbox};
 pub(crate) use show::asked;
 pub use show::{LeaseCountsView, LeasePolicyView, LeaseView, view};
+
+/// Tells of policies that begin with nothing at each start and take long to fill.
+pub(crate) fn warn_of_slow(contracts: &Contracts) {
+    for contract in contracts.as_slice() {
+        for named in contract.policies.iter().filter(|named| named.is_lent()) {
+            let config = named.policy.config();
+            let burst = u128::from(config.burst.unwrap_or(config.limit));
+            let nanos = burst * u128::from(config.period.nanos()) / u128::from(config.limit.max(1));
+            if !named.lending().begins_full && nanos > SLOW_NS {
+                let (contract, policy, seconds) =
+                    (&contract.id, &named.name, nanos / 1_000_000_000);
+                tracing::warn!(
+                    contract,
+                    policy,
+                    seconds,
+                    "begins with nothing whenever a node begins to grant, and takes so long to fill; \
+                    `recovery: fresh` begins with a full burst"
+                );
+            }
+        }
+    }
+}
+
+/// What takes longer to fill is told of.
+const SLOW_NS: u128 = 60_000_000_000;
 
 /// A server's part in lending: in a cluster others take over where it is silent.
 pub(crate) fn lending(generation: u64, has_successors: bool, journal: Option<Journal>) -> Lend {

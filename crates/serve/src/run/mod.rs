@@ -26,7 +26,7 @@ use crate::cluster::{Daemon, Fatal, Prepared, keys::KeyRing, read_keys};
 use crate::desk::Desk;
 use crate::durable::{self, Flusher, Folder, Store, StoreError};
 use crate::engine::{Engine, Secrets};
-use crate::lend::lending;
+use crate::lend::{lending, warn_of_slow};
 use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
 use crate::meter::process::wall;
 use crate::owner::{self, Mover};
@@ -99,9 +99,7 @@ pub fn start_with(
     let (contracts, small) = contracts.unwrap_or_else(|| load::contracts(&settings))?;
     let listeners = certified(&settings)?;
     let ring = settings.cluster.as_ref().map(read_keys).transpose()?;
-    if ring.is_none() {
-        warn_of_company(&contracts);
-    }
+    warn_of_company(&contracts, ring.is_some());
     let folder = settings.data_dir.as_deref().map(Folder::take);
     let folder = folder.transpose().map_err(StartError::Store)?;
     let engine_of_many = connected(&settings)?;
@@ -178,8 +176,12 @@ fn alone(settings: &Settings, now: Instant) -> Membership {
     }
 }
 
-/// Tells of contracts that are meant for a cluster where there is none.
-fn warn_of_company(contracts: &Contracts) {
+/// Tells of contracts that are meant for a cluster where there is none, and of those that begin with nothing.
+fn warn_of_company(contracts: &Contracts, is_in_cluster: bool) {
+    warn_of_slow(contracts);
+    if is_in_cluster {
+        return;
+    }
     for contract in contracts.as_slice() {
         let mut policies = contract.policies.iter();
         let is_meant = policies.any(|policy| {

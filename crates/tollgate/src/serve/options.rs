@@ -101,19 +101,15 @@ pub struct SidecarFlags {
     /// The RESP door of a node, `10.0.0.7:6380`, `unix:/run/node.sock`, or `zone=10.0.0.7:6380`; may be given again. Contracts must be those of the nodes
     #[arg(long, value_name = "ADDR", requires = "sidecar", conflicts_with_all = ["cluster", "store"])]
     pub upstream: Vec<String>,
-
-    /// The zone of this sidecar: nodes in it are preferred
-    #[arg(long, value_name = "ZONE", requires = "sidecar")]
-    pub zone: Option<String>,
 }
 
 impl SidecarFlags {
     /// The nodes, where there are any. Their token comes from the environment, where fewer people see it.
-    fn upstream(&self) -> Option<UpstreamSettings> {
+    fn upstream(&self, zone: Option<&String>) -> Option<UpstreamSettings> {
         self.sidecar.then(|| UpstreamSettings {
             nodes: self.upstream.clone(),
             token: None,
-            zone: self.zone.clone(),
+            zone: zone.cloned(),
         })
     }
 
@@ -276,7 +272,10 @@ impl ServeOptions {
                 database: self.company.cluster.database.clone(),
                 seat: self.company.cluster.seat.clone(),
                 catalogue: self.company.cluster.catalogue.clone(),
-                upstream: self.company.beside.upstream(),
+                upstream: self
+                    .company
+                    .beside
+                    .upstream(self.company.cluster.zone.as_ref()),
             },
             ..Overrides::default()
         })
