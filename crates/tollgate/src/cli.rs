@@ -15,7 +15,7 @@ use crate::lab::options::LabCommand;
 use crate::manage::options::{
     AssignCommand, ContractCommand, KeyCommand, Managed, ThingCommand, TokenCommand,
 };
-use crate::serve::options::ServeOptions;
+use crate::serve::options::ServeCommand;
 use crate::top::options::TopOptions;
 use crate::usage::options::UsageCommand;
 
@@ -32,7 +32,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve: answer requests over HTTP, gRPC and RESP until told to stop
-    Serve(Box<ServeOptions>),
+    Serve(Box<ServeCommand>),
     /// Ask a server about one key: exit code 0 is allowed, 1 denied
     Check(AskOptions),
     /// Watch a server: rates, latency, who comes most, who is refused

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use tollgate::cli::{Cli, Command, ConfigCommand};
 use tollgate::failure::{Failure, USAGE};
-use tollgate::serve::options::ServeOptions;
+use tollgate::serve::options::ServeCommand;
 use tollgate::{bench, check, cluster, config, gateway, lab, manage, replay, serve, top, usage};
 
 fn main() -> ExitCode {
@@ -49,6 +49,6 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Token(command)) => manage::token(&command),
         Some(Command::Gateway(options)) => gateway::run(&options),
         Some(Command::Serve(options)) => serve::run(&options),
-        None => serve::run(&ServeOptions::default()),
+        None => serve::run(&ServeCommand::default()),
     }
 }

@@ -195,7 +195,7 @@ impl GatewayOptions {
             .cluster
             .as_ref()
             .and_then(|cluster| cluster.name.clone());
-        let me = self.server.company.cluster.name.clone().or(cluster);
+        let me = self.server.cluster.name.clone().or(cluster);
         let me = me.ok_or_else(|| {
             Failure::usage("error: --placement needs to know which gateway this one is: say --name")
         })?;

@@ -17,13 +17,14 @@ use tollgate_serve::settings::{
 };
 
 use crate::failure::Failure;
-use options::ServeOptions;
+use options::{ServeCommand, ServeOptions};
 use screen::Screen;
 use signals::Signals;
 
 /// Serves until a signal says to stop.
-pub fn run(options: &ServeOptions) -> Result<(), Failure> {
-    let settings = settle(options, |name| std::env::var(name).ok())?;
+pub fn run(command: &ServeCommand) -> Result<(), Failure> {
+    let settings = settle(command, |name| std::env::var(name).ok())?;
+    let options = &command.server;
     let warnings = warnings(&settings);
     let signals = prepare(options, &settings)?;
     let running = run::start_with(settings, desk::open).map_err(|error| Failure::start(&error))?;
@@ -64,10 +65,11 @@ fn begin_logs(settings: &Settings) -> Result<(), Failure> {
 
 /// Flags over the environment over the file over the defaults.
 fn settle(
-    options: &ServeOptions,
+    command: &ServeCommand,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Settings, Failure> {
-    let said = said(options, &variable)?;
+    let mut said = said(&command.server, &variable)?;
+    command.beside.put(&mut said);
     let is_bare = said.config.is_none();
     let mut settings = read(&said)?.unwrap_or_else(Settings::served_by_default);
     said.apply(&mut settings);

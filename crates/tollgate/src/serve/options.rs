@@ -12,9 +12,8 @@ use tollgate_serve::settings::{
 
 use crate::failure::Failure;
 
-/// Options of `serve`.
+/// Options of every server.
 #[derive(Args, Debug, Default)]
-#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct ServeOptions {
     /// Settings of the server; the flags below win over it
     #[arg(long, value_name = "FILE")]
@@ -73,21 +72,22 @@ pub struct ServeOptions {
     #[arg(long, hide = true)]
     pub ends_with_stdin: bool,
 
-    /// How it counts together with others
-    #[command(flatten)]
-    pub company: CompanyFlags,
-}
-
-/// How a server counts together with others.
-#[derive(Args, Debug, Default)]
-pub struct CompanyFlags {
-    /// Whether it is a sidecar
-    #[command(flatten)]
-    pub beside: SidecarFlags,
-
     /// How it takes part in a cluster
     #[command(flatten)]
     pub cluster: ClusterFlags,
+}
+
+/// Options of `serve`: those of every server, and what only it can be.
+#[derive(Args, Debug, Default)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+pub struct ServeCommand {
+    /// Those of every server
+    #[command(flatten)]
+    pub server: ServeOptions,
+
+    /// Whether it is a sidecar
+    #[command(flatten)]
+    pub beside: SidecarFlags,
 }
 
 /// How a server stands beside a program and lets nodes elsewhere decide.
@@ -104,19 +104,24 @@ pub struct SidecarFlags {
 }
 
 impl SidecarFlags {
-    /// The nodes, where there are any. Their token comes from the environment, where fewer people see it.
-    fn upstream(&self, zone: Option<&String>) -> Option<UpstreamSettings> {
-        self.sidecar.then(|| UpstreamSettings {
+    /// Adds what they say. The token of the nodes comes from the environment, where fewer people see it.
+    pub(super) fn put(&self, said: &mut Overrides) {
+        if !self.sidecar {
+            return;
+        }
+        let socket = |name: &str| format!("unix:{name}").parse().ok().map(|at| vec![at]);
+        said.http = said.http.take().or_else(|| socket("tollgate.sock"));
+        said.resp = said.resp.take().or_else(|| socket("tollgate-resp.sock"));
+        let (token, zone) = said
+            .stores
+            .upstream
+            .take()
+            .map_or((None, None), |told| (told.token, told.zone));
+        said.stores.upstream = Some(UpstreamSettings {
             nodes: self.upstream.clone(),
-            token: None,
-            zone: zone.cloned(),
-        })
-    }
-
-    /// Where it serves unless told otherwise.
-    fn socket(&self, given: Option<Vec<Address>>, name: &str) -> Option<Vec<Address>> {
-        let own = || format!("unix:{name}").parse().ok().map(|at| vec![at]);
-        given.or_else(|| self.sidecar.then(own).flatten())
+            token,
+            zone: said.cluster.zone.clone().or(zone),
+        });
     }
 }
 
@@ -245,14 +250,8 @@ impl ServeOptions {
             config: self.config.clone(),
             contracts: self.contracts.clone(),
             data_dir: self.data_dir.clone(),
-            http: self
-                .company
-                .beside
-                .socket(some(self.no_http, &self.http), "tollgate.sock"),
-            resp: self
-                .company
-                .beside
-                .socket(some(self.no_resp, &self.resp), "tollgate-resp.sock"),
+            http: some(self.no_http, &self.http),
+            resp: some(self.no_resp, &self.resp),
             tokens: tokens
                 .map_err(|error| Failure::usage(format!("error: --token-file: {error}")))?,
             runtime: self.runtime.map(|kind| match kind {
@@ -266,16 +265,13 @@ impl ServeOptions {
                 LogChoice::Text => LogFormat::Text,
                 LogChoice::Json => LogFormat::Json,
             }),
-            cluster: self.company.cluster.overrides(),
+            cluster: self.cluster.overrides(),
             stores: StoreOverrides {
-                store: self.company.cluster.store.clone(),
-                database: self.company.cluster.database.clone(),
-                seat: self.company.cluster.seat.clone(),
-                catalogue: self.company.cluster.catalogue.clone(),
-                upstream: self
-                    .company
-                    .beside
-                    .upstream(self.company.cluster.zone.as_ref()),
+                store: self.cluster.store.clone(),
+                database: self.cluster.database.clone(),
+                seat: self.cluster.seat.clone(),
+                catalogue: self.cluster.catalogue.clone(),
+                upstream: None,
             },
             ..Overrides::default()
         })
