@@ -11,11 +11,24 @@ use super::fields::Fields;
 use crate::part::{Chip, Mode};
 
 /// The fields that are numbers in a document.
-const NUMBERS: [&str; 5] = ["limit", "burst", "slices", "enforce_percent", "max_debt"];
+const NUMBERS: [&str; 12] = [
+    "limit",
+    "burst",
+    "slices",
+    "enforce_percent",
+    "max_debt",
+    "min_depth",
+    "min_uses",
+    "pool_rate",
+    "pool_depth",
+    "max_lessees",
+    "drift_ppm",
+    "safe_capacity",
+];
 /// Those that are yes or no.
 const SWITCHES: [&str; 2] = ["count_refused", "durable"];
 /// Those that are words, in the order in which people write them.
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 15] = [
     "name",
     "per",
     "algorithm",
@@ -28,6 +41,23 @@ const WORDS: [&str; 12] = [
     "on_failure",
     "coordination",
     "design",
+    "term",
+    "timeout",
+    "recovery",
+];
+
+/// Those that say how leases are given.
+pub(super) const LEASES: [&str; 10] = [
+    "term",
+    "timeout",
+    "recovery",
+    "min_depth",
+    "min_uses",
+    "pool_rate",
+    "pool_depth",
+    "max_lessees",
+    "drift_ppm",
+    "safe_capacity",
 ];
 
 /// A policy as typed.
@@ -112,8 +142,9 @@ impl PolicyDraft {
     pub(crate) fn config(&self) -> Option<PolicyConfig> {
         // Only what counts: names and how nodes agree change no picture.
         let mut counted = self.clone();
-        counted.0.remove("coordination");
-        counted.0.remove("design");
+        for name in ["coordination", "design"].into_iter().chain(LEASES) {
+            counted.0.remove(name);
+        }
         counted.0.insert("name", "shown".to_owned());
         let document = serde_json::json!({ "contracts": [{ "id": "shown", "policies": [counted.document()] }] });
         let contracts = Contracts::parse(&document.to_string()).ok()?;

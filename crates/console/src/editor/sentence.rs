@@ -3,7 +3,7 @@
 use tollgate_contract::{Coordination, Design};
 use tollgate_limit::{Algorithm, Period, PolicyConfig};
 
-use super::policy::PolicyDraft;
+use super::policy::{LEASES, PolicyDraft};
 use crate::chart::spark;
 use crate::html::{Element, Html, el};
 use crate::part::{field, select};
@@ -88,6 +88,7 @@ impl Gaps<'_> {
     fn rest(&self) -> Element {
         let said = REST
             .iter()
+            .chain(&LEASES)
             .map(|name| (name, self.draft.get(name)))
             .filter(|(_, value)| !value.is_empty())
             .map(|(name, value)| el("code").with(el("bdi").text(format!("{name}: {value}"))));
@@ -142,7 +143,16 @@ impl Gaps<'_> {
                     "Design (gossip)",
                     "design",
                     &Design::ALL.map(|design| (design.name(), design.name())),
-                )),
+                ))
+                .with(labelled(
+                    "When a node begins to lend",
+                    "recovery",
+                    &[
+                        ("restate", "by what clients hold"),
+                        ("fresh", "with a full burst"),
+                    ],
+                ))
+                .each(LENT.map(|(label, name)| text(label, name))),
         )
     }
 
@@ -181,6 +191,19 @@ const REST: [&str; 12] = [
     "offset",
     "time_zone",
     "design",
+];
+
+/// Fields about leases that are typed.
+const LENT: [(&str, &str); 9] = [
+    ("Term (lease)", "term"),
+    ("Timeout (lease)", "timeout"),
+    ("Least burst of a lease", "min_depth"),
+    ("Least uses in a term", "min_uses"),
+    ("Never lent, % of the rate", "pool_rate"),
+    ("Never lent, % of the burst", "pool_depth"),
+    ("Most clients with a lease", "max_lessees"),
+    ("Clocks may be off, ppm", "drift_ppm"),
+    ("Each client alone, per second", "safe_capacity"),
 ];
 
 const ALGORITHMS: [(&str, &str); 6] = [
