@@ -58,7 +58,7 @@ fn distance(from: &[char], to: &[char]) -> usize {
 }
 
 const LENGTH_MAX: usize = 64;
-const LIST_MAX: usize = 20;
+const LIST_MAX: usize = 32;
 
 #[cfg(test)]
 mod tests {
