@@ -236,7 +236,7 @@ fn listed(line: &str, version: Version) -> String {
 
 #[test]
 fn commands_describe_themselves() {
-    assert_eq!(listed("COMMAND COUNT", Version::Resp2), ":13\r\n");
+    assert_eq!(listed("COMMAND COUNT", Version::Resp2), ":14\r\n");
     let described = "*2\r\n*10\r\n$8\r\nthrottle\r\n:-5\r\n*1\r\n+fast\r\n:1\r\n:1\r\n:1\r\n\
         *0\r\n*0\r\n*0\r\n*0\r\n_\r\n";
     assert_eq!(
@@ -246,9 +246,9 @@ fn commands_describe_themselves() {
     let docs = "%1\r\n$4\r\nping\r\n%3\r\n$7\r\nsummary\r\n$29\r\nReturns PONG, or the message.\r\n\
         $5\r\nsince\r\n$5\r\n0.1.0\r\n$5\r\ngroup\r\n$10\r\nconnection\r\n";
     assert_eq!(listed("COMMAND DOCS PING get", Version::Resp3), docs);
-    assert!(listed("COMMAND", Version::Resp2).starts_with("*13\r\n*10\r\n$4\r\nauth\r\n"));
-    assert!(listed("COMMAND DOCS", Version::Resp2).starts_with("*26\r\n"));
-    assert!(listed("COMMAND LIST", Version::Resp2).starts_with("*13\r\n$4\r\nauth\r\n"));
+    assert!(listed("COMMAND", Version::Resp2).starts_with("*14\r\n*10\r\n$4\r\nauth\r\n"));
+    assert!(listed("COMMAND DOCS", Version::Resp2).starts_with("*28\r\n"));
+    assert!(listed("COMMAND LIST", Version::Resp2).starts_with("*14\r\n$4\r\nauth\r\n"));
 }
 
 #[test]
