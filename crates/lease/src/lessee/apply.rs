@@ -82,7 +82,8 @@ impl Lessee {
         lease.session = grant.session;
         lease.term_ns = grant.term_ns;
         lease.until = until;
-        lease.renew = after(pending.first, grant.term_ns / 2);
+        let left = until.nanos_since(pending.first);
+        lease.renew = after(pending.first, renew_ns(grant.term_ns, self.trip_ns, left));
         lease.filled = after(now, 1);
         self.mark(now);
         is_cut || surplus >= TOKEN
@@ -108,7 +109,7 @@ impl Lessee {
                 self.decide(waiter, true, By::Grantor, Span::ZERO);
             } else if self.spend(waiter.cost) {
                 self.decide(waiter, true, By::Lease, Span::ZERO);
-            } else if waiter.is_stated || now < self.deny_until {
+            } else if waiter.is_stated || self.is_denied(now) {
                 self.decide(waiter, false, By::Grantor, retry_after);
             } else {
                 later.push_back(waiter);
@@ -116,4 +117,11 @@ impl Lessee {
         }
         self.line.waiting = later;
     }
+}
+
+/// When to renew, counted as the term is: after half of it, or early enough for three trips before the `left` is over; an eighth of
+/// it is waited for in any case.
+fn renew_ns(term_ns: u64, trip_ns: u64, left_ns: u64) -> u64 {
+    let early = left_ns.saturating_sub(trip_ns.saturating_mul(3));
+    early.clamp(term_ns / 8, term_ns / 2)
 }

@@ -5,7 +5,7 @@
 use tollgate_limit::{Instant, Span};
 
 use super::{Answer, By, Decided, Lessee, Outlook, Receipt, WAITING_MAX, Waiter};
-use crate::amount::{TOKEN, mites, tokens};
+use crate::amount::{TOKEN, after, mites, tokens};
 
 impl Lessee {
     /// Decides a request that costs so much, or puts it in line. Allocates nothing while the lease suffices.
@@ -36,7 +36,7 @@ impl Lessee {
             self.probe(now);
             return self.fail(cost, now);
         }
-        if now < self.deny_until && !self.is_surge(now) {
+        if self.is_denied(now) && !self.is_surge(now) {
             self.figures.denied += 1;
             let retry_after = self.retry_after(cost, now);
             return Answer::Deny { retry_after };
@@ -47,7 +47,7 @@ impl Lessee {
     /// Decides without ever waiting: what would wait is refused, and the grantor is asked for more.
     pub fn try_check(&mut self, cost: u64, now: Instant) -> Answer {
         self.look(now);
-        if self.lease.level >= mites(cost) || self.is_away || now < self.deny_until {
+        if self.lease.level >= mites(cost) || self.is_away || self.is_denied(now) {
             return self.check(cost, now);
         }
         self.note(cost, now);
@@ -67,7 +67,7 @@ impl Lessee {
         if self.is_away {
             return Outlook::Away;
         }
-        if now < self.deny_until && !self.is_surge(now) {
+        if self.is_denied(now) && !self.is_surge(now) {
             let retry_after = self.retry_after(cost, now);
             return Outlook::Denied { retry_after };
         }
@@ -145,6 +145,17 @@ impl Lessee {
             cost,
             epoch: self.lease.epoch,
         })
+    }
+
+    /// Whether it refuses by itself. Who has no lease asks so early that the question arrives with the token: the answer was under
+    /// way for half a trip, and the question will be.
+    pub(super) fn is_denied(&self, now: Instant) -> bool {
+        let ahead = if self.lease.depth == 0 {
+            self.trip_ns
+        } else {
+            0
+        };
+        after(now, ahead) < self.deny_until
     }
 
     /// Whether demand has grown so much that what the grantor said no longer holds (C8).

@@ -229,3 +229,53 @@ fn a_refund_counts_in_its_own_lease_only() {
     lessee.settle(receipt, 0, at(3));
     assert_eq!(lessee.held(at(3)).level, 0);
 }
+
+#[test]
+fn a_client_that_is_far_away_renews_early_and_asks_ahead() {
+    // Answers take 200 ms, and leases last for a second.
+    let rules = Rules {
+        term_ns: 1_000 * MS,
+        ..Rules::default()
+    };
+    let mut pool = Pool::new(Limits::new(100, 1_000 * MS, 100).unwrap(), rules, 1, at(0));
+    let setup = Setup {
+        trip_ns: 200 * MS,
+        term_ns: rules.term_ns,
+        ..Setup::new(1, 1, Key(1))
+    };
+    let mut lessee = Lessee::new(setup, at(0));
+    for _ in 0..20 {
+        let _ = lessee.check(1, at(0));
+    }
+    let mut asked = Vec::new();
+    for millis in (0..1_000).step_by(10) {
+        lessee.handle_timeout(at(millis));
+        let _ = lessee.check(1, at(millis));
+        if let Some(question) = lessee.poll_send().filter(|question| question.is_ask) {
+            let grant = pool.handle_question(&question, at(millis)).unwrap();
+            lessee.handle_grant(&grant, at(millis + 200));
+            asked.push((millis, grant.depth > 0));
+        }
+    }
+    let held: Vec<u64> = asked
+        .iter()
+        .filter(|(_, has)| *has)
+        .map(|(at, _)| *at)
+        .collect();
+    assert!(
+        held.len() > 1 && held.windows(2).all(|pair| pair[1] - pair[0] < 500),
+        "{asked:?}"
+    );
+    // With nothing left and nothing lent, the next question arrives with the token.
+    let mut poor = Pool::new(Limits::new(2, 1_000 * MS, 1).unwrap(), rules, 1, at(0));
+    let mut lessee = Lessee::new(setup, at(0));
+    let _ = lessee.check(1, at(0));
+    let question = lessee.poll_send().unwrap();
+    let grant = poor.handle_question(&question, at(100)).unwrap();
+    lessee.handle_grant(&grant, at(200));
+    assert!(matches!(lessee.check(1, at(499)), Answer::Deny { .. }));
+    assert!(matches!(lessee.check(1, at(500)), Answer::Wait(_)));
+    let question = lessee.poll_send().unwrap();
+    let grant = poor.handle_question(&question, at(600)).unwrap();
+    assert_eq!(grant.served, 1);
+}
