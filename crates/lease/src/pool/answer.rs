@@ -139,7 +139,7 @@ impl Pool {
         let offered = if crowd.is_calm() || level > room / 4 {
             level
         } else {
-            part(level, want, crowd.whole())
+            crowd.of(level, want)
         };
         let lent = wished.min(offered);
         let depth = match self.rules.lend {

@@ -17,7 +17,7 @@ use tollgate_limit::Instant;
 use crate::amount::{Limits, after};
 use crate::demand::Decayed;
 use crate::message::{Grant, Nudge, Stamp};
-use crate::share::{Crowd, ONE};
+use crate::share::{Crowd, ONE, Share, mark};
 
 pub(crate) use quota::Reserved;
 
@@ -49,6 +49,10 @@ pub struct Rules {
     pub lent_depth: u64,
     /// The most lessees of a key.
     pub lessees_max: usize,
+    /// A rate is lent so that the bucket of a client is full, and its refill lost, one time in that.
+    pub spill: u64,
+    /// Who gets how much where there is not enough for all.
+    pub share: Share,
     /// What is lent; anything but [`Lend::Both`] is here to be compared with.
     pub lend: Lend,
     /// Whether a successor has a full bucket once nothing of its predecessor's can be out. Then a burst may be admitted again.
@@ -64,6 +68,8 @@ impl Default for Rules {
             pool_rate: ONE / 16,
             lent_depth: ONE / 2,
             lessees_max: 1024,
+            spill: 100,
+            share: Share::Request,
             lend: Lend::Both,
             begins_full: false,
         }
@@ -365,12 +371,22 @@ impl Pool {
 
     /// Who shares, when someone with that demand is among them.
     fn crowd(&self, want: u64) -> Crowd<'_> {
-        Crowd {
+        let wanted = self.sums.want.saturating_add(want);
+        let mut crowd = Crowd {
             limits: &self.limits,
             rules: &self.rules,
-            want: self.sums.want.saturating_add(want),
+            want: wanted,
             asked: self.asked.rate(self.level.at, ASKED_NS),
+            mark: u64::MAX,
+            wanted,
+        };
+        if self.rules.share == Share::Client && !crowd.is_calm() {
+            let own = self.records.values().map(|record| record.want);
+            let mut wants: Vec<u64> = own.chain([want]).filter(|want| *want > 0).collect();
+            crowd.mark = mark(&mut wants, self.limits.want().saturating_sub(crowd.asked));
+            crowd.want = wants.iter().map(|want| (*want).min(crowd.mark)).sum();
         }
+        crowd
     }
 }
 

@@ -100,7 +100,7 @@ impl Pool {
         tokens(if is_plenty {
             level
         } else {
-            part(level, want, crowd.whole())
+            crowd.of(level, want)
         })
     }
 
@@ -125,7 +125,7 @@ impl Pool {
         let crowd = self.crowd(want);
         let lent = part(self.limits.depth(), self.rules.lent_depth, ONE);
         let ample = want.saturating_add(want / 4);
-        let depth = part(lent, want, crowd.want).min(used(ample, term_ns));
+        let depth = part(lent, want.min(crowd.mark), crowd.want).min(used(ample, term_ns));
         (depth, crowd.rate_share(want).min(rate_of(ample)))
     }
 

@@ -267,15 +267,15 @@ fn a_client_that_is_far_away_renews_early_and_asks_ahead() {
         "{asked:?}"
     );
     // With nothing left and nothing lent, the next question arrives with the token.
-    let mut poor = Pool::new(Limits::new(2, 1_000 * MS, 1).unwrap(), rules, 1, at(0));
+    let mut scarce = Pool::new(Limits::new(2, 1_000 * MS, 1).unwrap(), rules, 1, at(0));
     let mut lessee = Lessee::new(setup, at(0));
     let _ = lessee.check(1, at(0));
     let question = lessee.poll_send().unwrap();
-    let grant = poor.handle_question(&question, at(100)).unwrap();
+    let grant = scarce.handle_question(&question, at(100)).unwrap();
     lessee.handle_grant(&grant, at(200));
     assert!(matches!(lessee.check(1, at(499)), Answer::Deny { .. }));
     assert!(matches!(lessee.check(1, at(500)), Answer::Wait(_)));
     let question = lessee.poll_send().unwrap();
-    let grant = poor.handle_question(&question, at(600)).unwrap();
+    let grant = scarce.handle_question(&question, at(600)).unwrap();
     assert_eq!(grant.served, 1);
 }

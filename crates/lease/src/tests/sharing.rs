@@ -1,7 +1,7 @@
 //! How much of the limit is used, and at what cost, where nothing fails.
 
 use super::world::{Event, Net, World};
-use crate::Lend;
+use crate::{Lend, Share};
 
 const MS: u64 = 1_000_000;
 
@@ -100,4 +100,48 @@ fn other_kinds_of_lease_admit_no_more() {
         println!("{lend:?}: {share:.4} of central, {messages:.4} messages");
         assert!(share > 0.7, "{lend:?}: {share}");
     }
+}
+
+/// Nine clients that want little beside one that wants everything: what each got of what it asked for, the least of the nine first.
+fn beside_a_greedy_one(share: Share) -> (f64, f64) {
+    let net = Net {
+        delay_ns: MS,
+        jitter_ns: MS / 5,
+        loss: 0,
+        twice: 0,
+    };
+    let mut world = World::new(9, (1_000, 1_000), 10, net);
+    world.rules.share = share;
+    world.tune(2_000 * MS, 500);
+    world.at(0, Event::Demand(0, 3_000_000));
+    for client in 1..10 {
+        world.at(0, Event::Demand(client, 60_000));
+    }
+    world.run(20_000 * MS);
+    assert!(!world.ghost.broken.is_any(), "{:?}", world.ghost.broken);
+    #[allow(clippy::cast_precision_loss)]
+    let got = |client: usize| {
+        let client = &world.clients[client];
+        client.admitted as f64 / client.arrived as f64
+    };
+    ((1..10).map(got).fold(1.0, f64::min), got(0))
+}
+
+#[test]
+fn a_greedy_client_takes_nothing_from_others_where_clients_share() {
+    let (small, greedy) = beside_a_greedy_one(Share::Request);
+    let (small_apart, greedy_apart) = beside_a_greedy_one(Share::Client);
+    println!("by requests {small:.3}, {greedy:.3}; by clients {small_apart:.3}, {greedy_apart:.3}");
+    assert!(
+        small < 0.8,
+        "{small}: one that wants more than there is counts as if it wanted all of it"
+    );
+    assert!(
+        small_apart > 0.9,
+        "{small_apart}: 540 of 1,000 are for the nine"
+    );
+    assert!(
+        greedy_apart > 0.12 && greedy_apart < greedy,
+        "{greedy_apart} of 0.153"
+    );
 }
