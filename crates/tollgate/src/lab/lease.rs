@@ -108,6 +108,21 @@ const COLUMNS: [Column<LeaseRow>; 28] = [
         pick: |row| expected(100.0 * row.expected.waited?, 1),
     },
     Column {
+        name: "wait ms",
+        rank: 2,
+        pick: |row| plain(digits(row.more.wait_ms?)),
+    },
+    Column {
+        name: "idle/burst",
+        rank: 2,
+        pick: |row| plain(format!("{:.3}", row.more.idle?)),
+    },
+    Column {
+        name: "over",
+        rank: 0,
+        pick: |row| Some(bad(row.over?, row.may_break)),
+    },
+    Column {
         name: "lost s",
         rank: 0,
         pick: |row| plain(format!("{:.2}", row.more.lost_s?)),
@@ -153,11 +168,6 @@ const COLUMNS: [Column<LeaseRow>; 28] = [
         pick: |row| expected(row.sync?.expected_long_run?, 2),
     },
     Column {
-        name: "over",
-        rank: 0,
-        pick: |row| Some(bad(row.over?, row.may_break)),
-    },
-    Column {
         name: "worst",
         rank: 6,
         pick: |row| plain(row.more.worst.filter(|own| *own > 0)?.to_string()),
@@ -188,11 +198,6 @@ const COLUMNS: [Column<LeaseRow>; 28] = [
         },
     },
     Column {
-        name: "wait ms",
-        rank: 7,
-        pick: |row| plain(digits(row.more.wait_ms?)),
-    },
-    Column {
         name: "jain",
         rank: 8,
         pick: |row| plain(format!("{:.3}", row.more.jain?)),
@@ -201,11 +206,6 @@ const COLUMNS: [Column<LeaseRow>; 28] = [
         name: "worst client",
         rank: 8,
         pick: |row| plain(format!("{:.2}", row.more.worst_client?)),
-    },
-    Column {
-        name: "idle/burst",
-        rank: 8,
-        pick: |row| plain(format!("{:.3}", row.more.idle?)),
     },
     Column {
         name: "records",

@@ -11,8 +11,8 @@ pub(in crate::lab) fn colour(name: &str) -> &'static str {
     match design {
         "requests" | "ask" => "c-requests",
         "central" | "store" => "c-central",
-        "local" | "static" | "owner" => "c-local",
-        "counter" | "document" => "c-counter",
+        "local" | "static" => "c-local",
+        "counter" | "document" | "owner" => "c-counter",
         "counter+fixed" | "fixed" => "c-fixed",
         "queue" | "ledger" => "c-queue",
         "queue+linf" | "diffusion" | "sync" => "c-linf",
@@ -25,9 +25,14 @@ pub(in crate::lab) fn colour(name: &str) -> &'static str {
     }
 }
 
-/// Lines about cut buckets, by how their names begin.
+/// Lines about ways to agree and about cut buckets, by how their names begin.
 fn cut_colour(name: &str) -> &'static str {
-    const BEGINNINGS: [(&str, &str); 25] = [
+    const BEGINNINGS: [(&str, &str); 30] = [
+        ("gossip, h", "c-segments"),
+        ("gossip, s", "c-queue"),
+        ("supply", "c-both"),
+        ("split, n", "c-fixed"),
+        ("split", "c-freq"),
         ("aware, b", "c-both"),
         ("aware, p", "c-linf"),
         ("aware", "c-segments"),
@@ -86,6 +91,28 @@ fn node_colour(number: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ways_to_agree_have_colours_of_their_own() {
+        let ways = [
+            "local",
+            "sync 100 ms",
+            "lease",
+            "owner",
+            "store",
+            "gossip, home",
+        ];
+        let more = [
+            "gossip, segments",
+            "supply",
+            "split",
+            "split, nothing moves",
+        ];
+        let mut colours: Vec<&str> = ways.into_iter().chain(more).map(colour).collect();
+        colours.sort_unstable();
+        colours.dedup();
+        assert_eq!(colours.len(), 10, "{colours:?}");
+    }
 
     #[test]
     fn every_design_has_a_colour() {
