@@ -110,10 +110,7 @@ impl LenderSetup {
     /// When all that predecessors lent is over.
     fn learnt(&self) -> Instant {
         let late = if self.has_successors { HEARD_NS } else { 0 };
-        let lent = self.rules.term_ns.saturating_add(late);
-        // Data planes cannot say what they hold.
-        let assigned = self.quota.map_or(0, |quota| quota.hold_ns());
-        after(self.since, lent.max(assigned))
+        after(self.since, self.out_ns().saturating_add(late))
     }
 
     /// A key that this grantor has not seen: as that of a successor since it grants, for a predecessor may have lent and spent all.
@@ -217,13 +214,15 @@ impl Lender {
             return;
         }
         self.begin_anew(now);
+        self.planes.retain(|of| of != key);
         let LenderSetup {
             limits,
             rules,
             generation,
             ..
         } = self.setup;
-        let pool = Pool::restating(limits, rules, generation, now);
+        let over = after(now, planted!(40, self.setup.out_ns(), rules.term_ns));
+        let pool = Pool::restating(limits, rules, generation, now).until(over);
         if let Some(before) = self.pools.insert(key, pool) {
             add(&mut self.counts.past, &before.figures());
         }
@@ -232,15 +231,16 @@ impl Lender {
     /// What it lent of a key before is as foreign to it from here on as what another did.
     fn begin_anew(&mut self, now: Instant) {
         self.setup.generation = self.setup.generation.saturating_add(1);
-        self.planes.clear();
         self.latest = self.latest.max(now);
     }
 
     /// Forgets the keys that another grants from here on; keys that are new may have been granted by another until now.
     pub fn retain(&mut self, mut is_mine: impl FnMut(Key) -> bool, now: Instant) {
-        self.setup.since = self.setup.since.max(now);
+        planted!(41, self.look(now), ());
+        self.setup.since = planted!(42, self.setup.since.max(now), self.setup.since);
         self.begin_anew(now);
         self.acted.clear();
+        self.planes.retain(&mut is_mine);
         let counts = &mut self.counts.past;
         self.pools.retain(|key, pool| {
             let keeps = is_mine(*key);
@@ -355,11 +355,12 @@ impl Lender {
                 break;
             }
         }
+        self.planes.sweep(SWEPT_AT_ONCE, now);
     }
 
     /// When to call [`Self::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        (!self.pools.is_empty()).then(|| after(self.latest, SWEEP_NS))
+        (!self.is_quiet()).then(|| after(self.latest, SWEEP_NS))
     }
 
     /// Nothing that grantors say to each other.
@@ -377,7 +378,7 @@ impl Lender {
 
     /// Whether there is nothing to look after.
     pub fn is_quiet(&self) -> bool {
-        self.pools.is_empty()
+        self.pools.is_empty() && self.planes.is_empty()
     }
 
     /// About how many bytes it takes.
@@ -440,12 +441,13 @@ impl Lender {
     fn look(&mut self, now: Instant) {
         let gap = now.nanos_since(self.latest);
         self.latest = self.latest.max(now);
-        if gap < PAUSE_NS || !self.setup.has_successors || self.pools.is_empty() {
+        if gap < PAUSE_NS || !self.setup.has_successors || self.is_quiet() {
             return;
         }
         self.counts.pauses += 1;
         self.setup.since = self.setup.since.max(now);
         self.begin_anew(now);
+        self.planes.retain(|_| false);
         let (generation, learnt) = (self.setup.generation, self.setup.learnt());
         for pool in self.pools.values_mut() {
             pool.relearn(generation, (now, learnt));

@@ -57,7 +57,7 @@ pub use lessee::{
 };
 pub use message::{Grant, Message, Need, Nudge, Question, Stamp};
 pub use pool::{Booked, Figures as PoolFigures, Lend, Pool, Rules};
-pub use quota::{Action, Bucket, Quota, QuotaFigures, QuotaRules, Report};
+pub use quota::{Action, Bucket, PlaneId, Quota, QuotaFigures, QuotaRules, Report};
 pub use share::Share;
 pub use sync::{Centre, Keep, Replica, SyncConfig};
 pub use tollgate_gossip::{Key, Malformed};

@@ -1,15 +1,17 @@
 //! Data planes of all keys of a policy: each key's are assigned quotas out of its pool.
 //!
-//! Not here: what is assigned (`quota`), and grantors that others succeed, whose data planes could not be known.
+//! Where others may have assigned before, nothing is said for as long as that may be in use: who has something goes on with it. Not
+//! here: what is assigned (`quota`), and who asks whom.
 
 use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
 
 use tollgate_limit::Instant;
 
-use super::Lender;
+use super::{Lender, LenderSetup};
 use crate::Key;
 use crate::pool::Pool;
-use crate::quota::{Action, Quota, QuotaFigures, Report};
+use crate::quota::{Action, PlaneId, Quota, QuotaFigures, Report};
 
 /// What a data plane is told, and in how many nanoseconds to look after it again; never where it is not subscribed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub(super) struct Planes {
     quotas: BTreeMap<Key, Quota>,
     /// Of keys that have none any more.
     past: QuotaFigures,
+    /// Where to look next for some that nobody speaks for any more.
+    cursor: Key,
 }
 
 impl Planes {
@@ -50,13 +54,39 @@ impl Planes {
                 denied: 0,
                 abandoned: 0,
             },
+            cursor: Key(0),
         }
     }
 
-    /// Forgets them all.
-    pub(super) fn clear(&mut self) {
-        while let Some((_, quota)) = self.quotas.pop_first() {
-            self.past = self.past.with(&quota.figures());
+    pub(super) fn is_empty(&self) -> bool {
+        self.quotas.is_empty()
+    }
+
+    /// Forgets those of all other keys.
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(Key) -> bool) {
+        let past = &mut self.past;
+        self.quotas.retain(|key, quota| {
+            let keeps = is_kept(*key);
+            if !keeps {
+                *past = past.with(&quota.figures());
+            }
+            keeps
+        });
+    }
+
+    /// Forgets those that nobody speaks for any more, of so many keys.
+    pub(super) fn sweep(&mut self, keys: usize, now: Instant) {
+        for _ in 0..keys.min(self.quotas.len()) {
+            let mut next = self.quotas.range((Excluded(self.cursor), Unbounded));
+            let next = next.next().or_else(|| self.quotas.first_key_value());
+            let Some(key) = next.map(|(key, _)| *key) else {
+                return;
+            };
+            if let Some(quota) = self.quotas.get_mut(&key) {
+                quota.forget_gone(now);
+            }
+            self.cursor = key;
+            self.tidy(key);
         }
     }
 
@@ -70,15 +100,24 @@ impl Planes {
     }
 }
 
+impl LenderSetup {
+    /// For how long that may be in use which a predecessor lent or assigned last.
+    pub(super) fn out_ns(&self) -> u64 {
+        // Data planes cannot say what they hold.
+        let assigned = self.quota.map_or(0, |quota| quota.hold_ns());
+        self.rules.term_ns.max(planted!(22, assigned, 0))
+    }
+}
+
 impl Lender {
     /// Takes a report of a data plane about a key; `None` where nothing is assigned.
     pub fn handle_report(
         &mut self,
         key: Key,
-        (plane, report): (u64, &Report),
+        (plane, report): (PlaneId, &Report),
         now: Instant,
     ) -> Option<QuotaTold> {
-        let rules = self.setup.quota.filter(|_| !self.setup.has_successors)?;
+        let rules = self.setup.quota?;
         self.look(now);
         let quotas = &mut self.planes.quotas;
         quotas.entry(key).or_insert_with(|| Quota::new(rules));
@@ -88,7 +127,7 @@ impl Lender {
     }
 
     /// Does what is due for a data plane.
-    pub fn handle_due(&mut self, key: Key, plane: u64, now: Instant) -> QuotaTold {
+    pub fn handle_due(&mut self, key: Key, plane: PlaneId, now: Instant) -> QuotaTold {
         self.look(now);
         self.of_planes(key, plane, now, |quota, pool| {
             quota.handle_due(pool, plane, now)
@@ -96,7 +135,7 @@ impl Lender {
     }
 
     /// A data plane is gone. What it was assigned stays in the books as long as it may be in use.
-    pub fn leave(&mut self, key: Key, plane: u64) {
+    pub fn leave(&mut self, key: Key, plane: PlaneId) {
         if let Some(quota) = self.planes.quotas.get_mut(&key) {
             quota.leave(plane);
             self.planes.tidy(key);
@@ -120,7 +159,7 @@ impl Lender {
     fn of_planes(
         &mut self,
         key: Key,
-        plane: u64,
+        plane: PlaneId,
         now: Instant,
         act: impl FnOnce(&mut Quota, &mut Pool) -> Option<Action>,
     ) -> QuotaTold {
@@ -130,6 +169,9 @@ impl Lender {
         let setup = &self.setup;
         let pool = self.pools.entry(key).or_insert_with(|| setup.fresh(now));
         let action = act(quota, pool);
+        // What another assigned ends by itself, and is counted as in use until then.
+        let is_silent = setup.has_successors && pool.is_learning();
+        let action = action.filter(|action| !(is_silent && matches!(action, Action::Deny(_))));
         let due_ns = quota.due(plane).map(|due| due.nanos_since(now));
         self.planes.tidy(key);
         QuotaTold { action, due_ns }
@@ -139,7 +181,6 @@ impl Lender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lender::LenderSetup;
     use crate::{Limits, QuotaRules, Rules};
 
     const SECOND: u64 = 1_000_000_000;
@@ -200,20 +241,59 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_assigned_where_it_is_off_or_others_succeed() {
-        let setup = lender().setup;
-        let off = LenderSetup {
+    fn nothing_is_assigned_where_it_is_off() {
+        let setup = LenderSetup {
             quota: None,
-            ..setup
+            ..lender().setup
         };
-        let followed = LenderSetup {
+        let told = Lender::new(setup).handle_report(Key(1), (7, &report(50)), at(20_000));
+        assert_eq!(told, None);
+    }
+
+    #[test]
+    fn whoever_takes_over_says_nothing_until_all_of_before_is_over() {
+        let setup = LenderSetup {
             has_successors: true,
-            ..setup
+            ..lender().setup
         };
-        for setup in [off, followed] {
+        let takes_over: [fn(&mut Lender, Instant); 3] = [
+            |lender, now| lender.retain(|_| false, now),
+            |lender, now| lender.act(Key(1), now),
+            // A pause, which the next call notices.
+            |_, _| {},
+        ];
+        for (case, take_over) in takes_over.into_iter().enumerate() {
             let mut lender = Lender::new(setup);
             let told = lender.handle_report(Key(1), (7, &report(50)), at(20_000));
-            assert_eq!(told, None);
+            assert!(matches!(told.unwrap().action, Some(Action::Assign(..))));
+            let begun = 22_000;
+            take_over(&mut lender, at(begun));
+            let mut now = begun;
+            let first = loop {
+                if case == 1 {
+                    lender.act(Key(1), at(now));
+                }
+                let told = lender.handle_report(Key(1), (8, &report(50)), at(now));
+                if let Some(action) = told.unwrap().action {
+                    break action;
+                }
+                now += 100;
+            };
+            // A time to live, drift and delivery; and a second in which others may not have heard.
+            let least = begun + 15_010 + if case == 1 { 0 } else { 1_000 };
+            assert!((least..least + 200).contains(&now), "{case}: {now}");
+            assert!(matches!(first, Action::Assign(..)), "{case}: {first:?}");
         }
+    }
+
+    #[test]
+    fn a_data_plane_that_nobody_speaks_for_is_forgotten() {
+        let mut lender = lender();
+        let told = lender.handle_report(Key(1), (7, &report(50)), at(20_000));
+        assert!(told.is_some());
+        lender.handle_timeout(at(69_000));
+        assert_eq!(lender.quota_stand().planes, 1, "it may be due");
+        lender.handle_timeout(at(70_000));
+        assert_eq!(lender.quota_stand().planes, 0);
     }
 }

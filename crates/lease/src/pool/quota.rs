@@ -5,7 +5,7 @@
 
 use tollgate_limit::Instant;
 
-use super::{Booked, Pool, Record, Unknown};
+use super::{Booked, Pool, Record};
 use crate::amount::{Limits, TOKEN, part, tokens, used, wait_ns};
 use crate::message::Stamp;
 use crate::share::{ONE, rate_of};
@@ -25,27 +25,6 @@ impl Pool {
     /// Limit, period and burst.
     pub const fn limits(&self) -> &Limits {
         &self.limits
-    }
-
-    /// Lets what a predecessor may have lent or assigned count until `until`, where that is longer than a term. For a successor
-    /// whose predecessor assigned quotas: data planes cannot say what they hold.
-    pub fn quarantine(&mut self, until: Instant) {
-        let all = Unknown {
-            rate: self.limits.rate(),
-            depth: self.limits.depth(),
-            until,
-        };
-        match self.unknown.as_mut() {
-            Some(unknown) => {
-                unknown.until = planted!(22, unknown.until.max(until), unknown.until);
-            }
-            None if self.records.is_empty() => {
-                self.unknown = Some(all);
-                self.level.tokens = self.level.tokens.min(0);
-            }
-            // It has lent already, so that it knows what is out.
-            None => {}
-        }
     }
 
     /// Whether somebody has a record of that name.

@@ -132,11 +132,15 @@ impl QuotaFigures {
     }
 }
 
+/// A subscription of a data plane. No two ever have the same, whichever node their streams end at: a bucket that one has is not
+/// what another has.
+pub type PlaneId = u128;
+
 /// The data planes of one key.
 #[derive(Clone, Debug)]
 pub struct Quota {
     rules: QuotaRules,
-    planes: BTreeMap<u64, Plane>,
+    planes: BTreeMap<PlaneId, Plane>,
     /// Names in the pool so far, counted down from the largest.
     named: u64,
     figures: QuotaFigures,
@@ -163,7 +167,7 @@ impl Quota {
     pub fn handle_report(
         &mut self,
         pool: &mut Pool,
-        plane: u64,
+        plane: PlaneId,
         report: &Report,
         now: Instant,
     ) -> Option<Action> {
@@ -180,11 +184,11 @@ impl Quota {
     }
 
     /// Does what is due: those that had nothing may get something, those that nobody uses are abandoned.
-    pub fn handle_timeout(&mut self, pool: &mut Pool, now: Instant) -> Vec<(u64, Action)> {
+    pub fn handle_timeout(&mut self, pool: &mut Pool, now: Instant) -> Vec<(PlaneId, Action)> {
         pool.advance(now);
         let due = self.planes.iter();
         let due = due.filter(|(_, held)| held.due(&self.rules) <= now);
-        let due: Vec<u64> = due.map(|(plane, _)| *plane).collect();
+        let due: Vec<PlaneId> = due.map(|(plane, _)| *plane).collect();
         let mut actions = Vec::with_capacity(due.len());
         for plane in due {
             let action = self.handle_due(pool, plane, now);
@@ -194,7 +198,7 @@ impl Quota {
     }
 
     /// Does what is due for one data plane; nothing where nothing is.
-    pub fn handle_due(&mut self, pool: &mut Pool, plane: u64, now: Instant) -> Option<Action> {
+    pub fn handle_due(&mut self, pool: &mut Pool, plane: PlaneId, now: Instant) -> Option<Action> {
         pool.advance(now);
         let held = self.planes.get(&plane)?;
         if held.due(&self.rules) > now {
@@ -205,7 +209,7 @@ impl Quota {
     }
 
     /// When something is to be done for one data plane; `None` where it is not subscribed.
-    pub fn due(&self, plane: u64) -> Option<Instant> {
+    pub fn due(&self, plane: PlaneId) -> Option<Instant> {
         self.planes.get(&plane).map(|held| held.due(&self.rules))
     }
 
@@ -216,8 +220,14 @@ impl Quota {
     }
 
     /// The stream of a data plane has ended. What it was assigned stays in the books as long as it may be in use.
-    pub fn leave(&mut self, plane: u64) {
+    pub fn leave(&mut self, plane: PlaneId) {
         self.planes.remove(&plane);
+    }
+
+    /// Forgets data planes that nobody looked after when they were to be abandoned: whoever has their stream is gone.
+    pub fn forget_gone(&mut self, now: Instant) {
+        let rules = &self.rules;
+        self.planes.retain(|_, held| !held.is_gone(rules, now));
     }
 
     /// Data planes that are subscribed.
@@ -234,7 +244,7 @@ impl Quota {
     fn turn(
         &mut self,
         pool: &mut Pool,
-        (plane, mut held): (u64, Plane),
+        (plane, mut held): (PlaneId, Plane),
         now: Instant,
         is_report: bool,
     ) -> Option<Action> {

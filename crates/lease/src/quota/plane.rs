@@ -113,6 +113,11 @@ impl Plane {
         terms_after(self.busy, rules, IDLE_TERMS) <= now
     }
 
+    /// Whether nobody used it for a term more than that, so that somebody should have been told.
+    pub(super) fn is_gone(&self, rules: &QuotaRules, now: Instant) -> bool {
+        terms_after(self.busy, rules, IDLE_TERMS + 1) <= now
+    }
+
     /// When something is to be done without a report.
     pub(super) fn due(&self, rules: &QuotaRules) -> Instant {
         let idle = terms_after(self.busy, rules, IDLE_TERMS);

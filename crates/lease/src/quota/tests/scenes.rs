@@ -46,12 +46,12 @@ fn steady_demand_below_the_limit_passes_and_changes_little() {
         side.mood = Mood::Steady(200);
     }
     world.run(15 * SECOND);
-    let (before, figures) = (world.ghost.admitted, world.quota.figures());
+    let (before, figures) = (world.ghost.admitted, world.figures());
     world.run(20 * SECOND);
     let admitted = world.ghost.admitted - before;
     println!("{admitted} of 12000");
     assert!(admitted >= 11_900, "{admitted}");
-    let changed = world.quota.figures().changed - figures.changed;
+    let changed = world.figures().changed - figures.changed;
     assert!(changed <= 3, "{changed} changes");
 }
 
@@ -100,16 +100,15 @@ fn what_nobody_uses_is_abandoned_and_its_room_comes_back() {
     let mut world = world(1);
     world.sides[0].mood = Mood::Steady(500);
     world.run(5 * SECOND);
-    assert!(world.pool.reserved().1 > 0);
+    assert!(world.pool().unwrap().reserved().1 > 0);
     world.sides[0].mood = Mood::Quiet;
     world.run(36 * SECOND);
-    assert_eq!(world.quota.figures().abandoned, 0);
+    assert_eq!(world.figures().abandoned, 0);
     world.run(5 * SECOND);
-    assert_eq!(world.quota.figures().abandoned, 1);
-    assert_eq!(world.quota.planes(), 0);
+    assert_eq!(world.figures().abandoned, 1);
+    assert_eq!(world.grantor().quota_stand().planes, 0);
     world.run(16 * SECOND);
-    assert_eq!(world.pool.reserved(), (0, 0));
-    assert!(world.pool.is_fresh());
+    assert!(world.pool().is_none(), "as if it had never been asked for");
 }
 
 #[test]
@@ -121,10 +120,10 @@ fn smaller_limits_are_told_and_hold_once_what_was_out_has_ended() {
     world.run(20 * SECOND);
     let limits = Limits::new(100, SECOND, 100).unwrap();
     let now = world.at();
-    world.pool.change(limits, now);
+    world.grantor().change(limits, Rules::default(), now);
     // The longest that anything of before may be in use, and a report.
     world.run(17 * SECOND);
-    let (rate, depth) = world.pool.reserved();
+    let (rate, depth) = world.pool().unwrap().reserved();
     assert!(rate <= limits.rate() && depth <= limits.depth());
     let before = world.ghost.admitted;
     world.run(10 * SECOND);
@@ -140,10 +139,10 @@ fn a_successor_assigns_nothing_while_anything_may_be_out() {
     world.run(5 * SECOND);
     world.fall();
     let hold = QuotaRules::default().hold_ns();
-    let before = world.quota.figures().changed;
+    let before = world.figures().changed;
     world.run(hold - SECOND);
-    assert_eq!(world.quota.figures().changed, before);
+    assert_eq!(world.figures().changed, before);
     world.run(5 * SECOND);
-    assert!(world.quota.figures().changed > before);
+    assert!(world.figures().changed > before);
     assert_eq!(world.ghost.over, 0);
 }

@@ -30,6 +30,9 @@ pub(super) fn world(seed: u64, late: (u64, u64)) -> (World, Dice) {
         faults
     };
     let mut world = World::new(dice.next(), (per_second, burst), rules, faults);
+    if seed % 2 == 1 {
+        world = world.among(3);
+    }
     for _ in 0..dice.between(1, 4) {
         let drift = i64::from(drift_ppm);
         let fast_ppm = [-drift, 0, drift][usize::try_from(dice.below(3)).unwrap()];
@@ -68,9 +71,9 @@ fn run_cut(seed: u64) -> World {
     world.direct = 30;
     world.run(20 * SECOND);
     world.sides[1].mood = Mood::Steady(600);
-    let before = world.quota.figures().changed;
+    let before = world.figures().changed;
     // Its own bucket, and the cut of the other.
-    while world.quota.figures().changed < before + 2 && world.now < 60 * SECOND {
+    while world.figures().changed < before + 2 && world.now < 60 * SECOND {
         world.step();
     }
     world.direct = 600;
@@ -78,12 +81,12 @@ fn run_cut(seed: u64) -> World {
     world
 }
 
-/// The grantor falls while a bucket is full, and everything is used as soon as a lease would have ended.
-fn run_fall(seed: u64) -> World {
-    let mut world = slow(seed, 1);
+/// The grantor falls or is succeeded while a bucket is full, and everything is used as soon as a lease would have ended.
+fn run_fall(seed: u64, nodes: usize, fall: fn(&mut World)) -> World {
+    let mut world = slow(seed, 1).among(nodes);
     world.run(15 * SECOND);
     world.sides[0].mood = Mood::Quiet;
-    world.fall();
+    fall(&mut world);
     world.run(2_500 * MS);
     world.sides[0].mood = Mood::Burst;
     world.run(50 * MS);
@@ -91,10 +94,41 @@ fn run_fall(seed: u64) -> World {
     world
 }
 
+/// The grantor is away while another assigns in its place, and is told that members changed when it is back.
+fn run_away(seed: u64) -> World {
+    let mut world = slow(seed, 1).among(2);
+    world.run(15 * SECOND);
+    world.stand_in(30 * SECOND, false);
+    world.run(25 * SECOND);
+    world.sides[0].mood = Mood::Quiet;
+    world.pass_to(0);
+    world.run(2_500 * MS);
+    world.sides[0].mood = Mood::Burst;
+    world.run(50 * MS);
+    world.ask_for(1_000);
+    world
+}
+
+/// Another node may grant from here on.
+fn succeed(world: &mut World, dice: &mut Dice) {
+    let falls = dice.below(2) == 0;
+    match dice.below(20) {
+        0 => world.stand_in(dice.between(1_001 * MS, 15 * SECOND), falls),
+        1 => {
+            let owner = usize::try_from(dice.below(world.nodes() as u64)).unwrap();
+            world.pass_to(owner);
+        }
+        _ => {}
+    }
+}
+
 /// Runs the schedule of that seed.
 pub(super) fn run(seed: u64, late: (u64, u64)) -> World {
     match seed % 50 {
-        48 => return run_fall(seed),
+        45 => return run_fall(seed, 2, |world| world.stand_in(5 * SECOND, true)),
+        46 => return run_fall(seed, 2, |world| world.pass_to(1)),
+        47 => return run_away(seed),
+        48 => return run_fall(seed, 1, World::fall),
         49 => return run_cut(seed),
         _ => {}
     }
@@ -122,7 +156,9 @@ pub(super) fn run(seed: u64, late: (u64, u64)) -> World {
             world.run(20 * MS);
             world.ask_for(10_000);
         }
-        if turn == falls_at {
+        if world.nodes() > 1 {
+            succeed(&mut world, &mut dice);
+        } else if turn == falls_at {
             world.fall();
         }
         world.run(dice.between(100 * MS, 1_500 * MS));
@@ -138,8 +174,8 @@ fn no_schedule_admits_a_token_too_many() {
         assert_eq!(world.ghost.over, 0, "seed {seed}");
         assert_eq!(world.broken_books, 0, "seed {seed}");
         admitted += world.ghost.admitted;
-        changed += world.quota.figures().changed;
-        extended += world.quota.figures().extended;
+        changed += world.figures().changed;
+        extended += world.figures().extended;
     }
     println!("{admitted} admitted, {changed} changed, {extended} extended");
     assert!(admitted > 100_000, "{admitted} admitted");

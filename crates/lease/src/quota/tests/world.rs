@@ -1,7 +1,8 @@
-//! One grantor, some data planes that are a stream away, and requests that ask the grantor itself.
+//! A grantor, or nodes of which one grants at a time; some data planes that are a stream away, and requests that ask the grantor itself.
 //!
 //! Messages of a stream come in order, each as late as the schedule says. Streams break, reports get lost and come twice, the
-//! grantor falls. A bucket of its own arithmetic is charged at each admission.
+//! grantor falls, is away for a while, and is succeeded. A bucket of its own arithmetic is charged at each admission. Streams end at nodes
+//! that stay: the way from there to the grantor is a part of that of a message.
 
 use std::collections::VecDeque;
 
@@ -9,12 +10,15 @@ use tollgate_limit::Instant;
 
 use super::envoy::Envoy;
 use crate::message::{Need, Question, Stamp};
-use crate::quota::{Action, Quota, QuotaRules, Report};
-use crate::{Key, Limits, Pool, Rules};
+use crate::quota::{Action, PlaneId, QuotaFigures, QuotaRules, Report};
+use crate::{Key, Lender, LenderSetup, Limits, Pool, QuotaTold, Rules};
 
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const SECOND: u64 = 1_000 * MS;
 const STEP: u64 = 5 * MS;
+const KEY: Key = Key(1);
+/// When the schedule begins, so that everything of before is over.
+const BEGIN: u64 = 100 * SECOND;
 
 /// Numbers by a seed.
 #[derive(Clone, Debug)]
@@ -97,7 +101,9 @@ pub(super) enum Mood {
 pub(super) struct Side {
     pub(super) envoy: Envoy,
     pub(super) mood: Mood,
-    stream: u64,
+    stream: PlaneId,
+    /// When to look after it.
+    due: Option<Instant>,
     down: VecDeque<(u64, Action)>,
     up: VecDeque<(u64, Report)>,
     next_report: u64,
@@ -116,10 +122,16 @@ pub(super) struct Faults {
     pub(super) late: (u64, u64),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct World {
-    pub(super) pool: Pool,
-    pub(super) quota: Quota,
+    nodes: Vec<Lender>,
+    /// The node that grants, and whether it does so in the place of another.
+    owner: usize,
+    is_acting: bool,
+    /// The node that is not there until then, and whether it fell.
+    away: Option<(usize, u64, bool)>,
+    /// Counted by nodes that fell.
+    past: QuotaFigures,
     pub(super) ghost: Ghost,
     pub(super) sides: Vec<Side>,
     pub(super) now: u64,
@@ -132,7 +144,7 @@ pub(super) struct World {
     rules: QuotaRules,
     limits: Limits,
     dice: Dice,
-    streams: u64,
+    streams: PlaneId,
     asked: u64,
     seq: u64,
 }
@@ -145,9 +157,20 @@ impl World {
         faults: Faults,
     ) -> Self {
         let limits = Limits::new(per_second, SECOND, burst).unwrap();
+        let first = LenderSetup {
+            limits,
+            rules: Rules::default(),
+            generation: 1,
+            since: Instant::from_nanos(0),
+            has_successors: false,
+            quota: Some(rules),
+        };
         Self {
-            pool: Pool::new(limits, Rules::default(), 1, Instant::from_nanos(0)),
-            quota: Quota::new(rules),
+            nodes: vec![Lender::new(first)],
+            owner: 0,
+            is_acting: false,
+            away: None,
+            past: QuotaFigures::default(),
             ghost: Ghost::new(per_second, burst),
             sides: Vec::new(),
             now: 0,
@@ -164,12 +187,57 @@ impl World {
         }
     }
 
+    /// The same with so many nodes, of which the first grants.
+    pub(super) fn among(mut self, nodes: usize) -> Self {
+        let node = |_| self.begun(Instant::from_nanos(0), nodes);
+        self.nodes = (0..nodes).map(node).collect();
+        self
+    }
+
+    /// One of so many nodes that begins then.
+    fn begun(&self, since: Instant, nodes: usize) -> Lender {
+        Lender::new(LenderSetup {
+            limits: self.limits,
+            rules: Rules::default(),
+            generation: since.as_nanos() + 1,
+            since,
+            has_successors: nodes > 1,
+            quota: Some(self.rules),
+        })
+    }
+
+    pub(super) fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whoever grants.
+    pub(super) fn grantor(&mut self) -> &mut Lender {
+        let now = self.at();
+        let grantor = &mut self.nodes[self.owner];
+        if self.is_acting {
+            grantor.act(KEY, now);
+        }
+        grantor
+    }
+
+    /// The pool of whoever grants, where it has one.
+    pub(super) fn pool(&mut self) -> Option<&Pool> {
+        let now = self.at();
+        self.nodes[self.owner].inspect(KEY, now)
+    }
+
+    pub(super) fn figures(&self) -> QuotaFigures {
+        let each = self.nodes.iter().map(|node| node.quota_stand().figures);
+        each.fold(self.past, |sum, one| sum.with(&one))
+    }
+
     pub(super) fn add(&mut self, envoy: Envoy, report_every: u64) {
         self.streams += 1;
         self.sides.push(Side {
             envoy,
             mood: Mood::Quiet,
             stream: self.streams,
+            due: None,
             down: VecDeque::new(),
             up: VecDeque::new(),
             next_report: self.now,
@@ -180,7 +248,7 @@ impl World {
     }
 
     pub(super) fn at(&self) -> Instant {
-        Instant::from_nanos(self.now)
+        Instant::from_nanos(BEGIN + self.now)
     }
 
     /// A stream breaks: of what is under way, some never arrives.
@@ -190,23 +258,56 @@ impl World {
         let kept = usize::try_from(self.dice.below(side.down.len() as u64 + 1)).unwrap();
         side.down.truncate(kept);
         side.up.clear();
-        self.quota.leave(side.stream);
-        side.stream = self.streams;
+        let left = std::mem::replace(&mut side.stream, self.streams);
+        side.due = None;
+        // Nobody need hear of it.
+        if self.dice.chance(500) {
+            self.grantor().leave(KEY, left);
+        }
     }
 
-    /// The grantor falls, and another one takes over without its books.
+    /// The only server falls with all streams, and begins again without its books.
     pub(super) fn fall(&mut self) {
         for side in 0..self.sides.len() {
             self.cut(side);
         }
-        let now = self.at();
-        self.pool = Pool::restating(self.limits, Rules::default(), 2, now);
-        let until = Instant::from_nanos(self.now + self.rules.hold_ns());
-        self.pool.quarantine(until);
-        self.quota = Quota::new(self.rules);
+        self.lose(self.owner);
     }
 
-    fn tell(&mut self, stream: u64, action: Action) {
+    /// A node begins again without its books.
+    fn lose(&mut self, node: usize) {
+        let begun = self.begun(self.at(), self.nodes.len());
+        let before = std::mem::replace(&mut self.nodes[node], begun);
+        self.past = self.past.with(&before.quota_stand().figures);
+    }
+
+    /// From here on another node owns the key, as all of them know.
+    pub(super) fn pass_to(&mut self, owner: usize) {
+        let now = self.at();
+        self.come_back();
+        self.owner = owner;
+        for (place, node) in self.nodes.iter_mut().enumerate() {
+            node.retain(|_| place == owner, now);
+        }
+    }
+
+    /// Whoever grants is not there for so long, and the next one grants in its place; one that fell has no books when it is back.
+    pub(super) fn stand_in(&mut self, time: u64, falls: bool) {
+        if self.away.is_some() {
+            return;
+        }
+        let gone = self.owner;
+        self.away = Some((gone, self.now + time, falls));
+        (self.owner, self.is_acting) = ((gone + 1) % self.nodes.len(), true);
+    }
+
+    fn tell(&mut self, at: usize, told: QuotaTold) {
+        let now = self.at().as_nanos();
+        let due = told.due_ns.map(|wait| now.saturating_add(wait));
+        self.sides[at].due = due.map(Instant::from_nanos);
+        let Some(action) = told.action else {
+            return;
+        };
         let mut delay = self.dice.below(self.faults.delay_max + 1);
         if self.dice.chance(300) {
             delay = self.faults.delay_max;
@@ -214,9 +315,7 @@ impl World {
         if self.dice.chance(self.faults.late.0) {
             delay = self.rules.delivery_ns + self.dice.below(self.faults.late.1);
         }
-        let Some(side) = self.sides.iter_mut().find(|side| side.stream == stream) else {
-            return;
-        };
+        let side = &mut self.sides[at];
         let last = side.down.back().map_or(0, |(due, _)| *due);
         let due = last.max(self.now + delay);
         let late = due.saturating_sub(self.now + self.rules.delivery_ns);
@@ -234,10 +333,8 @@ impl World {
             self.sides[at].up.pop_front();
             let stream = self.sides[at].stream;
             let now = self.at();
-            let action = (self.quota).handle_report(&mut self.pool, stream, &report, now);
-            if let Some(action) = action {
-                self.tell(stream, action);
-            }
+            let told = self.grantor().handle_report(KEY, (stream, &report), now);
+            self.tell(at, told.expect("quotas are on"));
         }
     }
 
@@ -309,7 +406,7 @@ impl World {
         let question = Question {
             client: 1,
             boot: 1,
-            key: Key(1),
+            key: KEY,
             seq: self.seq,
             got: Stamp::default(),
             session: Stamp::default(),
@@ -324,7 +421,9 @@ impl World {
             is_ask: true,
         };
         let now = self.at();
-        let served = self.pool.handle_question(&question, now);
+        let served = self
+            .grantor()
+            .handle_question(KEY, &question, u64::MAX, now);
         for _ in 0..served.map_or(0, |grant| grant.served) {
             self.ghost.admit(self.now);
         }
@@ -339,18 +438,45 @@ impl World {
             self.hear(at);
         }
         self.ask();
-        let now = self.at();
-        if self.quota.poll_timeout().is_some_and(|due| due <= now) {
-            for (stream, action) in self.quota.handle_timeout(&mut self.pool, now) {
-                self.tell(stream, action);
+        self.look_after();
+        let Some(pool) = self.pool() else {
+            return;
+        };
+        let ((rate, depth), (more_rate, more_depth)) = (pool.reserved(), pool.unknown());
+        let deep = pool.level() + depth + more_depth;
+        let is_fast = rate + more_rate > self.limits.rate();
+        self.broken_books += u64::from(deep > self.limits.depth() || is_fast);
+    }
+
+    /// Whoever is away grants again.
+    fn come_back(&mut self) {
+        if let Some((back, _, fell)) = self.away.take() {
+            (self.owner, self.is_acting) = (back, false);
+            if fell {
+                self.lose(back);
             }
         }
-        self.pool.advance(now);
-        let (rate, depth) = self.pool.reserved();
-        let (more_rate, more_depth) = self.pool.unknown();
-        let is_deep = self.pool.level() + depth + more_depth > self.limits.depth();
-        let is_fast = rate + more_rate > self.limits.rate();
-        self.broken_books += u64::from(is_deep || is_fast);
+    }
+
+    /// Does what is due.
+    fn look_after(&mut self) {
+        let now = self.at();
+        if self.away.is_some_and(|(_, until, _)| until <= self.now) {
+            self.come_back();
+        }
+        for at in 0..self.sides.len() {
+            let Side { stream, due, .. } = self.sides[at];
+            if due.is_some_and(|due| due <= now) {
+                let told = self.grantor().handle_due(KEY, stream, now);
+                self.tell(at, told);
+            }
+        }
+        if self.now.is_multiple_of(250 * MS) {
+            let away = self.away.map(|(away, ..)| away);
+            let nodes = self.nodes.iter_mut().enumerate();
+            let there = nodes.filter(|(place, _)| Some(*place) != away);
+            there.for_each(|(_, node)| node.handle_timeout(now));
+        }
     }
 
     pub(super) fn run(&mut self, time: u64) {
