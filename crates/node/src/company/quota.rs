@@ -1,8 +1,8 @@
 //! Data planes that are assigned quotas out of the pools of this node.
 //!
-//! Only of contracts with one policy, which is lent. Not here: what is assigned (`tollgate-lease`), and streams.
+//! Only of contracts with one policy, which is lent. Not here: what is assigned (`tollgate-lease`), which node is asked, and streams.
 
-use tollgate_lease::{Lender, QuotaStand, QuotaTold, Report};
+use tollgate_lease::{Lender, PlaneId, QuotaStand, QuotaTold, Report};
 use tollgate_limit::Instant;
 
 use super::tag::key;
@@ -14,7 +14,7 @@ impl Node {
     pub fn quota_report(
         &self,
         spot: &Spot,
-        (plane, report): (u64, &Report),
+        (plane, report): (PlaneId, &Report),
         now: Instant,
     ) -> Option<QuotaTold> {
         self.of_planes(spot, now, true, |lender, now| {
@@ -23,7 +23,7 @@ impl Node {
     }
 
     /// Does what is due for a data plane.
-    pub fn quota_due(&self, spot: &Spot, plane: u64, now: Instant) -> QuotaTold {
+    pub fn quota_due(&self, spot: &Spot, plane: PlaneId, now: Instant) -> QuotaTold {
         let told = self.of_planes(spot, now, false, |lender, now| {
             lender.handle_due(key(spot.print), plane, now)
         });
@@ -31,7 +31,7 @@ impl Node {
     }
 
     /// A data plane is gone.
-    pub fn quota_leave(&self, spot: &Spot, plane: u64, now: Instant) {
+    pub fn quota_leave(&self, spot: &Spot, plane: PlaneId, now: Instant) {
         self.of_planes(spot, now, false, |lender, _| {
             lender.leave(key(spot.print), plane);
         });

@@ -31,7 +31,7 @@ use super::stream::{self, Ends, Tls};
 use super::wire::Hello;
 use crate::durable::Seat;
 use crate::lend::lending;
-use crate::settings::ClusterSettings;
+use crate::settings::{ClusterSettings, QuotaLimits};
 use crate::shared::Shared;
 use crate::supply::{self, Keep};
 
@@ -161,10 +161,13 @@ impl Prepared {
     }
 
     /// Its part in lending.
-    pub(crate) fn lend(&self) -> Result<Lend, ClusterError> {
+    pub(crate) fn lend(&self, quota: &QuotaLimits) -> Result<Lend, ClusterError> {
         let boot = supply::boot();
         let journal = supply::journal(&self.settings, &self.name(), boot)?;
-        Ok(lending(boot, true, journal))
+        Ok(Lend {
+            quota: quota.rules_among_nodes(),
+            ..lending(boot, true, journal)
+        })
     }
 
     /// Its part in dividing rates, and what keeps what it must not forget of them: its seat where it has one.

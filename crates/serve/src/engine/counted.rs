@@ -197,7 +197,8 @@ impl Turn<'_> {
                     | Verb::Settle(_)
                     | Verb::Status
                     | Verb::Foresee
-                    | Verb::Lend(_) => {}
+                    | Verb::Lend(_)
+                    | Verb::Quota(..) => {}
                 },
             );
         }

@@ -12,6 +12,7 @@ mod explain;
 mod gubernated;
 mod later;
 mod lend;
+mod quota;
 mod seal;
 mod turn;
 
@@ -34,8 +35,9 @@ pub(crate) use described::RETRY_WHEN_FULL;
 pub use error::EngineError;
 pub use explain::{Explained, Explanation, Miss};
 pub use later::{
-    Elsewhere, Heard, Hearing, Learning, Notes, Question, Registrar, Said, Unknown, Verb,
+    Elsewhere, Heard, Hearing, Learning, Notes, Question, QuotaAsk, Registrar, Said, Unknown, Verb,
 };
+pub(crate) use quota::{QuotaHeard, QuotaQuestion};
 pub use seal::{Opened, Seal, SealError};
 pub use tollgate_node::Scope;
 pub use turn::{Ask, Standing, Turn};

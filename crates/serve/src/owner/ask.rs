@@ -12,6 +12,7 @@ use tollgate_table::Print;
 
 use super::bytes::{Reader, put};
 use super::map::Map;
+use super::quota;
 use crate::engine::{Question, Verb};
 
 /// Writes questions of one asker to one node.
@@ -47,6 +48,9 @@ impl Parcel {
         if let Verb::Lend(inquiry) = verb {
             put(&mut self.questions, inquiry.len() as u64);
             self.questions.extend_from_slice(inquiry);
+        }
+        if let Verb::Quota(plane, ask) = verb {
+            quota::put_ask(&mut self.questions, *plane, *ask);
         }
         if let Verb::Settle(dues) = verb {
             for Due { charge, terms } in dues {
@@ -160,6 +164,10 @@ fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<Asked> 
         5 => Verb::Status,
         6 => Verb::Foresee,
         LEND => Verb::Lend(reader.bytes()?.into()),
+        QUOTA => {
+            let (plane, ask) = quota::ask(reader)?;
+            Verb::Quota(plane, ask)
+        }
         _ => return None,
     };
     let question = Question {
@@ -201,6 +209,7 @@ fn number_of(verb: &Verb) -> u8 {
         Verb::Status => 5,
         Verb::Foresee => 6,
         Verb::Lend(_) => LEND,
+        Verb::Quota(..) => QUOTA,
     }
 }
 
@@ -208,6 +217,8 @@ fn number_of(verb: &Verb) -> u8 {
 pub(super) const VERSION: u8 = 1;
 /// What a client says of its leases follows the cost, behind its length.
 const LEND: u8 = 8;
+/// What is said of a data plane follows the cost.
+const QUOTA: u8 = 9;
 /// Set where every spot has a byte of its lot.
 const LOTS: u8 = 1 << 7;
 /// Set where the owner decides by what it knows of the keys' terms.

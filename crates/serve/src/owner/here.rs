@@ -6,7 +6,7 @@ use tollgate_node::{Answer, Due, KeyTerms, Node, Receipt, RefusedBy, Spot};
 
 use super::ask;
 use super::map::{Map, Wish, strictness};
-use super::said;
+use super::{quota, said};
 use crate::engine::{Question, Said, Verb};
 
 /// Does what a question asks, here and now.
@@ -35,6 +35,10 @@ pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> Said {
         Verb::Lend(inquiry) => {
             let lent = spots.first().map(|spot| node.lend(spot, inquiry, now));
             Said::Lent(lent.and_then(Result::ok).unwrap_or_default())
+        }
+        Verb::Quota(plane, ask) => {
+            let told = spots.first();
+            Said::Quota(told.and_then(|spot| quota::answer(node, spot, (*plane, *ask), now)))
         }
         Verb::Foresee => {
             let each = spots.iter().map(|s| node.foresee_at(s, *cost, now));
@@ -78,7 +82,10 @@ pub(super) fn answer_batch(
 
 /// Whether terms have to be looked up before a question is answered. What is settled says by which it was charged.
 fn is_strange(node: &Node, question: &Question, now: Instant) -> bool {
-    let needs_terms = !matches!(question.verb, Verb::Settle(_) | Verb::Reset);
+    let needs_terms = !matches!(
+        question.verb,
+        Verb::Settle(_) | Verb::Reset | Verb::Quota(..)
+    );
     let mut spots = question.spots.iter();
     needs_terms && spots.any(|spot| node.is_stranger(spot, now))
 }

@@ -7,11 +7,14 @@ use tollgate_node::{Node, Spot};
 
 use super::Owner;
 use super::map::Map;
-use crate::engine::Question;
+use crate::engine::{Question, QuotaAsk, Verb};
 
 impl Owner {
     /// Keys that are lent and another's by right begin here as those of a successor: whoever asks has found the other gone.
     pub(super) fn act_for(&self, node: &Node, map: &Map, question: &Question, now: Instant) {
+        if let Verb::Quota(_, QuotaAsk::Leave) = question.verb {
+            return;
+        }
         let known = self.crew.load();
         for spot in &question.spots {
             if map.is_lent(spot.contract) && self.owner_of(&known, map, spot).is_some() {

@@ -18,6 +18,7 @@ mod mail;
 mod map;
 mod moving;
 mod peers;
+mod quota;
 mod recent;
 mod respond;
 mod said;
@@ -355,7 +356,7 @@ impl At<'_> {
                 }
             }
             Verb::Refund | Verb::Reset | Verb::Settle(_) => owner.denied.forget(&question.spots),
-            Verb::Charge | Verb::Status | Verb::Foresee | Verb::Lend(_) => {}
+            Verb::Charge | Verb::Status | Verb::Foresee | Verb::Lend(_) | Verb::Quota(..) => {}
         }
         let crew = owner.crew.load();
         Work::new(question, |spot| owner.decides(&crew, map, spot))
@@ -415,8 +416,8 @@ impl At<'_> {
         count.add(1);
         owner.look_around(self.node, self.now);
         let crew = owner.crew.load();
-        let Some((gone, is_retry)) = work.step(at).and_then(|step| match step.to? {
-            To::Node(to) => Some((to, step.is_retry)),
+        let Some((gone, is_last)) = work.step(at).and_then(|step| match step.to? {
+            To::Node(to) => Some((to, step.is_retry || step.question.verb.is_once())),
             To::Store(_) => None,
         }) else {
             return;
@@ -426,7 +427,7 @@ impl At<'_> {
             error,
             RequestError::Unreachable | RequestError::Unknown | RequestError::Refused
         );
-        if is_retry || !(is_gone || is_unreachable) {
+        if is_last || !(is_gone || is_unreachable) {
             return self.fall_back(work, at);
         }
         counts.retried.add(1);

@@ -10,6 +10,7 @@ use tollgate_node::{Answer, Due, KeyTerms, Lent, Node, Nudge, Receipt, RefusedBy
 
 use super::ask::VERSION;
 use super::bytes::{Reader, put, put_span};
+use super::quota;
 use crate::engine::{Question, Said, Verb};
 
 /// Begins the answer to a batch.
@@ -37,6 +38,7 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
             }
         }
         Said::Lent(lent) => put_lent(out, lent),
+        Said::Quota(told) => quota::put_told(out, told.as_ref()),
         Said::Forecasts(each) => {
             for forecasts in each {
                 put(out, forecasts.len() as u64);
@@ -205,6 +207,7 @@ impl<'a> Answers<'a> {
             Verb::Status => Said::Statuses(lists(reader, spots, status)?),
             Verb::Foresee => Said::Forecasts(lists(reader, spots, forecast)?),
             Verb::Lend(_) => Said::Lent(lent(reader)?),
+            Verb::Quota(..) => quota::told(reader)?,
         };
         Some(Reply::Said(said))
     }

@@ -121,7 +121,10 @@ pub fn start_with(
     };
     let name = cluster.as_ref().map(Prepared::name);
     let members = match &cluster {
-        Some(prepared) => prepared.membership(share, prepared.lend()?, wall()),
+        Some(prepared) => {
+            let lend = prepared.lend(&settings.limits.quota)?;
+            prepared.membership(share, lend, wall())
+        }
         None => alone(&settings, wall()),
     };
     let engine = Engine::with_company(contracts, config, &secrets, members);

@@ -252,7 +252,16 @@ impl QuotaLimits {
             ..QuotaRules::default()
         })
     }
+
+    /// The same in a cluster: an assignment may be on its way from the owner of the key to the node that has the stream.
+    pub(crate) fn rules_among_nodes(&self) -> Option<QuotaRules> {
+        let delivery = self.delivery.saturating_add(QUOTA_HOP);
+        Self { delivery, ..*self }.rules()
+    }
 }
+
+/// How long an assignment may be on its way from the owner of a key to the node that has the stream; a later one is not passed on.
+pub(crate) const QUOTA_HOP: Duration = Duration::from_secs(1);
 
 impl Default for QuotaLimits {
     fn default() -> Self {

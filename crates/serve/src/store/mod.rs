@@ -165,7 +165,7 @@ pub(crate) fn ask_of(question: &Question, spot: &Spot, book: &Arc<Book>, now: In
             charge: due.charge,
             actual: question.cost,
         }),
-        Verb::Status | Verb::Foresee | Verb::Lend(_) => Asked::Show,
+        Verb::Status | Verb::Foresee | Verb::Lend(_) | Verb::Quota(..) => Asked::Show,
     };
     Ask {
         book: Arc::clone(book),

@@ -109,6 +109,19 @@ fn run_away(seed: u64) -> World {
     world
 }
 
+/// Answers get lost until just after the last assignment is over, while more is asked for than there is.
+fn run_deaf(seed: u64) -> World {
+    let mut world = slow(seed, 1).among(2);
+    world.direct = 600;
+    for _ in 0..5 {
+        world.run(20 * SECOND);
+        world.deaf = 1_000;
+        world.run(6_050 * MS);
+        world.deaf = 0;
+    }
+    world
+}
+
 /// Another node may grant from here on.
 fn succeed(world: &mut World, dice: &mut Dice) {
     let falls = dice.below(2) == 0;
@@ -125,6 +138,7 @@ fn succeed(world: &mut World, dice: &mut Dice) {
 /// Runs the schedule of that seed.
 pub(super) fn run(seed: u64, late: (u64, u64)) -> World {
     match seed % 50 {
+        44 => return run_deaf(seed),
         45 => return run_fall(seed, 2, |world| world.stand_in(5 * SECOND, true)),
         46 => return run_fall(seed, 2, |world| world.pass_to(1)),
         47 => return run_away(seed),

@@ -1,7 +1,7 @@
 //! A grantor, or nodes of which one grants at a time; some data planes that are a stream away, and requests that ask the grantor itself.
 //!
 //! Messages of a stream come in order, each as late as the schedule says. Streams break, reports get lost and come twice, the
-//! grantor falls, is away for a while, and is succeeded. A bucket of its own arithmetic is charged at each admission. Streams end at nodes
+//! grantor falls, is away for a while, and is succeeded; what it answers gets lost. A bucket of its own arithmetic is charged at each admission. Streams end at nodes
 //! that stay: the way from there to the grantor is a part of that of a message.
 
 use std::collections::VecDeque;
@@ -141,6 +141,8 @@ pub(super) struct World {
     /// What late assignments may have cost.
     pub(super) excuse: u64,
     pub(super) broken_books: u64,
+    /// Answers that do not get to the node that has the stream, in thousandths.
+    pub(super) deaf: u64,
     rules: QuotaRules,
     limits: Limits,
     dice: Dice,
@@ -178,6 +180,7 @@ impl World {
             direct: 0,
             excuse: 0,
             broken_books: 0,
+            deaf: 0,
             rules,
             limits,
             dice: Dice(seed),
@@ -191,6 +194,7 @@ impl World {
     pub(super) fn among(mut self, nodes: usize) -> Self {
         let node = |_| self.begun(Instant::from_nanos(0), nodes);
         self.nodes = (0..nodes).map(node).collect();
+        self.deaf = if nodes > 1 { self.faults.lost } else { 0 };
         self
     }
 
@@ -302,6 +306,9 @@ impl World {
     }
 
     fn tell(&mut self, at: usize, told: QuotaTold) {
+        if self.dice.chance(self.deaf) {
+            return self.miss(at);
+        }
         let now = self.at().as_nanos();
         let due = told.due_ns.map(|wait| now.saturating_add(wait));
         self.sides[at].due = due.map(Instant::from_nanos);
@@ -323,6 +330,14 @@ impl World {
             self.excuse += self.rules.over_max(bucket, late);
         }
         side.down.push_back((due, action));
+    }
+
+    /// The answer does not get to the node that has the stream: nobody may take it for heard.
+    fn miss(&mut self, at: usize) {
+        self.streams += 1;
+        let side = &mut self.sides[at];
+        side.due = None;
+        side.stream = planted!(43, self.streams, side.stream);
     }
 
     fn hear(&mut self, at: usize) {

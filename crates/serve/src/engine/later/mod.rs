@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 use tollgate_contract::{Contracts, Coordination, OnFailure};
 use tollgate_limit::{Cost, Forecast, Instant, Status};
-use tollgate_node::{Answer, Due, Lent, Node, Spot, Spots};
+use tollgate_node::{Answer, Due, Lent, Node, PlaneId, QuotaReport, QuotaTold, Spot, Spots};
 
 use super::{Engine, Turn};
 use crate::meter::Door;
@@ -61,14 +61,32 @@ pub enum Verb {
     Foresee,
     /// Take what a client holds of the key, and say what it is lent: bytes of theirs.
     Lend(Arc<[u8]>),
+    /// Assign a quota of the key to a data plane.
+    Quota(PlaneId, QuotaAsk),
+}
+
+/// What is said of a data plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotaAsk {
+    /// It reports.
+    Report(QuotaReport),
+    /// Something is due for it.
+    Due,
+    /// It is gone.
+    Leave,
 }
 
 impl Verb {
+    /// Whether it is asked of one owner only: that one takes its answer for heard.
+    pub const fn is_once(&self) -> bool {
+        matches!(self, Self::Quota(..))
+    }
+
     /// Whether nobody can do it in the owner's place.
     pub const fn is_write(&self) -> bool {
         match self {
             Self::Charge | Self::Refund | Self::Reset | Self::Settle(_) => true,
-            Self::Check | Self::Status | Self::Foresee | Self::Lend(_) => false,
+            Self::Check | Self::Status | Self::Foresee | Self::Lend(_) | Self::Quota(..) => false,
         }
     }
 }
@@ -86,6 +104,8 @@ pub enum Said {
     Forecasts(Vec<Vec<Forecast>>),
     /// What a client is lent; no bytes where what it said makes no sense.
     Lent(Lent),
+    /// What a data plane is assigned; `None` where nothing is, or there is no room for the key.
+    Quota(Option<QuotaTold>),
 }
 
 /// The answer to a question.

@@ -2,10 +2,14 @@
 //!
 //! Not here: the pools that quotas are assigned from (`tollgate-node`), and streams.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use tollgate_node::PlaneId;
 
 use crate::engine::Engine;
 use crate::meter::text::{Kind, Text};
+use crate::supply;
 
 /// How many data planes there are.
 #[derive(Debug, Default)]
@@ -13,6 +17,10 @@ pub struct Quotas {
     streams: AtomicUsize,
     /// Subscriptions so far: each has a number.
     planes: AtomicU64,
+    /// What tells them from those of other nodes, and of this one before it started.
+    boot: OnceLock<u64>,
+    /// Times that the owner of a key did not answer.
+    missed: AtomicU64,
 }
 
 impl Quotas {
@@ -31,16 +39,23 @@ impl Quotas {
     }
 
     /// The number of a new subscription.
-    pub(super) fn number(&self) -> u64 {
-        self.planes.fetch_add(1, Relaxed)
+    pub(super) fn number(&self) -> PlaneId {
+        let boot = || getrandom::u64().unwrap_or_else(|_| supply::boot());
+        let boot = *self.boot.get_or_init(boot);
+        u128::from(boot) << 64 | u128::from(self.planes.fetch_add(1, Relaxed))
+    }
+
+    /// Counts that the owner of a key did not answer.
+    pub(super) fn miss(&self) {
+        self.missed.fetch_add(1, Relaxed);
     }
 
     /// Adds how quotas stand, for Prometheus; nothing where nobody ever asked for one.
     pub(crate) fn render(&self, engine: &Engine, body: &mut String) {
-        if self.planes.load(Relaxed) == 0 {
+        let stand = engine.node().quota_stand();
+        if self.planes.load(Relaxed) == 0 && stand.figures.reports == 0 {
             return;
         }
-        let stand = engine.node().quota_stand();
         let streams = self.streams.load(Relaxed) as u64;
         let sum = stand.figures;
         let mut text = Text::new();
@@ -92,6 +107,12 @@ impl Quotas {
                 Kind::Counter,
                 "Buckets that nobody used any more.",
                 sum.abandoned,
+            ),
+            (
+                "tollgate_quota_unanswered_total",
+                Kind::Counter,
+                "Times that the owner of a key did not answer.",
+                self.missed.load(Relaxed),
             ),
         ] {
             text.one(name, kind, help, value);

@@ -1,7 +1,7 @@
 //! One stream of a data plane: reports come, assignments go, and what is due is done in between.
 //!
-//! A stream is polled by whoever sends its answers, so that one who does not take them is not listened to either. Not here: what is
-//! assigned.
+//! A stream is polled by whoever sends its answers, so that one who does not take them is not listened to either. Where other nodes own
+//! keys they are asked, and nothing is listened to meanwhile. Not here: what is assigned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -11,18 +11,18 @@ use std::time::Duration;
 
 use tokio::time::{Instant as Timer, Sleep, sleep_until};
 use tollgate_limit::Instant;
-use tollgate_node::{QuotaAction as Action, QuotaReport as Report, QuotaTold};
-use tollgate_wire::google;
+use tollgate_node::{Node, PlaneId, QuotaReport as Report, QuotaTold, Spot};
 use tollgate_wire::rlqs::{
-    AbandonAction, BlanketRule, BucketAction, BucketActionKind, BucketId, BucketQuotaUsage,
-    QuotaAssignmentAction, RateLimitQuotaResponse, RateLimitQuotaUsageReports, RateLimitStrategy,
-    Strategy, TokenBucket,
+    BlanketRule, BucketAction, BucketId, BucketQuotaUsage, RateLimitQuotaResponse,
+    RateLimitQuotaUsageReports,
 };
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Code, Status, Streaming};
 
+use super::away::{self, Asking, Line};
 use super::bind::{Bound, Place, bind};
-use crate::engine::Turn;
+use super::say::{blanket, elapsed_ns, response, said, wrong};
+use crate::engine::{QuotaAsk, QuotaHeard, Turn};
 use crate::meter::{Door, Event};
 use crate::rls::LIST_MAX;
 use crate::shared::Shared;
@@ -36,6 +36,9 @@ pub(super) struct Session {
     /// When to look after which bucket.
     dues: BTreeSet<(Instant, Arc<BucketId>)>,
     alarm: Pin<Box<Sleep>>,
+    /// What is to be asked of the owners of keys, and what they are being asked.
+    line: Line,
+    asking: Option<Asking>,
     /// When the data plane last said something.
     heard: Timer,
     is_over: bool,
@@ -44,12 +47,12 @@ pub(super) struct Session {
 /// A bucket that the data plane is subscribed to.
 struct Held {
     place: Place,
-    number: u64,
+    number: PlaneId,
     due: Option<Instant>,
 }
 
 impl Session {
-    /// Begins to listen; refused where there are too many, and where other nodes decide about keys.
+    /// Begins to listen; refused where there are too many, and where there is nothing to assign from.
     pub(super) fn open(
         shared: Arc<Shared>,
         reports: Streaming<RateLimitQuotaUsageReports>,
@@ -59,10 +62,9 @@ impl Session {
                 "this server assigns no quotas; set `limits.quota_ttl`, for instance to 10",
             ));
         }
-        if shared.cluster.get().is_some() {
+        if shared.engine.assigns_nothing() {
             return Err(Status::failed_precondition(
-                "this server is in a cluster, in which quotas cannot be assigned; ask the rate limit service, or a server \
-                 that is in none",
+                "this server decides nothing itself; open the stream at one of the nodes it asks",
             ));
         }
         if !shared.quota.enter() {
@@ -79,6 +81,8 @@ impl Session {
             held: BTreeMap::new(),
             dues: BTreeSet::new(),
             alarm: Box::pin(sleep_until(heard + LOOK_EVERY)),
+            line: Line::default(),
+            asking: None,
             heard,
             is_over: false,
         })
@@ -98,6 +102,37 @@ impl Session {
             let (bucket, report) = self.checked(usage)?;
             let action = self.report(&turn, bucket, &report)?;
             actions.extend(action);
+        }
+        self.ask();
+        self.wind();
+        Ok(response(actions))
+    }
+
+    /// Asks the owners of keys whatever is in line.
+    fn ask(&mut self) {
+        self.asking = std::mem::take(&mut self.line).ask(&self.shared);
+    }
+
+    /// Takes what the owners of keys say. Whoever says nothing is asked again about another subscription: what it may have said is
+    /// not what the data plane has.
+    fn hear(&mut self, asking: Asking) -> Result<Option<RateLimitQuotaResponse>, Status> {
+        let now = self.shared.engine.now();
+        let mut actions = Vec::new();
+        for (id, number, heard) in asking.heard() {
+            if self.held.get(&id).is_none_or(|held| held.number != number) {
+                continue;
+            }
+            let told = match heard {
+                QuotaHeard::Told(told) => told,
+                QuotaHeard::NoRoom => return Err(no_room()),
+                QuotaHeard::Silence => {
+                    self.shared.quota.miss();
+                    self.drop_held(&id);
+                    continue;
+                }
+            };
+            self.look(&id, told, now);
+            actions.extend(told.action.map(|action| said(&id, action)));
         }
         self.wind();
         Ok(response(actions))
@@ -163,10 +198,15 @@ impl Session {
         let (id, number) = self.subscribed(bucket, &place)?;
         let node = turn.node();
         let spot = place.spot(node);
+        if let Some(spot) = self.elsewhere(spot.as_ref(), node) {
+            self.line
+                .add(&id, (spot, number, QuotaAsk::Report(*report)));
+            return Ok(None);
+        }
         let told = spot.and_then(|spot| node.quota_report(&spot, (number, report), turn.now()));
         let Some(told) = told else {
             self.forget(bucket);
-            return Err(Status::resource_exhausted("no room for another key"));
+            return Err(no_room());
         };
         self.look(&id, told, turn.now());
         Ok(told.action.map(|action| said(bucket, action)))
@@ -177,7 +217,7 @@ impl Session {
         &mut self,
         bucket: &BucketId,
         place: &Place,
-    ) -> Result<(Arc<BucketId>, u64), Status> {
+    ) -> Result<(Arc<BucketId>, PlaneId), Status> {
         if let Some((id, held)) = self.held.get_key_value(bucket) {
             if held.place == *place {
                 return Ok((Arc::clone(id), held.number));
@@ -219,14 +259,24 @@ impl Session {
         }
     }
 
+    /// The spot, where another node owns the key.
+    fn elsewhere(&self, spot: Option<&Spot>, node: &Node) -> Option<Spot> {
+        let engine = &self.shared.engine;
+        spot.copied().filter(|spot| !engine.assigns(node, spot))
+    }
+
     /// Ends a subscription. What was assigned stays in the books as long as it may be in use.
     fn forget(&mut self, bucket: &BucketId) {
-        if let Some((id, held)) = self.held.remove_entry(bucket) {
-            leave(&self.shared, &held);
-            if let Some(due) = held.due {
-                self.dues.remove(&(due, id));
-            }
+        let held = self.drop_held(bucket);
+        leave(&self.shared, held.iter());
+    }
+
+    fn drop_held(&mut self, bucket: &BucketId) -> Option<Held> {
+        let (id, held) = self.held.remove_entry(bucket)?;
+        if let Some(due) = held.due {
+            self.dues.remove(&(due, id));
         }
+        Some(held)
     }
 
     /// Does what is due.
@@ -246,11 +296,17 @@ impl Session {
             };
             let node = self.shared.engine.node();
             let spot = held.place.spot(&node);
+            if let Some(spot) = self.elsewhere(spot.as_ref(), &node) {
+                self.line.add(&id, (spot, held.number, QuotaAsk::Due));
+                self.dues.remove(&(due, id));
+                continue;
+            }
             let told = spot.map(|spot| node.quota_due(&spot, held.number, now));
             let told = told.unwrap_or_default();
             self.look(&id, told, now);
             actions.extend(told.action.map(|action| said(&id, action)));
         }
+        self.ask();
         response(actions)
     }
 
@@ -302,6 +358,17 @@ impl Stream for Session {
             return Poll::Ready(None);
         }
         loop {
+            if let Some(asking) = &mut session.asking {
+                if asking.poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                let heard = session.asking.take().map(|asking| session.hear(asking));
+                match heard.transpose() {
+                    Ok(Some(Some(response))) => return Poll::Ready(Some(Ok(response))),
+                    Ok(_) => {}
+                    Err(status) => return session.end(status),
+                }
+            }
             match Pin::new(&mut session.reports).poll_next(context) {
                 Poll::Ready(Some(Ok(reports))) => match session.handle(&reports) {
                     Ok(Some(response)) => return Poll::Ready(Some(Ok(response))),
@@ -332,87 +399,31 @@ impl Stream for Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        for held in self.held.values() {
-            leave(&self.shared, held);
-        }
+        leave(&self.shared, self.held.values());
         self.shared.quota.leave();
     }
 }
 
-/// Tells the node that a data plane is gone.
-fn leave(shared: &Shared, held: &Held) {
+/// Tells whoever owns the keys that a data plane is gone; other nodes if they happen to hear of it.
+fn leave<'h>(shared: &Arc<Shared>, all: impl Iterator<Item = &'h Held>) {
     let node = shared.engine.node();
-    if let Some(spot) = held.place.spot(&node) {
-        node.quota_leave(&spot, held.number, shared.engine.now());
-    }
-}
-
-/// A span that is not negative; zero where nothing is said, as Envoy says in its first report of a bucket.
-fn elapsed_ns(span: Option<google::Duration>) -> Result<u64, Status> {
-    let Some(span) = span else {
-        return Ok(0);
-    };
-    let seconds = u64::try_from(span.seconds);
-    let nanos = u32::try_from(span.nanos)
-        .ok()
-        .filter(|nanos| *nanos < 1_000_000_000);
-    match (seconds, nanos) {
-        (Ok(seconds), Some(nanos)) => Ok(seconds
-            .saturating_mul(1_000_000_000)
-            .saturating_add(u64::from(nanos))),
-        _ => Err(wrong("`time_elapsed` cannot be negative")),
-    }
-}
-
-/// What is said of buckets; `None` where nothing is.
-fn response(bucket_action: Vec<BucketAction>) -> Option<RateLimitQuotaResponse> {
-    (!bucket_action.is_empty()).then_some(RateLimitQuotaResponse { bucket_action })
-}
-
-fn said(bucket: &BucketId, action: Action) -> BucketAction {
-    match action {
-        Action::Assign(assigned, ttl_s) => {
-            let strategy = Strategy::TokenBucket(TokenBucket {
-                max_tokens: assigned.max_tokens,
-                tokens_per_fill: Some(assigned.tokens_per_fill),
-                fill_interval: Some(seconds(assigned.interval_s)),
-            });
-            assigned_for(bucket, strategy, ttl_s)
+    let mut away = Vec::new();
+    for held in all {
+        match held.place.spot(&node) {
+            Some(spot) if shared.engine.assigns(&node, &spot) => {
+                node.quota_leave(&spot, held.number, shared.engine.now());
+            }
+            Some(spot) => away.push((spot, held.number, QuotaAsk::Leave)),
+            None => {}
         }
-        Action::Deny(ttl_s) => blanket(bucket, BlanketRule::DenyAll, ttl_s),
-        Action::Abandon => BucketAction {
-            bucket_id: Some(bucket.clone()),
-            bucket_action: Some(BucketActionKind::AbandonAction(AbandonAction {})),
-        },
     }
+    away::tell(shared, away);
 }
 
-fn blanket(bucket: &BucketId, rule: BlanketRule, ttl_s: u32) -> BucketAction {
-    assigned_for(bucket, Strategy::BlanketRule(rule.into()), ttl_s)
-}
-
-fn assigned_for(bucket: &BucketId, strategy: Strategy, ttl_s: u32) -> BucketAction {
-    let action = QuotaAssignmentAction {
-        assignment_time_to_live: Some(seconds(ttl_s)),
-        rate_limit_strategy: Some(RateLimitStrategy {
-            strategy: Some(strategy),
-        }),
-    };
-    BucketAction {
-        bucket_id: Some(bucket.clone()),
-        bucket_action: Some(BucketActionKind::QuotaAssignmentAction(action)),
-    }
-}
-
-fn seconds(count: u32) -> google::Duration {
-    google::Duration {
-        seconds: i64::from(count),
-        nanos: 0,
-    }
-}
-
-fn wrong(what: impl Into<String>) -> Status {
-    Status::invalid_argument(what)
+fn no_room() -> Status {
+    Status::resource_exhausted(
+        "no room for another key, or whoever owns it assigns no quotas: `limits.quota_ttl` is for all nodes",
+    )
 }
 
 /// Buckets of one stream.

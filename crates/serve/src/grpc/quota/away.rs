@@ -1,0 +1,104 @@
+//! Keys that other nodes own: what is asked about them for one stream, all at once.
+//!
+//! An answer counts only if it is there in time, as an assignment must not be under way for longer than its owner thinks. Not
+//! here: who owns what, and what is done about an answer that is missing.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::Instant as Timer;
+use tollgate_node::{PlaneId, QuotaTold};
+use tollgate_wire::rlqs::BucketId;
+
+use crate::engine::{QuotaHeard, QuotaQuestion};
+use crate::settings::QUOTA_HOP;
+use crate::shared::Shared;
+
+/// What is to be asked.
+#[derive(Default)]
+pub(super) struct Line {
+    about: Vec<(Arc<BucketId>, PlaneId)>,
+    questions: Vec<QuotaQuestion>,
+}
+
+/// What is being asked.
+pub(super) struct Asking {
+    about: Vec<(Arc<BucketId>, PlaneId)>,
+    answers: Pin<Box<dyn Future<Output = Vec<QuotaHeard>> + Send>>,
+    heard: Vec<QuotaHeard>,
+    began: Timer,
+}
+
+impl Line {
+    pub(super) fn add(&mut self, bucket: &Arc<BucketId>, question: QuotaQuestion) {
+        self.about.push((Arc::clone(bucket), question.1));
+        self.questions.push(question);
+    }
+
+    /// Begins to ask, where there is something to ask.
+    pub(super) fn ask(self, shared: &Arc<Shared>) -> Option<Asking> {
+        let Self { about, questions } = self;
+        let shared = Arc::clone(shared);
+        let answers = async move {
+            let node = shared.engine.node();
+            shared.engine.ask_quota(node, questions).await
+        };
+        (!about.is_empty()).then(|| Asking {
+            about,
+            answers: Box::pin(answers),
+            heard: Vec::new(),
+            began: Timer::now(),
+        })
+    }
+}
+
+impl Asking {
+    /// Whether all is said that will be; not to be asked again after that.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let heard = self.answers.as_mut().poll(context);
+        heard.map(|heard| self.heard = heard)
+    }
+
+    /// What was said of which subscription.
+    pub(super) fn heard(self) -> impl Iterator<Item = (Arc<BucketId>, PlaneId, QuotaHeard)> {
+        let is_late = self.began.elapsed() > QUOTA_HOP;
+        let about = self.about.into_iter().zip(self.heard);
+        about.map(move |((bucket, number), heard)| {
+            let heard = match heard {
+                _ if is_late => QuotaHeard::Silence,
+                QuotaHeard::Told(told) => QuotaHeard::Told(paced(told)),
+                heard => heard,
+            };
+            (bucket, number, heard)
+        })
+    }
+}
+
+/// Other nodes are not asked again as soon as this one would ask itself.
+fn paced(told: QuotaTold) -> QuotaTold {
+    let least = u64::try_from(ASK_AGAIN.as_nanos()).unwrap_or(u64::MAX);
+    QuotaTold {
+        due_ns: told.due_ns.map(|due| due.max(least)),
+        ..told
+    }
+}
+
+/// Tells other nodes something that need not be heard.
+pub(super) fn tell(shared: &Arc<Shared>, questions: Vec<QuotaQuestion>) {
+    let Ok(runtime) = Handle::try_current() else {
+        return;
+    };
+    if !questions.is_empty() {
+        let shared = Arc::clone(shared);
+        runtime.spawn(async move {
+            let node = shared.engine.node();
+            drop(shared.engine.ask_quota(node, questions).await);
+        });
+    }
+}
+
+/// The shortest time after which the owner of a key is asked again about what is due.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
