@@ -4,5 +4,6 @@ mod cluster;
 mod lease;
 mod owner;
 mod owner_cluster;
+mod quota;
 mod store;
 mod terms;
