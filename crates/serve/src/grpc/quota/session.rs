@@ -59,7 +59,7 @@ impl Session {
     ) -> Result<Self, Status> {
         if shared.settings.limits.quota.ttl_s == 0 {
             return Err(Status::failed_precondition(
-                "this server assigns no quotas; set `limits.quota_ttl`, for instance to 10",
+                "this server assigns no quotas; set `limits.quota_ttl`, for instance to 20",
             ));
         }
         if shared.engine.assigns_nothing() {
