@@ -141,13 +141,18 @@ impl Prepared {
     }
 
     /// Who this node is among replicas.
-    pub(crate) fn membership(&self, share: Option<Share>, lend: Lend, now: Instant) -> Membership {
+    pub(crate) fn membership(
+        &self,
+        share: Option<Share>,
+        quota: &QuotaLimits,
+        now: Instant,
+    ) -> Result<Membership, ClusterError> {
         let size = self.settings.size;
-        Membership {
+        Ok(Membership {
             share,
-            lend: Some(lend),
+            lend: Some(self.lend(quota)?),
             ..replicas::membership(self.cluster.me(), self.was, size, now)
-        }
+        })
     }
 
     /// The name people know it by.
@@ -161,7 +166,7 @@ impl Prepared {
     }
 
     /// Its part in lending.
-    pub(crate) fn lend(&self, quota: &QuotaLimits) -> Result<Lend, ClusterError> {
+    fn lend(&self, quota: &QuotaLimits) -> Result<Lend, ClusterError> {
         let boot = supply::boot();
         let journal = supply::journal(&self.settings, &self.name(), boot)?;
         Ok(Lend {

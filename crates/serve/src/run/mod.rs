@@ -121,10 +121,7 @@ pub fn start_with(
     };
     let name = cluster.as_ref().map(Prepared::name);
     let members = match &cluster {
-        Some(prepared) => {
-            let lend = prepared.lend(&settings.limits.quota)?;
-            prepared.membership(share, lend, wall())
-        }
+        Some(prepared) => prepared.membership(share, &settings.limits.quota, wall())?,
         None => alone(&settings, wall()),
     };
     let engine = Engine::with_company(contracts, config, &secrets, members);

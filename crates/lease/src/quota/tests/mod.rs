@@ -2,6 +2,7 @@
 
 mod envoy;
 mod mutants;
+mod nodes;
 mod scenes;
 mod schedule;
 mod world;

@@ -115,9 +115,9 @@ fn run_deaf(seed: u64) -> World {
     world.direct = 600;
     for _ in 0..5 {
         world.run(20 * SECOND);
-        world.deaf = 1_000;
+        world.nodes.deaf = 1_000;
         world.run(6_050 * MS);
-        world.deaf = 0;
+        world.nodes.deaf = 0;
     }
     world
 }
@@ -128,7 +128,7 @@ fn succeed(world: &mut World, dice: &mut Dice) {
     match dice.below(20) {
         0 => world.stand_in(dice.between(1_001 * MS, 15 * SECOND), falls),
         1 => {
-            let owner = usize::try_from(dice.below(world.nodes() as u64)).unwrap();
+            let owner = usize::try_from(dice.below(world.nodes.count() as u64)).unwrap();
             world.pass_to(owner);
         }
         _ => {}
@@ -170,7 +170,7 @@ pub(super) fn run(seed: u64, late: (u64, u64)) -> World {
             world.run(20 * MS);
             world.ask_for(10_000);
         }
-        if world.nodes() > 1 {
+        if world.nodes.count() > 1 {
             succeed(&mut world, &mut dice);
         } else if turn == falls_at {
             world.fall();

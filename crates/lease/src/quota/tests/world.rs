@@ -9,14 +9,14 @@ use std::collections::VecDeque;
 use tollgate_limit::Instant;
 
 use super::envoy::Envoy;
+use super::nodes::{KEY, Nodes};
 use crate::message::{Need, Question, Stamp};
 use crate::quota::{Action, PlaneId, QuotaFigures, QuotaRules, Report};
-use crate::{Key, Lender, LenderSetup, Limits, Pool, QuotaTold, Rules};
+use crate::{Lender, LenderSetup, Limits, Pool, QuotaTold, Rules};
 
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const SECOND: u64 = 1_000 * MS;
 const STEP: u64 = 5 * MS;
-const KEY: Key = Key(1);
 /// When the schedule begins, so that everything of before is over.
 const BEGIN: u64 = 100 * SECOND;
 
@@ -124,14 +124,7 @@ pub(super) struct Faults {
 
 #[derive(Debug)]
 pub(super) struct World {
-    nodes: Vec<Lender>,
-    /// The node that grants, and whether it does so in the place of another.
-    owner: usize,
-    is_acting: bool,
-    /// The node that is not there until then, and whether it fell.
-    away: Option<(usize, u64, bool)>,
-    /// Counted by nodes that fell.
-    past: QuotaFigures,
+    pub(super) nodes: Nodes,
     pub(super) ghost: Ghost,
     pub(super) sides: Vec<Side>,
     pub(super) now: u64,
@@ -141,8 +134,6 @@ pub(super) struct World {
     /// What late assignments may have cost.
     pub(super) excuse: u64,
     pub(super) broken_books: u64,
-    /// Answers that do not get to the node that has the stream, in thousandths.
-    pub(super) deaf: u64,
     rules: QuotaRules,
     limits: Limits,
     dice: Dice,
@@ -159,7 +150,7 @@ impl World {
         faults: Faults,
     ) -> Self {
         let limits = Limits::new(per_second, SECOND, burst).unwrap();
-        let first = LenderSetup {
+        let setup = LenderSetup {
             limits,
             rules: Rules::default(),
             generation: 1,
@@ -168,11 +159,7 @@ impl World {
             quota: Some(rules),
         };
         Self {
-            nodes: vec![Lender::new(first)],
-            owner: 0,
-            is_acting: false,
-            away: None,
-            past: QuotaFigures::default(),
+            nodes: Nodes::new(setup, 1),
             ghost: Ghost::new(per_second, burst),
             sides: Vec::new(),
             now: 0,
@@ -180,7 +167,6 @@ impl World {
             direct: 0,
             excuse: 0,
             broken_books: 0,
-            deaf: 0,
             rules,
             limits,
             dice: Dice(seed),
@@ -192,47 +178,23 @@ impl World {
 
     /// The same with so many nodes, of which the first grants.
     pub(super) fn among(mut self, nodes: usize) -> Self {
-        let node = |_| self.begun(Instant::from_nanos(0), nodes);
-        self.nodes = (0..nodes).map(node).collect();
-        self.deaf = if nodes > 1 { self.faults.lost } else { 0 };
+        self.nodes = Nodes::new(self.nodes.setup, nodes);
+        self.nodes.deaf = if nodes > 1 { self.faults.lost } else { 0 };
         self
-    }
-
-    /// One of so many nodes that begins then.
-    fn begun(&self, since: Instant, nodes: usize) -> Lender {
-        Lender::new(LenderSetup {
-            limits: self.limits,
-            rules: Rules::default(),
-            generation: since.as_nanos() + 1,
-            since,
-            has_successors: nodes > 1,
-            quota: Some(self.rules),
-        })
-    }
-
-    pub(super) fn nodes(&self) -> usize {
-        self.nodes.len()
     }
 
     /// Whoever grants.
     pub(super) fn grantor(&mut self) -> &mut Lender {
-        let now = self.at();
-        let grantor = &mut self.nodes[self.owner];
-        if self.is_acting {
-            grantor.act(KEY, now);
-        }
-        grantor
+        self.nodes.grantor(self.at())
     }
 
     /// The pool of whoever grants, where it has one.
     pub(super) fn pool(&mut self) -> Option<&Pool> {
-        let now = self.at();
-        self.nodes[self.owner].inspect(KEY, now)
+        self.nodes.pool(self.at())
     }
 
     pub(super) fn figures(&self) -> QuotaFigures {
-        let each = self.nodes.iter().map(|node| node.quota_stand().figures);
-        each.fold(self.past, |sum, one| sum.with(&one))
+        self.nodes.figures()
     }
 
     pub(super) fn add(&mut self, envoy: Envoy, report_every: u64) {
@@ -275,38 +237,22 @@ impl World {
         for side in 0..self.sides.len() {
             self.cut(side);
         }
-        self.lose(self.owner);
-    }
-
-    /// A node begins again without its books.
-    fn lose(&mut self, node: usize) {
-        let begun = self.begun(self.at(), self.nodes.len());
-        let before = std::mem::replace(&mut self.nodes[node], begun);
-        self.past = self.past.with(&before.quota_stand().figures);
+        self.nodes.fall(self.at());
     }
 
     /// From here on another node owns the key, as all of them know.
     pub(super) fn pass_to(&mut self, owner: usize) {
-        let now = self.at();
-        self.come_back();
-        self.owner = owner;
-        for (place, node) in self.nodes.iter_mut().enumerate() {
-            node.retain(|_| place == owner, now);
-        }
+        self.nodes.pass_to(owner, self.at());
     }
 
     /// Whoever grants is not there for so long, and the next one grants in its place; one that fell has no books when it is back.
     pub(super) fn stand_in(&mut self, time: u64, falls: bool) {
-        if self.away.is_some() {
-            return;
-        }
-        let gone = self.owner;
-        self.away = Some((gone, self.now + time, falls));
-        (self.owner, self.is_acting) = ((gone + 1) % self.nodes.len(), true);
+        let until = Instant::from_nanos(self.at().as_nanos() + time);
+        self.nodes.stand_in(until, falls);
     }
 
     fn tell(&mut self, at: usize, told: QuotaTold) {
-        if self.dice.chance(self.deaf) {
+        if self.dice.chance(self.nodes.deaf) {
             return self.miss(at);
         }
         let now = self.at().as_nanos();
@@ -463,22 +409,10 @@ impl World {
         self.broken_books += u64::from(deep > self.limits.depth() || is_fast);
     }
 
-    /// Whoever is away grants again.
-    fn come_back(&mut self) {
-        if let Some((back, _, fell)) = self.away.take() {
-            (self.owner, self.is_acting) = (back, false);
-            if fell {
-                self.lose(back);
-            }
-        }
-    }
-
     /// Does what is due.
     fn look_after(&mut self) {
         let now = self.at();
-        if self.away.is_some_and(|(_, until, _)| until <= self.now) {
-            self.come_back();
-        }
+        self.nodes.come_back(now);
         for at in 0..self.sides.len() {
             let Side { stream, due, .. } = self.sides[at];
             if due.is_some_and(|due| due <= now) {
@@ -487,10 +421,7 @@ impl World {
             }
         }
         if self.now.is_multiple_of(250 * MS) {
-            let away = self.away.map(|(away, ..)| away);
-            let nodes = self.nodes.iter_mut().enumerate();
-            let there = nodes.filter(|(place, _)| Some(*place) != away);
-            there.for_each(|(_, node)| node.handle_timeout(now));
+            self.nodes.handle_timeout(now);
         }
     }
 
