@@ -25,10 +25,10 @@ impl Owner {
 
     /// Looks at who is there again, and lends no longer what is another's.
     pub(crate) fn look_around(&self, node: &Node, now: Instant) {
-        if !self.refresh() {
+        let Some(known) = self.newer() else {
             return;
-        }
-        let (map, known) = (self.map(node), self.crew.load());
+        };
+        let map = self.map(node);
         let is_mine = |contract: usize, print| {
             let lot = Lot::ALWAYS;
             let spot = Spot {
@@ -38,6 +38,8 @@ impl Owner {
             };
             self.owner_of(&known, &map, &spot).is_none()
         };
+        // Before anybody asks for keys that are new here: another may have lent them.
         node.retain_lent(&is_mine, now);
+        self.adopt(known);
     }
 }

@@ -158,23 +158,6 @@ impl Owner {
         }
     }
 
-    /// Looks at who is there again; whether that is somebody else.
-    pub fn refresh(&self) -> bool {
-        let mut crew = self.peers.crew();
-        if self.is_leaving.load(Relaxed) {
-            crew.alive.retain(|(node, _)| Some(*node) != crew.me);
-        }
-        if self.crew.load().crew == crew {
-            return false;
-        }
-        let alive = |node: &NodeId| crew.alive.iter().any(|(alive, _)| alive == node);
-        self.lanes.lock().retain(|node, _| alive(node));
-        self.crew.store(Arc::new(Known::new(crew)));
-        self.denied.clear();
-        self.has_strays.store(true, Relaxed);
-        true
-    }
-
     /// Who owns a key of a contract, by its place; `None` is this node.
     fn owner_of(&self, known: &Known, map: &Map, spot: &Spot) -> Option<NodeId> {
         let crew = &known.crew;
