@@ -3,7 +3,7 @@
 //! A [`Pool`] is the grantor's side of one key, a [`Lessee`] the client's. A lease is a small bucket: tokens at once, a
 //! rate, a depth, a term. What is lent counts as spent until it is reported, returned or its term has ended, and its depth and rate are
 //! reserved: the pool's level and all reserved depths stay within the burst, its refill and all reserved rates within the
-//! limit. [`Centre`] and [`Replica`] are the older scheme, which synchronises now and then and admits too much.
+//! limit. [`Centre`] and [`Replica`] are the older scheme, which synchronises now and then and admits too much; [`Syncing`] is it among nodes.
 //!
 //! `docs/lease.md` has the rules by the names used here (G1 to G9, C1 to C9) and why they suffice.
 //!
@@ -39,6 +39,7 @@ mod pool;
 mod quota;
 mod share;
 mod sync;
+mod syncing;
 mod wire;
 
 #[cfg(test)]
@@ -60,5 +61,6 @@ pub use pool::{Booked, Figures as PoolFigures, Lend, Pool, Rules};
 pub use quota::{Action, Bucket, PlaneId, Quota, QuotaFigures, QuotaRules, Report};
 pub use share::Share;
 pub use sync::{Centre, Keep, Replica, SyncConfig};
+pub use syncing::{SyncCounts, SyncKey, SyncStand, Syncing, SyncingSetup};
 pub use tollgate_gossip::{Key, Malformed};
 pub use wire::{decode, encode};

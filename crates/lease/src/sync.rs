@@ -66,15 +66,18 @@ pub struct Replica {
     next: Instant,
 }
 
+/// A level that fills with time.
 #[derive(Clone, Copy, Debug)]
-struct Bucket {
-    level: i128,
-    part: u64,
+pub(crate) struct Bucket {
+    /// Mites; below zero it is owed.
+    pub(crate) level: i128,
+    /// What the last refill had beyond whole mites.
+    pub(crate) part: u64,
     at: Instant,
 }
 
 impl Bucket {
-    fn full(limits: &Limits, now: Instant) -> Self {
+    pub(crate) fn full(limits: &Limits, now: Instant) -> Self {
         Self {
             level: limits.depth(),
             part: 0,
@@ -82,7 +85,7 @@ impl Bucket {
         }
     }
 
-    fn fill(&mut self, limits: &Limits, now: Instant) {
+    pub(crate) fn fill(&mut self, limits: &Limits, now: Instant) {
         let elapsed = now.nanos_since(self.at);
         self.at = self.at.max(now);
         let earned = limits.refill(elapsed, &mut self.part);

@@ -8,6 +8,7 @@ mod mutants;
 mod scenes;
 mod schedule;
 mod sharing;
+mod synced;
 mod syncing;
 mod wiring;
 mod world;

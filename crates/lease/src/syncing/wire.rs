@@ -1,0 +1,299 @@
+//! What a node that synchronises says to the centre of a key, and what it is answered.
+//!
+//! A frame is of one sort and for many keys. Counts are cumulative, so that a frame may be lost, doubled, late or out of order. Not
+//! here: what frames cause.
+
+use std::sync::Arc;
+
+use tollgate_gossip::{Decoder, Encoder, Key, Malformed, Writer};
+
+use crate::amount::AMOUNT_MAX;
+
+/// The first byte of every frame: the version of this encoding.
+const VERSION: u8 = 0x40;
+const REPORTS: u8 = 0;
+const LEVELS: u8 = 1;
+/// The longest frame that is read.
+const FRAME_BYTES_MAX: usize = 1 << 12;
+/// A frame is closed once it has that many bytes, so that it fits a datagram.
+const FRAME_BYTES_FULL: usize = 1_000;
+
+/// Tokens that a node took of a key and gave back to it, since it knows the key. Neither ever falls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    pub(super) spent: u64,
+    pub(super) back: u64,
+}
+
+/// What a node did with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    pub(super) key: Key,
+    /// When the node began to count, in a sense: a later one has a larger one.
+    pub(super) session: u64,
+    pub(super) said: Sum,
+    /// What of that a centre has confirmed.
+    pub(super) heard: Sum,
+    /// What the node believes the level is, without what is not confirmed.
+    pub(super) level: i128,
+}
+
+/// How a key stands at its centre.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) key: Key,
+    pub(super) session: u64,
+    /// What it includes of the node that is answered.
+    pub(super) heard: Sum,
+    pub(super) level: i128,
+}
+
+/// What a frame says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// By one boot of a node.
+    Reports(Writer, Vec<Report>),
+    Levels(Vec<Answer>),
+}
+
+impl Sum {
+    /// The larger of both.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            spent: self.spent.max(other.spent),
+            back: self.back.max(other.back),
+        }
+    }
+
+    /// Whether it says no more than another.
+    pub(super) const fn is_within(self, other: Self) -> bool {
+        self.spent <= other.spent && self.back <= other.back
+    }
+
+    /// What it says beyond another.
+    pub(super) const fn beyond(self, other: Self) -> Self {
+        Self {
+            spent: self.spent.saturating_sub(other.spent),
+            back: self.back.saturating_sub(other.back),
+        }
+    }
+}
+
+/// Frames of reports, each short enough for a datagram.
+pub(super) fn reports(writer: Writer, all: &[Report]) -> Vec<Arc<[u8]>> {
+    let head = |out: &mut Encoder| {
+        out.u8(REPORTS);
+        out.count(u64::from(writer.0));
+    };
+    frames(all, head, |out, report| {
+        out.key(report.key);
+        out.count(report.session);
+        put_sum(out, report.said);
+        put_sum(out, report.said.beyond(report.heard));
+        put_level(out, report.level);
+    })
+}
+
+/// Frames of answers, likewise.
+pub(super) fn levels(all: &[Answer]) -> Vec<Arc<[u8]>> {
+    frames(
+        all,
+        |out| out.u8(LEVELS),
+        |out, level| {
+            out.key(level.key);
+            out.count(level.session);
+            put_sum(out, level.heard);
+            put_level(out, level.level);
+        },
+    )
+}
+
+fn frames<T>(
+    all: &[T],
+    head: impl Fn(&mut Encoder),
+    put: impl Fn(&mut Encoder, &T),
+) -> Vec<Arc<[u8]>> {
+    let mut done = Vec::new();
+    let mut rest = all.iter().peekable();
+    while rest.peek().is_some() {
+        let mut out = Encoder::default();
+        out.u8(VERSION);
+        head(&mut out);
+        while out.len() < FRAME_BYTES_FULL
+            && let Some(item) = rest.next()
+        {
+            put(&mut out, item);
+        }
+        done.push(out.finish());
+    }
+    done
+}
+
+/// What the bytes of a frame say.
+pub(super) fn read(frame: &[u8]) -> Result<Frame, Malformed> {
+    if frame.len() > FRAME_BYTES_MAX {
+        return Err(Malformed::TooLong);
+    }
+    let mut from = Decoder::from_first(frame);
+    match from.u8()? {
+        VERSION => {}
+        other => return Err(Malformed::Version(other)),
+    }
+    match from.u8()? {
+        REPORTS => {
+            let writer = u16::try_from(from.count()?).map_err(|_| Malformed::Value)?;
+            Ok(Frame::Reports(Writer(writer), list(&mut from, report)?))
+        }
+        LEVELS => Ok(Frame::Levels(list(&mut from, level)?)),
+        other => Err(Malformed::Kind(other)),
+    }
+}
+
+/// Everything up to the end; no item is shorter than its key, so that a frame has few.
+fn list<T>(
+    from: &mut Decoder<'_>,
+    item: impl Fn(&mut Decoder<'_>) -> Result<T, Malformed>,
+) -> Result<Vec<T>, Malformed> {
+    let mut all = Vec::new();
+    while !from.is_empty() {
+        all.push(item(from)?);
+    }
+    Ok(all)
+}
+
+fn report(from: &mut Decoder<'_>) -> Result<Report, Malformed> {
+    let (key, session, said) = (from.key()?, from.count()?, sum(from)?);
+    let untold = sum(from)?;
+    if !untold.is_within(said) {
+        return Err(Malformed::Value);
+    }
+    Ok(Report {
+        key,
+        session,
+        said,
+        heard: said.beyond(untold),
+        level: amount(from)?,
+    })
+}
+
+fn level(from: &mut Decoder<'_>) -> Result<Answer, Malformed> {
+    Ok(Answer {
+        key: from.key()?,
+        session: from.count()?,
+        heard: sum(from)?,
+        level: amount(from)?,
+    })
+}
+
+fn put_sum(out: &mut Encoder, sum: Sum) {
+    out.count(sum.spent);
+    out.count(sum.back);
+}
+
+fn sum(from: &mut Decoder<'_>) -> Result<Sum, Malformed> {
+    Ok(Sum {
+        spent: from.count()?,
+        back: from.count()?,
+    })
+}
+
+/// Twice its size, and one more below zero.
+fn put_level(out: &mut Encoder, level: i128) {
+    let level = level.clamp(-AMOUNT_MAX, AMOUNT_MAX);
+    out.varint(level.unsigned_abs() << 1 | u128::from(level < 0));
+}
+
+fn amount(from: &mut Decoder<'_>) -> Result<i128, Malformed> {
+    let coded = from.varint()?;
+    let size = i128::try_from(coded >> 1).map_err(|_| Malformed::Value)?;
+    match (size <= AMOUNT_MAX, coded & 1) {
+        (false, _) => Err(Malformed::Value),
+        (true, 0) => Ok(size),
+        (true, _) => Ok(-size),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sums() -> impl Strategy<Value = (Sum, Sum)> {
+        let pair = || (any::<u64>(), any::<u64>()).prop_map(|(spent, back)| Sum { spent, back });
+        (pair(), pair()).prop_map(|(one, other)| (one.max(other), one))
+    }
+
+    fn some_reports() -> impl Strategy<Value = Vec<Report>> {
+        let level = -AMOUNT_MAX..=AMOUNT_MAX;
+        let one = (any::<u128>(), any::<u64>(), sums(), level).prop_map(
+            |(key, session, (said, heard), level)| Report {
+                key: Key(key),
+                session,
+                said,
+                heard,
+                level,
+            },
+        );
+        prop::collection::vec(one, 1..80)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_said_is_read(writer: u16, all in some_reports()) {
+            let mut back = Vec::new();
+            for frame in reports(Writer(writer), &all) {
+                prop_assert!(frame.len() < FRAME_BYTES_FULL + 128);
+                match read(&frame) {
+                    Ok(Frame::Reports(by, some)) if by == Writer(writer) => back.extend(some),
+                    other => prop_assert!(false, "{:?}", other),
+                }
+            }
+            prop_assert_eq!(&back, &all);
+            let answers: Vec<_> = all.iter().map(|of| Answer {
+                key: of.key,
+                session: of.session,
+                heard: of.heard,
+                level: of.level,
+            }).collect();
+            let mut back = Vec::new();
+            for frame in levels(&answers) {
+                match read(&frame) {
+                    Ok(Frame::Levels(some)) => back.extend(some),
+                    other => prop_assert!(false, "{:?}", other),
+                }
+            }
+            prop_assert_eq!(back, answers);
+        }
+
+        #[test]
+        fn garbage_is_refused_or_read(bytes in prop::collection::vec(any::<u8>(), 0..400), kind in 0..3_u8) {
+            let _ = read(&bytes);
+            let _ = read(&[&[VERSION, kind], &bytes[..]].concat());
+        }
+
+        #[test]
+        fn what_is_cut_short_is_refused(all in some_reports(), cut in 1..16_usize) {
+            for frame in reports(Writer(1), &all) {
+                prop_assert!(read(&frame[..frame.len() - cut]).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_confirmed_without_having_been_said_is_refused() {
+        let mut out = Encoder::default();
+        out.u8(VERSION);
+        out.u8(REPORTS);
+        out.count(1);
+        out.key(Key(1));
+        for number in [1, 5, 0, 6, 0, 0] {
+            out.count(number);
+        }
+        assert_eq!(read(&out.finish()), Err(Malformed::Value));
+        assert_eq!(
+            read(&[VERSION; FRAME_BYTES_MAX + 1]),
+            Err(Malformed::TooLong)
+        );
+    }
+}
