@@ -230,8 +230,10 @@ fn counted_by(policies: &[NamedPolicy]) -> Coordination {
 const fn has_terms(coordination: Coordination) -> bool {
     match coordination {
         Coordination::Local | Coordination::Owner | Coordination::Store => true,
-        Coordination::Lease | Coordination::Gossip | Coordination::Supply | Coordination::Split => {
-            false
-        }
+        Coordination::Lease
+        | Coordination::Gossip
+        | Coordination::Supply
+        | Coordination::Split
+        | Coordination::Sync => false,
     }
 }

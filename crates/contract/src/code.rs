@@ -5,6 +5,7 @@ use tollgate_limit::{Policy, PolicyError, PolicySet};
 use crate::contract::{Contract, NamedPolicy};
 use crate::contracts::Contracts;
 use crate::coordination::{Coordination, Design, OnFailure};
+use crate::syncing::Syncing;
 
 impl Contracts {
     /// One contract that binds every key by these policies, named `policy-1`, `policy-2` and so on.
@@ -16,6 +17,7 @@ impl Contracts {
             coordination: Coordination::Local,
             design: Design::Auto,
             lending: None,
+            syncing: Syncing::default(),
             on_failure: OnFailure::Local,
             durable: false,
         };

@@ -7,6 +7,7 @@ use crate::dialect::Dialect;
 use crate::entries::{Identity, has_key};
 use crate::lending::{Lending, can_be_lent};
 use crate::source::Source;
+use crate::syncing::Syncing;
 
 /// The policies that bind one kind of key; all must admit, all or nothing.
 #[derive(Clone, Debug)]
@@ -41,6 +42,8 @@ pub struct NamedPolicy {
     pub design: Design,
     /// How it lends, where it says so.
     pub lending: Option<Box<Lending>>,
+    /// How it is synchronised, where it is.
+    pub syncing: Syncing,
     /// What it answers when whoever it must ask does not.
     pub on_failure: OnFailure,
     /// Whether its counts survive a restart.
@@ -56,6 +59,11 @@ impl NamedPolicy {
     /// Whether clients may hold leases of it; what is under `lease` otherwise is asked for every decision.
     pub fn is_lent(&self) -> bool {
         self.coordination == Coordination::Lease && can_be_lent(self.policy.config())
+    }
+
+    /// Whether nodes synchronise it so seldom that its limit is not reached.
+    pub fn is_shallow(&self) -> bool {
+        self.coordination == Coordination::Sync && self.syncing.is_shallow(self.policy.config())
     }
 }
 

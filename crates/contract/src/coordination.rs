@@ -2,7 +2,7 @@
 
 use tollgate_limit::Algorithm;
 
-/// How nodes agree about a policy's state: one knob, seven positions.
+/// How nodes agree about a policy's state: one knob, eight positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Coordination {
     /// Each node counts alone.
@@ -20,11 +20,13 @@ pub enum Coordination {
     Supply,
     /// The bucket is cut into sub-buckets.
     Split,
+    /// Every node has the whole bucket and tells one of them now and then what it spent; too much is admitted.
+    Sync,
 }
 
 impl Coordination {
     /// Every position, in the order of the documentation.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Local,
         Self::Owner,
         Self::Store,
@@ -32,6 +34,7 @@ impl Coordination {
         Self::Gossip,
         Self::Supply,
         Self::Split,
+        Self::Sync,
     ];
 
     /// The name used in contract files.
@@ -45,17 +48,20 @@ impl Coordination {
             Self::Local | Self::Owner | Self::Store | Self::Lease => true,
             Self::Gossip => !matches!(algorithm, Algorithm::SlidingLog),
             Self::Supply | Self::Split => algorithm.is_bucket(),
+            Self::Sync => matches!(algorithm, Algorithm::TokenBucket),
         }
     }
 
     /// For a pair that does not go together: the coordination nearest to this one that has the algorithm, and the
     /// algorithm nearest to the given one that this coordination has.
     ///
-    /// Nearest is by promise: `supply` and `lease` never admit one over, `split` and `gossip` ask nobody.
+    /// Nearest is by promise: `supply` and `lease` never admit one over, `split`, `sync` and `gossip` ask nobody.
     pub const fn nearest_for(self, algorithm: Algorithm) -> (Self, Algorithm) {
         match self {
-            Self::Split if Self::Gossip.allows(algorithm) => (Self::Gossip, Algorithm::TokenBucket),
-            Self::Supply | Self::Split => (Self::Lease, Algorithm::TokenBucket),
+            Self::Split | Self::Sync if Self::Gossip.allows(algorithm) => {
+                (Self::Gossip, Algorithm::TokenBucket)
+            }
+            Self::Supply | Self::Split | Self::Sync => (Self::Lease, Algorithm::TokenBucket),
             Self::Gossip => (Self::Lease, Algorithm::SlidingCounters),
             Self::Local | Self::Owner | Self::Store | Self::Lease => (self, algorithm),
         }
@@ -139,8 +145,8 @@ impl OnFailure {
 }
 
 /// The names of the positions, in the order of [`Coordination::ALL`].
-pub(crate) const NAMES: [&str; 7] = [
-    "local", "owner", "store", "lease", "gossip", "supply", "split",
+pub(crate) const NAMES: [&str; 8] = [
+    "local", "owner", "store", "lease", "gossip", "supply", "split", "sync",
 ];
 /// The names of the designs, in the order of [`Design::ALL`].
 pub(crate) const DESIGNS: [&str; 9] = [
@@ -205,6 +211,11 @@ mod tests {
                 ("split", "sliding-log"),
                 ("split", "sliding-counters"),
                 ("split", "sliding-weighted"),
+                ("sync", "leaky-bucket"),
+                ("sync", "fixed-window"),
+                ("sync", "sliding-log"),
+                ("sync", "sliding-counters"),
+                ("sync", "sliding-weighted"),
             ]
         );
     }

@@ -36,6 +36,8 @@ pub(crate) enum Field {
     Timeout,
     SafeCapacity,
     Recovery,
+    Interval,
+    Debts,
 }
 
 /// What a field may hold.
@@ -89,13 +91,14 @@ pub(crate) const ALGORITHMS: [&str; 7] = [
 ];
 pub(crate) const ON_LIMIT: [&str; 2] = ["deny", "delay"];
 pub(crate) const RECOVERY: [&str; 2] = ["restate", "fresh"];
+pub(crate) const DEBTS: [&str; 2] = ["keep", "forget"];
 pub(crate) const MODES: [&str; 2] = ["enforce", "shadow"];
 pub(crate) const INHERIT: [&str; 3] = ["as-is", "proportional", "reset"];
 
 const SLICES: u64 = SLICES_MAX as u64;
 
 /// Every field, in the order of [`Field`].
-pub(crate) const ROWS: [Row; 29] = [
+pub(crate) const ROWS: [Row; 31] = [
     row(
         Field::Name,
         "name",
@@ -273,6 +276,19 @@ pub(crate) const ROWS: [Row; 29] = [
         Shape::Choice(&RECOVERY),
         "How keys begin when a node grants in the place of another, or anew: restate with nothing but what clients say they hold, so that \
          nothing is admitted twice; fresh with a full burst once all old leases are over. Only with coordination: lease.",
+    ),
+    row(
+        Field::Interval,
+        "interval",
+        Shape::Duration,
+        "How often nodes tell what they spent, between 50 ms and 1 min; 100 ms where absent. Only with coordination: sync.",
+    ),
+    row(
+        Field::Debts,
+        "debts",
+        Shape::Choice(&DEBTS),
+        "What becomes of spending that there were no tokens for: keep it as owed, so that the limit holds in the long run, or forget \
+         it, so that every node may admit the limit for ever. Only with coordination: sync.",
     ),
 ];
 

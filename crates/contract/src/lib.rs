@@ -53,6 +53,7 @@ mod scalar;
 mod schema;
 mod snippet;
 mod source;
+mod syncing;
 mod terms;
 mod text;
 mod yaml;
@@ -68,6 +69,7 @@ pub use nearest::nearest;
 pub use plans::Plans;
 pub use schema::json_schema;
 pub use source::Deal;
+pub use syncing::Syncing;
 pub use terms::Terms;
 pub use yaml::decode;
 

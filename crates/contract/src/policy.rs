@@ -8,13 +8,14 @@ use crate::contract::NamedPolicy;
 use crate::coordination::{self, Coordination, Design, OnFailure};
 use crate::duration;
 use crate::error::ErrorKind;
-use crate::fields::{ALGORITHMS, Field, INHERIT, MODES, ON_LIMIT, RECOVERY, Shape};
+use crate::fields::{ALGORITHMS, DEBTS, Field, INHERIT, MODES, ON_LIMIT, RECOVERY, Shape};
 use crate::lending::Lending;
 use crate::merge::Given;
 use crate::nearest::nearest;
 use crate::problems::{Problem, Problems};
 use crate::scalar;
 use crate::snippet::{Place, quote};
+use crate::syncing::Syncing;
 use crate::text::Text;
 
 /// What a policy has from its contract where it does not say so itself.
@@ -70,6 +71,7 @@ pub(crate) fn check(
     let coordination = reader.coordination(algorithm, default);
     let design = reader.design(coordination, default, &config);
     let lending = reader.lending(coordination, default);
+    let syncing = reader.syncing(coordination, default);
     let on_failure = reader.choice(Field::OnFailure, &coordination::ON_FAILURE);
     let durable = reader.switch(Field::Durable);
     if reader.failed {
@@ -86,6 +88,7 @@ pub(crate) fn check(
         coordination,
         design,
         lending: (!lending.is_empty()).then(|| Box::new(lending)),
+        syncing,
         on_failure,
         durable,
     })
@@ -313,15 +316,7 @@ impl<'a> Reader<'a> {
             begins_full: self.choice(Field::Recovery, &RECOVERY) == Some(1),
         };
         if coordination != Coordination::Lease {
-            let given = LENDING
-                .into_iter()
-                .find(|field| self.given.get(*field).is_some());
-            if let Some(field) = given.filter(|_| !default.is_plan) {
-                let name = field.row().name;
-                let what =
-                    format!("`{name}` says how leases are given; it needs `coordination: lease`");
-                self.wrong(field, &what);
-            }
+            self.unfit(&LENDING, "leases are given", Coordination::Lease, default);
             return Lending::default();
         }
         for (field, nanos) in [
@@ -333,6 +328,36 @@ impl<'a> Reader<'a> {
             }
         }
         lending
+    }
+
+    /// How the policy is synchronised.
+    fn syncing(&mut self, coordination: Coordination, default: Inherited) -> Syncing {
+        let interval_ns = self.nanos(Field::Interval);
+        let forgets = self.choice(Field::Debts, &DEBTS) == Some(1);
+        let usual = Syncing::default();
+        if coordination != Coordination::Sync {
+            self.unfit(&SYNCING, "nodes synchronise", Coordination::Sync, default);
+            return usual;
+        }
+        let interval_ns = interval_ns.unwrap_or(usual.interval_ns);
+        if !(Syncing::INTERVAL_MIN..=Syncing::INTERVAL_MAX).contains(&interval_ns) {
+            self.wrong(Field::Interval, "it is between 50ms and 1m");
+        }
+        Syncing {
+            interval_ns,
+            forgets,
+        }
+    }
+
+    /// Refuses the first of these fields that is given, as they say how another coordination works.
+    fn unfit(&mut self, fields: &[Field], how: &str, of: Coordination, default: Inherited) {
+        let mut fields = fields.iter().copied();
+        let given = fields.find(|field| self.given.get(*field).is_some());
+        if let Some(field) = given.filter(|_| !default.is_plan) {
+            let (name, of) = (field.row().name, of.name());
+            let what = format!("`{name}` says how {how}; it needs `coordination: {of}`");
+            self.wrong(field, &what);
+        }
     }
 
     /// Refuses numbers that gossip has no room for.
@@ -365,6 +390,8 @@ const LENDING: [Field; 10] = [
     Field::SafeCapacity,
     Field::Recovery,
 ];
+/// The fields that say how nodes synchronise.
+const SYNCING: [Field; 2] = [Field::Interval, Field::Debts];
 const MILLISECOND: u64 = 1_000_000;
 const HOUR: u64 = 3_600_000_000_000;
 /// The most tokens that gossip counts, as its buckets and windows say.

@@ -3,7 +3,7 @@
 //! A shape says how states are read; how its policies decide is said here. Not here: who has which terms.
 
 use serde::{Deserialize, Serialize};
-use tollgate_contract::{Coordination, Design, NamedPolicy, OnFailure, Terms};
+use tollgate_contract::{Coordination, Design, NamedPolicy, OnFailure, Syncing, Terms};
 use tollgate_limit::{Inherit, OnLimit, Policy, PolicyConfig};
 
 /// Terms, as far as a shape does not say it.
@@ -97,6 +97,7 @@ impl Manner {
                 .find(|is| is.name() == self.coordination)?,
             design: Design::Auto,
             lending: None,
+            syncing: Syncing::default(),
             on_failure: on_failure
                 .into_iter()
                 .find(|is| is.name() == self.on_failure)?,

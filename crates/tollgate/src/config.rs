@@ -75,9 +75,10 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
             let what = plural(contracts.len(), "contract");
             let name = options.file.display();
             let mut notes = String::new();
-            for small in &by_owner {
+            let small = by_owner.iter().map(ToString::to_string);
+            for note in small.chain(shallow(&contracts)) {
                 // Writing to a text never fails.
-                let _ = writeln!(notes, "\nnote: {small}");
+                let _ = writeln!(notes, "\nnote: {note}");
             }
             format!(
                 "{name}: settings and {what}, all good\n\nhttp  {}\nresp  {}\n{notes}",
@@ -86,7 +87,7 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
             )
         }
         CheckFormat::Json => {
-            let line = json!({ "http": http, "resp": resp, "contracts": contracts.len(), "by_owner": by_owner });
+            let line = json!({ "http": http, "resp": resp, "contracts": contracts.len(), "by_owner": by_owner, "notes": shallow(&contracts) });
             format!("{line}\n")
         }
     };
@@ -121,7 +122,30 @@ fn human(contracts: &Contracts, file: &Path) -> String {
     if contracts.len() > SHOWN_MAX {
         lines.push(format!("\nand {} more", contracts.len() - SHOWN_MAX));
     }
+    let notes = shallow(contracts).into_iter();
+    lines.extend(notes.map(|note| format!("\nnote: {note}")));
     lines.join("\n") + "\n"
+}
+
+/// Policies that nodes synchronise too seldom to reach their limits.
+fn shallow(contracts: &Contracts) -> Vec<String> {
+    let mut notes = Vec::new();
+    for contract in contracts.as_slice() {
+        let policies = contract.policies.iter();
+        for policy in policies
+            .filter(|policy| policy.is_shallow())
+            .take(SHOWN_MAX)
+        {
+            let (id, name) = (&contract.id, &policy.name);
+            let interval = length(policy.syncing.interval_ns);
+            notes.push(format!(
+                "contract `{id}`, policy `{name}`: more comes back in {interval} than the burst holds, so that the limit is not reached; \
+                 give it more `burst` or a shorter `interval`"
+            ));
+        }
+    }
+    notes.truncate(SHOWN_MAX);
+    notes
 }
 
 /// Whom a contract binds, and by what it counts them.
@@ -229,7 +253,10 @@ fn json(contracts: &Contracts) -> String {
         json!({ "id": contract.id, "match": matches, "key": contract.key, "policies": policies })
     };
     let all: Vec<_> = contracts.as_slice().iter().map(contract).collect();
-    format!("{}\n", json!({ "valid": true, "contracts": all }))
+    format!(
+        "{}\n",
+        json!({ "valid": true, "contracts": all, "notes": shallow(contracts) })
+    )
 }
 
 fn policy_json(policy: &NamedPolicy) -> Value {

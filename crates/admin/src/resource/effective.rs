@@ -44,5 +44,14 @@ fn policy(policy: &NamedPolicy) -> Value {
     if policy.coordination == Coordination::Gossip {
         told["design"] = policy.design.name().into();
     }
+    if policy.coordination == Coordination::Sync {
+        told["interval_ns"] = policy.syncing.interval_ns.into();
+        told["debts"] = if policy.syncing.forgets {
+            "forget"
+        } else {
+            "keep"
+        }
+        .into();
+    }
     told
 }

@@ -28,7 +28,7 @@ const NUMBERS: [&str; 12] = [
 /// Those that are yes or no.
 const SWITCHES: [&str; 2] = ["count_refused", "durable"];
 /// Those that are words, in the order in which people write them.
-const WORDS: [&str; 15] = [
+const WORDS: [&str; 17] = [
     "name",
     "per",
     "algorithm",
@@ -44,10 +44,14 @@ const WORDS: [&str; 15] = [
     "term",
     "timeout",
     "recovery",
+    "interval",
+    "debts",
 ];
 
-/// Those that say how leases are given.
-pub(super) const LEASES: [&str; 10] = [
+/// Those that say how leases are given, and how nodes synchronise.
+pub(super) const TOGETHER: [&str; 12] = [
+    "interval",
+    "debts",
     "term",
     "timeout",
     "recovery",
@@ -142,7 +146,7 @@ impl PolicyDraft {
     pub(crate) fn config(&self) -> Option<PolicyConfig> {
         // Only what counts: names and how nodes agree change no picture.
         let mut counted = self.clone();
-        for name in ["coordination", "design"].into_iter().chain(LEASES) {
+        for name in ["coordination", "design"].into_iter().chain(TOGETHER) {
             counted.0.remove(name);
         }
         counted.0.insert("name", "shown".to_owned());

@@ -3,7 +3,7 @@
 use tollgate_contract::{Coordination, Design};
 use tollgate_limit::{Algorithm, Period, PolicyConfig};
 
-use super::policy::{LEASES, PolicyDraft};
+use super::policy::{PolicyDraft, TOGETHER};
 use crate::chart::spark;
 use crate::html::{Element, Html, el};
 use crate::part::{field, select};
@@ -88,7 +88,7 @@ impl Gaps<'_> {
     fn rest(&self) -> Element {
         let said = REST
             .iter()
-            .chain(&LEASES)
+            .chain(&TOGETHER)
             .map(|name| (name, self.draft.get(name)))
             .filter(|(_, value)| !value.is_empty())
             .map(|(name, value)| el("code").with(el("bdi").text(format!("{name}: {value}"))));
@@ -151,6 +151,12 @@ impl Gaps<'_> {
                         ("restate", "by what clients hold"),
                         ("fresh", "with a full burst"),
                     ],
+                ))
+                .with(text("Interval (synchronised)", "interval"))
+                .with(labelled(
+                    "Debts (synchronised)",
+                    "debts",
+                    &[("keep", "paid back"), ("forget", "forgotten")],
                 ))
                 .each(LENT.map(|(label, name)| text(label, name))),
         )
@@ -215,7 +221,7 @@ const ALGORITHMS: [(&str, &str); 6] = [
     ("sliding-weighted", "sliding weighted"),
 ];
 
-pub(super) fn coordinations() -> [(&'static str, &'static str); 7] {
+pub(super) fn coordinations() -> [(&'static str, &'static str); 8] {
     Coordination::ALL.map(|coordination| {
         let words = match coordination {
             Coordination::Local => "each node alone",
@@ -225,6 +231,7 @@ pub(super) fn coordinations() -> [(&'static str, &'static str); 7] {
             Coordination::Gossip => "gossip",
             Coordination::Supply => "supply",
             Coordination::Split => "split buckets",
+            Coordination::Sync => "synchronised now and then",
         };
         (coordination.name(), words)
     })

@@ -8,6 +8,7 @@ use super::wildcard::Wildcard;
 use crate::contract::{Contract, NamedPolicy};
 use crate::coordination::{Coordination, Design, OnFailure};
 use crate::entries::{Descriptor, Identity};
+use crate::syncing::Syncing;
 
 /// The domains of a descriptor file, in its order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,6 +182,7 @@ impl Rule {
             coordination: Coordination::default(),
             design: Design::default(),
             lending: None,
+            syncing: Syncing::default(),
             on_failure: OnFailure::default(),
             durable: false,
         };

@@ -191,6 +191,7 @@ fn warn_of_company(contracts: &Contracts, is_in_cluster: bool) {
                     | Coordination::Owner
                     | Coordination::Supply
                     | Coordination::Split
+                    | Coordination::Sync
             )
         });
         if is_meant {
