@@ -30,8 +30,8 @@ pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy};
 pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
     Adapt, Admitted, BadRoster, CompanyGossip, GossipRefused, Journal, Lend, Lent, Membership,
-    Outgoing, Peer, PolicyGossip, PolicyLease, PolicySplit, PolicySupply, Roster, Said, Share,
-    SplitSettings, Steady, SupplyKey, Waker, supply_limits,
+    Outgoing, Peer, PolicyGossip, PolicyLease, PolicySplit, PolicySupply, PolicySync, Roster, Said,
+    Share, SplitSettings, Steady, SupplyKey, Waker, supply_limits,
 };
 pub use durable::{RestoreError, WrittenBy};
 pub use gubernator::{

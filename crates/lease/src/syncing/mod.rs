@@ -101,6 +101,11 @@ impl Syncing {
         self.setup.config
     }
 
+    /// How many nodes live.
+    pub const fn nodes(&self) -> u64 {
+        self.setup.members.len() as u64
+    }
+
     /// Other numbers, from now on.
     pub fn change(&mut self, config: SyncConfig, now: Instant) {
         for entry in self.entries.values_mut() {
@@ -135,19 +140,37 @@ impl Syncing {
     /// Hears who lives, this node included, in ascending order.
     pub fn handle_members(&mut self, alive: &[NodeId], now: Instant) {
         self.setup.members = alive.to_vec();
-        let me = self.setup.me;
-        for (key, entry) in &mut self.entries {
-            let centre = self.setup.centre(*key);
-            if centre == entry.centre {
-                continue;
-            }
+        let setup = &self.setup;
+        let all = self.entries.iter();
+        let moved = all.filter(|(key, entry)| setup.centre(**key) != entry.centre);
+        let moved: Vec<Key> = moved.map(|(key, _)| *key).collect();
+        for key in moved {
+            self.settle(key, now);
+        }
+    }
+
+    /// Goes on under other numbers. What is not confirmed is told under these, and may then count twice, which is too little.
+    pub fn renumber(&mut self, me: (NodeId, Writer), members: &[NodeId], now: Instant) {
+        (self.setup.me, self.setup.writer) = me;
+        self.setup.members = members.to_vec();
+        let keys: Vec<Key> = self.keys().collect();
+        for key in keys {
+            self.settle(key, now);
+        }
+    }
+
+    /// Finds the centre of a key anew.
+    fn settle(&mut self, key: Key, now: Instant) {
+        let centre = self.setup.centre(key);
+        let is_centre = centre == self.setup.me;
+        if let Some(entry) = self.entries.get_mut(&key) {
             entry.bucket.fill(&self.setup.config.limits, now);
-            entry.set_centre(centre, centre == me, now);
-            if centre == me {
-                self.untold.remove(key);
-            } else {
-                self.untold.insert(*key);
-            }
+            entry.set_centre(centre, is_centre, now);
+        }
+        if is_centre {
+            self.untold.remove(&key);
+        } else {
+            self.untold.insert(key);
         }
     }
 

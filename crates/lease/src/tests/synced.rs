@@ -37,10 +37,13 @@ const GOOD: Network = Network {
     jitter: 0,
 };
 
+/// From whom, to whom, and what.
+type Carried = (NodeId, NodeId, std::sync::Arc<[u8]>);
+
 struct World {
     nodes: Vec<Option<Syncing>>,
     time: u64,
-    frames: BTreeMap<(u64, u64), (NodeId, NodeId, std::sync::Arc<[u8]>)>,
+    frames: BTreeMap<(u64, u64), Carried>,
     sent: u64,
     network: Network,
     dice: u64,

@@ -141,7 +141,7 @@ impl Node {
             return;
         };
         for (contract, parts) in node.parts() {
-            for part in parts.each().iter().filter(|part| part.seat.kind.is_none()) {
+            for part in parts.each().iter().filter(|part| part.seat.is_divided()) {
                 let named = contract.policies.get(part.place);
                 let mut held = part.seat.hold(company);
                 if held.machine().lease().is_some() {

@@ -85,7 +85,7 @@ pub struct PolicyLease {
 }
 
 /// The bucket that a policy lends out of.
-fn lease_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
+pub(super) fn lease_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
     let burst = config.burst.unwrap_or(config.limit);
     Limits::new(config.limit, config.period.nanos(), burst)
 }

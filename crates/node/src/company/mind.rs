@@ -1,14 +1,16 @@
-//! What counts at a seat: a machine that gossips, one that divides a rate, one that cuts buckets, or a grantor. All are asked alike.
+//! What counts at a seat: a machine that gossips, one that divides a rate, one that cuts buckets, a grantor, or one that synchronises. All are asked alike.
 //!
 //! Not here: time, which is another for each (`seat`), and what only one of them knows.
 
 use tollgate_gossip::{
     self as gossip, Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Standing,
 };
-use tollgate_lease::Lender;
+use tollgate_lease::{Lender, Syncing};
 use tollgate_limit::{Instant, Span};
 use tollgate_split::Topics;
 use tollgate_supply as supply;
+
+use super::outbox::Pace;
 
 /// A machine of any sort.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub(crate) enum Mind {
     Split(Box<Topics>),
     /// Lends.
     Lease(Box<Lender>),
+    /// Has the whole bucket, and tells a centre now and then.
+    Sync(Box<Syncing>),
 }
 
 /// Runs the same expression on what counts, whatever it is.
@@ -31,23 +35,40 @@ macro_rules! on {
             Self::Supply($it) => $run,
             Self::Split($it) => $run,
             Self::Lease($it) => $run,
+            Self::Sync($it) => $run,
         }
     };
 }
 
 impl Mind {
+    /// What it is called where it has no design. What divides is shown alike.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Gossip(_) | Self::Supply(_) | Self::Split(_) | Self::Lease(_) => "supply",
+            Self::Sync(_) => "sync",
+        }
+    }
+
+    /// On which clock it counts.
+    pub(super) const fn pace(&self) -> Pace {
+        match self {
+            Self::Gossip(_) | Self::Sync(_) => Pace::Wall,
+            Self::Supply(_) | Self::Split(_) | Self::Lease(_) => Pace::Steady,
+        }
+    }
+
     /// The machine, where it gossips.
     pub(super) const fn gossip(&mut self) -> Option<&mut gossip::Machine> {
         match self {
             Self::Gossip(machine) => Some(machine),
-            Self::Supply(_) | Self::Split(_) | Self::Lease(_) => None,
+            Self::Supply(_) | Self::Split(_) | Self::Lease(_) | Self::Sync(_) => None,
         }
     }
 
     /// The machine, where it divides a rate.
     pub(super) fn supply(&mut self) -> Option<&mut supply::Machine> {
         match self {
-            Self::Gossip(_) | Self::Split(_) | Self::Lease(_) => None,
+            Self::Gossip(_) | Self::Split(_) | Self::Lease(_) | Self::Sync(_) => None,
             Self::Supply(machine) => Some(machine),
         }
     }
@@ -55,7 +76,7 @@ impl Mind {
     /// The machine, where it cuts buckets.
     pub(super) fn split(&mut self) -> Option<&mut Topics> {
         match self {
-            Self::Gossip(_) | Self::Supply(_) | Self::Lease(_) => None,
+            Self::Gossip(_) | Self::Supply(_) | Self::Lease(_) | Self::Sync(_) => None,
             Self::Split(topics) => Some(topics),
         }
     }
@@ -64,7 +85,15 @@ impl Mind {
     pub(super) fn lease(&mut self) -> Option<&mut Lender> {
         match self {
             Self::Lease(lender) => Some(lender),
-            Self::Gossip(_) | Self::Supply(_) | Self::Split(_) => None,
+            Self::Gossip(_) | Self::Supply(_) | Self::Split(_) | Self::Sync(_) => None,
+        }
+    }
+
+    /// The machine, where it synchronises.
+    pub(super) fn sync(&mut self) -> Option<&mut Syncing> {
+        match self {
+            Self::Sync(syncing) => Some(syncing),
+            Self::Gossip(_) | Self::Supply(_) | Self::Split(_) | Self::Lease(_) => None,
         }
     }
 
@@ -83,7 +112,7 @@ impl Mind {
     /// A request was refused, here or by another policy: where it is divided, others may have more.
     pub(super) fn miss(&mut self, key: Key, cost: u64, now: Instant) {
         match self {
-            Self::Gossip(_) => {}
+            Self::Gossip(_) | Self::Sync(_) => {}
             Self::Supply(machine) => machine.miss(key, cost, now),
             Self::Split(topics) => topics.miss(key, now),
             Self::Lease(lender) => lender.miss(key, cost, now),
@@ -102,7 +131,7 @@ impl Mind {
     pub(super) fn counts(&self, then: Instant, now: Instant) -> bool {
         match self {
             Self::Gossip(machine) => machine.counts(then, now),
-            Self::Supply(_) | Self::Split(_) | Self::Lease(_) => true,
+            Self::Supply(_) | Self::Split(_) | Self::Lease(_) | Self::Sync(_) => true,
         }
     }
 
@@ -134,6 +163,7 @@ impl Mind {
             Self::Supply(machine) => machine.goodbye(now),
             // What it has stays its own, and what it lent is told to whoever comes next by those who have it.
             Self::Split(_) | Self::Lease(_) => {}
+            Self::Sync(syncing) => syncing.handle_leave(now),
         }
     }
 
@@ -149,7 +179,7 @@ impl Mind {
     pub(super) fn is_joining(&self) -> bool {
         match self {
             Self::Gossip(machine) => machine.is_joining(),
-            Self::Supply(_) | Self::Split(_) | Self::Lease(_) => false,
+            Self::Supply(_) | Self::Split(_) | Self::Lease(_) | Self::Sync(_) => false,
         }
     }
 
@@ -182,6 +212,7 @@ impl Mind {
             Self::Supply(machine) => machine.keys().collect(),
             Self::Split(topics) => topics.keys().collect(),
             Self::Lease(lender) => lender.keys().collect(),
+            Self::Sync(syncing) => syncing.keys().collect(),
         }
     }
 

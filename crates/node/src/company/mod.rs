@@ -1,6 +1,6 @@
 //! Policies that are counted together with other nodes: one machine each, and what they want to say.
 //!
-//! A node made by [`Node::with_company`] keeps a machine for every policy under `coordination: gossip`, and for those under
+//! A node made by [`Node::with_company`] keeps a machine for every policy under `coordination: gossip` and `sync`, and for those under
 //! `supply` and `split` where it is told its share; a node made otherwise counts them alone. Whoever has sockets and a clock calls [`Node::handle_gossip`], [`Node::handle_timeout`] and
 //! [`Node::handle_members`], then sends what [`Node::poll_send`] hands out and comes back at [`Node::poll_timeout`], or
 //! when the waker says so. All of them reach the newest of the nodes that follow on each other. Decisions take no longer
@@ -14,21 +14,22 @@ mod mind;
 mod outbox;
 mod parts;
 mod quota;
+mod refused;
 mod roster;
 mod saved;
 mod seat;
 mod status;
+mod sync;
 mod tag;
 mod union;
 
-use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
-use tollgate_gossip::{Knobs, Malformed, NodeId, Writer};
+use tollgate_gossip::{Knobs, NodeId, Writer};
 use tollgate_limit::{Instant, Span};
 use tollgate_table::{Budget, WhenFull};
 
@@ -44,9 +45,11 @@ pub use self::divide::{PolicySupply, SupplyKey};
 pub use self::lend::{Lend, Lent, PolicyLease};
 pub use self::outbox::{Outgoing, Waker};
 pub(crate) use self::parts::{Charged, Parts, enter_company};
+pub use self::refused::GossipRefused;
 pub use self::roster::{BadRoster, Peer, Roster};
 pub(crate) use self::seat::Seat;
 pub use self::status::{CompanyGossip, PolicyGossip, Said};
+pub use self::sync::PolicySync;
 pub use self::union::{Admitted, Journal, Share, Steady, supply_limits};
 
 /// Who a node is among others, and who they are.
@@ -95,26 +98,6 @@ impl Membership {
         }
     }
 }
-
-/// Why a frame was not taken. Nothing changed, but a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GossipRefused {
-    /// No policy here has that tag: contracts differ, or the policy is not counted together.
-    UnknownTag,
-    /// The frame makes no sense.
-    Malformed(Malformed),
-}
-
-impl fmt::Display for GossipRefused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownTag => f.write_str("no policy is counted under this tag"),
-            Self::Malformed(why) => why.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for GossipRefused {}
 
 /// What all machines of a node and of those that follow on it share.
 #[derive(Debug)]
@@ -200,7 +183,9 @@ impl Company {
     pub(crate) fn counts(&self, named: &NamedPolicy) -> bool {
         match named.coordination {
             // A node that only lends is alone.
-            Coordination::Gossip => self.lend.as_ref().is_none_or(|lend| lend.has_successors),
+            Coordination::Gossip | Coordination::Sync => {
+                self.lend.as_ref().is_none_or(|lend| lend.has_successors)
+            }
             Coordination::Supply | Coordination::Split => self.union.is_some(),
             Coordination::Lease => self.lend.is_some() && named.is_lent(),
             Coordination::Local | Coordination::Owner | Coordination::Store => false,
@@ -219,6 +204,7 @@ impl Company {
             Coordination::Supply => return self.divided((contract, named), before, order, now),
             Coordination::Split => return self.cut((contract, named), before, order, now),
             Coordination::Lease => return self.lent((contract, named), before, order, now),
+            Coordination::Sync => return self.synced((contract, named), before, order, now),
             _ => {}
         }
         let membership = self.membership.lock();
@@ -286,6 +272,8 @@ impl Node {
         self.each_seat(|held| {
             if let Some(machine) = held.machine().gossip() {
                 machine.handle_members(alive, now);
+            } else if let Some(syncing) = held.machine().sync() {
+                syncing.handle_members(alive, now);
             }
         });
         let grew = alive.iter().any(|node| before.binary_search(node).is_err());
@@ -323,6 +311,7 @@ impl Node {
                 };
                 // Where a rate is divided, nodes have numbers of their own.
                 let Some(kind) = part.seat.kind else {
+                    part.seat.renumber(company, &begun, now);
                     continue;
                 };
                 if let Some(machine) = build::machine(named, kind, &begun) {
@@ -350,6 +339,8 @@ impl Node {
             self.each_seat(|held| {
                 if let Some(machine) = held.machine().gossip() {
                     machine.set_delay(delay);
+                } else if let Some(syncing) = held.machine().sync() {
+                    syncing.set_trip(sync::trip(delay));
                 }
             });
         }
@@ -370,9 +361,9 @@ impl Node {
             }
             return Err(GossipRefused::UnknownTag);
         };
-        let from = match seat.kind {
-            Some(_) => Some(from),
-            None => company.places().and_then(|places| places.here(from)),
+        let from = match seat.pace() {
+            Pace::Wall => Some(from),
+            Pace::Steady => company.places().and_then(|places| places.here(from)),
         };
         let Some(from) = from else {
             company.unknown.fetch_add(1, Relaxed);

@@ -22,8 +22,10 @@ pub(crate) struct Seat {
     /// Machines are locked in this order.
     pub(crate) order: u64,
     pub(crate) tag: u64,
-    /// How it gossips, where it does; otherwise it divides a rate.
+    /// How it gossips, where it does.
     pub(crate) kind: Option<Kind>,
+    /// On which clock it counts; where that is the steady one, nodes have numbers of their own.
+    pace: Pace,
     inner: Mutex<Inner>,
     /// When it wants to be woken, in nanoseconds; never is the greatest.
     next: AtomicU64,
@@ -69,6 +71,7 @@ pub(crate) struct Held<'a> {
 impl Seat {
     pub(super) fn new(order: u64, (tag, kind): (u64, Option<Kind>), machine: Mind) -> Self {
         let next = AtomicU64::new(nanos(machine.poll_timeout()));
+        let pace = machine.pace();
         let inner = Inner {
             machine,
             talked: Talked::default(),
@@ -80,6 +83,7 @@ impl Seat {
             order,
             tag,
             kind,
+            pace,
             inner: Mutex::new(inner),
             next,
             is_joining: AtomicBool::new(false),
@@ -99,10 +103,12 @@ impl Seat {
 
     /// On which clock it counts.
     pub(super) const fn pace(&self) -> Pace {
-        match self.kind {
-            Some(_) => Pace::Wall,
-            None => Pace::Steady,
-        }
+        self.pace
+    }
+
+    /// Whether nodes have numbers of their own, by a roster.
+    pub(super) fn is_divided(&self) -> bool {
+        self.pace == Pace::Steady
     }
 
     /// When it wants to be woken; never is the greatest.
@@ -153,7 +159,7 @@ impl Held<'_> {
 
     /// Who writes down what is admitted, where the rate is divided.
     pub(super) fn journal(&self) -> Option<&super::Journal> {
-        if self.seat.kind.is_some() {
+        if !self.seat.is_divided() {
             return None;
         }
         let union = self.company.union.as_ref();
@@ -258,7 +264,7 @@ impl Held<'_> {
         let mut wakes = false;
         if let Some(first) = machine.poll_send() {
             let rest = std::iter::from_fn(|| machine.poll_send());
-            let others = self.seat.kind.is_none().then(|| self.company.places());
+            let others = self.seat.is_divided().then(|| self.company.places());
             let addressed = |send: Send| {
                 let to = match &others {
                     None => send.to,

@@ -90,7 +90,7 @@ impl Node {
                     contract: contract.id.clone(),
                     policy: name.cloned().unwrap_or_default(),
                     tag: part.seat.tag,
-                    design: part.seat.kind.map_or("supply", Kind::name),
+                    design: part.seat.kind.map_or(machine.name(), Kind::name),
                     keys: machine.keys_count() as u64,
                     state_bytes: (footprint.local, footprint.extra),
                     said,

@@ -10,7 +10,7 @@
 //! | period in ns | calendar unit or "" | time zone or "" | slices where the algorithm has them, else 0 | offset in ns
 //! ```
 //!
-//! Of a policy under `supply` only what comes before the design, and `supply`: its numbers may change while it runs; `lease` likewise. Of one
+//! Of a policy under `supply` only what comes before the design, and `supply`: its numbers may change while it runs; `lease` and `sync` likewise. Of one
 //! under `split` the same with `split`, and limit, burst or 0, and period.
 //! The design is `auto` resolved. What only one node's answers depend on is left out: waits, modes, debts. The gossip *key* of a
 //! print `p` is `mix(p + 1)` in the upper and `mix(p ^ 0x5851_f42d_4c95_7f2d)` in the lower 64 bits.
@@ -59,6 +59,11 @@ pub(super) fn supply_tag(contract: &Contract, named: &NamedPolicy) -> u64 {
 /// The tag of a policy that is lent.
 pub(super) fn lease_tag(contract: &Contract, named: &NamedPolicy) -> u64 {
     divided(contract, named, Coordination::Lease).finish()
+}
+
+/// The tag of a policy that is synchronised.
+pub(super) fn sync_tag(contract: &Contract, named: &NamedPolicy) -> u64 {
+    divided(contract, named, Coordination::Sync).finish()
 }
 
 /// The tag of a policy whose buckets are cut: with its numbers, as a bucket is cut once.
