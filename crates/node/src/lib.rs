@@ -49,8 +49,8 @@ pub use tollgate_supply::{
 
 /// What is said of leases, and of quotas.
 pub use tollgate_lease::{
-    Action as QuotaAction, Bucket as QuotaBucket, Nudge, PlaneId, QuotaRules, QuotaStand,
-    QuotaTold, Report as QuotaReport, client_of, encode_nudge,
+    Action as QuotaAction, Bucket as QuotaBucket, Keep as SyncKeep, Nudge, PlaneId, QuotaRules,
+    QuotaStand, QuotaTold, Report as QuotaReport, client_of, encode_nudge,
 };
 
 pub use scope::{Read, Scope, UnknownContract, Within};

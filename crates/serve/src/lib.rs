@@ -32,6 +32,7 @@ mod state;
 pub mod statistics;
 pub mod store;
 pub mod supply;
+pub mod synced;
 pub mod throttle;
 pub mod traces;
 pub mod upstream;

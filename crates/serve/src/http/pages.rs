@@ -42,6 +42,7 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         body.push_str(&crate::meter::supply(asked.shared));
         body.push_str(&crate::meter::split(asked.shared));
         body.push_str(&crate::meter::lease(asked.shared));
+        body.push_str(&crate::meter::sync(asked.shared));
     }
     asked.shared.quota.render(engine, &mut body);
     if let Some(xds) = asked.shared.xds.get() {

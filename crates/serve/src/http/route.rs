@@ -206,6 +206,7 @@ static ROUTES: &[Route] = &[
     get("/v1/cluster", pages::cluster),
     get("/v1/cluster/supply", supply::supply),
     get("/v1/cluster/split", supply::split),
+    get("/v1/cluster/sync", supply::sync),
     get("/v1/leases", supply::leases),
     get("/v1/gateway", pages::gateway),
     open("/healthcheck", json::healthcheck),

@@ -1,4 +1,5 @@
-//! `GET /v1/cluster/supply`, `GET /v1/cluster/split` and `GET /v1/leases`: how divided rates, cut buckets and leases stand on this node.
+//! `GET /v1/cluster/supply`, `GET /v1/cluster/split`, `GET /v1/cluster/sync` and `GET /v1/leases`: how divided rates, cut buckets, buckets
+//! that are synchronised, and leases stand on this node.
 //!
 //! `contract=ID` asks about one contract, and each `key=ENTRY=VALUE` names an entry of the key, where it has one; without, known
 //! keys are summed. Values are percent-encoded.
@@ -10,6 +11,7 @@ use crate::engine::Turn;
 use crate::lend;
 use crate::shared::Shared;
 use crate::supply;
+use crate::synced;
 
 /// `GET /v1/cluster/supply`.
 pub(super) fn supply(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
@@ -24,6 +26,15 @@ pub(super) fn supply(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 pub(super) fn split(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     match answer(asked, supply::split::view, supply::split::asked) {
+        Ok(view) => reply.json(&view),
+        Err((status, what)) => reply.refuse(status, &what),
+    }
+}
+
+/// `GET /v1/cluster/sync`.
+pub(super) fn sync(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    reply.line("cache-control", b"no-store");
+    match answer(asked, synced::view, synced::asked) {
         Ok(view) => reply.json(&view),
         Err((status, what)) => reply.refuse(status, &what),
     }

@@ -18,6 +18,7 @@ pub(crate) mod slot;
 mod split;
 mod statistics;
 mod supply;
+mod sync;
 pub(crate) mod text;
 mod top;
 mod view;
@@ -44,6 +45,7 @@ pub(crate) use lease::lease;
 pub(crate) use split::split;
 pub(crate) use statistics::statistics;
 pub(crate) use supply::supply;
+pub(crate) use sync::sync;
 pub use top::{Percentiles, Rates, Top, TopKey};
 
 /// Counts what happens.

@@ -36,6 +36,7 @@ use crate::source::SourceError;
 use crate::statistics::{self, Scribe};
 use crate::store::{Connected, connect, seed};
 use crate::supply;
+use crate::synced::warn_of_shallow;
 use crate::traces::{self, Traces};
 use crate::upstream::Upstream;
 use crate::xds::Follower;
@@ -179,6 +180,7 @@ fn alone(settings: &Settings, now: Instant) -> Membership {
 /// Tells of contracts that are meant for a cluster where there is none, and of those that begin with nothing.
 fn warn_of_company(contracts: &Contracts, is_in_cluster: bool) {
     warn_of_slow(contracts);
+    warn_of_shallow(contracts);
     if is_in_cluster {
         return;
     }
