@@ -14,4 +14,5 @@ mod numbers;
 mod relay;
 mod strangers;
 mod streams;
+mod synced;
 mod versions;
