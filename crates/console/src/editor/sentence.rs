@@ -95,9 +95,7 @@ impl Gaps<'_> {
         let summary = el("summary").text("More ").each(said);
         let yes_no = [("true", "yes"), ("false", "no")];
         let labelled = |label: &'static str, name: &str, options: &[(&str, &str)]| {
-            let all: Vec<(&str, &str)> =
-                [("", "not said")].iter().chain(options).copied().collect();
-            select(Some(label), self.name(name), self.draft.get(name), &all)
+            self.labelled(label, name, options)
         };
         let text =
             |label: &'static str, name: &str| field(label, self.name(name), self.draft.get(name));
@@ -144,22 +142,14 @@ impl Gaps<'_> {
                     "design",
                     &Design::ALL.map(|design| (design.name(), design.name())),
                 ))
-                .with(labelled(
-                    "When a node begins to lend",
-                    "recovery",
-                    &[
-                        ("restate", "by what clients hold"),
-                        ("fresh", "with a full burst"),
-                    ],
-                ))
-                .with(text("Interval (synchronised)", "interval"))
-                .with(labelled(
-                    "Debts (synchronised)",
-                    "debts",
-                    &[("keep", "paid back"), ("forget", "forgotten")],
-                ))
-                .each(LENT.map(|(label, name)| text(label, name))),
+                .each(CHOSEN.map(|(label, name, options)| labelled(label, name, &options)))
+                .each(TYPED.map(|(label, name)| text(label, name))),
         )
+    }
+
+    fn labelled(&self, label: &'static str, name: &str, options: &[(&str, &str)]) -> Element {
+        let all: Vec<(&str, &str)> = [("", "not said")].iter().chain(options).copied().collect();
+        select(Some(label), self.name(name), self.draft.get(name), &all)
     }
 
     fn gap(&self, name: &str, label: &'static str, size: u8, hint: &'static str) -> Element {
@@ -199,8 +189,33 @@ const REST: [&str; 12] = [
     "design",
 ];
 
-/// Fields about leases that are typed.
-const LENT: [(&str, &str); 9] = [
+/// Fields about how nodes count together that are chosen.
+const CHOSEN: [Chosen; 2] = [
+    (
+        "When a node begins to lend",
+        "recovery",
+        [
+            ("restate", "by what clients hold"),
+            ("fresh", "with a full burst"),
+        ],
+    ),
+    (
+        "Debts (synchronised)",
+        "debts",
+        [("keep", "paid back"), ("forget", "forgotten")],
+    ),
+];
+
+/// A label, a field and what it can be.
+type Chosen = (
+    &'static str,
+    &'static str,
+    [(&'static str, &'static str); 2],
+);
+
+/// Those that are typed.
+const TYPED: [(&str, &str); 10] = [
+    ("Interval (synchronised)", "interval"),
     ("Term (lease)", "term"),
     ("Timeout (lease)", "timeout"),
     ("Least burst of a lease", "min_depth"),

@@ -79,8 +79,8 @@ fn what_is_admitted_too_much_is_within_the_bound_is_told_and_is_paid_back() {
     assert!(over >= worst - 1);
     assert!(before <= 3 * PER_SECOND + BURST + bound, "{before}");
     // Whatever was too much at first is paid back: from then on no more than the limit, but for what is owed at either end.
-    let rate = after as f64 / 6.0 / PER_SECOND as f64;
-    assert!((0.85..=1.12).contains(&rate), "{rate}");
+    let percent = after * 100 / (6 * PER_SECOND);
+    assert!((85..=112).contains(&percent), "{percent} %");
     let key = "/v1/cluster/sync?contract=users&key=user=ada";
     let centres: Vec<SyncPolicyView> = nodes
         .iter_mut()
