@@ -37,3 +37,22 @@ impl Syncing {
 }
 
 const INTERVAL_NS: u64 = 100_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_limit::Period;
+
+    #[test]
+    fn a_burst_below_what_comes_back_in_an_interval_is_shallow() {
+        let mut config = PolicyConfig::token_bucket(1_000, Period::SECOND);
+        for (burst, interval_ms, is) in [(100, 100, false), (99, 100, true), (999, 1_000, true)] {
+            config.burst = Some(burst);
+            let syncing = Syncing {
+                interval_ns: interval_ms * 1_000_000,
+                forgets: false,
+            };
+            assert_eq!(syncing.is_shallow(&config), is, "{burst} {interval_ms}");
+        }
+    }
+}

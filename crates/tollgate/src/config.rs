@@ -288,6 +288,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_synchronised_too_seldom_is_noted() {
+        let text = "contracts: [{ id: a, coordination: sync, policies: [
+            { name: deep, limit: 1000, per: 1s },
+            { name: flat, limit: 1000, per: 1s, burst: 99 }] }]";
+        let notes = shallow(&Contracts::parse(text).unwrap());
+        assert_eq!(notes.len(), 1);
+        assert!(notes[0].contains("policy `flat`") && notes[0].contains("100ms"));
+    }
+
+    #[test]
     fn words_have_plurals() {
         assert_eq!(plural(1, "policy"), "1 policy");
         assert_eq!(plural(2, "policy"), "2 policies");
