@@ -222,7 +222,8 @@ impl Syncing {
     /// Gives back what is missing, as far as this node knows.
     pub fn reset(&mut self, key: Key, now: Instant) {
         if self.entries.contains_key(&key) {
-            let missing = self.setup.config.limits.depth() - self.level(key, now).0;
+            let level = self.level(key, now).0;
+            let missing = self.setup.config.limits.depth().saturating_sub(level);
             self.refund(key, owed(missing), now);
         }
     }
@@ -231,7 +232,7 @@ impl Syncing {
     pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
         let limits = self.setup.config.limits;
         let (level, part) = self.level(key, now);
-        let full = wait_ns(&limits, limits.depth() - level, 0, part);
+        let full = wait_ns(&limits, limits.depth().saturating_sub(level), 0, part);
         Standing {
             remaining: tokens(level),
             reset_after: Span::from_nanos(u128::from(full.unwrap_or(u64::MAX))),
@@ -378,6 +379,8 @@ impl Syncing {
         change(entry, limits.depth(), is_centre);
         if !is_centre {
             self.untold.insert(key);
+            // A clock that was set back must not silence this node.
+            self.spoke = self.spoke.map(|spoke| spoke.min(now));
         }
     }
 

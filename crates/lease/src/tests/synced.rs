@@ -343,6 +343,24 @@ fn a_key_that_was_dropped_counts_anew_and_once() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_silences_nobody() {
+    let mut world = World::new(2, config(50, Keep::Debt), GOOD);
+    let other = 1 - world.centre(KEY);
+    world.time = 1_000_000 * MS;
+    world.ask(other, KEY, 1);
+    (0..100).for_each(|_| world.step());
+    world.time = 1_000 * MS;
+    world.ask(other, KEY, 1);
+    let soon = Instant::from_nanos(world.time + 50 * MS);
+    assert!(
+        world
+            .node(other)
+            .poll_timeout()
+            .is_some_and(|due| due <= soon)
+    );
+}
+
+#[test]
 fn charges_refunds_and_resets_reach_the_centre() {
     let mut world = World::new(2, config(50, Keep::Debt), GOOD);
     let centre = world.centre(KEY);
