@@ -343,6 +343,24 @@ fn a_key_that_was_dropped_counts_anew_and_once() {
 }
 
 #[test]
+fn a_node_under_another_number_counts_on() {
+    let mut world = World::new(2, config(50, Keep::Debt), GOOD);
+    let centre = world.centre(KEY);
+    let other = 1 - centre;
+    assert!(world.ask(other, KEY, 30));
+    (0..600).for_each(|_| world.step());
+    assert!(world.ask(other, KEY, 7));
+    let now = world.now();
+    let me = NodeId(u16::try_from(other).unwrap());
+    let members = [NodeId(0), NodeId(1)];
+    world.node(other).renumber((me, Writer(9)), &members, now);
+    (0..600).for_each(|_| world.step());
+    let now = world.now();
+    assert_eq!(world.node(centre).inspect(KEY, now).heard, 37);
+    assert_eq!(world.node(other).inspect(KEY, now).untold, 0);
+}
+
+#[test]
 fn a_clock_that_is_set_back_silences_nobody() {
     let mut world = World::new(2, config(50, Keep::Debt), GOOD);
     let other = 1 - world.centre(KEY);
