@@ -81,7 +81,12 @@ impl Limits {
 
     /// Thousandths of a token per second.
     pub(crate) fn want(&self) -> u64 {
-        let want = i128::from(self.limit) * 1_000_000_000_000 / i128::from(self.period_ns);
+        self.want_in(self.period_ns)
+    }
+
+    /// The demand that uses the limit up in a time.
+    pub(crate) fn want_in(&self, time_ns: u64) -> u64 {
+        let want = i128::from(self.limit) * 1_000_000_000_000 / i128::from(time_ns.max(1));
         u64::try_from(want).unwrap_or(WANT_MAX).min(WANT_MAX)
     }
 

@@ -4,6 +4,8 @@
 //! holds for all keys after a pause in which another may have granted. Not here: who grants, sockets, clocks.
 
 mod quota;
+mod stand;
+mod window;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -11,19 +13,23 @@ use std::ops::Bound::{Excluded, Unbounded};
 use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict};
 use tollgate_limit::{Instant, Span};
 
-use crate::amount::{Limits, after, tokens};
+use crate::amount::{Limits, after};
 use crate::message::{Grant, Nudge, Question};
 use crate::pool::{Figures, Pool, Rules};
 use crate::quota::QuotaRules;
+use crate::window::{Clock, Window};
 use quota::Planes;
 
 pub use quota::{QuotaStand, QuotaTold};
+pub use stand::LenderStand;
 
 /// What a grantor is set up with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct LenderSetup {
     /// The bucket of every key.
     pub limits: Limits,
+    /// What every key is counted by, where that is no bucket; it has the same limits.
+    pub window: Option<Window>,
     /// How it lends.
     pub rules: Rules,
     /// Larger than that of any grantor before.
@@ -50,6 +56,7 @@ pub struct Lender {
     cursor: Key,
     counts: LenderCounts,
     planes: Planes,
+    clock: Clock,
 }
 
 /// What a grantor counted over all keys.
@@ -63,49 +70,6 @@ pub struct LenderCounts {
     pub pauses: u64,
 }
 
-/// How the keys of a grantor stand together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LenderStand {
-    /// What was counted.
-    pub figures: Figures,
-    /// Questions that were taken.
-    pub questions: u64,
-    /// Times that it began anew after a pause.
-    pub pauses: u64,
-    /// Keys that it keeps.
-    pub keys: u64,
-    /// Keys of which a predecessor's leases may be out.
-    pub learning: u64,
-    /// Leases that are out.
-    pub lessees: u64,
-    /// Whole tokens in pools.
-    pub level: u64,
-    /// Whole tokens of depth that are reserved.
-    pub depth: u64,
-    /// Tokens per second that are reserved, in thousandths.
-    pub rate: u64,
-    /// What lessees say they use, in thousandths of a token per second.
-    pub want: u64,
-    /// What those without a lease use, likewise.
-    pub asked: u64,
-}
-
-impl LenderStand {
-    fn add(&mut self, pool: &Pool) {
-        add(&mut self.figures, &pool.figures());
-        let ((rate, depth), (want, asked)) = (pool.reserved(), pool.demand());
-        self.keys += 1;
-        self.learning += u64::from(pool.is_learning());
-        self.lessees += pool.lessees() as u64;
-        self.level = self.level.saturating_add(tokens(pool.level()));
-        self.depth = self.depth.saturating_add(tokens(depth));
-        let rate = tokens(rate.saturating_mul(1_000_000_000_000));
-        self.rate = self.rate.saturating_add(rate);
-        self.want = self.want.saturating_add(want);
-        self.asked = self.asked.saturating_add(asked);
-    }
-}
-
 impl LenderSetup {
     /// When all that predecessors lent is over.
     fn learnt(&self) -> Instant {
@@ -114,11 +78,19 @@ impl LenderSetup {
     }
 
     /// A key that this grantor has not seen: as that of a successor since it grants, for a predecessor may have lent and spent all.
-    fn fresh(&self, now: Instant) -> Pool {
-        let begun = Pool::restating(self.limits, self.rules, self.generation, self.since);
-        let mut pool = begun.until(self.learnt());
+    fn fresh(&self, clock: Clock, now: Instant) -> Pool {
+        let mut pool = self.successor(clock, self.since).until(self.learnt());
         pool.advance(now);
         pool
+    }
+
+    /// A key of which a predecessor may have lent and spent all.
+    fn successor(&self, clock: Clock, now: Instant) -> Pool {
+        let pool = Pool::restating(self.limits, self.rules, self.generation, now);
+        match &self.window {
+            Some(window) => pool.counting(window, clock),
+            None => pool,
+        }
     }
 }
 
@@ -145,6 +117,10 @@ impl Lender {
                 pauses: 0,
             },
             planes: Planes::new(),
+            clock: Clock {
+                ahead: 0,
+                asked: None,
+            },
         }
     }
 
@@ -189,7 +165,7 @@ impl Lender {
     ) -> Option<Grant> {
         self.look(now);
         self.counts.questions += 1;
-        let pool = self.pool(key, now);
+        let pool = self.lending(key, now);
         let grant = pool.handle_shared(question, served_max, now);
         self.drain(key);
         grant
@@ -198,7 +174,7 @@ impl Lender {
     /// How many requests in the line of a question could pass.
     pub fn servable(&mut self, key: Key, question: &Question, now: Instant) -> u64 {
         self.look(now);
-        self.pool(key, now).servable(question, now)
+        self.lending(key, now).servable(question, now)
     }
 
     /// The next hint to send.
@@ -215,14 +191,9 @@ impl Lender {
         }
         self.begin_anew(now);
         self.planes.retain(|of| of != key);
-        let LenderSetup {
-            limits,
-            rules,
-            generation,
-            ..
-        } = self.setup;
-        let over = after(now, planted!(40, self.setup.out_ns(), rules.term_ns));
-        let pool = Pool::restating(limits, rules, generation, now).until(over);
+        let term_ns = self.setup.rules.term_ns;
+        let over = after(now, planted!(40, self.setup.out_ns(), term_ns));
+        let pool = self.setup.successor(self.clock, now).until(over);
         if let Some(before) = self.pools.insert(key, pool) {
             add(&mut self.counts.past, &before.figures());
         }
@@ -253,7 +224,7 @@ impl Lender {
 
     /// The pool of a key, where there is one.
     pub fn inspect(&mut self, key: Key, now: Instant) -> Option<&Pool> {
-        let pool = self.pools.get_mut(&key)?;
+        let pool = self.known(key)?;
         pool.advance(now);
         Some(pool)
     }
@@ -275,7 +246,7 @@ impl Lender {
         let mut stand = LenderStand::default();
         match self.inspect(key, now) {
             Some(pool) => stand.add(pool),
-            None => stand.add(&self.setup.fresh(now)),
+            None => stand.add(&self.setup.fresh(self.clock, now)),
         }
         stand
     }
@@ -283,9 +254,9 @@ impl Lender {
     /// What a request of that cost would be told.
     pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
         self.look(now);
-        let (remaining, wait) = match self.pools.get_mut(&key) {
+        let (remaining, wait) = match self.known(key) {
             Some(pool) => pool.probe(cost, now),
-            None => self.setup.fresh(now).probe(cost, now),
+            None => self.setup.fresh(self.clock, now).probe(cost, now),
         };
         let verdict = match wait {
             None => Verdict::Never,
@@ -321,23 +292,26 @@ impl Lender {
     /// Gives tokens back.
     pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
         self.look(now);
-        if let Some(pool) = self.pools.get_mut(&key) {
+        if let Some(pool) = self.known(key) {
             pool.refund(cost, now);
         }
     }
 
     /// Forgets what was spent of a key.
     pub fn reset(&mut self, key: Key, now: Instant) {
-        if let Some(pool) = self.pools.get_mut(&key) {
+        if let Some(pool) = self.known(key) {
             pool.reset(now);
         }
     }
 
     /// How a key stands.
     pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
-        let (remaining, reset_after) = match self.pools.get_mut(&key) {
+        let (remaining, reset_after) = match self.known(key) {
             Some(pool) => (pool.probe(0, now).0, pool.full_after()),
-            None => (self.setup.fresh(now).probe(0, now).0, Span::ZERO),
+            None => (
+                self.setup.fresh(self.clock, now).probe(0, now).0,
+                Span::ZERO,
+            ),
         };
         Standing {
             remaining,
@@ -384,8 +358,9 @@ impl Lender {
     /// About how many bytes it takes.
     pub fn footprint(&self) -> Footprint {
         let lessees: usize = self.pools.values().map(Pool::lessees).sum();
+        let counts: usize = self.pools.values().map(Pool::heap_bytes).sum();
         Footprint {
-            local: (lessees * RECORD_BYTES) as u64,
+            local: (lessees * RECORD_BYTES + counts) as u64,
             extra: 0,
         }
     }
@@ -423,14 +398,14 @@ impl Lender {
         let Some(key) = next.map(|(key, _)| *key) else {
             return false;
         };
-        let Some(pool) = self.pools.get_mut(&key) else {
+        let Some(pool) = self.known(key) else {
             return false;
         };
         pool.advance(now);
+        let (is_fresh, figures) = (pool.is_fresh(), pool.figures());
         self.cursor = key;
         // Whatever is dropped begins as a key that was never seen.
-        if pool.is_fresh() && self.setup.fresh(now).is_fresh() {
-            let figures = pool.figures();
+        if is_fresh && self.setup.fresh(self.clock, now).is_fresh() {
             add(&mut self.counts.past, &figures);
             self.pools.remove(&key);
         }
@@ -450,13 +425,17 @@ impl Lender {
         self.planes.retain(|_| false);
         let (generation, learnt) = (self.setup.generation, self.setup.learnt());
         for pool in self.pools.values_mut() {
+            pool.tell_time(self.clock);
             pool.relearn(generation, (now, learnt));
         }
     }
 
     fn pool(&mut self, key: Key, now: Instant) -> &mut Pool {
-        let setup = &self.setup;
-        self.pools.entry(key).or_insert_with(|| setup.fresh(now))
+        let (setup, clock) = (&self.setup, self.clock);
+        let pool = self.pools.entry(key);
+        let pool = pool.or_insert_with(|| setup.fresh(clock, now));
+        pool.tell_time(clock);
+        pool
     }
 
     fn drain(&mut self, key: Key) {

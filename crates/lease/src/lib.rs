@@ -1,4 +1,4 @@
-//! Small buckets lent out of one bucket: clients decide by themselves, and never admit a token too many.
+//! Small buckets lent out of one bucket or window: clients decide by themselves, and never admit a token too many.
 //!
 //! A [`Pool`] is the grantor's side of one key, a [`Lessee`] the client's. A lease is a small bucket: tokens at once, a
 //! rate, a depth, a term. What is lent counts as spent until it is reported, returned or its term has ended, and its depth and rate are
@@ -40,6 +40,7 @@ mod quota;
 mod share;
 mod sync;
 mod syncing;
+mod window;
 mod wire;
 
 #[cfg(test)]
@@ -63,4 +64,5 @@ pub use share::Share;
 pub use sync::{Centre, Keep, Replica, SyncConfig};
 pub use syncing::{SyncCounts, SyncKey, SyncStand, Syncing, SyncingSetup};
 pub use tollgate_gossip::{Key, Malformed};
+pub use window::Window;
 pub use wire::{decode, encode};

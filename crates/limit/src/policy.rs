@@ -70,6 +70,17 @@ impl Policy {
         }
     }
 
+    /// When everything that was counted until `now` is forgotten at once: the end of a fixed window. `None` where counts fade.
+    pub fn window_end(&self, now: Instant) -> Option<Instant> {
+        match &self.rule {
+            Rule::Window(rule) => {
+                let (_, end) = rule.window(now);
+                Some(Instant::from_nanos(u64::try_from(end).unwrap_or(u64::MAX)))
+            }
+            Rule::Bucket(_) | Rule::Weighted(_) | Rule::Log(_) | Rule::Slices(_) => None,
+        }
+    }
+
     /// Whether a state of this policy normally fits in one word.
     pub(crate) const fn is_compact(&self) -> bool {
         match &self.rule {

@@ -117,7 +117,8 @@ impl Lender {
         (plane, report): (PlaneId, &Report),
         now: Instant,
     ) -> Option<QuotaTold> {
-        let rules = self.setup.quota?;
+        // What is assigned fills by itself, which no window does.
+        let rules = self.setup.quota.filter(|_| self.setup.window.is_none())?;
         self.look(now);
         let quotas = &mut self.planes.quotas;
         quotas.entry(key).or_insert_with(|| Quota::new(rules));
@@ -166,8 +167,9 @@ impl Lender {
         let Some(quota) = self.planes.quotas.get_mut(&key) else {
             return QuotaTold::default();
         };
-        let setup = &self.setup;
-        let pool = self.pools.entry(key).or_insert_with(|| setup.fresh(now));
+        let (setup, clock) = (&self.setup, self.clock);
+        let pool = self.pools.entry(key);
+        let pool = pool.or_insert_with(|| setup.fresh(clock, now));
         let action = act(quota, pool);
         // What another assigned ends by itself, and is counted as in use until then.
         let is_silent = setup.has_successors && pool.is_learning();
@@ -192,6 +194,7 @@ mod tests {
     fn lender() -> Lender {
         Lender::new(LenderSetup {
             limits: Limits::new(100, SECOND, 100).unwrap(),
+            window: None,
             rules: Rules::default(),
             generation: 1,
             since: at(0),
@@ -263,7 +266,7 @@ mod tests {
             |_, _| {},
         ];
         for (case, take_over) in takes_over.into_iter().enumerate() {
-            let mut lender = Lender::new(setup);
+            let mut lender = Lender::new(setup.clone());
             let told = lender.handle_report(Key(1), (7, &report(50)), at(20_000));
             assert!(matches!(told.unwrap().action, Some(Action::Assign(..))));
             let begun = 22_000;

@@ -80,7 +80,8 @@ impl Lessee {
         }
         self.give = if is_same { stated } else { 0 } + surplus;
         lease.session = grant.session;
-        lease.term_ns = grant.term_ns;
+        // The end of a window may cut a term, which says nothing of how much is used in one.
+        lease.term_ns = lease.term_ns.max(grant.term_ns);
         lease.until = until;
         let left = until.nanos_since(pending.first);
         lease.renew = after(pending.first, renew_ns(grant.term_ns, self.trip_ns, left));

@@ -6,7 +6,7 @@ use tollgate_limit::Instant;
 
 use super::settle::{Order, Stated};
 use super::{Booked, Lend, Pool, Record};
-use crate::amount::{TOKEN, after, mites, part, tokens, wait_ns};
+use crate::amount::{TOKEN, after, mites, part, tokens};
 use crate::message::{Grant, Question, Stamp};
 use crate::share::{Crowd, rate_of};
 
@@ -16,6 +16,8 @@ struct Lease {
     tokens: i128,
     rate: i128,
     depth: i128,
+    /// The depth that is due.
+    due: i128,
     /// Whether less is free than is due.
     is_short: bool,
 }
@@ -37,8 +39,8 @@ impl Pool {
         }
         let now = self.level.at;
         let stated = self.settle(question, now);
-        self.level.tokens = self.level.tokens.saturating_sub(mites(question.charge));
-        let want = question.want.min(self.limits.want());
+        self.pay(question.charge);
+        let want = question.want.min(self.want_max());
         if !question.is_ask {
             self.keep(question, &stated, want, None);
             return None;
@@ -78,7 +80,7 @@ impl Pool {
             tokens: given.tokens,
             rate: given.rate,
             depth: given.depth,
-            term_ns: lease.map_or(0, |_| self.rules.term_ns),
+            term_ns: lease.map_or(0, |_| self.term_ns()),
             deny_ns: 0,
         };
         let shorts = if given.is_short {
@@ -102,7 +104,7 @@ impl Pool {
         let need = question.need;
         let count = (tokens(self.level.tokens).checked_div(need.cost))
             .map_or(0, |most| most.min(need.count));
-        self.level.tokens -= mites(count.saturating_mul(need.cost));
+        self.pay(count.saturating_mul(need.cost));
         self.figures.served += count;
         count
     }
@@ -136,12 +138,14 @@ impl Pool {
         };
         let level = self.level.tokens.max(0);
         let room = (self.limits.depth() - self.sums.depth - stated.depth).max(0);
-        let offered = if crowd.is_calm() || level > room / 4 {
+        // What is due of a window is little, and whoever comes first may have it.
+        let is_ample = crowd.is_calm() || self.count.is_some() || level > room / 4;
+        let offered = if is_ample {
             level
         } else {
             crowd.of(level, want)
         };
-        let lent = wished.min(offered);
+        let lent = self.lendable(wished.min(offered));
         let depth = match self.rules.lend {
             Lend::Both | Lend::Rate => depth,
             // Without a rate there is nothing to leave room for.
@@ -154,6 +158,7 @@ impl Pool {
             rate: rate.min(rate_free).max(0),
             depth: depth.min(depth_free),
             is_short: rate_free < part(rate_due, 9, 10),
+            due: depth_due,
         };
         (lease.depth >= TOKEN).then_some(lease)
     }
@@ -163,7 +168,7 @@ impl Pool {
         if let Lend::Fixed(count) = self.rules.lend {
             return Some((mites(count), 0));
         }
-        let depth = crowd.depth(want)?;
+        let depth = self.portion(crowd.depth(want)?);
         let rate = match self.rules.lend {
             Lend::Both => crowd.rate(want, depth),
             Lend::Rate => crowd.rate_share(want).min(rate_of(want)),
@@ -213,7 +218,7 @@ impl Pool {
             prior: stated.prior,
             seq: question.seq,
             until: if is_lease {
-                stated.until.max(after(now, self.rules.term_ns))
+                stated.until.max(after(now, self.term_ns()))
             } else {
                 stated.until.max(known)
             },
@@ -233,14 +238,10 @@ impl Pool {
     /// How long the client refuses by itself when it is dry (G7).
     fn deny_ns(&self, given: &Lease, shorts: u32, is_lease: bool) -> u64 {
         let quarter = self.rules.term_ns / 4;
-        let lent = self.sums.rate + self.unknown().0;
-        let until = |level: i128| {
-            let missing = (level - self.level.tokens).max(0);
-            wait_ns(&self.limits, missing, lent, self.level.part).unwrap_or(u64::MAX)
-        };
+        let until = |level: i128| self.wait_ns(level).unwrap_or(u64::MAX);
         if !is_lease || matches!(self.rules.lend, Lend::Fixed(_)) {
             let exact = until(TOKEN);
-            return if self.records.is_empty() && self.unknown.is_none() {
+            return if self.is_alone() {
                 exact
             } else {
                 exact.min(quarter)
@@ -254,7 +255,11 @@ impl Pool {
         if given.is_short {
             return (CALLED_NS << shorts.saturating_sub(1).min(10)).min(quarter);
         }
-        until(room / 2).min(quarter)
+        let enough = match self.count {
+            None => room / 2,
+            Some(_) => given.due,
+        };
+        until(enough).min(quarter)
     }
 }
 

@@ -17,23 +17,23 @@ impl Pool {
         if cost > self.limits.burst() {
             return (left, None);
         }
-        let missing = mites(cost) - self.level.tokens;
-        if missing <= 0 {
+        if mites(cost) <= self.level.tokens {
             return (left, Some(Span::ZERO));
         }
-        let reserved = self.sums.rate + self.unknown().0;
-        let alone = wait_ns(&self.limits, missing, reserved, self.level.part);
+        let alone = self.wait_ns(mites(cost));
         // Whatever is lent has come back, or is known, a term from now.
-        let wait = alone
-            .map_or(self.rules.term_ns, |wait| wait.min(self.rules.term_ns))
-            .max(1);
+        let wait = match alone {
+            Some(wait) if self.count.is_some() && self.is_alone() => wait,
+            wait => wait.map_or(self.rules.term_ns, |wait| wait.min(self.rules.term_ns)),
+        };
+        let wait = wait.max(1);
         (left, Some(Span::from_nanos(u128::from(wait))))
     }
 
     /// Takes what a request costs that was found to pass.
     pub fn spend(&mut self, cost: u64, now: Instant) {
         self.miss(cost, now);
-        self.level.tokens = self.level.tokens.saturating_sub(mites(cost));
+        self.pay(cost);
         self.figures.served += 1;
     }
 
@@ -46,6 +46,10 @@ impl Pool {
     /// Charges without asking, at most into that much debt.
     pub fn charge(&mut self, cost: u64, debt_max: Option<u64>, now: Instant) {
         self.advance(now);
+        if let Some(count) = self.count.as_mut() {
+            count.charge(cost, self.level.at);
+            return self.reckon(0);
+        }
         let least = debt_max.map_or(i128::MIN, |most| -mites(most));
         let level = self.level.tokens.saturating_sub(mites(cost));
         self.level.tokens = level.max(least.min(self.level.tokens));
@@ -54,6 +58,10 @@ impl Pool {
     /// Gives tokens back, as far as there is room beside what is lent.
     pub fn refund(&mut self, cost: u64, now: Instant) {
         self.advance(now);
+        if let Some(count) = self.count.as_mut() {
+            count.refund(cost, self.level.at);
+            return self.reckon(0);
+        }
         let level = self.level.tokens.saturating_add(mites(cost));
         self.level.tokens = level.min(self.room().max(self.level.tokens));
     }
@@ -61,11 +69,14 @@ impl Pool {
     /// Forgets what was spent; what is lent stays lent.
     pub fn reset(&mut self, now: Instant) {
         self.advance(now);
-        self.level.tokens = self.room();
+        self.forget();
     }
 
     /// How long until nothing is left of what was spent, if nobody spends and what is lent stays where it is.
     pub fn full_after(&self) -> Span {
+        if let Some(count) = self.count.as_ref() {
+            return count.fresh_after(self.level.at);
+        }
         let missing = self.limits.depth() - self.level.tokens;
         let wait = wait_ns(&self.limits, missing, 0, self.level.part);
         Span::from_nanos(u128::from(wait.unwrap_or(u64::MAX)))
@@ -101,9 +112,12 @@ impl Pool {
 
     /// Begins again as the successor of itself, since another may have granted meanwhile; what that one lent is over by `end`.
     pub fn relearn(&mut self, generation: u64, (now, end): (Instant, Instant)) {
-        let figures = self.figures;
-        *self = Self::restating(self.limits, self.rules, generation, now).until(end);
-        self.figures = figures;
+        let mut next = Self::restating(self.limits, self.rules, generation, now);
+        if let Some(count) = self.count.as_ref() {
+            next = next.counting(count.window(), count.clock);
+        }
+        next.figures = self.figures;
+        *self = next.until(end);
     }
 
     /// What all lessees say they use, and what those without a lease do, in thousandths of a token per second.
@@ -120,8 +134,11 @@ impl Pool {
     /// The same successor, which knows when all that its predecessor lent is over.
     #[must_use]
     pub fn until(mut self, end: Instant) -> Self {
+        // Until then a predecessor may have lent.
+        let lent = Instant::from_nanos(end.as_nanos().saturating_sub(self.rules.term_ns));
+        let end = self.cut(lent, end).max(after(self.level.at, 1));
         if let Some(unknown) = self.unknown.as_mut() {
-            unknown.until = end.max(after(self.level.at, 1));
+            unknown.until = end;
         }
         self
     }

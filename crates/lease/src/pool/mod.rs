@@ -1,7 +1,7 @@
 //! The grantor's side of one key: the level of the pool, and what is reserved for whom.
 //!
 //! At every instant the level and all reserved depths are within the burst, and the pool's refill and all reserved rates
-//! within the limit. Call [`Pool::handle_question`] with what clients say and carry back what it returns; drain
+//! within the limit. A pool of a window has what was spent in it instead of a level. Call [`Pool::handle_question`] with what clients say and carry back what it returns; drain
 //! [`Pool::poll_nudge`] after it. Calls may be repeated, late and out of order. Not here: which node is the grantor, and that there is one only.
 
 mod answer;
@@ -9,6 +9,7 @@ mod direct;
 mod nudge;
 mod quota;
 mod settle;
+mod stock;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,6 +19,7 @@ use crate::amount::{Limits, after};
 use crate::demand::Decayed;
 use crate::message::{Grant, Nudge, Stamp};
 use crate::share::{Crowd, ONE, Share, mark};
+use crate::window::Count;
 
 pub(crate) use quota::Reserved;
 
@@ -119,6 +121,8 @@ pub struct Pool {
     rules: Rules,
     generation: u64,
     level: Level,
+    /// What was spent, where it is a window.
+    count: Option<Box<Count>>,
     records: BTreeMap<u64, Record>,
     sums: Sums,
     asked: Decayed,
@@ -131,7 +135,7 @@ pub struct Pool {
     figures: Figures,
 }
 
-/// The pool's tokens at an instant; below zero they are owed.
+/// The pool's tokens at an instant; below zero they are owed. Of a window, what neither is spent nor may be.
 #[derive(Clone, Copy, Debug)]
 struct Level {
     tokens: i128,
@@ -187,6 +191,7 @@ impl Pool {
             rules,
             generation,
             level,
+            count: None,
             records: BTreeMap::new(),
             sums: Sums::default(),
             asked: Decayed::new(ASKED_NS, now),
@@ -282,8 +287,12 @@ impl Pool {
 
     /// Whether nothing is lent and the bucket is full, so that it need not be kept.
     pub fn is_fresh(&self) -> bool {
-        let is_alone = self.records.is_empty() && self.unknown.is_none();
-        is_alone && self.level.tokens >= self.limits.depth()
+        self.is_alone() && self.level.tokens >= self.limits.depth()
+    }
+
+    /// Whether nobody has anything of it.
+    fn is_alone(&self) -> bool {
+        self.records.is_empty() && self.unknown.is_none()
     }
 
     /// What was counted.
@@ -299,6 +308,10 @@ impl Pool {
 
     /// Fills until `now` at what is not reserved.
     fn fill(&mut self, now: Instant) {
+        if self.count.is_some() {
+            self.level.at = self.level.at.max(now);
+            return self.reckon(0);
+        }
         let elapsed = now.nanos_since(self.level.at);
         if elapsed == 0 {
             return;
@@ -328,10 +341,11 @@ impl Pool {
 
     /// Ends what ends at `end`. Room and rate come back, tokens do not: they may have been spent.
     fn end(&mut self, end: Instant) {
-        if self.unknown.is_some_and(|unknown| unknown.until <= end) {
-            self.unknown = None;
+        if let Some(unknown) = self.unknown.take_if(|unknown| unknown.until <= end) {
             if self.rules.begins_full {
-                self.level.tokens = self.room();
+                self.forget();
+            } else {
+                self.enter(planted!(28, unknown.depth, 0), before(end));
             }
         }
         let over = |record: &Record| record.until <= end;
@@ -339,7 +353,7 @@ impl Pool {
         let client = clients.next().map(|(client, _)| *client);
         if let Some(client) = client {
             self.level.tokens += planted!(2, 0, self.lent(client));
-            self.take(client);
+            planted!(25, self.forfeit(client, before(end)), self.lose(client));
             self.figures.ended += 1;
         }
     }
@@ -349,6 +363,19 @@ impl Pool {
     fn lent(&self, client: u64) -> i128 {
         let record = self.records.get(&client);
         record.map_or(0, |record| record.lent.min(record.booked.depth))
+    }
+
+    /// Takes a record off the books without counting what may have been spent, for the mutant that does.
+    #[cfg(test)]
+    fn lose(&mut self, client: u64) {
+        self.take(client);
+    }
+
+    /// Takes a record off the books of whose tokens nobody will tell: they were spent by `at`.
+    fn forfeit(&mut self, client: u64, at: Instant) {
+        if let Some(record) = self.take(client) {
+            self.enter(record.booked.depth, at);
+        }
     }
 
     /// Takes a record off the books.
@@ -388,6 +415,11 @@ impl Pool {
         }
         crowd
     }
+}
+
+/// The last instant before `end`, up to which what ends then can be spent.
+const fn before(end: Instant) -> Instant {
+    Instant::from_nanos(end.as_nanos().saturating_sub(1))
 }
 
 /// Over how long the demand of those without a lease is averaged.

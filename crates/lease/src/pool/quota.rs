@@ -6,7 +6,7 @@
 use tollgate_limit::Instant;
 
 use super::{Booked, Pool, Record};
-use crate::amount::{Limits, TOKEN, part, tokens, used, wait_ns};
+use crate::amount::{Limits, TOKEN, part, tokens, used};
 use crate::message::Stamp;
 use crate::share::{ONE, rate_of};
 
@@ -110,8 +110,6 @@ impl Pool {
 
     /// How long until the pool has a token; the longest time there is where it never has.
     pub(crate) fn dry_ns(&self) -> u64 {
-        let lent = self.sums.rate + self.unknown().0;
-        let missing = (TOKEN - self.level.tokens).max(0);
-        wait_ns(&self.limits, missing, lent, self.level.part).unwrap_or(u64::MAX)
+        self.wait_ns(TOKEN).unwrap_or(u64::MAX)
     }
 }

@@ -60,7 +60,8 @@ impl Pool {
         let answer = record.answer;
         if question.boot > last.0 {
             // The old incarnation is dead: its room comes back, its tokens do not.
-            self.take(question.client);
+            let client = question.client;
+            planted!(29, self.forfeit(client, self.level.at), self.lose(client));
             return Order::Next;
         }
         match (question.boot, question.seq).cmp(&last) {
@@ -85,6 +86,9 @@ impl Pool {
                     stated.rate = question.rate.min(record.booked.rate);
                     stated.depth = question.cap.min(record.booked.depth);
                     stated.prior = record.prior;
+                    self.enter(record.booked.depth - stated.depth, now);
+                } else {
+                    self.enter(record.booked.depth, now);
                 }
                 self.credit(planted!(14, 0, question.give.min(record.booked.depth)));
             }
@@ -93,6 +97,9 @@ impl Pool {
                 self.credit(planted!(11, 0, question.give.min(mites(1_000))));
                 (stated.rate, stated.depth) = planted!(13, (0, 0), (question.rate, question.cap));
             }
+        }
+        if self.count.is_some() {
+            self.reckon(stated.depth);
         }
         stated
     }
@@ -113,6 +120,8 @@ impl Pool {
         let credit = owed.min(booked.depth - stated.depth).min(lent);
         self.figures.clamped += u64::from(credit < owed);
         self.credit(credit);
+        let told = planted!(27, self.level.at, record.heard);
+        self.enter(booked.depth - stated.depth - credit, told);
         stated.lent = lent - credit;
         stated.until = record.until;
         stated.session = Some(booked.session);

@@ -1,4 +1,4 @@
-//! The checker: one bucket that is charged at every admission, with arithmetic of its own.
+//! The checker: one bucket, or one window, that is charged at every admission, with arithmetic of its own.
 //!
 //! It knows what the world says of levels and reservations, and none of the code that made them.
 
@@ -21,6 +21,8 @@ impl Broken {
     }
 }
 
+use super::naive::Naive;
+
 /// The bucket, in 2^-48 of a token divided by the period in nanoseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Ghost {
@@ -30,6 +32,8 @@ pub(crate) struct Ghost {
     period: i128,
     level: i128,
     at: u64,
+    /// What is counted by instead.
+    naive: Option<Naive>,
     pub(crate) broken: Broken,
     pub(crate) checks: u64,
     pub(crate) admitted: u64,
@@ -60,13 +64,32 @@ impl Ghost {
             period,
             level: depth,
             at: 0,
+            naive: None,
             broken: Broken::default(),
             checks: 0,
             admitted: 0,
         }
     }
 
+    /// One that counts by a window.
+    pub(crate) fn of(naive: Naive) -> Self {
+        let period = i128::from(naive.period);
+        let token = (1_i128 << 48) * period;
+        Self {
+            refill: 0,
+            token,
+            depth: token * i128::from(naive.limit),
+            period,
+            naive: Some(naive),
+            ..Self::new(1, 1)
+        }
+    }
+
     fn advance(&mut self, now: u64) {
+        if let Some(naive) = &self.naive {
+            self.level = self.depth - (naive.used(now) << 48);
+            return;
+        }
         let gained = self.refill * i128::from(now - self.at);
         self.level = (self.level + gained).min(self.depth);
         self.at = now;
@@ -76,7 +99,10 @@ impl Ghost {
         self.advance(now);
         self.level -= self.token * i128::from(cost);
         self.admitted += cost;
-        if self.level < 0 {
+        if let Some(naive) = &mut self.naive {
+            naive.add(now, cost);
+        }
+        if self.level < 0 && cost > 0 {
             self.broken.over += 1;
         }
     }
@@ -86,8 +112,7 @@ impl Ghost {
         self.advance(now);
         let passes = self.level >= self.token;
         if passes {
-            self.level -= self.token;
-            self.admitted += 1;
+            self.admit(1, now);
         }
         passes
     }

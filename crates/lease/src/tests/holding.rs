@@ -43,6 +43,7 @@ impl Node {
         let lender = |(tag, limits)| {
             let setup = LenderSetup {
                 limits,
+                window: None,
                 rules,
                 generation: 1,
                 since: at(0),

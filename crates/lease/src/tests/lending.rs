@@ -16,6 +16,7 @@ fn at(nanos: u64) -> Instant {
 fn lender(rules: Rules, has_successors: bool) -> Lender {
     Lender::new(LenderSetup {
         limits: Limits::new(100, SECOND, 50).unwrap(),
+        window: None,
         rules,
         generation: 7,
         since: at(0),

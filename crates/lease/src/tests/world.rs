@@ -7,7 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 use tollgate_limit::Instant;
 
 use super::ghost::{Ghost, Sight};
-use crate::{Answer, By, Key, Lessee, Limits, Message, Pool, Rules, Setup, Stamp, decode, encode};
+use super::naive::Naive;
+use crate::window::Clock;
+use crate::{
+    Answer, By, Key, Lessee, Limits, Message, Pool, Rules, Setup, Stamp, Window, decode, encode,
+};
 
 /// A generator of numbers (splitmix64).
 #[derive(Clone, Debug)]
@@ -70,6 +74,8 @@ pub(crate) enum Event {
     Rise(bool),
     /// A client's demand, in thousandths of a request per second.
     Demand(usize, u64),
+    /// The time of day is set forward by that.
+    Jump(u64),
 }
 
 pub(crate) struct Client {
@@ -100,6 +106,9 @@ pub(crate) struct World {
     pub(crate) net: Net,
     pub(crate) limits: Limits,
     pub(crate) rules: Rules,
+    /// What is counted by, where that is no bucket, and how far the time of day is ahead.
+    window: Option<Window>,
+    ahead: u64,
     pub(crate) drift_ppm: u32,
     pub(crate) pool: Option<Pool>,
     kept: Option<Pool>,
@@ -123,6 +132,8 @@ impl World {
             net,
             limits,
             rules,
+            window: None,
+            ahead: 0,
             drift_ppm: 500,
             pool: Some(Pool::new(limits, rules, 1, start)),
             kept: None,
@@ -154,16 +165,41 @@ impl World {
         world
     }
 
+    /// Lends of a window instead, judged by a naive one; before anything happens.
+    pub(crate) fn count_by(&mut self, window: Window, naive: &Naive, ahead: u64) {
+        self.limits = window.limits();
+        self.window = Some(window);
+        self.ahead = ahead;
+        self.ghost = Ghost::of(naive.clone());
+        self.central = Ghost::of(naive.clone());
+    }
+
+    /// A pool of what is lent here.
+    fn fit(&self, pool: Pool) -> Pool {
+        match &self.window {
+            Some(window) => pool.counting(window, self.time()),
+            None => pool,
+        }
+    }
+
+    fn time(&self) -> Clock {
+        Clock {
+            ahead: i128::from(self.ahead),
+            asked: None,
+        }
+    }
+
+    /// The time of day.
+    fn day(&self) -> u64 {
+        self.now + self.ahead
+    }
+
     /// Sets the term, and how wrong clocks may be and are; before anything happens.
     pub(crate) fn tune(&mut self, term_ns: u64, drift_ppm: u32) {
         self.rules.term_ns = term_ns;
         self.drift_ppm = drift_ppm;
-        self.pool = Some(Pool::new(
-            self.limits,
-            self.rules,
-            1,
-            Instant::from_nanos(0),
-        ));
+        let start = Instant::from_nanos(0);
+        self.pool = Some(self.fit(Pool::new(self.limits, self.rules, 1, start)));
         for client in &mut self.clients {
             let wide = i128::from(drift_ppm);
             client.ppm = i128::from(self.dice.below(2 * u64::from(drift_ppm) + 1)) - wide;
@@ -218,6 +254,7 @@ impl World {
             Event::Fall(time, is_kept) => self.fall(time, is_kept),
             Event::Rise(is_kept) => self.rise(is_kept),
             Event::Demand(client, milli) => self.demand(client, milli),
+            Event::Jump(by) => self.ahead += by,
         }
         self.check();
     }
@@ -261,8 +298,8 @@ impl World {
 
     fn arrive(&mut self, client: usize) {
         self.next_arrival(client);
-        let now = self.clock(client);
-        self.central.try_admit(self.now);
+        let (now, day) = (self.clock(client), self.day());
+        self.central.try_admit(self.day());
         let one = &mut self.clients[client];
         one.arrived += 1;
         if self.now < one.paused_until {
@@ -274,7 +311,7 @@ impl World {
         match lessee.check(1, now) {
             Answer::Allow(_) => {
                 one.admitted += 1;
-                self.ghost.admit(1, self.now);
+                self.ghost.admit(1, day);
             }
             Answer::Wait(_) => self.tally.waited += 1,
             Answer::Deny { .. } => {}
@@ -298,7 +335,7 @@ impl World {
                 self.clients[client].admitted += 1;
                 // What the grantor admits was charged at its own time.
                 if decided.by == By::Lease {
-                    self.ghost.admit(decided.cost, self.now);
+                    self.ghost.admit(decided.cost, self.day());
                 }
             }
         }
@@ -333,10 +370,11 @@ impl World {
             return;
         };
         let now = Instant::from_nanos(self.now);
+        pool.tell_time(self.time());
         let before = pool.figures().served;
         let grant = pool.handle_question(&question, now);
         let served = pool.figures().served - before;
-        self.ghost.admit(served * question.need.cost, self.now);
+        self.ghost.admit(served * question.need.cost, self.day());
         if let Some(grant) = grant {
             let bytes = encode(&Message::Grant(grant)).to_vec();
             self.post(client, &Event::ToClient(client, bytes));
@@ -388,10 +426,11 @@ impl World {
     }
 
     fn fall(&mut self, time: u64, is_kept: bool) {
-        let Some(pool) = self.pool.take() else {
+        let Some(mut pool) = self.pool.take() else {
             return;
         };
-        let until = self.now + self.rules.term_ns;
+        pool.advance(Instant::from_nanos(self.now));
+        let until = self.now + pool.term_ns();
         for (number, client) in self.clients.iter_mut().enumerate() {
             let booked = pool.booked(number as u64);
             client.orphan = booked.map(|booked| (booked.stamp, booked.tokens, until));
@@ -411,7 +450,12 @@ impl World {
                 }
                 pool.resume(self.generation)
             }
-            None => Pool::restating(self.limits, self.rules, self.generation, now),
+            None => self.fit(Pool::restating(
+                self.limits,
+                self.rules,
+                self.generation,
+                now,
+            )),
         });
     }
 
@@ -419,6 +463,7 @@ impl World {
         let Some(mut pool) = self.pool.take() else {
             return;
         };
+        pool.tell_time(self.time());
         pool.advance(Instant::from_nanos(self.now));
         let (rate, depth) = pool.reserved();
         let unknown = pool.unknown();
@@ -460,7 +505,7 @@ impl World {
             beyond.1 += (has.max(held.depth) - booked.depth).max(0);
         }
         sight.uncovered = beyond.0 > unknown.0 || beyond.1 > unknown.1;
-        self.ghost.check(&sight, self.now);
+        self.ghost.check(&sight, self.day());
         self.pool = Some(pool);
     }
 }

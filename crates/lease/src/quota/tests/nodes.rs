@@ -33,8 +33,8 @@ impl Nodes {
             ..setup
         };
         Self {
+            each: (0..count).map(|_| Lender::new(setup.clone())).collect(),
             setup,
-            each: (0..count).map(|_| Lender::new(setup)).collect(),
             owner: 0,
             is_acting: false,
             away: None,
@@ -71,7 +71,7 @@ impl Nodes {
         let begun = Lender::new(LenderSetup {
             generation: now.as_nanos(),
             since: now,
-            ..self.setup
+            ..self.setup.clone()
         });
         let before = std::mem::replace(&mut self.each[self.owner], begun);
         self.past = self.past.with(&before.quota_stand().figures);

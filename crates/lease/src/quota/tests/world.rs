@@ -152,6 +152,7 @@ impl World {
         let limits = Limits::new(per_second, SECOND, burst).unwrap();
         let setup = LenderSetup {
             limits,
+            window: None,
             rules: Rules::default(),
             generation: 1,
             since: Instant::from_nanos(0),

@@ -1,0 +1,50 @@
+//! How the keys of a grantor stand: the sums of their pools.
+//!
+//! Not here: who is shown it.
+
+use super::add;
+use crate::amount::tokens;
+use crate::pool::{Figures, Pool};
+
+/// How the keys of a grantor stand together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LenderStand {
+    /// What was counted.
+    pub figures: Figures,
+    /// Questions that were taken.
+    pub questions: u64,
+    /// Times that it began anew after a pause.
+    pub pauses: u64,
+    /// Keys that it keeps.
+    pub keys: u64,
+    /// Keys of which a predecessor's leases may be out.
+    pub learning: u64,
+    /// Leases that are out.
+    pub lessees: u64,
+    /// Whole tokens in pools.
+    pub level: u64,
+    /// Whole tokens of depth that are reserved.
+    pub depth: u64,
+    /// Tokens per second that are reserved, in thousandths.
+    pub rate: u64,
+    /// What lessees say they use, in thousandths of a token per second.
+    pub want: u64,
+    /// What those without a lease use, likewise.
+    pub asked: u64,
+}
+
+impl LenderStand {
+    pub(super) fn add(&mut self, pool: &Pool) {
+        add(&mut self.figures, &pool.figures());
+        let ((rate, depth), (want, asked)) = (pool.reserved(), pool.demand());
+        self.keys += 1;
+        self.learning += u64::from(pool.is_learning());
+        self.lessees += pool.lessees() as u64;
+        self.level = self.level.saturating_add(tokens(pool.level()));
+        self.depth = self.depth.saturating_add(tokens(depth));
+        let rate = tokens(rate.saturating_mul(1_000_000_000_000));
+        self.rate = self.rate.saturating_add(rate);
+        self.want = self.want.saturating_add(want);
+        self.asked = self.asked.saturating_add(asked);
+    }
+}

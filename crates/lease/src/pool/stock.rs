@@ -1,0 +1,148 @@
+//! What a pool lends of: a bucket that fills, or a window in which is counted what was spent.
+//!
+//! Of a window what is lent counts as if it were spent this very instant: the level is what the window would still admit, less all that
+//! is reserved. What a client spent is entered when it is told, and what nobody told of when its term has ended, both later than it was. Leases of a fixed
+//! window end with it. Not here: the counting (`window`).
+
+use tollgate_limit::{Cost, Instant, Receipt};
+
+use super::{Lend, Pool};
+use crate::amount::{TOKEN, after, mites, wait_ns};
+use crate::window::{Clock, Count, Window};
+
+impl Pool {
+    /// The same pool, of a window. Only tokens are lent of it.
+    #[must_use]
+    pub(crate) fn counting(mut self, window: &Window, clock: Clock) -> Self {
+        self.limits = window.limits();
+        self.rules.lend = Lend::Tokens;
+        self.count = Some(Box::new(Count::new(window.clone(), clock)));
+        if let Some(until) = self.unknown.map(|unknown| unknown.until) {
+            self = self.until(until);
+        }
+        if let Some(unknown) = self.unknown.as_mut() {
+            (unknown.rate, unknown.depth) = (0, self.limits.depth());
+        }
+        self.reckon(0);
+        self
+    }
+
+    /// Hears what time it is for its window.
+    pub(crate) fn tell_time(&mut self, clock: Clock) {
+        if let Some(count) = self.count.as_mut() {
+            count.clock = clock;
+        }
+    }
+
+    /// Counts by another window from here on.
+    pub(crate) fn recount(&mut self, window: &Window, now: Instant) {
+        self.advance(now);
+        if let Some(count) = self.count.as_mut() {
+            count.change(window.clone(), self.level.at);
+            self.change(window.limits(), now);
+        }
+    }
+
+    /// Charges what a request that was decided here really cost.
+    pub(crate) fn settle_receipt(&mut self, receipt: &Receipt, actual: Cost, now: Instant) {
+        self.advance(now);
+        if let Some(count) = self.count.as_mut() {
+            count.settle(receipt, actual, self.level.at);
+            self.reckon(0);
+        }
+    }
+
+    /// Bytes behind a window.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.count.as_ref().map_or(0, |count| count.heap_bytes())
+    }
+
+    /// Works out what a window has that is neither spent nor reserved, nor held beside the books.
+    pub(super) fn reckon(&mut self, held: i128) {
+        if let Some(count) = self.count.as_ref() {
+            let lent = self.sums.depth + self.unknown().1 + held;
+            self.level.tokens = mites(count.left(self.level.at)) - planted!(24, lent, 0);
+        }
+    }
+
+    /// Takes tokens for requests that are decided here.
+    pub(super) fn pay(&mut self, tokens: u64) {
+        self.level.tokens = self.level.tokens.saturating_sub(mites(tokens));
+        if let Some(count) = self.count.as_mut() {
+            count.take(tokens, self.level.at);
+        }
+    }
+
+    /// Counts in a window what was lent and is spent, or may be. A bucket was charged when it was lent.
+    pub(super) fn enter(&mut self, spent: i128, at: Instant) {
+        if let Some(count) = self.count.as_mut() {
+            count.enter(spent, at);
+        }
+    }
+
+    /// Forgets what was spent.
+    pub(super) fn forget(&mut self) {
+        self.level.tokens = self.room();
+        if let Some(count) = self.count.as_mut() {
+            count.reset();
+        }
+    }
+
+    /// How long until the pool has that level, if nobody speaks; `None` where it never has.
+    pub(super) fn wait_ns(&self, level: i128) -> Option<u64> {
+        let (rate, depth) = self.unknown();
+        if let Some(count) = self.count.as_ref() {
+            return count.wait_ns(level + self.sums.depth + depth, self.level.at);
+        }
+        let missing = (level - self.level.tokens).max(0);
+        wait_ns(
+            &self.limits,
+            missing,
+            self.sums.rate + rate,
+            self.level.part,
+        )
+    }
+
+    /// For how long a lease is given now.
+    pub(crate) fn term_ns(&self) -> u64 {
+        let now = self.level.at;
+        let end = after(now, self.rules.term_ns);
+        planted!(26, self.cut(now, end), end).nanos_since(now)
+    }
+
+    /// When a lease that was given at `given` and lasts until `end` is over: a fixed window ends it.
+    pub(super) fn cut(&self, given: Instant, end: Instant) -> Instant {
+        let window = self.count.as_ref().and_then(|count| count.end(given));
+        window.map_or(end, |window| window.min(end))
+    }
+
+    /// The most demand of one client that counts: all there is of a bucket's rate, or all of a window in a term.
+    pub(super) fn want_max(&self) -> u64 {
+        let usual = self.limits.want();
+        match self.count {
+            None => usual,
+            Some(_) => usual.max(self.limits.want_in(self.rules.term_ns)),
+        }
+    }
+
+    /// What of some tokens can be lent: of a window whole ones, as long as it is worth it.
+    pub(super) fn lendable(&self, tokens: i128) -> i128 {
+        match self.count {
+            None => tokens,
+            Some(_) if self.term_ns() < TERM_MIN_NS => 0,
+            Some(_) => tokens / TOKEN * TOKEN,
+        }
+    }
+
+    /// What of the depth that is due is lent at a time. Of a window little: what is spent counts from when it is told, so that a
+    /// window is longer by the time in which a lease is spent.
+    pub(super) fn portion(&self, depth: i128) -> i128 {
+        match self.count {
+            None => depth,
+            Some(_) => (depth / 8).max(mites(4).min(depth / 2)),
+        }
+    }
+}
+
+/// What ends so soon is over before a client has it.
+const TERM_MIN_NS: u64 = 50_000_000;

@@ -1,0 +1,323 @@
+//! Leases of windows and logs: random schedules of faults against windows that share no code, planted bugs, and scenes.
+
+use tollgate_limit::{Algorithm, Calendar, Instant, Period, Policy, PolicyConfig};
+
+use super::naive::{Naive, Shape};
+use super::schedule::Shown;
+use super::world::{Dice, Event, Net, World};
+use crate::plant::plant;
+use crate::window::Clock;
+use crate::{Pool, Question, Rules, Stamp, TOKEN, Window};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+
+fn config(shape: Shape, limit: u64, period: u64) -> PolicyConfig {
+    let period = Period::from_nanos(period);
+    match shape {
+        Shape::Fixed(offset_ns) => PolicyConfig {
+            offset_ns,
+            ..PolicyConfig::new(Algorithm::FixedWindow, limit, period)
+        },
+        Shape::Log => PolicyConfig::new(Algorithm::SlidingLog, limit, period),
+        Shape::Counters(slices) => PolicyConfig {
+            slices: u32::try_from(slices).unwrap(),
+            ..PolicyConfig::new(Algorithm::SlidingCounters, limit, period)
+        },
+        Shape::Weighted => PolicyConfig::new(Algorithm::SlidingWeighted, limit, period),
+    }
+}
+
+fn window(config: PolicyConfig) -> Window {
+    Window::new(&Policy::new(config).unwrap()).unwrap()
+}
+
+/// What a schedule showed, and what one window that sees everything at once would have admitted.
+fn run(shape: Shape, seed: u64) -> (Shown, u64) {
+    let mut dice = Dice(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x57);
+    let count = usize::try_from(dice.between(2, 4)).unwrap();
+    let limit = [8, 40, 100, 200][usize::try_from(dice.below(4)).unwrap()];
+    let period = [200 * MS, SECOND, 3 * SECOND][usize::try_from(dice.below(3)).unwrap()];
+    let net = Net {
+        delay_ns: dice.between(MS / 10, 20 * MS),
+        jitter_ns: dice.below(60 * MS),
+        loss: dice.below(200),
+        twice: dice.below(200),
+    };
+    let shape = match shape {
+        Shape::Fixed(_) => Shape::Fixed(dice.below(period)),
+        Shape::Counters(_) => Shape::Counters([1, 4, 10][usize::try_from(dice.below(3)).unwrap()]),
+        other => other,
+    };
+    let mut world = World::new(dice.next(), (limit, limit), count, net);
+    let naive = Naive::new(shape, limit, period);
+    // A day like any other, and no round one.
+    let day = 20_000 * 86_400 * SECOND + dice.below(86_400 * SECOND);
+    world.count_by(window(config(shape, limit, period)), &naive, day);
+    let drift = if dice.below(2) == 0 { 500 } else { 20_000 };
+    world.tune(dice.between(300 * MS, 2 * SECOND), drift);
+    let length = 8 * SECOND;
+    let per_second = limit * SECOND / period;
+    for client in 0..count {
+        for second in 0..8 {
+            let milli = per_second * 1_000 / count as u64 * dice.below(5);
+            let milli = if dice.below(4) == 0 {
+                0
+            } else {
+                milli.min(400_000)
+            };
+            world.at(
+                second * SECOND + dice.below(SECOND),
+                Event::Demand(client, milli),
+            );
+        }
+        let time = dice.below(length);
+        match dice.below(6) {
+            0 => world.at(time, Event::Crash(client, 3 * MS)),
+            1 => world.at(time, Event::Pause(client, dice.below(3 * SECOND))),
+            2 => world.at(time, Event::Cut(client, dice.below(3 * SECOND))),
+            3 => world.at(time, Event::Crash(client, dice.below(3 * SECOND))),
+            4 => world.at(time, Event::Crash(client, 100 * SECOND)),
+            _ => {}
+        }
+    }
+    match dice.below(4) {
+        0 | 1 => {
+            let is_kept = dice.below(4) == 0;
+            let time = dice.below(length);
+            world.at(time, Event::Fall(dice.below(400 * MS), is_kept));
+        }
+        // A clock that is set while the grantor falls is outside of what is promised.
+        2 => world.at(dice.below(length), Event::Jump(dice.below(2 * period))),
+        _ => {}
+    }
+    world.run(length);
+    let shown = Shown {
+        broken: world.ghost.broken,
+        checks: world.ghost.checks,
+        admitted: world.ghost.admitted,
+    };
+    (shown, world.central.admitted)
+}
+
+const SHAPES: [Shape; 4] = [
+    Shape::Fixed(0),
+    Shape::Log,
+    Shape::Counters(10),
+    Shape::Weighted,
+];
+
+#[test]
+fn no_schedule_of_faults_admits_more_than_one_window_would() {
+    for shape in SHAPES {
+        let (mut checks, mut admitted, mut central) = (0, 0, 0);
+        for seed in 0..100 {
+            let (shown, alone) = run(shape, seed);
+            assert!(
+                !shown.broken.is_any(),
+                "{shape:?}, seed {seed}: {:?}",
+                shown.broken
+            );
+            checks += shown.checks;
+            admitted += shown.admitted;
+            central += alone;
+        }
+        println!("{shape:?}: {checks} checks, {admitted} admitted, {central} by one window");
+        assert!(checks > 50_000, "{checks} checks");
+        assert!(admitted > 5_000, "{admitted} admitted");
+    }
+}
+
+/// The first schedule of any window that shows the bug.
+fn first_flagged(number: u8) -> Option<(Shape, u64)> {
+    plant(number);
+    let all = (0..200).flat_map(|seed| SHAPES.map(|shape| (shape, seed)));
+    let flagged = all
+        .into_iter()
+        .find(|(shape, seed)| run(*shape, *seed).0.broken.is_any());
+    plant(0);
+    flagged
+}
+
+#[test]
+fn every_way_to_get_windows_wrong_is_noticed() {
+    for number in 24..=29 {
+        let seen = first_flagged(number);
+        println!("mutant {number}: {seen:?}");
+        assert!(seen.is_some(), "mutant {number} is not seen");
+    }
+}
+
+/// Three clients and nothing that fails: thousandths of what one window would admit, and messages for a thousand decisions.
+fn calm(shape: Shape, (limit, period): (u64, u64), tenths: u64) -> (u64, u64) {
+    let net = Net {
+        delay_ns: MS,
+        jitter_ns: MS / 5,
+        loss: 0,
+        twice: 0,
+    };
+    let mut world = World::new(7, (limit, limit), 3, net);
+    let naive = Naive::new(shape, limit, period);
+    world.count_by(window(config(shape, limit, period)), &naive, 5 * SECOND);
+    world.tune((2 * period).clamp(SECOND, 10 * SECOND), 500);
+    for client in 0..3 {
+        let milli = limit * 1_000 * SECOND / period / 3 * tenths / 10;
+        world.at(0, Event::Demand(client, milli));
+    }
+    world.run(6 * SECOND);
+    assert!(!world.ghost.broken.is_any(), "{:?}", world.ghost.broken);
+    let arrived: u64 = world.clients.iter().map(|client| client.arrived).sum();
+    (
+        world.ghost.admitted * 1_000 / world.central.admitted,
+        world.tally.messages * 1_000 / arrived,
+    )
+}
+
+#[test]
+fn almost_all_of_a_window_is_used_and_few_decisions_cost_a_message() {
+    for shape in SHAPES {
+        for tenths in [9, 12, 20] {
+            let (used, messages) = calm(shape, (1_000, SECOND), tenths);
+            println!(
+                "{shape:?}, {tenths} tenths of the limit: {used} of 1000 used, {messages} messages a 1000"
+            );
+            assert!(used >= 930, "{shape:?}: {used}");
+            assert!(messages <= 250, "{shape:?}: {messages}");
+        }
+    }
+}
+
+const AT: u64 = 1_000 * SECOND;
+
+fn at(millis: u64) -> Instant {
+    Instant::from_nanos(AT + millis * MS)
+}
+
+/// A pool of a window whose time of day is that far ahead.
+fn pool(config: PolicyConfig, ahead: i128) -> Pool {
+    let window = window(config);
+    let rules = Rules {
+        term_ns: 2 * SECOND,
+        ..Rules::default()
+    };
+    let clock = Clock { ahead, asked: None };
+    Pool::new(window.limits(), rules, 1, at(0)).counting(&window, clock)
+}
+
+fn question(client: u64, seq: u64) -> Question {
+    Question {
+        client,
+        boot: 1,
+        key: crate::Key(1),
+        seq,
+        got: Stamp::default(),
+        session: Stamp::default(),
+        rate: 0,
+        cap: 0,
+        have: 0,
+        give: 0,
+        want: 100_000,
+        need: crate::Need::default(),
+        seen: 0,
+        charge: 0,
+        is_ask: true,
+    }
+}
+
+#[test]
+fn a_term_ends_with_the_day_and_not_after_it() {
+    let day = PolicyConfig::new(
+        Algorithm::FixedWindow,
+        100,
+        Period::Calendar(Calendar::DAY.in_zone("Asia/Tokyo").unwrap()),
+    );
+    // In Tokyo a day begins at 15:00 UTC; 1.5 s before that, by a clock that has run for 1,000 s.
+    let noon = i128::from(20_000 * 86_400_u64 + 15 * 3_600) * i128::from(SECOND);
+    let mut pool = pool(day, noon - i128::from(AT + 1_500 * MS));
+    let grant = pool.handle_question(&question(1, 1), at(0)).unwrap();
+    assert_eq!(grant.term_ns, 1_499 * MS);
+    assert!(grant.tokens > 0 && grant.rate == 0);
+    let left = |pool: &mut Pool, millis| pool.probe(1, at(millis)).0;
+    let before = left(&mut pool, 1_400);
+    assert_eq!(i128::from(before) * TOKEN, 100 * TOKEN - grant.tokens);
+    pool.spend(before, at(1_400));
+    assert_eq!(
+        left(&mut pool, 1_499),
+        0,
+        "what was lent is over, and was spent"
+    );
+    assert_eq!(left(&mut pool, 1_500), 100, "the next day");
+}
+
+#[test]
+fn a_clock_that_is_set_ends_no_lease() {
+    let minute = |limit| PolicyConfig::new(Algorithm::FixedWindow, limit, Period::MINUTE);
+    let mut pool = pool(minute(100), 0);
+    let grant = pool.handle_question(&question(1, 1), at(0)).unwrap();
+    let lent = u64::try_from(grant.tokens / TOKEN).unwrap();
+    assert_eq!(grant.term_ns, 2 * SECOND);
+    // Far into another minute, while the client has what it has.
+    let clock = |seconds: i128| Clock {
+        ahead: seconds * i128::from(SECOND),
+        asked: None,
+    };
+    pool.tell_time(clock(600));
+    assert_eq!(pool.probe(1, at(10)).0, 100 - lent);
+    assert_eq!(pool.lessees(), 1);
+    // When it ends it may have been spent in this minute.
+    assert_eq!(pool.probe(1, at(2_001)).0, 100 - lent);
+    assert_eq!(pool.lessees(), 0);
+    // Back again: what was counted stays counted until the clock has caught up.
+    pool.tell_time(clock(0));
+    assert_eq!(pool.probe(1, at(2_002)).0, 100 - lent);
+    assert_eq!(pool.probe(1, at(60_000)).0, 100 - lent);
+}
+
+#[test]
+fn a_successor_has_nothing_until_all_of_before_has_left_the_window() {
+    for (config, free) in [
+        (config(Shape::Log, 100, SECOND), 3_000),
+        // The window of 1,000 s ends, and with it all that was lent in it.
+        (config(Shape::Fixed(0), 100, 4 * SECOND), 4_000),
+        (config(Shape::Fixed(700 * MS), 100, SECOND), 700),
+    ] {
+        let window = window(config);
+        let rules = Rules {
+            term_ns: 2 * SECOND,
+            ..Rules::default()
+        };
+        let begins = |rules| {
+            Pool::restating(window.limits(), rules, 2, at(0)).counting(&window, Clock::default())
+        };
+        let mut pool = begins(rules);
+        for millis in (0..free).step_by(100) {
+            assert_eq!(pool.probe(1, at(millis)).0, 0, "{free}: at {millis}");
+        }
+        assert_eq!(pool.probe(1, at(free)).0, 100, "{free}");
+        assert!(pool.is_fresh());
+        let mut fresh = begins(Rules {
+            begins_full: true,
+            ..rules
+        });
+        let over = free.min(2_000);
+        assert_eq!(fresh.probe(1, at(over - 2)).0, 0);
+        assert_eq!(fresh.probe(1, at(over)).0, 100);
+    }
+}
+
+#[test]
+fn a_refusal_says_when_a_token_is_free() {
+    let mut pool = pool(config(Shape::Log, 100, 10 * SECOND), 0);
+    pool.spend(60, at(0));
+    pool.spend(40, at(500));
+    let mut asks = question(1, 1);
+    (asks.want, asks.need) = (0, crate::Need { cost: 1, count: 1 });
+    let grant = pool.handle_question(&asks, at(1_000)).unwrap();
+    assert_eq!((grant.served, grant.depth), (0, 0));
+    assert_eq!(grant.deny_ns, 9 * SECOND);
+    let (left, wait) = pool.probe(61, at(1_000));
+    assert_eq!(
+        (left, wait.map(|wait| wait.as_nanos())),
+        (0, Some(9_500_000_000))
+    );
+}
