@@ -58,7 +58,7 @@ impl NamedPolicy {
 
     /// Whether clients may hold leases of it; what is under `lease` otherwise is asked for every decision.
     pub fn is_lent(&self) -> bool {
-        self.coordination == Coordination::Lease && can_be_lent(self.policy.config())
+        self.coordination == Coordination::Lease && can_be_lent(self)
     }
 
     /// Whether nodes synchronise it so seldom that its limit is not reached.

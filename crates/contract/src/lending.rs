@@ -4,6 +4,8 @@
 
 use tollgate_limit::{Algorithm, OnLimit, Period, PolicyConfig};
 
+use crate::contract::NamedPolicy;
+
 /// How a policy lends; what is not given is chosen by its numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lending {
@@ -43,15 +45,30 @@ impl Lending {
 }
 
 /// Whether a policy can be lent at all; otherwise it is asked for every decision, as under `owner`.
-pub(crate) fn can_be_lent(config: &PolicyConfig) -> bool {
-    config.algorithm == Algorithm::TokenBucket
-        && matches!(config.period, Period::Fixed(_))
-        && config.on_limit == OnLimit::Deny
+pub(crate) fn can_be_lent(named: &NamedPolicy) -> bool {
+    let config = named.policy.config();
+    let is_plain = config.on_limit == OnLimit::Deny
         && !config.count_refused
         && config.enforce_percent == 100
-        && config.burst.unwrap_or(config.limit) >= BURST_MIN
+        && named.policy.capacity() >= BURST_MIN;
+    is_plain
+        && match config.algorithm {
+            Algorithm::TokenBucket => matches!(config.period, Period::Fixed(_)),
+            Algorithm::LeakyBucket => false,
+            Algorithm::FixedWindow
+            | Algorithm::SlidingLog
+            | Algorithm::SlidingCounters
+            | Algorithm::SlidingWeighted => !named.durable && is_soon_known(named),
+        }
+}
+
+/// Whether a node that begins to grant a window admits something soon: all of it may have been spent before.
+fn is_soon_known(named: &NamedPolicy) -> bool {
+    named.policy.config().period.nanos() <= WINDOW_MAX || named.lending().begins_full
 }
 
 const SECOND: u64 = 1_000_000_000;
+/// The longest window that is lent by a node that knows nothing of what was spent.
+const WINDOW_MAX: u64 = 60 * SECOND;
 /// Below that nobody could hold two tokens beside a pool of half the burst.
 const BURST_MIN: u64 = 4;

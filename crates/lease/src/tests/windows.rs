@@ -317,7 +317,7 @@ fn a_refusal_says_when_a_token_is_free() {
     assert_eq!(grant.deny_ns, 9 * SECOND);
     let (left, wait) = pool.probe(61, at(1_000));
     assert_eq!(
-        (left, wait.map(|wait| wait.as_nanos())),
+        (left, wait.map(tollgate_limit::Span::as_nanos)),
         (0, Some(9_500_000_000))
     );
 }

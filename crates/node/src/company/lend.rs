@@ -10,10 +10,10 @@ use smallvec::SmallVec;
 use tollgate_contract::{Contract, NamedPolicy, OnFailure};
 use tollgate_gossip::Malformed;
 use tollgate_lease::{
-    BadLimits, Lender, LenderSetup, LenderStand, Limits, Nudge, OnFailure as ClientOnFailure,
-    QuotaRules, Reply, Rules, Terms, decode_inquiry, encode_reply,
+    Lender, LenderSetup, LenderStand, Limits, Nudge, OnFailure as ClientOnFailure, QuotaRules,
+    Reply, Rules, Terms, Window, decode_inquiry, encode_reply,
 };
-use tollgate_limit::{Instant, PolicyConfig, Span};
+use tollgate_limit::{Instant, Policy, Span};
 use tollgate_table::Print;
 
 use super::mind::Mind;
@@ -33,6 +33,8 @@ pub struct Lend {
     pub has_successors: bool,
     /// On what terms are counted; the times of calls where there is none.
     pub steady: Option<Steady>,
+    /// The time of day, by which windows are counted; the times of calls where there is none.
+    pub day: Option<Steady>,
     /// Is told of every request that a grantor admits, where anybody is.
     pub journal: Option<Journal>,
     /// How data planes are assigned quotas, where they are.
@@ -84,10 +86,18 @@ pub struct PolicyLease {
     pub stand: LenderStand,
 }
 
-/// The bucket that a policy lends out of.
-pub(super) fn lease_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
+/// The bucket of a policy.
+pub(super) fn bucket_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
     let burst = config.burst.unwrap_or(config.limit);
     Limits::new(config.limit, config.period.nanos(), burst)
+}
+
+/// The bucket that a policy lends out of, or the window and how much of it there is.
+fn lease_limits(policy: &Policy) -> Option<(Limits, Option<Window>)> {
+    if let Some(window) = Window::new(policy) {
+        return Some((window.limits(), Some(window)));
+    }
+    Some((bucket_limits(policy.config()).ok()?, None))
 }
 
 /// How a policy lends.
@@ -173,12 +183,15 @@ impl Company {
     ) -> Option<Arc<Seat>> {
         let lend = self.lend.as_ref()?;
         let tag = lease_tag(contract, named);
-        let limits = lease_limits(named.policy.config()).ok()?;
+        let (limits, window) = lease_limits(&named.policy)?;
         let rules = rules(named);
         if let Some(seat) = before.get(&tag) {
             let mut held = seat.hold(self);
             let now = held.at(Some(now));
             if let Some(lender) = held.machine().lease() {
+                if let Some(window) = &window {
+                    lender.recount(window, now);
+                }
                 lender.change(limits, rules, now);
             }
             held.release();
@@ -186,6 +199,7 @@ impl Company {
         }
         let setup = LenderSetup {
             limits,
+            window,
             rules,
             generation: lend.generation,
             since: self.steady(now),

@@ -207,7 +207,8 @@ impl Parts {
     /// Settles a receipt whose bits are those of the contract.
     pub(crate) fn settle(&self, print: Print, receipt: &Receipt, actual: Cost, now: Instant) {
         let key = key(print);
-        let (due, actual) = (actual.tokens().abs_diff(receipt.cost), actual.tokens());
+        let cost = actual;
+        let (due, actual) = (cost.tokens().abs_diff(receipt.cost), cost.tokens());
         if due == 0 {
             return;
         }
@@ -217,7 +218,10 @@ impl Parts {
             }
             let now = held.at(Some(now));
             let machine = held.machine();
-            if actual > receipt.cost {
+            let lender = machine.lease().filter(|lender| lender.has_window());
+            if let Some(lender) = lender {
+                lender.settle(key, receipt, cost, now);
+            } else if actual > receipt.cost {
                 machine.charge(key, due, part.policy.config().max_debt, now);
             } else if machine.counts(receipt.at, now) {
                 machine.refund(key, due, now);

@@ -149,7 +149,15 @@ impl Held<'_> {
         let now = now.unwrap_or(self.inner.latest);
         match self.seat.pace() {
             Pace::Wall => now,
-            Pace::Steady => self.company.steady(now),
+            Pace::Steady => {
+                let steady = self.company.steady(now);
+                let lender = self.inner.machine.lease();
+                if let Some(lender) = lender.filter(|lender| lender.has_window()) {
+                    // The time of day is read last: what is lent is then over a little too early, and never too late.
+                    lender.tell_time(steady, self.company.day(now), now);
+                }
+                steady
+            }
         }
     }
 

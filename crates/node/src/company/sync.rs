@@ -11,7 +11,7 @@ use tollgate_limit::{Instant, Span};
 use tollgate_table::Print;
 
 use super::build::wait_max;
-use super::lend::lease_limits;
+use super::lend::bucket_limits;
 use super::mind::Mind;
 use super::tag::{key, sync_tag};
 use super::{Company, Membership, Seat, Seats};
@@ -39,7 +39,7 @@ pub struct PolicySync {
 /// How a policy is synchronised.
 fn config(named: &NamedPolicy) -> Result<SyncConfig, BadLimits> {
     Ok(SyncConfig {
-        limits: lease_limits(named.policy.config())?,
+        limits: bucket_limits(named.policy.config())?,
         interval_ns: named.syncing.interval_ns,
         keep: if named.syncing.forgets {
             Keep::Nothing

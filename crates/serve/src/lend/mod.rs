@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tollgate_contract::Contracts;
 use tollgate_node::{Journal, Lend};
 
+use crate::meter::process::wall;
 use crate::supply::steady_now;
 
 pub use hub::{Hub, Mailbox};
@@ -47,6 +48,7 @@ pub(crate) fn lending(generation: u64, has_successors: bool, journal: Option<Jou
         generation,
         has_successors,
         steady: Some(Arc::new(steady_now)),
+        day: Some(Arc::new(wall)),
         journal,
         quota: None,
     }

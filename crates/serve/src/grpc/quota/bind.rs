@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, Coordination};
-use tollgate_limit::Lot;
+use tollgate_limit::{Algorithm, Lot};
 use tollgate_node::{Key, Node, Scope, Spot};
 use tollgate_table::Print;
 use tollgate_wire::rlqs::BucketId;
@@ -89,7 +89,8 @@ fn check(contract: &Contract) -> Result<(), Status> {
             policy.coordination.name()
         )));
     }
-    if !policy.is_lent() {
+    let is_bucket = policy.policy.config().algorithm == Algorithm::TokenBucket;
+    if !policy.is_lent() || !is_bucket {
         return Err(Status::failed_precondition(format!(
             "policy `{name}` of contract `{id}` cannot be assigned as a quota: only a bucket that is enforced for everybody and \
              does not count what it refuses can; make it `algorithm: token-bucket`"
