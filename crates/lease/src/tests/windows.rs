@@ -1,13 +1,15 @@
 //! Leases of windows and logs: random schedules of faults against windows that share no code, planted bugs, and scenes.
 
-use tollgate_limit::{Algorithm, Calendar, Instant, Period, Policy, PolicyConfig};
+use tollgate_limit::{Algorithm, Calendar, Cost, Instant, Period, Policy, PolicyConfig, Receipt};
 
 use super::naive::{Naive, Shape};
 use super::schedule::Shown;
 use super::world::{Dice, Event, Net, World};
 use crate::plant::plant;
 use crate::window::Clock;
-use crate::{Pool, Question, Rules, Stamp, TOKEN, Window};
+use crate::{
+    Key, Lender, LenderSetup, Pool, Question, QuotaRules, Report, Rules, Stamp, TOKEN, Window,
+};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -208,7 +210,7 @@ fn question(client: u64, seq: u64) -> Question {
     Question {
         client,
         boot: 1,
-        key: crate::Key(1),
+        key: Key(1),
         seq,
         got: Stamp::default(),
         session: Stamp::default(),
@@ -320,4 +322,88 @@ fn a_refusal_says_when_a_token_is_free() {
         (left, wait.map(tollgate_limit::Span::as_nanos)),
         (0, Some(9_500_000_000))
     );
+}
+
+/// A grantor of a window since the start of its clock, by a time of day that is an hour ahead.
+fn lender(config: PolicyConfig) -> Lender {
+    let window = window(config);
+    Lender::new(LenderSetup {
+        limits: window.limits(),
+        window: Some(window),
+        rules: Rules::default(),
+        generation: 1,
+        since: Instant::from_nanos(0),
+        has_successors: false,
+        quota: Some(QuotaRules::default()),
+    })
+}
+
+/// Tells a grantor the time; whoever asks read it a millisecond ago.
+fn tell(lender: &mut Lender, millis: u64) -> (Instant, Instant) {
+    let day = at(millis).as_nanos() + 3_600 * SECOND;
+    let asked = Instant::from_nanos(day - MS);
+    lender.tell_time(at(millis), Instant::from_nanos(day), asked);
+    (at(millis), asked)
+}
+
+#[test]
+fn a_receipt_settles_what_it_took_and_nothing_later() {
+    let key = Key(7);
+    let receipt = |at| Receipt {
+        at,
+        cost: 40,
+        charged: 1,
+    };
+    for (shape, left) in [(Shape::Log, 60), (Shape::Fixed(0), 100)] {
+        let mut lender = lender(config(shape, 100, SECOND));
+        let (now, first) = tell(&mut lender, 100);
+        lender.take(key, 40, now);
+        let (now, _) = tell(&mut lender, 900);
+        lender.take(key, 40, now);
+        assert_eq!(lender.probe(key, 1, now).remaining, 20);
+        lender.settle(key, &receipt(first), Cost::new(10).unwrap(), now);
+        assert_eq!(lender.probe(key, 1, now).remaining, 50);
+        // The first is out of the window, and the second is not given back in its place.
+        let (now, _) = tell(&mut lender, 1_150);
+        lender.settle(key, &receipt(first), Cost::PEEK, now);
+        assert_eq!(lender.probe(key, 1, now).remaining, left, "{shape:?}");
+        lender.take(key, 1, now);
+        lender.settle(key, &receipt(first), Cost::PEEK, now);
+        assert_eq!(lender.probe(key, 1, now).remaining, left - 1, "{shape:?}");
+    }
+}
+
+#[test]
+fn a_key_of_a_window_is_charged_refunded_reset_changed_and_forgotten() {
+    let (key, mut lender) = (Key(7), lender(config(Shape::Log, 100, SECOND)));
+    let (now, _) = tell(&mut lender, 0);
+    lender.charge(key, 130, None, now);
+    assert_eq!(lender.standing(key, now).remaining, 0);
+    assert_eq!(
+        lender.standing(key, now).reset_after.as_nanos(),
+        u128::from(SECOND)
+    );
+    lender.refund(key, 80, now);
+    assert_eq!(lender.standing(key, now).remaining, 50);
+    lender.recount(&window(config(Shape::Log, 60, SECOND)), now);
+    assert_eq!(lender.standing(key, now).remaining, 10);
+    lender.reset(key, now);
+    assert_eq!(lender.standing(key, now).remaining, 60);
+    let report = Report {
+        elapsed_ns: SECOND,
+        allowed: 5,
+        denied: 0,
+    };
+    assert_eq!(lender.handle_report(key, (1, &report), now), None);
+    let grant = lender
+        .handle_question(key, &question(1, 1), 0, now)
+        .unwrap();
+    assert!(grant.tokens > 0);
+    assert!(lender.footprint().local > 0);
+    // What was lent is over after two seconds, and counts for one more.
+    for millis in [500, 1_500, 2_500, 3_100] {
+        let (now, _) = tell(&mut lender, millis);
+        lender.handle_timeout(now);
+        assert_eq!(lender.knows(key), millis < 3_000, "{millis}");
+    }
 }

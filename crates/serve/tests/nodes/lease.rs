@@ -2,13 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use tollgate_client::{Client, ClientConfig, DecisionPath};
@@ -18,6 +19,7 @@ use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
     ClusterSettings, ContractSource, Join, Keeping, Listener, Runtime, Settings, UpstreamSettings,
 };
+use tollgate_serve::supply::steady_now;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const LIMIT: i128 = 2_000;
@@ -39,12 +41,17 @@ const CONTRACTS: &str = "contracts:
     policies:
       - { name: fast, limit: 1000, per: 1s, burst: 500, term: 1s, recovery: fresh }
       - { name: slow, limit: 400, per: 1h, burst: 400, term: 1s, recovery: fresh }
+      - { name: log, limit: 1000, per: 1s, algorithm: sliding-log, term: 1s, recovery: fresh }
 ";
 
 fn settings() -> Settings {
+    settings_of(CONTRACTS)
+}
+
+fn settings_of(contracts: &str) -> Settings {
     Settings {
         resp: vec![Listener::loopback()],
-        contracts: ContractSource::Text(CONTRACTS.to_owned()),
+        contracts: ContractSource::Text(contracts.to_owned()),
         runtime: Runtime {
             threads: Some(1),
             ..Runtime::default()
@@ -54,6 +61,10 @@ fn settings() -> Settings {
 }
 
 fn node(folder: &Path, name: &str, join: Option<SocketAddr>) -> Running {
+    node_of(CONTRACTS, folder, name, join)
+}
+
+fn node_of(contracts: &str, folder: &Path, name: &str, join: Option<SocketAddr>) -> Running {
     let join = join.map(|at| Join {
         host: at.ip().to_string(),
         port: at.port(),
@@ -68,7 +79,7 @@ fn node(folder: &Path, name: &str, join: Option<SocketAddr>) -> Running {
     };
     let settings = Settings {
         cluster: Some(cluster),
-        ..settings()
+        ..settings_of(contracts)
     };
     start(settings).unwrap()
 }
@@ -213,6 +224,78 @@ fn three_clients_and_two_nodes_admit_what_one_bucket_would_and_nothing_more() {
     all.extend(of_nodes(folder.path()));
     assert!(counts.iter().all(|counts| counts.local > 500), "{counts:?}");
     assert_eq!(too_many(all), 0, "{counts:?}");
+}
+
+/// How far the time of day is ahead of the clock that leases are counted on.
+fn ahead() -> u64 {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    u64::try_from(wall.as_nanos()).unwrap() - steady_now().as_nanos()
+}
+
+/// Requests that windows of the clock would not have let through. What came within a moment of a window's end may be of the next.
+fn too_many_of_fixed(all: &[(u64, u64)], ahead: u64) -> u64 {
+    let mut counts = BTreeMap::new();
+    for (at, cost) in all {
+        let (window, gone) = ((at + ahead) / WINDOW, (at + ahead) % WINDOW);
+        let is_full = counts.get(&window).copied().unwrap_or(0) + cost > WINDOW_LIMIT;
+        let is_late = gone + MOMENT >= WINDOW;
+        *counts
+            .entry(window + u64::from(is_full && is_late))
+            .or_default() += cost;
+    }
+    counts
+        .values()
+        .map(|count| count.saturating_sub(WINDOW_LIMIT))
+        .sum()
+}
+
+/// Requests that a log would not have let through, but for a moment.
+fn too_many_of_log(all: &[(u64, u64)], _: u64) -> u64 {
+    let (mut first, mut sum, mut over) = (0, 0, 0);
+    for (at, cost) in all {
+        sum += cost;
+        while all[first].0 + WINDOW - MOMENT <= *at {
+            sum -= all[first].1;
+            first += 1;
+        }
+        over += u64::from(sum > WINDOW_LIMIT);
+    }
+    over
+}
+
+const WINDOW: u64 = 1_000_000_000;
+const WINDOW_LIMIT: u64 = 1_000;
+const MOMENT: u64 = 5_000_000;
+
+#[test]
+fn two_clients_admit_what_one_window_would_and_nothing_more() {
+    type Judge = fn(&[(u64, u64)], u64) -> u64;
+    let judges: [(&str, Judge); 2] = [
+        ("fixed-window", too_many_of_fixed),
+        ("sliding-log", too_many_of_log),
+    ];
+    for (algorithm, too_many) in judges {
+        let contracts = format!(
+            "contracts: [{{ id: api, key: [user], coordination: lease, policies: [
+               {{ name: rate, limit: {WINDOW_LIMIT}, per: 1s, algorithm: {algorithm}, term: 1s, timeout: 500ms }}] }}]"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let ring = KeyRing::fresh().unwrap();
+        ring.create(&folder.path().join("key")).unwrap();
+        let server = node_of(&contracts, folder.path(), "a", None);
+        let at = server.resp().unwrap();
+        let loads = [Load::new(&[at]), Load::new(&[at])];
+        let admitted = || -> usize { loads.iter().map(|load| load.admitted.lock().len()).sum() };
+        eventually("leases of windows", || admitted() > 3_000);
+        let counts = [loads[0].client.counts(), loads[1].client.counts()];
+        let mut all: Vec<(u64, u64)> = loads.into_iter().flat_map(Load::end).collect();
+        let held = all.len();
+        all.extend(of_nodes(folder.path()));
+        all.sort_unstable();
+        println!("{algorithm}: {held} of leases, {} in all", all.len());
+        assert!(counts.iter().all(|counts| counts.local > 500), "{counts:?}");
+        assert_eq!(too_many(&all, ahead()), 0, "{algorithm}: {counts:?}");
+    }
 }
 
 fn alone() -> (Running, Client) {
