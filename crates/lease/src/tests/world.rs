@@ -6,44 +6,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tollgate_limit::Instant;
 
+pub(crate) use super::dice::Dice;
 use super::ghost::{Ghost, Sight};
 use super::naive::Naive;
 use crate::window::Clock;
 use crate::{
     Answer, By, Key, Lessee, Limits, Message, Pool, Rules, Setup, Stamp, Window, decode, encode,
 };
-
-/// A generator of numbers (splitmix64).
-#[derive(Clone, Debug)]
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, most: u64) -> u64 {
-        self.next() % most.max(1)
-    }
-
-    pub(crate) fn between(&mut self, least: u64, most: u64) -> u64 {
-        least + self.below(most - least + 1)
-    }
-
-    #[allow(
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss,
-        clippy::cast_possible_truncation
-    )]
-    pub(crate) fn wait_ns(&mut self, per_second: f64) -> u64 {
-        let unit = (self.below(1 << 40) + 1) as f64 / (1_u64 << 40) as f64;
-        (-unit.ln() / per_second * 1e9) as u64 + 1
-    }
-}
 
 /// What the network does; shares in thousandths.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +67,8 @@ pub(crate) struct Client {
 pub(crate) struct Tally {
     pub(crate) messages: u64,
     pub(crate) waited: u64,
+    /// Everything that was planned.
+    events: u64,
 }
 
 pub(crate) struct World {
@@ -107,15 +78,13 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     pub(crate) rules: Rules,
     /// What is counted by, where that is no bucket, and how far the time of day is ahead.
-    window: Option<Window>,
-    ahead: u64,
+    window: Option<(Window, u64)>,
     pub(crate) drift_ppm: u32,
     pub(crate) pool: Option<Pool>,
     kept: Option<Pool>,
     generation: u64,
     pub(crate) clients: Vec<Client>,
     events: BTreeMap<(u64, u64), Event>,
-    number: u64,
     pub(crate) ghost: Ghost,
     pub(crate) central: Ghost,
     pub(crate) tally: Tally,
@@ -133,14 +102,12 @@ impl World {
             limits,
             rules,
             window: None,
-            ahead: 0,
             drift_ppm: 500,
             pool: Some(Pool::new(limits, rules, 1, start)),
             kept: None,
             generation: 1,
             clients: Vec::new(),
             events: BTreeMap::new(),
-            number: 0,
             ghost: Ghost::new(per_second, burst),
             central: Ghost::new(per_second, burst),
             tally: Tally::default(),
@@ -168,8 +135,7 @@ impl World {
     /// Lends of a window instead, judged by a naive one; before anything happens.
     pub(crate) fn count_by(&mut self, window: Window, naive: &Naive, ahead: u64) {
         self.limits = window.limits();
-        self.window = Some(window);
-        self.ahead = ahead;
+        self.window = Some((window, ahead));
         self.ghost = Ghost::of(naive.clone());
         self.central = Ghost::of(naive.clone());
     }
@@ -177,21 +143,21 @@ impl World {
     /// A pool of what is lent here.
     fn fit(&self, pool: Pool) -> Pool {
         match &self.window {
-            Some(window) => pool.counting(window, self.time()),
+            Some((window, _)) => pool.counting(window, self.time()),
             None => pool,
         }
     }
 
     fn time(&self) -> Clock {
         Clock {
-            ahead: i128::from(self.ahead),
+            ahead: i128::from(self.day() - self.now),
             asked: None,
         }
     }
 
     /// The time of day.
     fn day(&self) -> u64 {
-        self.now + self.ahead
+        self.now + self.window.as_ref().map_or(0, |(_, ahead)| *ahead)
     }
 
     /// Sets the term, and how wrong clocks may be and are; before anything happens.
@@ -214,8 +180,9 @@ impl World {
     }
 
     pub(crate) fn at(&mut self, time: u64, event: Event) {
-        self.number += 1;
-        self.events.insert((time.max(self.now), self.number), event);
+        self.tally.events += 1;
+        let number = self.tally.events;
+        self.events.insert((time.max(self.now), number), event);
     }
 
     pub(crate) fn run(&mut self, until: u64) {
@@ -254,7 +221,11 @@ impl World {
             Event::Fall(time, is_kept) => self.fall(time, is_kept),
             Event::Rise(is_kept) => self.rise(is_kept),
             Event::Demand(client, milli) => self.demand(client, milli),
-            Event::Jump(by) => self.ahead += by,
+            Event::Jump(by) => {
+                if let Some((_, ahead)) = self.window.as_mut() {
+                    *ahead += by;
+                }
+            }
         }
         self.check();
     }

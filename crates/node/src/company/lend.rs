@@ -173,6 +173,12 @@ fn stricter(one: ClientOnFailure, other: ClientOnFailure) -> ClientOnFailure {
 }
 
 impl Company {
+    /// The time of day, by which windows that are lent are counted.
+    pub(super) fn day(&self, now: Instant) -> Instant {
+        let day = self.lend.as_ref().and_then(|lend| lend.day.as_ref());
+        day.map_or(now, |day| day())
+    }
+
     /// The seat of a policy that is lent: the one there was, by the numbers of today, or a new one.
     pub(super) fn lent(
         &self,

@@ -173,12 +173,6 @@ impl Company {
         }
     }
 
-    /// The time of day, by which windows that are lent are counted.
-    fn day(&self, now: Instant) -> Instant {
-        let day = self.lend.as_ref().and_then(|lend| lend.day.as_ref());
-        day.map_or(now, |day| day())
-    }
-
     /// Whether that is another clock than callers have.
     fn has_steady(&self) -> bool {
         let lends = |lend: &Lend| lend.steady.is_some();
