@@ -72,3 +72,39 @@ const SECOND: u64 = 1_000_000_000;
 const WINDOW_MAX: u64 = 60 * SECOND;
 /// Below that nobody could hold two tokens beside a pool of half the burst.
 const BURST_MIN: u64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use crate::Contracts;
+
+    #[test]
+    fn buckets_and_short_windows_are_lent() {
+        let is_lent = |policy: &str| {
+            let text = format!(
+                "contracts: [{{ id: a, key: [user], coordination: lease, policies: [{{ name: p, {policy} }}] }}]"
+            );
+            Contracts::parse(&text).unwrap().as_slice()[0].policies[0].is_lent()
+        };
+        for lent in [
+            "limit: 4, per: 1s",
+            "limit: 9, per: 1m, algorithm: fixed-window",
+            "limit: 9, per: 1s, algorithm: sliding-log",
+            "limit: 9, per: 1s, algorithm: sliding-counters, slices: 4",
+            "limit: 9, per: 1m, algorithm: sliding-weighted",
+            "limit: 9, per: day, algorithm: fixed-window, recovery: fresh",
+        ] {
+            assert!(is_lent(lent), "{lent}");
+        }
+        for asked in [
+            "limit: 3, per: 1s",
+            "limit: 3, per: 1m, algorithm: fixed-window",
+            "limit: 9, per: 61s, algorithm: sliding-log",
+            "limit: 9, per: 1s, algorithm: fixed-window, durable: true",
+            "limit: 9, per: 1s, algorithm: fixed-window, count_refused: true",
+            "limit: 9, per: 1s, algorithm: fixed-window, mode: shadow",
+            "limit: 9, per: 1s, algorithm: leaky-bucket",
+        ] {
+            assert!(!is_lent(asked), "{asked}");
+        }
+    }
+}

@@ -11,7 +11,7 @@ use tollgate_limit::Instant;
 use super::{Lender, LenderSetup};
 use crate::Key;
 use crate::pool::Pool;
-use crate::quota::{Action, PlaneId, Quota, QuotaFigures, Report};
+use crate::quota::{Action, PlaneId, Quota, QuotaFigures, QuotaRules, Report};
 
 /// What a data plane is told, and in how many nanoseconds to look after it again; never where it is not subscribed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,10 +101,15 @@ impl Planes {
 }
 
 impl LenderSetup {
+    /// How data planes are assigned quotas. What they are assigned fills by itself, which no window does.
+    fn assigned(&self) -> Option<QuotaRules> {
+        self.quota.filter(|_| self.window.is_none())
+    }
+
     /// For how long that may be in use which a predecessor lent or assigned last.
     pub(super) fn out_ns(&self) -> u64 {
         // Data planes cannot say what they hold.
-        let assigned = self.quota.map_or(0, |quota| quota.hold_ns());
+        let assigned = self.assigned().map_or(0, |quota| quota.hold_ns());
         self.rules.term_ns.max(planted!(22, assigned, 0))
     }
 }
@@ -117,8 +122,7 @@ impl Lender {
         (plane, report): (PlaneId, &Report),
         now: Instant,
     ) -> Option<QuotaTold> {
-        // What is assigned fills by itself, which no window does.
-        let rules = self.setup.quota.filter(|_| self.setup.window.is_none())?;
+        let rules = self.setup.assigned()?;
         self.look(now);
         let quotas = &mut self.planes.quotas;
         quotas.entry(key).or_insert_with(|| Quota::new(rules));
