@@ -21,7 +21,7 @@ fn pool() -> Pool {
     )
 }
 
-fn question(seq: u64) -> Question {
+pub(crate) fn question(seq: u64) -> Question {
     Question {
         client: 1,
         boot: 1,

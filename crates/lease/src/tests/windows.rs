@@ -3,13 +3,12 @@
 use tollgate_limit::{Algorithm, Calendar, Cost, Instant, Period, Policy, PolicyConfig, Receipt};
 
 use super::naive::{Naive, Shape};
+use super::scenes::question;
 use super::schedule::Shown;
 use super::world::{Dice, Event, Net, World};
 use crate::plant::plant;
 use crate::window::Clock;
-use crate::{
-    Key, Lender, LenderSetup, Pool, Question, QuotaRules, Report, Rules, Stamp, TOKEN, Window,
-};
+use crate::{Key, Lender, LenderSetup, Pool, QuotaRules, Report, Rules, TOKEN, Window};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -206,26 +205,6 @@ fn pool(config: PolicyConfig, ahead: i128) -> Pool {
     Pool::new(window.limits(), rules, 1, at(0)).counting(&window, clock)
 }
 
-fn question(client: u64, seq: u64) -> Question {
-    Question {
-        client,
-        boot: 1,
-        key: Key(1),
-        seq,
-        got: Stamp::default(),
-        session: Stamp::default(),
-        rate: 0,
-        cap: 0,
-        have: 0,
-        give: 0,
-        want: 100_000,
-        need: crate::Need::default(),
-        seen: 0,
-        charge: 0,
-        is_ask: true,
-    }
-}
-
 #[test]
 fn a_term_ends_with_the_day_and_not_after_it() {
     let day = PolicyConfig::new(
@@ -236,7 +215,7 @@ fn a_term_ends_with_the_day_and_not_after_it() {
     // In Tokyo a day begins at 15:00 UTC; 1.5 s before that, by a clock that has run for 1,000 s.
     let noon = i128::from(20_000 * 86_400_u64 + 15 * 3_600) * i128::from(SECOND);
     let mut pool = pool(day, noon - i128::from(AT + 1_500 * MS));
-    let grant = pool.handle_question(&question(1, 1), at(0)).unwrap();
+    let grant = pool.handle_question(&question(1), at(0)).unwrap();
     assert_eq!(grant.term_ns, 1_499 * MS);
     assert!(grant.tokens > 0 && grant.rate == 0);
     let left = |pool: &mut Pool, millis| pool.probe(1, at(millis)).0;
@@ -255,7 +234,7 @@ fn a_term_ends_with_the_day_and_not_after_it() {
 fn a_clock_that_is_set_ends_no_lease() {
     let minute = |limit| PolicyConfig::new(Algorithm::FixedWindow, limit, Period::MINUTE);
     let mut pool = pool(minute(100), 0);
-    let grant = pool.handle_question(&question(1, 1), at(0)).unwrap();
+    let grant = pool.handle_question(&question(1), at(0)).unwrap();
     let lent = u64::try_from(grant.tokens / TOKEN).unwrap();
     assert_eq!(grant.term_ns, 2 * SECOND);
     // Far into another minute, while the client has what it has.
@@ -312,7 +291,7 @@ fn a_refusal_says_when_a_token_is_free() {
     let mut pool = pool(config(Shape::Log, 100, 10 * SECOND), 0);
     pool.spend(60, at(0));
     pool.spend(40, at(500));
-    let mut asks = question(1, 1);
+    let mut asks = question(1);
     (asks.want, asks.need) = (0, crate::Need { cost: 1, count: 1 });
     let grant = pool.handle_question(&asks, at(1_000)).unwrap();
     assert_eq!((grant.served, grant.depth), (0, 0));
@@ -395,9 +374,7 @@ fn a_key_of_a_window_is_charged_refunded_reset_changed_and_forgotten() {
         denied: 0,
     };
     assert_eq!(lender.handle_report(key, (1, &report), now), None);
-    let grant = lender
-        .handle_question(key, &question(1, 1), 0, now)
-        .unwrap();
+    let grant = lender.handle_question(key, &question(1), 0, now).unwrap();
     assert!(grant.tokens > 0);
     assert!(lender.footprint().local > 0);
     // What was lent is over after two seconds, and counts for one more.
