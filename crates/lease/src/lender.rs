@@ -191,8 +191,8 @@ impl Lender {
         }
         self.begin_anew(now);
         self.planes.retain(|of| of != key);
-        let term_ns = self.setup.rules.term_ns;
-        let over = after(now, planted!(40, self.setup.out_ns(), term_ns));
+        let setup = &self.setup;
+        let over = after(now, planted!(40, setup.out_ns(), setup.rules.term_ns));
         let pool = self.setup.successor(self.clock, now).until(over);
         if let Some(before) = self.pools.insert(key, pool) {
             add(&mut self.counts.past, &before.figures());
