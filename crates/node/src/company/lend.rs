@@ -10,10 +10,10 @@ use smallvec::SmallVec;
 use tollgate_contract::{Contract, NamedPolicy, OnFailure};
 use tollgate_gossip::Malformed;
 use tollgate_lease::{
-    Lender, LenderSetup, LenderStand, Limits, Nudge, OnFailure as ClientOnFailure, QuotaRules,
-    Reply, Rules, Terms, Window, decode_inquiry, encode_reply,
+    BadLimits, Lender, LenderSetup, LenderStand, Limits, Nudge, OnFailure as ClientOnFailure,
+    QuotaRules, Reply, Rules, Terms, Window, decode_inquiry, encode_reply,
 };
-use tollgate_limit::{Instant, Policy, Span};
+use tollgate_limit::{Instant, Policy, PolicyConfig, Span};
 use tollgate_table::Print;
 
 use super::mind::Mind;
