@@ -79,6 +79,11 @@ impl Limits {
         self.burst
     }
 
+    /// Limit, period and burst.
+    pub(crate) const fn numbers(&self) -> (u64, u64, u64) {
+        (self.limit, self.period_ns, self.burst)
+    }
+
     /// Thousandths of a token per second.
     pub(crate) fn want(&self) -> u64 {
         self.want_in(self.period_ns)

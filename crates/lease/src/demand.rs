@@ -24,6 +24,16 @@ impl Decayed {
         }
     }
 
+    /// One that was counted before.
+    pub(crate) const fn known(tau_ns: u64, (count, at): (u64, Instant)) -> Self {
+        Self { count, at, tau_ns }
+    }
+
+    /// What was counted, and when last.
+    pub(crate) const fn counted(&self) -> (u64, Instant) {
+        (self.count, self.at)
+    }
+
     pub(crate) fn add(&mut self, tokens: u64, now: Instant) {
         self.count = decay(self.count, now.nanos_since(self.at), self.tau_ns);
         self.at = self.at.max(now);

@@ -7,7 +7,7 @@
 //!
 //! `docs/lease.md` has the rules by the names used here (G1 to G9, C1 to C9) and why they suffice.
 //!
-//! Deliberately absent: clocks, sockets, which node grants, stores that keep a ledger, contracts of several policies.
+//! Deliberately absent: clocks, sockets, which node grants, the stores that keep ledgers, contracts of several policies.
 //!
 //! ```
 //! use tollgate_lease::{Answer, Key, Lessee, Limits, Pool, Rules, Setup};
@@ -58,7 +58,10 @@ pub use lessee::{
     Setup, WAITING_MAX,
 };
 pub use message::{Grant, Message, Need, Nudge, Question, Stamp};
-pub use pool::{Booked, Figures as PoolFigures, Lend, Pool, Rules};
+pub use pool::{
+    Booked, Figures as PoolFigures, LEDGER_BYTES_MAX, LEDGER_LESSEES_MAX, Lend, Pool, Rules,
+    decode_ledger, encode_ledger,
+};
 pub use quota::{Action, Bucket, PlaneId, Quota, QuotaFigures, QuotaRules, Report};
 pub use share::Share;
 pub use sync::{Centre, Keep, Replica, SyncConfig};

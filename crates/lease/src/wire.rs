@@ -146,12 +146,12 @@ pub(crate) fn kind(from: &mut Decoder<'_>, kind: u8) -> Result<(), Malformed> {
     }
 }
 
-fn put_stamp(out: &mut Encoder, stamp: Stamp) {
+pub(crate) fn put_stamp(out: &mut Encoder, stamp: Stamp) {
     out.count(stamp.generation);
     out.count(stamp.seq);
 }
 
-fn stamp(from: &mut Decoder<'_>) -> Result<Stamp, Malformed> {
+pub(crate) fn stamp(from: &mut Decoder<'_>) -> Result<Stamp, Malformed> {
     Ok(Stamp {
         generation: from.count()?,
         seq: from.count()?,
@@ -175,7 +175,7 @@ fn put_amount(out: &mut Encoder, amount: i128) {
     out.varint(u128::try_from(amount).unwrap_or(0));
 }
 
-fn amount(from: &mut Decoder<'_>) -> Result<i128, Malformed> {
+pub(crate) fn amount(from: &mut Decoder<'_>) -> Result<i128, Malformed> {
     let amount = i128::try_from(from.varint()?).map_err(|_| Malformed::Value)?;
     if amount > AMOUNT_MAX {
         return Err(Malformed::Value);
@@ -190,7 +190,7 @@ fn numbered(from: &mut Decoder<'_>) -> Result<u64, Malformed> {
     }
 }
 
-fn within(value: u64, most: u64) -> Result<u64, Malformed> {
+pub(crate) fn within(value: u64, most: u64) -> Result<u64, Malformed> {
     if value > most {
         return Err(Malformed::Value);
     }

@@ -6,6 +6,7 @@
 
 mod answer;
 mod direct;
+mod ledger;
 mod nudge;
 mod quota;
 mod settle;
@@ -21,6 +22,7 @@ use crate::message::{Grant, Nudge, Stamp};
 use crate::share::{Crowd, ONE, Share, mark};
 use crate::window::Count;
 
+pub use ledger::{LEDGER_BYTES_MAX, LEDGER_LESSEES_MAX, decode_ledger, encode_ledger};
 pub(crate) use quota::Reserved;
 
 /// What a lease is made of.

@@ -4,6 +4,7 @@ mod bundling;
 mod dice;
 mod ghost;
 mod holding;
+mod ledgers;
 mod lending;
 mod mutants;
 mod naive;

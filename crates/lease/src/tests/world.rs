@@ -11,7 +11,8 @@ use super::ghost::{Ghost, Sight};
 use super::naive::Naive;
 use crate::window::Clock;
 use crate::{
-    Answer, By, Key, Lessee, Limits, Message, Pool, Rules, Setup, Stamp, Window, decode, encode,
+    Answer, By, Key, Lessee, Limits, Message, Pool, Rules, Setup, Stamp, Window, decode,
+    decode_ledger, encode, encode_ledger,
 };
 
 /// What the network does; shares in thousandths.
@@ -419,7 +420,15 @@ impl World {
                 for client in &mut self.clients {
                     client.orphan = None;
                 }
-                pool.resume(self.generation)
+                let pool = match self.window {
+                    Some(_) => pool,
+                    // Through the bytes that a store would keep.
+                    None => {
+                        let mut kept = decode_ledger(&encode_ledger(&[(0, pool)])).unwrap();
+                        kept.pop().unwrap().1
+                    }
+                };
+                pool.under(self.rules).resume(self.generation)
             }
             None => self.fit(Pool::restating(
                 self.limits,
