@@ -8,7 +8,9 @@ use redis::{Cmd, ErrorKind, RedisResult, ServerErrorKind, Value};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tollgate_limit::Lot;
-use tollgate_store::{Ask, Book, Clock, Engine, Failure, Said, Verb};
+use tollgate_store::{
+    Ask, Book, Clock, Engine, Failure, LedgerId, Loaded, Said, Swap, Swapped, Verb,
+};
 
 use crate::clock;
 use crate::config::Config;
@@ -17,6 +19,7 @@ use crate::dial::Dialer;
 use crate::exact::Told;
 use crate::figures::Figures;
 use crate::lanes::{Entered, Lanes, Waiting};
+use crate::ledger;
 use crate::link::{Error, Link};
 use crate::name::{self, Key};
 use crate::reply::Reply;
@@ -32,7 +35,7 @@ pub(crate) struct Inner {
     links: Vec<Arc<Link>>,
     follows_primary: bool,
     lanes: Lanes,
-    scripts: Scripts,
+    pub(crate) scripts: Scripts,
     shapes: Shapes,
     pub(crate) figures: Figures,
     pub(crate) linger_ms: u64,
@@ -146,6 +149,20 @@ impl Engine for Redis {
         all
     }
 
+    async fn load(&self, id: LedgerId, time: Duration) -> Result<Loaded, Failure> {
+        let key = Key::of_ledger(id);
+        self.inner
+            .within(key, time, ledger::load(&self.inner, key))
+            .await
+    }
+
+    async fn swap(&self, id: LedgerId, swap: Swap, time: Duration) -> Result<Swapped, Failure> {
+        let key = Key::of_ledger(id);
+        self.inner
+            .within(key, time, ledger::swap(&self.inner, key, &swap))
+            .await
+    }
+
     fn name(&self) -> &'static str {
         "redis"
     }
@@ -191,6 +208,19 @@ fn answer_of(waiting: &mut Waiting) -> oneshot::Sender<Result<Said, Failure>> {
 impl Inner {
     pub(crate) fn link(&self, key: Key) -> &Link {
         &self.links[key.spread() % self.links.len()]
+    }
+
+    /// What comes of a call for a key, unless the time is up before.
+    async fn within<T>(
+        &self,
+        key: Key,
+        time: Duration,
+        call: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        timeout(time, call).await.unwrap_or_else(|_| {
+            self.link(key).timed_out();
+            Err(Failure::Late)
+        })
     }
 
     pub(crate) fn told(&self, ask: &Ask, now: tollgate_limit::Instant) -> Told {
@@ -270,12 +300,22 @@ impl Inner {
         lists: &[usize],
         arguments: &[&[u8]],
     ) -> Result<Value, Failure> {
+        let lists = lists.iter().map(|place| key.list(*place));
+        let names: Vec<String> = core::iter::once(key.head()).chain(lists).collect();
+        self.eval(key, script, &names, arguments).await
+    }
+
+    /// Runs a script over keys that are called so.
+    pub(crate) async fn eval(
+        &self,
+        key: Key,
+        script: &Script,
+        names: &[String],
+        arguments: &[&[u8]],
+    ) -> Result<Value, Failure> {
         let command = |name: &str, script: &str| {
             let mut command = redis::cmd(name);
-            command.arg(script).arg(1 + lists.len()).arg(key.head());
-            for place in lists {
-                command.arg(key.list(*place));
-            }
+            command.arg(script).arg(names.len()).arg(names);
             for argument in arguments {
                 command.arg(*argument);
             }

@@ -17,6 +17,7 @@ mod failure;
 mod figures;
 mod head;
 mod lanes;
+mod ledger;
 mod link;
 mod name;
 mod pack;

@@ -1,6 +1,6 @@
 //! What keys are called in Redis. Everything of one key has one hash tag, so it is in one slot of a Cluster.
 
-use tollgate_store::{Ask, Name};
+use tollgate_store::{Ask, LedgerId, Name};
 
 /// A key of a contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +17,13 @@ impl Key {
         }
     }
 
+    pub(crate) const fn of_ledger(id: LedgerId) -> Self {
+        Self {
+            tag: id.tag,
+            name: id.name,
+        }
+    }
+
     pub(crate) fn head(&self) -> String {
         format!("tg:{{{:016x}{:032x}}}", self.tag, self.name.0)
     }
@@ -24,6 +31,11 @@ impl Key {
     /// The list of the policy at `place`.
     pub(crate) fn list(&self, place: usize) -> String {
         format!("{}:{place}", self.head())
+    }
+
+    /// The ledger, which is beside a state and has nothing to do with it.
+    pub(crate) fn ledger(&self) -> String {
+        format!("{}:ledger", self.head())
     }
 
     /// Some number that spreads keys.

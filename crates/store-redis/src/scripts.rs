@@ -15,6 +15,10 @@ pub(crate) struct Scripts {
     pub(crate) load: Script,
     /// Writes if unchanged.
     pub(crate) swap: Script,
+    /// Shows a ledger.
+    pub(crate) load_ledger: Script,
+    /// Writes a ledger if nobody did.
+    pub(crate) swap_ledger: Script,
 }
 
 impl Scripts {
@@ -23,6 +27,8 @@ impl Scripts {
             decide: Script::of(include_str!("decide.lua")),
             load: Script::of(include_str!("load.lua")),
             swap: Script::of(include_str!("swap.lua")),
+            load_ledger: Script::of(include_str!("load_ledger.lua")),
+            swap_ledger: Script::of(include_str!("swap_ledger.lua")),
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod fold;
 mod form;
+mod ledger;
 mod postgres;
 mod sqlite;
 mod sweep;

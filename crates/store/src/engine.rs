@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use crate::ask::{Ask, Said};
 use crate::clock::Clock;
+use crate::ledger::{LedgerId, Loaded, Swap, Swapped};
 
 /// Something that keeps states for many nodes and decides by them.
 ///
@@ -19,6 +20,26 @@ pub trait Engine: Send + Sync + 'static {
         time: Duration,
     ) -> impl Future<Output = Vec<Result<Said, Failure>>> + Send;
 
+    /// The ledger of a key, and the engine's time, within `time`.
+    fn load(
+        &self,
+        _id: LedgerId,
+        _time: Duration,
+    ) -> impl Future<Output = Result<Loaded, Failure>> + Send {
+        async { Err(keeps_none()) }
+    }
+
+    /// Puts other bytes in the place of a ledger, if it is still in the state that they were made from, within `time`. What is
+    /// [`Failure::Late`] may have been done.
+    fn swap(
+        &self,
+        _id: LedgerId,
+        _swap: Swap,
+        _time: Duration,
+    ) -> impl Future<Output = Result<Swapped, Failure>> + Send {
+        async { Err(keeps_none()) }
+    }
+
     /// The engine in a word, for metrics and logs: `redis`, `postgres`.
     fn name(&self) -> &'static str;
 
@@ -26,6 +47,10 @@ pub trait Engine: Send + Sync + 'static {
     fn clock(&self) -> Option<Clock> {
         None
     }
+}
+
+fn keeps_none() -> Failure {
+    Failure::Forbidden("this engine keeps no ledgers".into())
 }
 
 /// Why an engine did not answer.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate_conformance::{Plan, all};
+use tollgate_conformance::{Plan, all, ledgers};
 use tollgate_parts::{Cluster, Setup};
 use tollgate_store::Book;
 use tollgate_store_redis::{Redis, Servers};
@@ -17,6 +17,10 @@ async fn a_cluster_passes_whole_and_five_policies_are_one_call() {
     let result = all(&engine, &Plan::default()).await;
     result.unwrap_or_else(|fault| panic!("{fault}"));
     assert_eq!(engine.figures().disagreements(), 0);
+
+    let lost = ledgers(&[Arc::clone(&engine)], &Plan::default()).await;
+    let lost = lost.unwrap_or_else(|fault| panic!("{fault}"));
+    println!("512 counts, {lost} swaps lost");
 
     let book = book(&FIVE);
     let names = 1..=30;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_limit::Cost;
+use tollgate_limit::{Cost, Span};
 use tollgate_parts::Redis as Server;
-use tollgate_store::{Engine, Verb};
+use tollgate_store::{Engine, LedgerId, Name, Verb};
 
 use crate::kit::{PATIENCE, asks, book, check, config, now, open, until};
 
@@ -75,4 +75,27 @@ async fn every_key_goes_when_it_is_fresh_and_has_lingered() {
     // One for each set of policies, however many keys there were.
     let shapes = server.cli(&["KEYS", "*"]);
     assert_eq!(shapes.lines().count(), ALGORITHMS.len(), "{shapes}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_goes_when_it_says_nothing_any_more_and_has_lingered() {
+    let server = Server::start();
+    let mut config = config(&server);
+    config.linger = LINGER;
+    let engine = open(&config).await;
+    let id = LedgerId {
+        tag: 1,
+        name: Name(2),
+    };
+    let nothing = engine.load(id, PATIENCE).await.unwrap();
+    let keep = Span::from_nanos(500_000_000);
+    let swap = nothing.replaced_by(std::sync::Arc::from([3]), keep);
+    let begin = Instant::now();
+    engine.swap(id, swap, PATIENCE).await.unwrap();
+    until("it has gone", async || {
+        engine.load(id, PATIENCE).await.unwrap().bytes.is_none()
+    })
+    .await;
+    let lived = begin.elapsed();
+    assert!(lived >= Duration::from_millis(1_490), "{lived:?}");
 }

@@ -1,6 +1,6 @@
 //! One server: everything an engine must pass, and what is kept of a key.
 
-use tollgate_conformance::{Plan, all};
+use tollgate_conformance::{Plan, all, ledgers};
 use tollgate_parts::Redis as Server;
 
 use crate::kit::{FIVE, PATIENCE, book, check, config, one, open};
@@ -35,4 +35,13 @@ async fn five_policies_are_one_call() {
         assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(true));
     }
     assert_eq!((server.calls("evalsha"), server.calls("eval")), (10, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ledgers_of_two_ways_to_one_server_are_swapped_in_one_order() {
+    let server = Server::start();
+    let engines = [open(&config(&server)).await, open(&config(&server)).await];
+    let lost = ledgers(&engines, &Plan::default()).await;
+    let lost = lost.unwrap_or_else(|fault| panic!("{fault}"));
+    println!("512 counts, {lost} swaps lost");
 }

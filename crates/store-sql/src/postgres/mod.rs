@@ -11,6 +11,7 @@ mod clock;
 mod decide;
 mod failure;
 mod group;
+mod ledger;
 mod pool;
 mod swap;
 mod sweep;
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tokio::time::Instant;
-use tollgate_store::{Ask, Clock, Engine, Failure, Said};
+use tollgate_store::{Ask, Clock, Engine, Failure, LedgerId, Loaded, Said, Swap, Swapped};
 
 pub use failure::of as failure_of;
 use group::{Group, grouped};
@@ -128,6 +129,14 @@ impl Engine for Postgres {
         }
     }
 
+    async fn load(&self, id: LedgerId, time: Duration) -> Result<Loaded, Failure> {
+        ledger::load(&self.pool, id, time).await
+    }
+
+    async fn swap(&self, id: LedgerId, swap: Swap, time: Duration) -> Result<Swapped, Failure> {
+        ledger::swap(&self.pool, id, swap, time).await
+    }
+
     fn name(&self) -> &'static str {
         "postgres"
     }
@@ -164,10 +173,19 @@ async fn attempts(pool: &Pool, groups: &mut [Group], until: Instant) -> Result<(
             Err(_) => break,
         }
     }
+    judged(pool, connection, result)
+}
+
+/// What came of a connection, which is given back where it is as good as before.
+fn judged<T>(
+    pool: &Pool,
+    connection: pool::Taken,
+    result: Result<T, sqlx::Error>,
+) -> Result<T, Failure> {
     match result {
-        Ok(()) => {
+        Ok(done) => {
             pool.give_back(connection);
-            Ok(())
+            Ok(done)
         }
         Err(error) => {
             if failure::is_of_a_statement(&error) {

@@ -48,6 +48,8 @@ pub(super) struct Pool {
     waiting: AtomicUsize,
     down: Mutex<Option<Down>>,
     is_migrated: AtomicBool,
+    /// Whether the table of ledgers is there.
+    pub(super) has_ledgers: AtomicBool,
     shapes: Mutex<BTreeSet<u64>>,
     pub(super) clock: Mutex<Option<Clock>>,
 }
@@ -89,6 +91,7 @@ impl Pool {
             waiting: AtomicUsize::new(0),
             down: Mutex::default(),
             is_migrated: AtomicBool::new(false),
+            has_ledgers: AtomicBool::new(false),
             shapes: Mutex::default(),
             clock: Mutex::default(),
         }
@@ -125,6 +128,7 @@ impl Pool {
     /// The tables are not there: the next connection makes them.
     pub(super) fn forget_schema(&self) {
         self.is_migrated.store(false, Ordering::Relaxed);
+        self.has_ledgers.store(false, Ordering::Relaxed);
         lock(&self.shapes).clear();
         lock(&self.idle).clear();
     }
@@ -207,7 +211,16 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     // Asked of the catalogue itself: what a name stands for may be remembered from before our turn.
     const KNOWN: &str = "
         SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'tollgate_swap' AND pg_function_is_visible(oid))";
-    if sqlx::query_scalar(KNOWN)
+    create(connection, KNOWN, &MIGRATIONS).await
+}
+
+/// Makes what is not known to be there; nodes take turns at it.
+pub(super) async fn create(
+    connection: &mut PgConnection,
+    known: &'static str,
+    migrations: &[&'static str],
+) -> Result<(), sqlx::Error> {
+    if sqlx::query_scalar(known)
         .fetch_one(&mut *connection)
         .await?
     {
@@ -216,12 +229,12 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin().await?;
     let turn = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(MIGRATING);
     turn.execute(&mut *transaction).await?;
-    if !sqlx::query_scalar(KNOWN)
+    if !sqlx::query_scalar(known)
         .fetch_one(&mut *transaction)
         .await?
     {
-        for migration in MIGRATIONS {
-            sqlx::raw_sql(migration).execute(&mut *transaction).await?;
+        for migration in migrations {
+            sqlx::raw_sql(*migration).execute(&mut *transaction).await?;
         }
     }
     transaction.commit().await

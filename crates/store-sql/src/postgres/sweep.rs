@@ -1,11 +1,13 @@
 //! Rows that say nothing any more are dropped, a page at a time, and nobody waits for it.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use sqlx::Row;
 use tokio::time::Instant;
 
+use super::ledger;
 use super::pool::Pool;
 use crate::sweep::{PAGE, Sweep, now_s};
 
@@ -34,6 +36,7 @@ pub(super) fn start(pool: &Arc<Pool>, config: Sweep) {
             }
             // What could not be swept now is swept next time.
             let _ = sweep(&pool, config.grace_s()).await;
+            let _ = sweep_ledgers(&pool, config.grace_s()).await;
         }
     });
 }
@@ -50,5 +53,20 @@ async fn sweep(pool: &Weak<Pool>, grace_s: i64) -> Option<()> {
         pool.give_back(connection);
         let last = last?;
         from = (last.try_get(0).ok()?, last.try_get(1).ok()?);
+    }
+}
+
+async fn sweep_ledgers(pool: &Weak<Pool>, grace_s: i64) -> Option<()> {
+    let mut from = (i64::MIN, String::new());
+    loop {
+        let pool = pool.upgrade()?;
+        if !pool.has_ledgers.load(Ordering::Relaxed) {
+            return None;
+        }
+        let until = Instant::now() + Duration::from_secs(1);
+        let mut connection = pool.take(until).await.ok()?;
+        let last = ledger::sweep(&mut connection, &from, grace_s).await.ok()?;
+        pool.give_back(connection);
+        from = last?;
     }
 }

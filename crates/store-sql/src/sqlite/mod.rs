@@ -3,6 +3,7 @@
 //! The task that has the connection reads a row, lets [`fold`](crate::fold) decide, and writes it, all within
 //! `BEGIN IMMEDIATE`, so that other processes on the same file wait their turn. Not here: what rows mean.
 
+mod ledger;
 mod sweep;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, Sq
 use sqlx::{ConnectOptions, Connection, Row};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use tollgate_store::{Ask, Engine, Failure, Name, Said};
+use tollgate_store::{Ask, Engine, Failure, LedgerId, Loaded, Name, Said, Swap, Swapped};
 
 use crate::fold::{Change, Stored, fold};
 use crate::form;
@@ -51,9 +52,23 @@ pub struct Sqlite {
 type Answers = Vec<Result<Said, Failure>>;
 
 struct Job {
-    batch: Vec<Ask>,
+    task: Task,
     until: Instant,
-    answer: oneshot::Sender<Answers>,
+    answer: oneshot::Sender<Result<Done, Failure>>,
+}
+
+/// What is to be done.
+enum Task {
+    Ask(Vec<Ask>),
+    Load(LedgerId),
+    Swap(LedgerId, Swap),
+}
+
+/// What came of it.
+enum Done {
+    Answers(Answers),
+    Loaded(Loaded),
+    Swapped(Swapped),
 }
 
 /// Batches that wait for the connection.
@@ -91,20 +106,24 @@ impl Sqlite {
 impl Engine for Sqlite {
     async fn ask(&self, batch: Vec<Ask>, time: Duration) -> Answers {
         let asked = batch.len();
-        let until = Instant::now() + time;
-        let (answer, answered) = oneshot::channel();
-        let job = Job {
-            batch,
-            until,
-            answer,
-        };
-        if self.jobs.try_send(job).is_err() {
-            return vec![Err(Failure::Busy); asked];
+        match self.done(Task::Ask(batch), time).await {
+            Ok(Done::Answers(answers)) => answers,
+            Ok(_) => vec![Err(gone()); asked],
+            Err(failure) => vec![Err(failure); asked],
         }
-        match tokio::time::timeout_at(until, answered).await {
-            Ok(Ok(answers)) => answers,
-            Ok(Err(_)) => vec![Err(Failure::Unreachable("the task is gone".into())); asked],
-            Err(_) => vec![Err(Failure::Late); asked],
+    }
+
+    async fn load(&self, id: LedgerId, time: Duration) -> Result<Loaded, Failure> {
+        match self.done(Task::Load(id), time).await? {
+            Done::Loaded(loaded) => Ok(loaded),
+            _ => Err(gone()),
+        }
+    }
+
+    async fn swap(&self, id: LedgerId, swap: Swap, time: Duration) -> Result<Swapped, Failure> {
+        match self.done(Task::Swap(id, swap), time).await? {
+            Done::Swapped(swapped) => Ok(swapped),
+            _ => Err(gone()),
         }
     }
 
@@ -113,18 +132,52 @@ impl Engine for Sqlite {
     }
 }
 
+impl Sqlite {
+    async fn done(&self, task: Task, time: Duration) -> Result<Done, Failure> {
+        let until = Instant::now() + time;
+        let (answer, answered) = oneshot::channel();
+        let job = Job {
+            task,
+            until,
+            answer,
+        };
+        if self.jobs.try_send(job).is_err() {
+            return Err(Failure::Busy);
+        }
+        match tokio::time::timeout_at(until, answered).await {
+            Ok(answer) => answer.unwrap_or_else(|_| Err(gone())),
+            Err(_) => Err(Failure::Late),
+        }
+    }
+}
+
+fn gone() -> Failure {
+    Failure::Unreachable("the task is gone".into())
+}
+
 async fn migrate(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let known = "SELECT count(*) FROM sqlite_schema WHERE name = 'tollgate_state'";
-    let tables: i64 = sqlx::query_scalar(known)
-        .fetch_one(&mut *transaction)
-        .await?;
-    if tables == 0 {
-        let tables = sqlx::raw_sql(include_str!("../../migrations/1-tables.sql"));
-        tables.execute(&mut *transaction).await?;
+    for (table, migration) in TABLES {
+        let known = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = ?");
+        let tables: i64 = known.bind(table).fetch_one(&mut *transaction).await?;
+        if tables == 0 {
+            sqlx::raw_sql(migration).execute(&mut *transaction).await?;
+        }
     }
     transaction.commit().await
 }
+
+/// Tables, and what makes them.
+const TABLES: [(&str, &str); 2] = [
+    (
+        "tollgate_state",
+        include_str!("../../migrations/1-tables.sql"),
+    ),
+    (
+        "tollgate_ledger",
+        include_str!("../../migrations/3-ledger.sql"),
+    ),
+];
 
 /// Does jobs until nobody can ask any more, and sweeps a page when it is time.
 async fn work(
@@ -166,20 +219,27 @@ async fn work(
 }
 
 /// Does jobs in one transaction: all are done, or none.
-async fn together(connection: &mut SqliteConnection, jobs: &[Job]) -> Vec<Answers> {
+async fn together(connection: &mut SqliteConnection, jobs: &[Job]) -> Vec<Result<Done, Failure>> {
     let done = async {
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
         let mut answers = Vec::new();
         for job in jobs {
-            answers.push(batch(&mut transaction, &job.batch).await?);
+            answers.push(Ok(one(&mut transaction, &job.task).await?));
         }
         transaction.commit().await?;
         Ok(answers)
     };
     done.await.unwrap_or_else(|error: sqlx::Error| {
         let failure = failure(&error);
-        let failed = |job: &Job| vec![Err(failure.clone()); job.batch.len()];
-        jobs.iter().map(failed).collect()
+        jobs.iter().map(|_| Err(failure.clone())).collect()
+    })
+}
+
+async fn one(connection: &mut SqliteConnection, task: &Task) -> Result<Done, sqlx::Error> {
+    Ok(match task {
+        Task::Ask(asks) => Done::Answers(batch(connection, asks).await?),
+        Task::Load(id) => Done::Loaded(ledger::load(connection, *id).await?),
+        Task::Swap(id, swap) => Done::Swapped(ledger::swap(connection, *id, swap).await?),
     })
 }
 

@@ -12,6 +12,8 @@ pub(super) struct Broom {
     sweep: Sweep,
     due: Instant,
     from: Id,
+    /// Whether it has come to the ledgers, which follow after the states.
+    is_at_ledgers: bool,
 }
 
 impl Broom {
@@ -20,6 +22,7 @@ impl Broom {
             sweep,
             due: Instant::now() + sweep.every,
             from: START,
+            is_at_ledgers: false,
         }
     }
 
@@ -30,41 +33,58 @@ impl Broom {
     /// Drops what is fresh of the next page; after the last it rests.
     pub(super) async fn sweep(&mut self, connection: &mut SqliteConnection) {
         // What could not be swept now is swept next time.
-        let end = page(connection, &self.from, self.sweep.grace_s()).await;
+        let table = if self.is_at_ledgers { LEDGERS } else { STATES };
+        let end = page(connection, table, &self.from, self.sweep.grace_s()).await;
         if let Ok(Some(end)) = end {
             self.from = end;
-        } else {
-            self.from = START;
+            return;
+        }
+        self.from = START;
+        if self.is_at_ledgers {
             self.due = Instant::now() + self.sweep.every;
         }
+        self.is_at_ledgers = !self.is_at_ledgers;
     }
 }
 
 /// Before every key.
 const START: Id = (i64::MIN, String::new());
 
+/// How a page of a table ends, and how what is fresh of it is dropped, at a second and with a grace.
+type Table = (&'static str, &'static str);
+
+/// States are fresh by the clocks of the nodes.
+const STATES: Table = (
+    "SELECT tag, name FROM tollgate_state WHERE (tag, name) > (?, ?)
+        ORDER BY tag, name LIMIT 1 OFFSET ?",
+    "DELETE FROM tollgate_state WHERE (tag, name) > (?, ?) AND (tag, name) <= (?, ?)
+        AND fresh_s <= ? AND touched_s <= unixepoch() - ?",
+);
+
+/// Ledgers by that of the machine.
+const LEDGERS: Table = (
+    "SELECT tag, name FROM tollgate_ledger WHERE (tag, name) > (?, ?)
+        ORDER BY tag, name LIMIT 1 OFFSET ?",
+    "DELETE FROM tollgate_ledger WHERE (tag, name) > (?, ?) AND (tag, name) <= (?, ?)
+        AND fresh_s <= min(?, unixepoch()) AND touched_s <= unixepoch() - ?",
+);
+
 /// Drops what is fresh of the rows after a key, and says which the last of the page was; `None` where that was the last of all.
 async fn page(
     connection: &mut SqliteConnection,
+    (end, sweep): Table,
     (tag, name): &Id,
     grace_s: i64,
 ) -> Result<Option<Id>, sqlx::Error> {
-    let end = sqlx::query(
-        "SELECT tag, name FROM tollgate_state WHERE (tag, name) > (?, ?)
-            ORDER BY tag, name LIMIT 1 OFFSET ?",
-    );
-    let end = end.bind(tag).bind(name).bind(PAGE - 1);
+    let end = sqlx::query(end).bind(tag).bind(name).bind(PAGE - 1);
     let end = match end.fetch_optional(&mut *connection).await? {
         Some(row) => Some((row.try_get(0)?, row.try_get(1)?)),
         None => None,
     };
     // No key is after the last, which has 32 digits.
     let (last_tag, last_name) = end.clone().unwrap_or((i64::MAX, "g".to_owned()));
-    let sweep = sqlx::query(
-        "DELETE FROM tollgate_state WHERE (tag, name) > (?, ?) AND (tag, name) <= (?, ?)
-            AND fresh_s <= ? AND touched_s <= unixepoch() - ?",
-    );
-    let sweep = sweep.bind(tag).bind(name).bind(last_tag).bind(last_name);
+    let sweep = sqlx::query(sweep).bind(tag).bind(name);
+    let sweep = sweep.bind(last_tag).bind(last_name);
     sweep
         .bind(now_s())
         .bind(grace_s)

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tollgate_contract::Contracts;
-use tollgate_limit::{Cost, Instant as Nanos, Lot};
-use tollgate_store::{Ask, Book, Engine, Failure, Name, Said, Verb};
+use tollgate_limit::{Cost, Instant as Nanos, Lot, Span};
+use tollgate_store::{Ask, Book, Engine, Failure, LedgerId, Name, Said, Swapped, Verb};
 use tollgate_store_sql::Sweep;
 
 const FILE: &str = "
@@ -106,4 +106,24 @@ pub(crate) async fn sweeps<E: Engine>(still: E, sweeping: impl AsyncFnOnce() -> 
         assert!(begin.elapsed() < Duration::from_mins(1), "{left} are left");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// Two ledgers, one of which says nothing any more: it goes, and the other stays.
+pub(crate) async fn sweeps_ledgers(engine: impl Engine) {
+    let id = |name| LedgerId {
+        tag: 1,
+        name: Name(name),
+    };
+    for (name, nanos) in [(1, 1), (2, 3_600_000_000_000)] {
+        let nothing = engine.load(id(name), PATIENT).await.unwrap();
+        let swap = nothing.replaced_by(Arc::from([3]), Span::from_nanos(nanos));
+        let swapped = engine.swap(id(name), swap, PATIENT).await;
+        assert_eq!(swapped, Ok(Swapped::Done));
+    }
+    let begin = Instant::now();
+    while engine.load(id(1), PATIENT).await.unwrap().bytes.is_some() {
+        assert!(begin.elapsed() < Duration::from_mins(1), "it is left");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(engine.load(id(2), PATIENT).await.unwrap().bytes.is_some());
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tollgate_conformance::{Plan, all, crowd};
+use tollgate_conformance::{Plan, all, crowd, ledgers};
 use tollgate_store_sql::{Sqlite, SqliteConfig, Sweep};
 
-use crate::kit::{SWEEP, sweeps};
+use crate::kit::{SWEEP, sweeps, sweeps_ledgers};
 
 async fn open(folder: &tempfile::TempDir) -> Arc<Sqlite> {
     Arc::new(swept(folder, None).await)
@@ -33,6 +33,21 @@ async fn two_ways_to_one_file_admit_exactly_the_limit() {
     crowd(&engines, &Plan::default())
         .await
         .unwrap_or_else(|fault| panic!("{fault}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ledgers_of_two_ways_to_one_file_are_swapped_in_one_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let engines = [open(&folder).await, open(&folder).await];
+    let lost = ledgers(&engines, &Plan::default()).await;
+    let lost = lost.unwrap_or_else(|fault| panic!("{fault}"));
+    println!("512 counts, {lost} swaps lost");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_drops_ledgers_that_say_nothing_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    sweeps_ledgers(swept(&folder, Some(SWEEP)).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

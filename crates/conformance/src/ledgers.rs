@@ -1,0 +1,132 @@
+//! Ledgers: what was written is read as it was, who is second writes nothing, and of a crowd that counts on one every count is there.
+
+use std::sync::Arc;
+
+use tollgate_limit::Span;
+use tollgate_store::{Engine, LedgerId, Loaded, Swap, Swapped, Version};
+
+use crate::fault::Fault;
+use crate::kit::Case;
+use crate::plan::Plan;
+
+/// Asks all engines, which must be ways to the same ledgers. Says how many swaps of the crowd were lost.
+pub async fn ledgers<E: Engine>(engines: &[Arc<E>], plan: &Plan) -> Result<u64, Fault> {
+    let engine = engines.first().expect("an engine");
+    let mut case = Case::new(&**engine, plan, "ledgers", plan.seed);
+    one_after_the_other(&mut case).await?;
+    case.step += 1;
+    crowd(engines, &case).await
+}
+
+/// For how long ledgers are kept here.
+const KEEP: Span = Span::from_nanos(3_600_000_000_000);
+/// How often each of a crowd counts.
+const ROUNDS: u64 = 8;
+
+async fn one_after_the_other<E: Engine>(case: &mut Case<'_, E>) -> Result<(), Fault> {
+    let id = LedgerId {
+        tag: u64::MAX,
+        name: case.plan.name(),
+    };
+    let other = LedgerId { tag: 1, ..id };
+    let nothing = load(case, id).await?;
+    expect(
+        case,
+        (nothing.bytes.clone(), nothing.version),
+        (None, Version::NONE),
+    )?;
+    let first: Arc<[u8]> = (0..=u8::MAX).collect();
+    let second: Arc<[u8]> = vec![7; 300_000].into();
+    let written = nothing.replaced_by(Arc::clone(&first), KEEP);
+    expect(case, swap(case, id, &written).await?, Swapped::Done)?;
+    case.step += 1;
+    expect(case, swap(case, id, &written).await?, Swapped::Lost)?;
+    let found = load(case, id).await?;
+    expect(
+        case,
+        (found.bytes.clone(), found.version),
+        (Some(first), written.to),
+    )?;
+    if found.at < nothing.at {
+        return Err(case.fault("the engine's clock goes backwards"));
+    }
+    expect(case, load(case, other).await?.bytes, None)?;
+    case.step += 1;
+    let next = found.replaced_by(Arc::clone(&second), KEEP);
+    expect(case, swap(case, id, &next).await?, Swapped::Done)?;
+    for late in [found.replaced_by(Arc::from([1]), KEEP), written] {
+        expect(case, swap(case, id, &late).await?, Swapped::Lost)?;
+    }
+    let found = load(case, id).await?;
+    expect(case, (found.bytes, found.version), (Some(second), next.to))
+}
+
+async fn crowd<E: Engine>(engines: &[Arc<E>], case: &Case<'_, E>) -> Result<u64, Fault> {
+    let id = LedgerId {
+        tag: 2,
+        name: case.plan.name(),
+    };
+    let tasks: Vec<_> = (0..case.plan.callers)
+        .zip(engines.iter().cycle())
+        .map(|(_, engine)| tokio::spawn(count(Arc::clone(engine), id, case.plan.time)))
+        .collect();
+    let mut lost = 0;
+    for task in tasks {
+        let counted = task.await.map_err(|error| case.fault(error.to_string()))?;
+        lost += counted.map_err(|failure| case.fault(failure.to_string()))?;
+    }
+    let sum = number(&load(case, id).await?);
+    expect(case, sum, u64::from(case.plan.callers) * ROUNDS)?;
+    Ok(lost)
+}
+
+/// Adds one to a ledger some times, and says how often somebody else was first.
+async fn count<E: Engine>(
+    engine: Arc<E>,
+    id: LedgerId,
+    time: core::time::Duration,
+) -> Result<u64, tollgate_store::Failure> {
+    let mut lost = 0;
+    for _ in 0..ROUNDS {
+        loop {
+            let found = engine.load(id, time).await?;
+            let next = (number(&found) + 1).to_be_bytes();
+            let next = found.replaced_by(Arc::from(next), KEEP);
+            match engine.swap(id, next, time).await? {
+                Swapped::Done => break,
+                Swapped::Lost => lost += 1,
+            }
+        }
+    }
+    Ok(lost)
+}
+
+fn number(found: &Loaded) -> u64 {
+    let bytes = found
+        .bytes
+        .as_deref()
+        .and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u64::from_be_bytes)
+}
+
+async fn load<E: Engine>(case: &Case<'_, E>, id: LedgerId) -> Result<Loaded, Fault> {
+    let loaded = case.engine.load(id, case.plan.time).await;
+    loaded.map_err(|failure| case.fault(failure.to_string()))
+}
+
+async fn swap<E: Engine>(case: &Case<'_, E>, id: LedgerId, to: &Swap) -> Result<Swapped, Fault> {
+    let swapped = case.engine.swap(id, to.clone(), case.plan.time).await;
+    swapped.map_err(|failure| case.fault(failure.to_string()))
+}
+
+fn expect<E: Engine, T: PartialEq + core::fmt::Debug>(
+    case: &Case<'_, E>,
+    came: T,
+    expected: T,
+) -> Result<(), Fault> {
+    if came == expected {
+        return Ok(());
+    }
+    let text = format!("{came:?} in place of {expected:?}");
+    Err(case.fault(text.chars().take(300).collect::<String>()))
+}

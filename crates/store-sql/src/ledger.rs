@@ -1,0 +1,39 @@
+//! Rows of ledgers, the same for both databases. Not here: the statements.
+
+use std::sync::Arc;
+
+use tollgate_limit::{Instant, Span};
+use tollgate_store::{LedgerId, Loaded, Version};
+
+/// By what a database knows the ledger of a key.
+pub(crate) fn row_id(id: LedgerId) -> (i64, String) {
+    (id.tag.cast_signed(), format!("{:032x}", id.name.0))
+}
+
+/// A version as a database holds it.
+pub(crate) const fn number(version: Version) -> i64 {
+    version.0.cast_signed()
+}
+
+/// The ledger that a row is, where there is one, at so many microseconds since 1970.
+pub(crate) fn loaded(row: Option<(i64, Vec<u8>)>, micros: i64) -> Loaded {
+    let micros = u64::try_from(micros).unwrap_or(0);
+    let at = Instant::from_nanos(micros.saturating_mul(1_000));
+    match row {
+        None => Loaded::nothing(at),
+        Some((version, bytes)) => Loaded {
+            bytes: Some(Arc::from(bytes)),
+            version: Version(version.cast_unsigned()),
+            at,
+        },
+    }
+}
+
+/// For how many seconds a row is kept at least.
+pub(crate) fn seconds(keep: Span) -> i64 {
+    let seconds = keep.as_nanos().div_ceil(1_000_000_000);
+    i64::try_from(seconds).unwrap_or(KEEP_MAX).min(KEEP_MAX)
+}
+
+/// A hundred years.
+const KEEP_MAX: i64 = 100 * 366 * 86_400;
