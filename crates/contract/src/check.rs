@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tollgate_limit::PolicySet;
 
-use crate::contract::{Contract, NamedPolicy};
+use crate::contract::{Contract, NamedPolicy, can_all_be_kept, says_ledger};
 use crate::coordination::{self, Coordination, Design};
 use crate::dialect::Dialect;
 use crate::error::{ContractErrors, ErrorKind};
@@ -232,6 +232,12 @@ pub(crate) fn check_policies(
         .iter()
         .filter_map(|given| policy::check(given, default, problems))
         .collect();
+    if says_ledger(&policies) && !can_all_be_kept(&policies) && policies.len() == all.len() {
+        let what = "`recovery: ledger` keeps all policies of a contract together, and one of them cannot be lent; put that one \
+                    into a contract of its own";
+        problems.add(Problem::new(ErrorKind::Conflict, place, what));
+        return None;
+    }
     (policies.len() == all.len()).then_some(policies)
 }
 

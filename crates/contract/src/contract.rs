@@ -5,7 +5,7 @@ use tollgate_limit::{Policy, PolicySet};
 use crate::coordination::{Coordination, Design, OnFailure};
 use crate::dialect::Dialect;
 use crate::entries::{Identity, has_key};
-use crate::lending::{Lending, can_be_lent};
+use crate::lending::{Lending, Recovery, can_be_kept, can_be_lent};
 use crate::source::Source;
 use crate::syncing::Syncing;
 
@@ -67,7 +67,26 @@ impl NamedPolicy {
     }
 }
 
+/// Whether what is lent of these policies is kept in a ledger: of all of them, where one says so.
+pub(crate) fn says_ledger(policies: &[NamedPolicy]) -> bool {
+    policies
+        .iter()
+        .any(|named| named.lending().recovery == Recovery::Ledger)
+}
+
+/// Whether a ledger can keep all of these policies.
+pub(crate) fn can_all_be_kept(policies: &[NamedPolicy]) -> bool {
+    policies
+        .iter()
+        .all(|named| named.is_lent() && can_be_kept(named.policy.config()))
+}
+
 impl Contract {
+    /// Whether what is lent of its keys is kept in a ledger: of all its policies, where one says so.
+    pub fn is_in_ledger(&self) -> bool {
+        says_ledger(&self.policies) && can_all_be_kept(&self.policies)
+    }
+
     /// All policies as the set that decides.
     pub const fn policy_set(&self) -> &PolicySet {
         &self.set

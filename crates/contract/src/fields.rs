@@ -90,7 +90,7 @@ pub(crate) const ALGORITHMS: [&str; 7] = [
     "gcra",
 ];
 pub(crate) const ON_LIMIT: [&str; 2] = ["deny", "delay"];
-pub(crate) const RECOVERY: [&str; 2] = ["restate", "fresh"];
+pub(crate) const RECOVERY: [&str; 3] = ["restate", "fresh", "ledger"];
 pub(crate) const DEBTS: [&str; 2] = ["keep", "forget"];
 pub(crate) const MODES: [&str; 2] = ["enforce", "shadow"];
 pub(crate) const INHERIT: [&str; 3] = ["as-is", "proportional", "reset"];
@@ -275,7 +275,8 @@ pub(crate) const ROWS: [Row; 31] = [
         "recovery",
         Shape::Choice(&RECOVERY),
         "How keys begin when a node grants in the place of another, or anew: restate with nothing but what clients say they hold, so that \
-         nothing is admitted twice; fresh with a full burst once all old leases are over. Only with coordination: lease.",
+         nothing is admitted twice; fresh with a full burst once all old leases are over; ledger with the books, which all servers keep in \
+         their store, so that nothing is lost or admitted twice. Only with coordination: lease.",
     ),
     row(
         Field::Interval,

@@ -27,8 +27,25 @@ pub struct Lending {
     pub timeout_ns: Option<u64>,
     /// Tokens per second that a client admits by itself when nobody is there.
     pub safe_capacity: Option<u64>,
-    /// Whether a grantor that succeeds another begins full, and may admit a burst again.
-    pub begins_full: bool,
+    /// What a grantor that succeeds another goes by.
+    pub recovery: Recovery,
+}
+
+/// What a grantor that succeeds another goes by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// What clients say they hold.
+    #[default]
+    Restate,
+    /// Nothing: it begins full, and may admit a burst again.
+    Fresh,
+    /// The books, which are in a store.
+    Ledger,
+}
+
+impl Recovery {
+    /// All of them, in the order of their names in a contract file.
+    pub(crate) const ALL: [Self; 3] = [Self::Restate, Self::Fresh, Self::Ledger];
 }
 
 impl Lending {
@@ -47,24 +64,35 @@ impl Lending {
 /// Whether a policy can be lent at all; otherwise it is asked for every decision, as under `owner`.
 pub(crate) fn can_be_lent(named: &NamedPolicy) -> bool {
     let config = named.policy.config();
-    let is_plain = config.on_limit == OnLimit::Deny
-        && !config.count_refused
-        && config.enforce_percent == 100
-        && named.policy.capacity() >= BURST_MIN;
-    is_plain
-        && match config.algorithm {
-            Algorithm::TokenBucket => matches!(config.period, Period::Fixed(_)),
-            Algorithm::LeakyBucket => false,
-            Algorithm::FixedWindow
-            | Algorithm::SlidingLog
-            | Algorithm::SlidingCounters
-            | Algorithm::SlidingWeighted => !named.durable && is_soon_known(named),
+    match config.algorithm {
+        Algorithm::TokenBucket => can_be_kept(config),
+        Algorithm::LeakyBucket => false,
+        Algorithm::FixedWindow
+        | Algorithm::SlidingLog
+        | Algorithm::SlidingCounters
+        | Algorithm::SlidingWeighted => {
+            is_plain(config) && config.limit >= BURST_MIN && !named.durable && is_soon_known(named)
         }
+    }
+}
+
+/// Whether a ledger can keep what is lent of a policy.
+pub(crate) fn can_be_kept(config: &PolicyConfig) -> bool {
+    config.algorithm == Algorithm::TokenBucket
+        && matches!(config.period, Period::Fixed(_))
+        && config.burst.unwrap_or(config.limit) >= BURST_MIN
+        && is_plain(config)
+}
+
+/// Whether a client can decide by what it holds alone.
+fn is_plain(config: &PolicyConfig) -> bool {
+    config.on_limit == OnLimit::Deny && !config.count_refused && config.enforce_percent == 100
 }
 
 /// Whether a node that begins to grant a window admits something soon: all of it may have been spent before.
 fn is_soon_known(named: &NamedPolicy) -> bool {
-    named.policy.config().period.nanos() <= WINDOW_MAX || named.lending().begins_full
+    let is_fresh = named.lending().recovery == Recovery::Fresh;
+    named.policy.config().period.nanos() <= WINDOW_MAX || is_fresh
 }
 
 const SECOND: u64 = 1_000_000_000;

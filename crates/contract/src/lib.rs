@@ -64,7 +64,7 @@ pub use coordination::{Coordination, Design, OnFailure};
 pub use dialect::{Dialect, Reset};
 pub use entries::{Descriptor, Identity};
 pub use error::{ContractError, ContractErrors, ErrorKind};
-pub use lending::Lending;
+pub use lending::{Lending, Recovery};
 pub use nearest::nearest;
 pub use plans::Plans;
 pub use schema::json_schema;

@@ -9,7 +9,7 @@ use crate::coordination::{self, Coordination, Design, OnFailure};
 use crate::duration;
 use crate::error::ErrorKind;
 use crate::fields::{ALGORITHMS, DEBTS, Field, INHERIT, MODES, ON_LIMIT, RECOVERY, Shape};
-use crate::lending::Lending;
+use crate::lending::{Lending, Recovery, can_be_kept};
 use crate::merge::Given;
 use crate::nearest::nearest;
 use crate::problems::{Problem, Problems};
@@ -72,6 +72,11 @@ pub(crate) fn check(
     let design = reader.design(coordination, default, &config);
     let lending = reader.lending(coordination, default);
     let syncing = reader.syncing(coordination, default);
+    if lending.recovery == Recovery::Ledger && !can_be_kept(&config) {
+        let what = "a ledger keeps token buckets with a burst of 4 or more that are enforced for everybody and deny at once; \
+                    choose another `recovery`";
+        reader.wrong(Field::Recovery, what);
+    }
     let on_failure = reader.choice(Field::OnFailure, &coordination::ON_FAILURE);
     let durable = reader.switch(Field::Durable);
     if reader.failed {
@@ -313,7 +318,9 @@ impl<'a> Reader<'a> {
             drift_ppm: self.number(Field::DriftPpm),
             timeout_ns: self.nanos(Field::Timeout),
             safe_capacity: self.number(Field::SafeCapacity),
-            begins_full: self.choice(Field::Recovery, &RECOVERY) == Some(1),
+            recovery: self
+                .choice(Field::Recovery, &RECOVERY)
+                .map_or(Recovery::default(), |index| Recovery::ALL[index]),
         };
         if coordination != Coordination::Lease {
             self.unfit(&LENDING, "leases are given", Coordination::Lease, default);

@@ -142,7 +142,7 @@ impl Gaps<'_> {
                     "design",
                     &Design::ALL.map(|design| (design.name(), design.name())),
                 ))
-                .each(CHOSEN.map(|(label, name, options)| labelled(label, name, &options)))
+                .each(CHOSEN.map(|(label, name, options)| labelled(label, name, options)))
                 .each(TYPED.map(|(label, name)| text(label, name))),
         )
     }
@@ -194,15 +194,16 @@ const CHOSEN: [Chosen; 2] = [
     (
         "When a node begins to lend",
         "recovery",
-        [
+        &[
             ("restate", "by what clients hold"),
             ("fresh", "with a full burst"),
+            ("ledger", "by what a store keeps"),
         ],
     ),
     (
         "Debts (synchronised)",
         "debts",
-        [("keep", "paid back"), ("forget", "forgotten")],
+        &[("keep", "paid back"), ("forget", "forgotten")],
     ),
 ];
 
@@ -210,7 +211,7 @@ const CHOSEN: [Chosen; 2] = [
 type Chosen = (
     &'static str,
     &'static str,
-    [(&'static str, &'static str); 2],
+    &'static [(&'static str, &'static str)],
 );
 
 /// Those that are typed.

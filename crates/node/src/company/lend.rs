@@ -7,7 +7,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tollgate_contract::{Contract, NamedPolicy, OnFailure};
+use tollgate_contract::{Contract, NamedPolicy, OnFailure, Recovery};
 use tollgate_gossip::Malformed;
 use tollgate_lease::{
     BadLimits, Lender, LenderSetup, LenderStand, Limits, Nudge, OnFailure as ClientOnFailure,
@@ -114,7 +114,7 @@ fn rules(named: &NamedPolicy) -> Rules {
             .max_lessees
             .and_then(|most| usize::try_from(most).ok())
             .unwrap_or(usual.lessees_max),
-        begins_full: lending.begins_full,
+        begins_full: lending.recovery == Recovery::Fresh,
         ..usual
     }
 }

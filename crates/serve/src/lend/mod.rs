@@ -7,7 +7,7 @@ mod show;
 
 use std::sync::Arc;
 
-use tollgate_contract::Contracts;
+use tollgate_contract::{Contracts, Recovery};
 use tollgate_node::{Journal, Lend};
 
 use crate::meter::process::wall;
@@ -19,12 +19,13 @@ pub use show::{LeaseCountsView, LeasePolicyView, LeaseView, view};
 
 /// Tells of policies that begin with nothing at each start and take long to fill.
 pub(crate) fn warn_of_slow(contracts: &Contracts) {
-    for contract in contracts.as_slice() {
+    let each = contracts.as_slice().iter();
+    for contract in each.filter(|contract| !contract.is_in_ledger()) {
         for named in contract.policies.iter().filter(|named| named.is_lent()) {
             let config = named.policy.config();
             let burst = u128::from(config.burst.unwrap_or(config.limit));
             let nanos = burst * u128::from(config.period.nanos()) / u128::from(config.limit.max(1));
-            if !named.lending().begins_full && nanos > SLOW_NS {
+            if named.lending().recovery == Recovery::Restate && nanos > SLOW_NS {
                 let (contract, policy, seconds) =
                     (&contract.id, &named.name, nanos / 1_000_000_000);
                 tracing::warn!(
@@ -32,7 +33,7 @@ pub(crate) fn warn_of_slow(contracts: &Contracts) {
                     policy,
                     seconds,
                     "begins with nothing whenever a node begins to grant, and takes so long to fill; \
-                    `recovery: fresh` begins with a full burst"
+                    `recovery: fresh` begins with a full burst, `recovery: ledger` goes on by what a store keeps"
                 );
             }
         }
