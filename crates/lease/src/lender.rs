@@ -241,6 +241,12 @@ impl Lender {
         stand
     }
 
+    /// Counts what happened to a pool that somebody else keeps.
+    pub const fn add_past(&mut self, figures: &Figures, questions: u64) {
+        add(&mut self.counts.past, figures);
+        self.counts.questions += questions;
+    }
+
     /// How one key stands.
     pub fn stand_of(&mut self, key: Key, now: Instant) -> LenderStand {
         let mut stand = LenderStand::default();

@@ -29,9 +29,9 @@ pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy};
 pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
-    Adapt, Admitted, BadRoster, CompanyGossip, GossipRefused, Journal, Lend, Lent, Membership,
-    Outgoing, Peer, PolicyGossip, PolicyLease, PolicySplit, PolicySupply, PolicySync, Roster, Said,
-    Share, SplitSettings, Steady, SupplyKey, Waker, supply_limits,
+    Adapt, Admitted, BadRoster, Closed, CompanyGossip, GossipRefused, Journal, Ledger, Lend, Lent,
+    Membership, Outgoing, Peer, PolicyGossip, PolicyLease, PolicySplit, PolicySupply, PolicySync,
+    Roster, Said, Share, SplitSettings, Steady, SupplyKey, Waker, supply_limits,
 };
 pub use durable::{RestoreError, WrittenBy};
 pub use gubernator::{
@@ -49,8 +49,8 @@ pub use tollgate_supply::{
 
 /// What is said of leases, and of quotas.
 pub use tollgate_lease::{
-    Action as QuotaAction, Bucket as QuotaBucket, Keep as SyncKeep, Nudge, PlaneId, QuotaRules,
-    QuotaStand, QuotaTold, Report as QuotaReport, client_of, encode_nudge,
+    Action as QuotaAction, Bucket as QuotaBucket, Keep as SyncKeep, LEDGER_BYTES_MAX, Nudge,
+    PlaneId, QuotaRules, QuotaStand, QuotaTold, Report as QuotaReport, client_of, encode_nudge,
 };
 
 pub use scope::{Read, Scope, UnknownContract, Within};

@@ -101,7 +101,7 @@ fn lease_limits(policy: &Policy) -> Option<(Limits, Option<Window>)> {
 }
 
 /// How a policy lends.
-fn rules(named: &NamedPolicy) -> Rules {
+pub(super) fn rules(named: &NamedPolicy) -> Rules {
     let (lending, usual) = (named.lending(), Rules::default());
     let part = |percent: Option<u64>| percent.map(|percent| percent.min(100) * ONE / 100);
     Rules {
@@ -120,7 +120,7 @@ fn rules(named: &NamedPolicy) -> Rules {
 }
 
 /// What clients should know of a contract that is lent: the strictest of what its policies say.
-fn terms(contract: &Contract) -> Terms {
+pub(super) fn terms(contract: &Contract) -> Terms {
     let mut terms = Terms {
         term_ns: u64::MAX,
         uses_min: 1,

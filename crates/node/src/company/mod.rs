@@ -9,6 +9,7 @@
 mod build;
 mod cut;
 mod divide;
+mod ledger;
 mod lend;
 mod mind;
 mod outbox;
@@ -42,6 +43,7 @@ use crate::node::{Node, NodeConfig};
 
 pub use self::cut::{Adapt, PolicySplit, SplitSettings};
 pub use self::divide::{PolicySupply, SupplyKey};
+pub use self::ledger::{Closed, Ledger};
 pub use self::lend::{Lend, Lent, PolicyLease};
 pub use self::outbox::{Outgoing, Waker};
 pub(crate) use self::parts::{Charged, Parts, enter_company};

@@ -24,6 +24,8 @@ struct Entry {
     is_owned: bool,
     /// Whether clients may hold leases of its keys.
     is_lent: bool,
+    /// Whether their books are in the store.
+    is_in_ledger: bool,
     /// By what a store is asked, where one decides.
     book: Option<Arc<Book>>,
     /// What the strictest owned policy does where the owner is not there.
@@ -80,6 +82,11 @@ impl Map {
         self.each.get(place).is_some_and(|entry| entry.is_lent)
     }
 
+    /// Whether the books of the keys of the contract at this place are in the store.
+    pub(super) fn is_in_ledger(&self, place: usize) -> bool {
+        self.each.get(place).is_some_and(|entry| entry.is_in_ledger)
+    }
+
     /// By what the store is asked about the contract at this place, where a store decides.
     pub(super) fn book(&self, place: usize) -> Option<&Arc<Book>> {
         self.each.get(place)?.book.as_ref()
@@ -107,13 +114,17 @@ impl Map {
 impl Entry {
     fn of(contract: &Contract, is_stored: bool) -> Self {
         let strictest = strictest(&contract.policies, is_stored);
+        let is_in_ledger = !is_stored && contract.is_in_ledger();
         let policies = contract.policies.iter();
         let shape: Vec<_> = policies.map(|policy| policy.policy.config()).collect();
         Self {
             tag: hash(contract.id.as_bytes()),
             shape: hash(format!("{:?}|{shape:?}", contract.key).as_bytes()),
-            is_owned: strictest.is_some() && !is_stored,
-            is_lent: !is_stored && contract.policies.iter().all(NamedPolicy::is_lent),
+            is_owned: strictest.is_some() && !is_stored && !is_in_ledger,
+            is_in_ledger,
+            is_lent: !is_stored
+                && !is_in_ledger
+                && contract.policies.iter().all(NamedPolicy::is_lent),
             // A contract's policies were a set before.
             book: is_stored
                 .then(|| Book::of(contract).ok().map(Arc::new))

@@ -13,6 +13,7 @@ mod denied;
 mod here;
 mod introduce;
 mod lane;
+mod ledgers;
 mod lent;
 mod mail;
 mod map;
@@ -140,6 +141,9 @@ impl Owner {
         if self.store.is_some() && map.book(spot.contract).is_some() {
             return Some(To::Store(spot.contract));
         }
+        if self.store.is_some() && map.is_in_ledger(spot.contract) {
+            return Some(To::Ledger(spot.contract));
+        }
         self.owner_of(known, map, spot).map(To::Node)
     }
 
@@ -219,23 +223,30 @@ impl Owner {
         loop {
             let mut mail = Mail::default();
             let mut stored = stored::Asks::default();
+            let mut ledgers = ledgers::Asks::default();
             for (number, work) in works.iter_mut().enumerate() {
                 work.advance(node, now, |place, to, step| match to {
                     To::Node(to) => mail.put(to, (number, place), &map, step),
                     To::Store(_) => stored.put((number, place), &at, &step.question),
+                    To::Ledger(_) => ledgers.put((number, place), &at, step),
                 });
             }
-            if mail.0.is_empty() && stored.is_empty() {
+            if mail.0.is_empty() && stored.is_empty() && ledgers.is_empty() {
                 return works.into_iter().map(Work::finish).collect();
             }
             let left = self.settings.deadline.saturating_sub(began.elapsed());
             let letters = mail.0.into_iter().map(|letter| self.send(letter, left));
-            let (letters, stored) = tokio::join!(join_all(letters), stored.ask(self, began));
+            let (letters, stored, ledgers) = tokio::join!(
+                join_all(letters),
+                stored.ask(self, began),
+                ledgers.ask(self, began)
+            );
             let mut strangers = Introductions::default();
             for (steps, answer) in letters {
                 at.hear(&mut works, &steps, &answer, &mut strangers);
             }
             stored.hear(&at, &mut works);
+            ledgers.hear(&at, &mut works);
             if !strangers.is_empty() {
                 // Whoever has to look something up is there: its time does not count.
                 let told = tokio::time::Instant::now();
@@ -401,7 +412,7 @@ impl At<'_> {
         let crew = owner.crew.load();
         let Some((gone, is_last)) = work.step(at).and_then(|step| match step.to? {
             To::Node(to) => Some((to, step.is_retry || step.question.verb.is_once())),
-            To::Store(_) => None,
+            To::Store(_) | To::Ledger(_) => None,
         }) else {
             return;
         };

@@ -29,6 +29,8 @@ pub(super) enum To {
     Node(NodeId),
     /// The store, about the contract at this place: a store answers for one key at a time.
     Store(usize),
+    /// This node, over the ledger of a key of the contract at this place, which the store keeps.
+    Ledger(usize),
 }
 
 /// A part of a question, for one node or for the store.

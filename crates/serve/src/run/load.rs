@@ -20,8 +20,26 @@ pub fn contracts(settings: &Settings) -> Result<Loaded, StartError> {
 pub(super) fn as_counted(settings: &Settings, contracts: Contracts) -> Result<Loaded, StartError> {
     let cluster = settings.cluster.as_ref();
     let roster = cluster.and_then(|cluster| cluster.roster.as_ref());
-    let divided = divided(contracts, roster, cluster.is_none());
+    let divided = check_ledgers(settings, &contracts)
+        .and_then(|()| divided(contracts, roster, cluster.is_none()));
     divided.map_err(|what| SourceError::Wrong(what).into())
+}
+
+/// Refuses contracts whose books are to be in a store where there is none. A sidecar asks those who have one.
+pub(super) fn check_ledgers(settings: &Settings, contracts: &Contracts) -> Result<(), String> {
+    let keeping = &settings.keeping;
+    if keeping.store.is_some() || keeping.upstream.is_some() {
+        return Ok(());
+    }
+    let mut each = contracts.as_slice().iter();
+    match each.find(|contract| contract.is_in_ledger()) {
+        None => Ok(()),
+        Some(contract) => Err(format!(
+            "contract `{}` says `recovery: ledger`, and there is no store to keep a ledger in; name one as `store: {{ url: … }}` in the \
+             server's file or by --store, or leave `recovery` out",
+            contract.id
+        )),
+    }
 }
 
 /// Contracts as they are counted: by a server that is in no cluster, all alone.

@@ -110,6 +110,7 @@ impl Loader {
         if let Some(annex) = self.shared.annex.get() {
             annex.check(&contracts)?;
         }
+        load::check_ledgers(&self.shared.settings, &contracts)?;
         let roster = self.roster()?;
         let before = self.shared.engine.node().roster();
         let counted = roster.as_ref().or(before.as_deref());

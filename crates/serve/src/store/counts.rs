@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use tollgate_contract::OnFailure;
 use tollgate_store::Failure;
 
+use super::ledger::LedgerCounts;
 use crate::owner::Count;
 
 /// What is counted of the store.
@@ -102,6 +103,17 @@ impl Counts {
             ),
             ("unpaid", "Keys that were never charged.", self.unpaid.get()),
         ]
+    }
+}
+
+/// The counters of ledgers, where there are any.
+pub(super) fn render_ledgers(counts: &LedgerCounts, out: &mut String) {
+    if counts.asked.get() == 0 {
+        return;
+    }
+    for (name, help, count) in counts.each() {
+        let name = format!("tollgate_lease_ledger_{name}_total");
+        put(out, &name, help, "counter", &[(String::new(), count.get())]);
     }
 }
 

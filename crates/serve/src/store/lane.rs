@@ -15,6 +15,7 @@ use tollgate_store::{Ask, Breaker, Failure, Go, Memory, Said, Verb};
 
 use super::Decides;
 use super::counts::Counts;
+use super::ledger::Ledgers;
 use crate::logs::Rarely;
 use crate::meter::process::wall;
 
@@ -37,6 +38,8 @@ pub(super) struct Lane {
     pub(super) breaker: Mutex<Breaker>,
     pub(super) memory: Mutex<Memory>,
     pub(super) counts: Counts,
+    /// Keys whose books are in the store.
+    pub(super) ledgers: Ledgers,
     /// Told when the breaker opens.
     pub(super) given_up: Notify,
     /// Says in the log that it did, and whether that was said last.
@@ -209,12 +212,27 @@ impl Lane {
         drop(memory);
         // An engine that answers some of a batch is there: a part of a Cluster may be missing.
         if is_there {
-            self.breaker.lock().succeeded();
-            if self.is_said.swap(false, Relaxed) {
-                tracing::info!("the store answers again");
-            }
+            self.is_there();
         } else {
             self.failed(&failures);
+        }
+    }
+
+    /// Learns from an answer of another kind whether the engine is there.
+    pub(super) fn learn(&self, failure: Option<&Failure>) {
+        match failure {
+            None => self.is_there(),
+            // Others being faster says nothing.
+            Some(Failure::Busy) => {}
+            Some(failure) if failure.is_of_the_engine() => self.failed(&[failure]),
+            Some(_) => {}
+        }
+    }
+
+    fn is_there(&self) {
+        self.breaker.lock().succeeded();
+        if self.is_said.swap(false, Relaxed) {
+            tracing::info!("the store answers again");
         }
     }
 
@@ -309,6 +327,6 @@ const BATCH: usize = 256;
 /// How long debts and probes are waited for.
 const PROBE: Duration = Duration::from_secs(1);
 /// Timers ring up to this much later than they are set; answers are to be there by the deadline all the same.
-const SLACK: Duration = Duration::from_millis(2);
+pub(super) const SLACK: Duration = Duration::from_millis(2);
 /// How much longer than told an engine may take to say that it is late.
 const GRACE: Duration = Duration::from_millis(1);

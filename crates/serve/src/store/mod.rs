@@ -9,6 +9,7 @@ mod clock;
 mod connect;
 mod counts;
 mod lane;
+mod ledger;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,8 +23,8 @@ use tollgate_contract::{OnFailure, Terms};
 use tollgate_limit::{Cell, Instant};
 use tollgate_node::{Node, Spot};
 use tollgate_store::{
-    Ask, Book, Breaker, BreakerConfig, Clock, Engine, Failure, Found, Memory, Name, Said as Heard,
-    Verb as Asked,
+    Ask, Book, Breaker, BreakerConfig, Clock, Engine, Failure, Found, LedgerId, Loaded, Memory,
+    Name, Said as Heard, Swap, Swapped, Verb as Asked,
 };
 
 use crate::engine::{Question, Said, Verb};
@@ -34,16 +35,28 @@ pub(crate) use connect::seed;
 pub use connect::{ConnectError, Connected, connect};
 pub use counts::Counts;
 pub use lane::Missing;
+pub(crate) use ledger::LedgerAsk;
+pub use ledger::LedgerCounts;
 
 use lane::Lane;
+use ledger::Ledgers;
 
 /// Answers of an engine, once they are there.
 pub type Asking<'a> = Pin<Box<dyn Future<Output = Vec<Result<Heard, Failure>>> + Send + 'a>>;
+
+/// What an engine says of a ledger, once it is there.
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
 
 /// An engine of any kind.
 pub trait Decides: Send + Sync + 'static {
     /// Asks a batch, as [`Engine::ask`].
     fn decide(&self, batch: Vec<Ask>, time: Duration) -> Asking<'_>;
+
+    /// The ledger of a key, as [`Engine::load`].
+    fn load(&self, id: LedgerId, time: Duration) -> Later<'_, Loaded>;
+
+    /// Writes a ledger, as [`Engine::swap`].
+    fn swap(&self, id: LedgerId, swap: Swap, time: Duration) -> Later<'_, Swapped>;
 
     /// The engine in a word.
     fn kind(&self) -> &'static str;
@@ -55,6 +68,14 @@ pub trait Decides: Send + Sync + 'static {
 impl<E: Engine> Decides for E {
     fn decide(&self, batch: Vec<Ask>, time: Duration) -> Asking<'_> {
         Box::pin(self.ask(batch, time))
+    }
+
+    fn load(&self, id: LedgerId, time: Duration) -> Later<'_, Loaded> {
+        Box::pin(Engine::load(self, id, time))
+    }
+
+    fn swap(&self, id: LedgerId, swap: Swap, time: Duration) -> Later<'_, Swapped> {
+        Box::pin(Engine::swap(self, id, swap, time))
     }
 
     fn kind(&self) -> &'static str {
@@ -86,6 +107,7 @@ impl Store {
             breaker: Mutex::new(Breaker::new(BreakerConfig::default())),
             memory: Mutex::new(Memory::new(settings.remembered)),
             counts: Counts::default(),
+            ledgers: Ledgers::default(),
             given_up: Notify::new(),
             said: Rarely::new(SAY_EVERY),
             is_said: AtomicBool::new(false),
@@ -111,6 +133,7 @@ impl Store {
         };
         let owing = lane.memory.lock().owing();
         lane.counts.render(out, (is_closed, opened, owing));
+        counts::render_ledgers(&lane.ledgers.counts, out);
         clock::render(lane.engine.clock(), out);
     }
 

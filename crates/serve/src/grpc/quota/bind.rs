@@ -89,6 +89,12 @@ fn check(contract: &Contract) -> Result<(), Status> {
             policy.coordination.name()
         )));
     }
+    if contract.is_in_ledger() {
+        return Err(Status::failed_precondition(format!(
+            "policy `{name}` of contract `{id}` cannot be assigned as a quota: its books are in a store, and data planes cannot say \
+             what they hold; leave `recovery: ledger` out, or ask the rate limit service for this descriptor"
+        )));
+    }
     let is_bucket = policy.policy.config().algorithm == Algorithm::TokenBucket;
     if !policy.is_lent() || !is_bucket {
         return Err(Status::failed_precondition(format!(

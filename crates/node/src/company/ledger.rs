@@ -1,0 +1,368 @@
+//! Keys whose books are in a store: the same pools, opened from bytes, asked at the store's time, and closed to bytes.
+//!
+//! Whoever has them open answers nobody before the bytes are written. Nothing here is remembered between two times. Not here: stores, and
+//! who is asked in which order.
+
+use std::sync::Arc;
+
+use tollgate_contract::Contract;
+use tollgate_gossip::Malformed;
+use tollgate_lease::{
+    Key, LEDGER_LESSEES_MAX, Limits, Nudge, Pool, PoolFigures, Question, Reply, Rules,
+    decode_inquiry, decode_ledger, encode_ledger, encode_reply,
+};
+use tollgate_limit::{
+    Cost, Decision, Forecast, Instant, Outcome, Receipt as Charge, Span, Status, Verdict,
+};
+
+use super::lend::{Lent, lease_limits, rules, terms};
+use super::tag::{key, lease_tag};
+use super::{Admitted, Company};
+use crate::answer::Answer;
+use crate::apart::{Due, Spot};
+use crate::node::Node;
+
+/// The books of one key, open.
+pub struct Ledger<'a> {
+    node: &'a Node,
+    contract: &'a Contract,
+    spot: Spot,
+    key: Key,
+    pools: Vec<(u64, Pool)>,
+    at: Instant,
+    told: Told,
+}
+
+/// What happened while books were open, for when they are written.
+#[derive(Debug, Default)]
+struct Told {
+    /// Requests that were admitted: the tag of the policy, the cost, how many.
+    admitted: Vec<(u64, u64, u64)>,
+    questions: u64,
+    is_changed: bool,
+}
+
+/// Books to be written.
+#[derive(Debug)]
+pub struct Closed {
+    /// The bytes; `None` where nothing has changed.
+    pub bytes: Option<Arc<[u8]>>,
+    /// For how long they say more than none would.
+    pub keep: Span,
+    spot: Spot,
+    told: Told,
+    /// What each pool counted.
+    figures: Vec<(u64, PoolFigures)>,
+}
+
+impl Node {
+    /// Whether the books of a contract's keys are in a store.
+    pub fn is_in_ledger(&self, contract: usize) -> bool {
+        let contract = self.contracts().get(contract);
+        contract.is_some_and(Contract::is_in_ledger)
+    }
+
+    /// Opens the books of a key as a store had them at that time of its own; with none the key was never seen. `None` where its contract
+    /// keeps none.
+    pub fn open_ledger(
+        &self,
+        spot: &Spot,
+        bytes: Option<&[u8]>,
+        at: Instant,
+    ) -> Result<Option<Ledger<'_>>, Malformed> {
+        let contract = self.contracts().get(spot.contract);
+        let Some(contract) = contract.filter(|contract| contract.is_in_ledger()) else {
+            return Ok(None);
+        };
+        let mut known = bytes.map_or_else(|| Ok(Vec::new()), decode_ledger)?;
+        let mut pools = Vec::with_capacity(contract.policies.len());
+        for named in &contract.policies {
+            let tag = lease_tag(contract, named);
+            let limits = lease_limits(named.policy.config()).map_err(|_| Malformed::Value)?;
+            let rules = bounded(rules(named), contract.policies.len());
+            let place = known.iter().position(|(of, _)| *of == tag);
+            let kept = place.map(|place| known.swap_remove(place).1);
+            pools.push((tag, opened(kept, (limits, rules), at)));
+        }
+        Ok(Some(Ledger {
+            node: self,
+            contract,
+            spot: *spot,
+            key: key(spot.print),
+            pools,
+            at,
+            told: Told::default(),
+        }))
+    }
+
+    /// Books were written: what happened is counted, and told to whoever writes down admissions, as of a time of this machine's.
+    pub fn written(&self, closed: &Closed, at: Instant) {
+        let node = self.newest();
+        let Some((_, company, parts)) = node.lent_parts(closed.spot.contract) else {
+            return;
+        };
+        for part in parts {
+            let mut held = part.seat.hold(company);
+            let figures = closed.figures.iter().find(|(tag, _)| *tag == part.seat.tag);
+            if let (Some(lender), Some((_, figures))) = (held.machine().lease(), figures) {
+                lender.add_past(figures, closed.told.questions);
+            }
+            held.release();
+        }
+        closed.tell(company, at);
+    }
+}
+
+/// The pool that was kept, by the numbers of today; a full one where none was.
+fn opened(kept: Option<Pool>, (limits, rules): (Limits, Rules), at: Instant) -> Pool {
+    let Some(pool) = kept else {
+        // The time keeps its sessions apart from those of books that were dropped.
+        return Pool::new(limits, rules, at.as_nanos(), at);
+    };
+    let mut pool = pool.under(rules);
+    if *pool.limits() != limits {
+        pool.change(limits, at);
+    }
+    pool
+}
+
+/// All policies of a key share the room for lessees.
+fn bounded(rules: Rules, policies: usize) -> Rules {
+    let most = LEDGER_LESSEES_MAX / policies.max(1);
+    Rules {
+        lessees_max: rules.lessees_max.min(most),
+        ..rules
+    }
+}
+
+impl Closed {
+    fn tell(&self, company: &Company, at: Instant) {
+        let journal = company.lend.as_ref().and_then(|lend| lend.journal.as_ref());
+        let Some(journal) = journal else {
+            return;
+        };
+        for (tag, cost, count) in &self.told.admitted {
+            for _ in 0..*count {
+                journal(&Admitted {
+                    tag: *tag,
+                    key: key(self.spot.print),
+                    cost: *cost,
+                    at,
+                    wait: Span::ZERO,
+                });
+            }
+        }
+    }
+}
+
+impl Ledger<'_> {
+    /// Takes what a client says, and answers it.
+    pub fn lend(&mut self, inquiry: &[u8]) -> Result<Lent, Malformed> {
+        let inquiry = decode_inquiry(inquiry)?;
+        let question = |tag: u64| inquiry.iter().find(|(of, _)| *of == tag).map(|(_, q)| q);
+        let at = self.at;
+        let mut served_max = u64::MAX;
+        for (tag, pool) in &mut self.pools {
+            if let Some(question) = question(*tag) {
+                served_max = served_max.min(pool.servable(question, at));
+            }
+        }
+        let (mut each, mut nudges) = (Vec::with_capacity(self.pools.len()), Vec::new());
+        for (tag, pool) in &mut self.pools {
+            let asked: Option<&Question> = question(*tag);
+            let grant = asked.and_then(|asked| pool.handle_shared(asked, served_max, at));
+            if let (Some(asked), Some(grant)) = (asked, grant) {
+                let admitted = (*tag, asked.need.cost, grant.served);
+                self.told.admitted.push(admitted);
+            }
+            self.told.is_changed |= asked.is_some();
+            nudges.extend(nudges_of(pool, self.key));
+            each.push((*tag, grant));
+        }
+        self.told.questions += u64::from(!inquiry.is_empty());
+        let terms = terms(self.contract);
+        Ok(Lent {
+            reply: encode_reply(&Reply::Lent { terms, each }).to_vec(),
+            nudges,
+        })
+    }
+
+    /// Decides a request that nobody holds a lease for, and charges it.
+    pub fn check(&mut self, cost: Cost) -> Answer {
+        let (at, tokens) = (self.at, cost.tokens());
+        let probes: Vec<_> = self.probes(tokens);
+        let refused_by = probes
+            .iter()
+            .position(|(_, wait)| *wait != Some(Span::ZERO));
+        let verdict = verdict(&probes);
+        let before = least(&probes);
+        let is_charged = refused_by.is_none() && tokens > 0;
+        for (tag, pool) in &mut self.pools {
+            if is_charged {
+                pool.spend(tokens, at);
+                self.told.admitted.push((*tag, tokens, 1));
+            } else if tokens > 0 {
+                pool.miss(tokens, at);
+            }
+        }
+        self.told.is_changed |= tokens > 0;
+        let policy = refused_by.unwrap_or(before);
+        let spent = if is_charged { tokens } else { 0 };
+        let left = |place: usize| probes.get(place).map_or(0, |(left, _)| *left);
+        let all = self.pools.iter().fold(0_u64, |all, _| all << 1 | 1);
+        let outcome = Outcome {
+            decision: Decision {
+                verdict,
+                refused_by,
+                policy,
+                limit: self.limit(policy),
+                remaining: left(policy).saturating_sub(spent),
+                reset_after: self.full_after(),
+            },
+            receipt: Charge {
+                at,
+                cost: tokens,
+                charged: if is_charged { all } else { 0 },
+            },
+            remaining_before: left(before),
+            policy_before: before,
+            shadowed: 0,
+        };
+        self.node.answer_elsewhere(&self.spot, &outcome, None)
+    }
+
+    /// Charges without asking.
+    pub fn charge(&mut self, cost: Cost) {
+        let at = self.at;
+        let policies = self.contract.policies.iter();
+        for ((_, pool), named) in self.pools.iter_mut().zip(policies) {
+            pool.charge(cost.tokens(), named.policy.config().max_debt, at);
+        }
+        self.told.is_changed = true;
+    }
+
+    /// Gives tokens back.
+    pub fn refund(&mut self, cost: Cost) {
+        for (_, pool) in &mut self.pools {
+            pool.refund(cost.tokens(), self.at);
+        }
+        self.told.is_changed = true;
+    }
+
+    /// Forgets what was spent; what is lent stays lent.
+    pub fn reset(&mut self) {
+        for (_, pool) in &mut self.pools {
+            pool.reset(self.at);
+        }
+        self.told.is_changed = true;
+    }
+
+    /// Settles what was charged.
+    pub fn settle(&mut self, due: &Due, actual: Cost) {
+        let (charged, actual) = (due.charge.cost, actual.tokens());
+        let difference = actual.abs_diff(charged);
+        let at = self.at;
+        let policies = self.contract.policies.iter();
+        for (place, ((_, pool), named)) in self.pools.iter_mut().zip(policies).enumerate() {
+            if due.charge.charged >> place & 1 == 0 || difference == 0 {
+                continue;
+            }
+            if actual > charged {
+                pool.charge(difference, named.policy.config().max_debt, at);
+            } else {
+                pool.refund(difference, at);
+            }
+            self.told.is_changed = true;
+        }
+    }
+
+    /// How each policy stands.
+    pub fn status(&mut self) -> Vec<Status> {
+        let probes = self.probes(1);
+        let each = self.pools.iter().zip(&self.contract.policies).zip(probes);
+        each.map(|(((_, pool), named), (remaining, wait))| Status {
+            limit: named.policy.config().limit,
+            remaining,
+            reset_after: pool.full_after(),
+            next_token_after: wait.unwrap_or(Span::from_nanos(u128::MAX)),
+        })
+        .collect()
+    }
+
+    /// What each policy would say.
+    pub fn foresee(&mut self, cost: Cost) -> Vec<Forecast> {
+        let probes = self.probes(cost.tokens());
+        let each = self.pools.iter().zip(&self.contract.policies).zip(probes);
+        each.map(|(((_, pool), named), probe)| Forecast {
+            limit: named.policy.config().limit,
+            capacity: named.policy.capacity(),
+            remaining: probe.0,
+            is_enforced: true,
+            verdict: verdict(&[probe]),
+            reset_after: pool.full_after(),
+        })
+        .collect()
+    }
+
+    /// Closes the books.
+    pub fn close(self) -> Closed {
+        let fresh_at = self.pools.iter().map(|(_, pool)| pool.fresh_at()).max();
+        let keep = fresh_at.map_or(0, |fresh_at| fresh_at.nanos_since(self.at));
+        let is_changed = self.told.is_changed;
+        Closed {
+            bytes: is_changed.then(|| encode_ledger(&self.pools)),
+            keep: Span::from_nanos(u128::from(keep)),
+            spot: self.spot,
+            told: self.told,
+            figures: self
+                .pools
+                .iter()
+                .map(|(tag, pool)| (*tag, pool.figures()))
+                .collect(),
+        }
+    }
+
+    fn probes(&mut self, cost: u64) -> Vec<Probe> {
+        let each = self.pools.iter_mut();
+        each.map(|(_, pool)| pool.probe(cost, self.at)).collect()
+    }
+
+    fn limit(&self, place: usize) -> u64 {
+        let named = self.contract.policies.get(place);
+        named.map_or(0, |named| named.policy.config().limit)
+    }
+
+    fn full_after(&self) -> Span {
+        let each = self.pools.iter().map(|(_, pool)| pool.full_after());
+        each.max().unwrap_or(Span::ZERO)
+    }
+}
+
+/// What is left, and how long a request would have to wait; `None` for ever.
+type Probe = (u64, Option<Span>);
+
+fn nudges_of(pool: &mut Pool, key: Key) -> impl Iterator<Item = Nudge> {
+    std::iter::from_fn(move || pool.poll_nudge(key))
+}
+
+/// The place of the policy with the least left.
+fn least(probes: &[Probe]) -> usize {
+    let each = probes.iter().enumerate();
+    let least = each.min_by_key(|(place, (left, _))| (*left, *place));
+    least.map_or(0, |(place, _)| place)
+}
+
+/// Every policy lets it pass, or it waits for the last that does.
+fn verdict(probes: &[Probe]) -> Verdict {
+    let mut longest = Span::ZERO;
+    for (_, wait) in probes {
+        match wait {
+            None => return Verdict::Never,
+            Some(wait) => longest = longest.max(*wait),
+        }
+    }
+    match longest {
+        Span::ZERO => Verdict::Allow,
+        retry_after => Verdict::Deny { retry_after },
+    }
+}
