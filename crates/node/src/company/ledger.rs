@@ -15,7 +15,7 @@ use tollgate_limit::{
     Cost, Decision, Forecast, Instant, Outcome, Receipt as Charge, Span, Status, Verdict,
 };
 
-use super::lend::{Lent, lease_limits, rules, terms};
+use super::lend::{Lent, bucket_limits, rules, terms};
 use super::tag::{key, lease_tag};
 use super::{Admitted, Company};
 use crate::answer::Answer;
@@ -78,7 +78,7 @@ impl Node {
         let mut pools = Vec::with_capacity(contract.policies.len());
         for named in &contract.policies {
             let tag = lease_tag(contract, named);
-            let limits = lease_limits(named.policy.config()).map_err(|_| Malformed::Value)?;
+            let limits = bucket_limits(named.policy.config()).map_err(|_| Malformed::Value)?;
             let rules = bounded(rules(named), contract.policies.len());
             let place = known.iter().position(|(of, _)| *of == tag);
             let kept = place.map(|place| known.swap_remove(place).1);

@@ -147,6 +147,11 @@ impl Owner {
         self.owner_of(known, map, spot).map(To::Node)
     }
 
+    /// The store, where there is one.
+    pub const fn store(&self) -> Option<&Arc<Store>> {
+        self.store.as_ref()
+    }
+
     /// What was counted so far.
     pub fn counts(&self) -> &Counts {
         &self.counts

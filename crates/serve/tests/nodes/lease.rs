@@ -21,8 +21,8 @@ use tollgate_serve::settings::{
 };
 use tollgate_serve::supply::steady_now;
 
-const DEADLINE: Duration = Duration::from_secs(30);
-const LIMIT: i128 = 2_000;
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: i128 = 2_000;
 const BURST: i128 = 1_000;
 const CONTRACTS: &str = "contracts:
   - id: api
@@ -60,11 +60,12 @@ fn settings_of(contracts: &str) -> Settings {
     }
 }
 
-fn node(folder: &Path, name: &str, join: Option<SocketAddr>) -> Running {
-    node_of(CONTRACTS, folder, name, join)
-}
-
-fn node_of(contracts: &str, folder: &Path, name: &str, join: Option<SocketAddr>) -> Running {
+pub(crate) fn node(
+    settings: Settings,
+    folder: &Path,
+    name: &str,
+    join: Option<SocketAddr>,
+) -> Running {
     let join = join.map(|at| Join {
         host: at.ip().to_string(),
         port: at.port(),
@@ -79,12 +80,12 @@ fn node_of(contracts: &str, folder: &Path, name: &str, join: Option<SocketAddr>)
     };
     let settings = Settings {
         cluster: Some(cluster),
-        ..settings_of(contracts)
+        ..settings
     };
     start(settings).unwrap()
 }
 
-fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
         assert!(begun.elapsed() < DEADLINE, "{what}");
@@ -93,15 +94,15 @@ fn eventually(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// A client that asks for one key all the time, and writes down what it admits by itself.
-struct Load {
-    client: Arc<Client>,
-    admitted: Arc<Mutex<Vec<(u64, u64)>>>,
+pub(crate) struct Load {
+    pub(crate) client: Arc<Client>,
+    pub(crate) admitted: Arc<Mutex<Vec<(u64, u64)>>>,
     stop: Arc<AtomicBool>,
     thread: thread::JoinHandle<()>,
 }
 
 impl Load {
-    fn new(nodes: &[SocketAddr]) -> Self {
+    pub(crate) fn new(nodes: &[SocketAddr]) -> Self {
         let admitted: Arc<Mutex<Vec<(u64, u64)>>> = Arc::default();
         let log = Arc::clone(&admitted);
         let config = ClientConfig {
@@ -128,7 +129,7 @@ impl Load {
         }
     }
 
-    fn end(self) -> Vec<(u64, u64)> {
+    pub(crate) fn end(self) -> Vec<(u64, u64)> {
         self.stop.store(true, Relaxed);
         self.thread.join().unwrap();
         drop(self.client);
@@ -137,7 +138,7 @@ impl Load {
 }
 
 /// What nodes admitted for clients that waited: time and cost.
-fn of_nodes(folder: &Path) -> Vec<(u64, u64)> {
+pub(crate) fn of_nodes(folder: &Path) -> Vec<(u64, u64)> {
     let files = std::fs::read_dir(folder.join("log")).unwrap();
     let files = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
     let mut all = Vec::new();
@@ -152,7 +153,7 @@ fn of_nodes(folder: &Path) -> Vec<(u64, u64)> {
 }
 
 /// Requests that one bucket would not have let through, of all that were admitted.
-fn too_many(mut all: Vec<(u64, u64)>) -> usize {
+pub(crate) fn too_many(mut all: Vec<(u64, u64)>) -> usize {
     all.sort_unstable();
     // In tokens times a second in nanoseconds.
     let full = BURST * 1_000_000_000;
@@ -170,13 +171,13 @@ fn too_many(mut all: Vec<(u64, u64)>) -> usize {
     over
 }
 
-fn pair(folder: &Path) -> [Running; 2] {
+pub(crate) fn pair(settings: &Settings, folder: &Path) -> [Running; 2] {
     KeyRing::fresh()
         .unwrap()
         .create(&folder.join("key"))
         .unwrap();
-    let first = node(folder, "a", None);
-    let second = node(folder, "b", first.cluster());
+    let first = node(settings.clone(), folder, "a", None);
+    let second = node(settings.clone(), folder, "b", first.cluster());
     let both = [first, second];
     eventually("two members", || {
         both.iter().all(|server| {
@@ -196,7 +197,7 @@ fn lender(servers: &[Running]) -> Option<usize> {
 #[test]
 fn three_clients_and_two_nodes_admit_what_one_bucket_would_and_nothing_more() {
     let folder = tempfile::tempdir().unwrap();
-    let [first, second] = pair(folder.path());
+    let [first, second] = pair(&settings(), folder.path());
     let at = [first.resp().unwrap(), second.resp().unwrap()];
     let loads: Vec<Load> = (0..3)
         .map(|place| Load::new(&[at[place % 2], at[(place + 1) % 2]]))
@@ -282,7 +283,7 @@ fn two_clients_admit_what_one_window_would_and_nothing_more() {
         let folder = tempfile::tempdir().unwrap();
         let ring = KeyRing::fresh().unwrap();
         ring.create(&folder.path().join("key")).unwrap();
-        let server = node_of(&contracts, folder.path(), "a", None);
+        let server = node(settings_of(&contracts), folder.path(), "a", None);
         let at = server.resp().unwrap();
         let loads = [Load::new(&[at]), Load::new(&[at])];
         let admitted = || -> usize { loads.iter().map(|load| load.admitted.lock().len()).sum() };
@@ -385,7 +386,7 @@ fn nobody_there_is_an_answer_too() {
 }
 
 /// Asks a server over RESP; whether the request passes.
-fn ask(stream: &mut TcpStream, words: &[&str]) -> bool {
+pub(crate) fn ask(stream: &mut TcpStream, words: &[&str]) -> bool {
     let mut command = format!(
         "*{}\r\n$14\r\nTOLLGATE.CHECK\r\n$3\r\nKEY\r\n",
         words.len() + 2
@@ -396,8 +397,12 @@ fn ask(stream: &mut TcpStream, words: &[&str]) -> bool {
     command.extend(words);
     stream.write_all(command.as_bytes()).unwrap();
     let mut reply = String::new();
-    // The last of eight fields is the receipt, which there is none of.
-    while !reply.ends_with("$7\r\nreceipt\r\n$-1\r\n") {
+    // The last of eight fields is the receipt, of which there may be none.
+    let is_whole = |reply: &str| {
+        let receipt = reply.split_once("$7\r\nreceipt\r\n").map(|(_, last)| last);
+        receipt.is_some_and(|last| last == "$-1\r\n" || last.matches("\r\n").count() == 2)
+    };
+    while !is_whole(&reply) {
         let mut some = [0; 512];
         let count = stream.read(&mut some).unwrap();
         assert!(count > 0, "{reply}");

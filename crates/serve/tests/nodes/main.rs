@@ -2,6 +2,7 @@
 
 mod cluster;
 mod lease;
+mod ledger;
 mod owner;
 mod owner_cluster;
 mod quota;
