@@ -124,13 +124,14 @@ fn pool(from: &mut Decoder<'_>) -> Result<Pool, Malformed> {
     // More sessions than there can be.
     let opened = wire::within(from.count()?, u64::MAX >> 1)?;
     let asked = Decayed::known(ASKED_NS, (from.count()?, instant(from)?));
-    let unknown = match is(from)? {
-        false => None,
-        true => Some(Unknown {
+    let unknown = if is(from)? {
+        Some(Unknown {
             rate: amount(from)?,
             depth: amount(from)?,
             until: instant(from)?,
-        }),
+        })
+    } else {
+        None
     };
     let mut pool = Pool {
         level: Level { tokens, part, at },
@@ -209,12 +210,11 @@ fn record(from: &mut Decoder<'_>) -> Result<Record, Malformed> {
         heard: instant(from)?,
         nudged: instant(from)?,
         shorts: u32::try_from(from.count()?).map_err(|_| Malformed::Value)?,
-        answer: match is(from)? {
-            false => None,
-            true => {
-                wire::kind(from, wire::GRANT)?;
-                Some(wire::grant(from)?)
-            }
+        answer: if is(from)? {
+            wire::kind(from, wire::GRANT)?;
+            Some(wire::grant(from)?)
+        } else {
+            None
         },
     })
 }
