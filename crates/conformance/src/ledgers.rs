@@ -11,7 +11,9 @@ use crate::plan::Plan;
 
 /// Asks all engines, which must be ways to the same ledgers. Says how many swaps of the crowd were lost.
 pub async fn ledgers<E: Engine>(engines: &[Arc<E>], plan: &Plan) -> Result<u64, Fault> {
-    let engine = engines.first().expect("an engine");
+    let Some(engine) = engines.first() else {
+        return Ok(0);
+    };
     let mut case = Case::new(&**engine, plan, "ledgers", plan.seed);
     one_after_the_other(&mut case).await?;
     case.step += 1;
@@ -30,35 +32,28 @@ async fn one_after_the_other<E: Engine>(case: &mut Case<'_, E>) -> Result<(), Fa
     };
     let other = LedgerId { tag: 1, ..id };
     let nothing = load(case, id).await?;
-    expect(
-        case,
-        (nothing.bytes.clone(), nothing.version),
-        (None, Version::NONE),
-    )?;
+    let state = |loaded: &Loaded| (loaded.bytes.clone(), loaded.version);
+    expect(case, (state(&nothing), (None, Version::NONE)))?;
     let first: Arc<[u8]> = (0..=u8::MAX).collect();
     let second: Arc<[u8]> = vec![7; 300_000].into();
     let written = nothing.replaced_by(Arc::clone(&first), KEEP);
-    expect(case, swap(case, id, &written).await?, Swapped::Done)?;
+    expect(case, (swap(case, id, &written).await?, Swapped::Done))?;
     case.step += 1;
-    expect(case, swap(case, id, &written).await?, Swapped::Lost)?;
+    expect(case, (swap(case, id, &written).await?, Swapped::Lost))?;
     let found = load(case, id).await?;
-    expect(
-        case,
-        (found.bytes.clone(), found.version),
-        (Some(first), written.to),
-    )?;
+    expect(case, (state(&found), (Some(first), written.to)))?;
     if found.at < nothing.at {
         return Err(case.fault("the engine's clock goes backwards"));
     }
-    expect(case, load(case, other).await?.bytes, None)?;
+    expect(case, (load(case, other).await?.bytes, None))?;
     case.step += 1;
     let next = found.replaced_by(Arc::clone(&second), KEEP);
-    expect(case, swap(case, id, &next).await?, Swapped::Done)?;
+    expect(case, (swap(case, id, &next).await?, Swapped::Done))?;
     for late in [found.replaced_by(Arc::from([1]), KEEP), written] {
-        expect(case, swap(case, id, &late).await?, Swapped::Lost)?;
+        expect(case, (swap(case, id, &late).await?, Swapped::Lost))?;
     }
     let found = load(case, id).await?;
-    expect(case, (found.bytes, found.version), (Some(second), next.to))
+    expect(case, (state(&found), (Some(second), next.to)))
 }
 
 async fn crowd<E: Engine>(engines: &[Arc<E>], case: &Case<'_, E>) -> Result<u64, Fault> {
@@ -76,7 +71,7 @@ async fn crowd<E: Engine>(engines: &[Arc<E>], case: &Case<'_, E>) -> Result<u64,
         lost += counted.map_err(|failure| case.fault(failure.to_string()))?;
     }
     let sum = number(&load(case, id).await?);
-    expect(case, sum, u64::from(case.plan.callers) * ROUNDS)?;
+    expect(case, (sum, u64::from(case.plan.callers) * ROUNDS))?;
     Ok(lost)
 }
 
@@ -121,12 +116,11 @@ async fn swap<E: Engine>(case: &Case<'_, E>, id: LedgerId, to: &Swap) -> Result<
 
 fn expect<E: Engine, T: PartialEq + core::fmt::Debug>(
     case: &Case<'_, E>,
-    came: T,
-    expected: T,
+    (is, should): (T, T),
 ) -> Result<(), Fault> {
-    if came == expected {
+    if is == should {
         return Ok(());
     }
-    let text = format!("{came:?} in place of {expected:?}");
+    let text = format!("{is:?} in place of {should:?}");
     Err(case.fault(text.chars().take(300).collect::<String>()))
 }

@@ -70,23 +70,20 @@ impl Answered {
             let Some(question) = work.step(step).map(|step| &step.question) else {
                 continue;
             };
-            match answer {
-                Ok(said) => {
-                    if let Said::Answer(answer) = &said {
-                        at.owner.denied.note(at, question, answer);
-                    }
-                    work.hear(step, Some(said), (at.node, at.now));
+            let Ok(said) = answer else {
+                let (said, instead) = here::by_wish(at.node, at.map, question, at.now);
+                if let Some(store) = &at.owner.store {
+                    let writes = u64::from(question.verb.is_write());
+                    store.counts().writes_failed.add(writes);
+                    instead.inspect(|instead| store.counts().fell_back(*instead));
                 }
-                Err(_) => {
-                    let (said, instead) = here::by_wish(at.node, at.map, question, at.now);
-                    if let Some(store) = &at.owner.store {
-                        let writes = u64::from(question.verb.is_write());
-                        store.counts().writes_failed.add(writes);
-                        instead.inspect(|instead| store.counts().fell_back(*instead));
-                    }
-                    work.fall_back(step, (said, instead), (at.node, at.now));
-                }
+                work.fall_back(step, (said, instead), (at.node, at.now));
+                continue;
+            };
+            if let Said::Answer(answer) = &said {
+                at.owner.denied.note(at, question, answer);
             }
+            work.hear(step, Some(said), (at.node, at.now));
         }
     }
 }

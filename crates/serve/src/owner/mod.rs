@@ -23,6 +23,7 @@ mod quota;
 mod recent;
 mod respond;
 mod said;
+mod start;
 mod stored;
 mod work;
 
@@ -57,6 +58,7 @@ pub use counts::{Count, Counts};
 pub use moving::Mover;
 pub use peers::{Asked, Crew, Nobody, Peers};
 pub use respond::{Answering, Responder};
+pub(crate) use start::{ask_store, start};
 
 /// How keys are owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -459,37 +461,4 @@ impl At<'_> {
         }
         work.fall_back(at, (said, instead), (node, now));
     }
-}
-
-/// Lets a server ask its store, where it is in no cluster.
-pub(crate) fn ask_store(shared: &Arc<Shared>, store: Arc<Store>) {
-    let owner = Owner::new(
-        OwnerKey([0; 16]),
-        OwnerSettings::default(),
-        Arc::new(Nobody),
-    );
-    let owner = Arc::new(owner.with_store(Some(store)));
-    shared.engine.set_elsewhere(Arc::clone(&owner) as _);
-    // Nobody else sets it.
-    let _ = shared.owner.set(owner);
-}
-
-/// Lets a server take part in owning keys, with the cluster it is in; nothing where it is in none.
-pub(crate) fn start(
-    shared: &Arc<Shared>,
-    key: OwnerKey,
-    settings: OwnerSettings,
-    store: Option<Arc<Store>>,
-) -> std::io::Result<Option<Mover>> {
-    let Some(handle) = shared.cluster.get() else {
-        return Ok(None);
-    };
-    let owner = Owner::new(key, settings, Arc::new(handle.clone())).with_store(store);
-    let owner = Arc::new(owner);
-    shared.engine.set_elsewhere(Arc::clone(&owner) as _);
-    handle.set_responder(Box::new(Responder::new(&owner, shared)));
-    let mover = Mover::start(Arc::clone(&owner), shared, handle.changes())?;
-    // Nobody else sets it.
-    let _ = shared.owner.set(owner);
-    Ok(Some(mover))
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_client::{Client, ClientConfig};
 use tollgate_parts::Redis;
+use tollgate_serve::owner::Count;
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
     ContractSource, Keeping, Listener, Runtime, Settings, StoreSettings,
@@ -64,7 +65,7 @@ fn connected(server: &Running) -> TcpStream {
 fn counted(server: &Running) -> [u64; 3] {
     let store = server.shared().owner.get().unwrap().store().unwrap();
     let counts = store.ledger_counts();
-    [&counts.swaps, &counts.swaps_lost, &counts.loads].map(|count| count.get())
+    [&counts.swaps, &counts.swaps_lost, &counts.loads].map(Count::get)
 }
 
 #[test]
