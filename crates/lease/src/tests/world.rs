@@ -420,13 +420,12 @@ impl World {
                 for client in &mut self.clients {
                     client.orphan = None;
                 }
-                let pool = match self.window {
-                    Some(_) => pool,
+                let pool = if self.window.is_some() {
+                    pool
+                } else {
                     // Through the bytes that a store would keep.
-                    None => {
-                        let mut kept = decode_ledger(&encode_ledger(&[(0, pool)])).unwrap();
-                        kept.pop().unwrap().1
-                    }
+                    let mut kept = decode_ledger(&encode_ledger(&[(0, pool)])).unwrap();
+                    kept.pop().unwrap().1
                 };
                 pool.under(self.rules).resume(self.generation)
             }

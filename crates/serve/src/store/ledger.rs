@@ -280,6 +280,8 @@ fn answer(ledger: &mut Ledger<'_>, question: &Question) -> Said {
         Verb::Status => return Said::Statuses(vec![ledger.status()]),
         Verb::Foresee => return Said::Forecasts(vec![ledger.foresee(cost)]),
         Verb::Lend(inquiry) => return Said::Lent(ledger.lend(inquiry).unwrap_or_default()),
+        // Data planes cannot say what they hold.
+        Verb::Quota(..) => return Said::Quota(None),
         Verb::Charge => ledger.charge(cost),
         Verb::Refund => ledger.refund(cost),
         Verb::Reset => ledger.reset(),
