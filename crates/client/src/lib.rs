@@ -81,8 +81,9 @@ pub use limiter::{Limiter, LimiterConfig};
 pub use network::{Network, NetworkError};
 #[cfg(feature = "remote")]
 pub use remote::{
-    Admission, Client, ClientConfig, ClientCounts, ClientError, Inspected, Journal, Outcome,
-    Path as DecisionPath, RemoteReceipt, SteadyClock, WhenAway,
+    Admission, Client, ClientConfig, ClientCounts, ClientError, Inspected, Journal, NodeAnswer,
+    NodeAsk, NodeStand, NodeWrite, Outcome, Path as DecisionPath, RemoteReceipt, SteadyClock,
+    WhenAway,
 };
 #[cfg(feature = "tower")]
 pub use report::Report;

@@ -1,9 +1,9 @@
 //! What becomes of a request that nodes elsewhere decide about, by leases.
 //!
-//! Where a lease is at hand nobody waits. Otherwise the question goes to a thread that may block, so that the tasks beside it
-//! go on. Not here: leases and nodes (`remote`), nor fields about quotas, which only nodes know.
+//! Where a lease is at hand nobody waits. Not here: leases and nodes (`remote`), nor fields about quotas, which only nodes know.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
 use http::header::{HeaderMap, HeaderValue, RETRY_AFTER};
@@ -20,22 +20,48 @@ impl Gate for Client {}
 impl Rule for Client {
     fn rule(self: &Arc<Self>, asked: Asked<'_>) -> Ruling {
         let cost = asked.key.cost();
-        if let Some(at_once) = asked.key.with(|name| self.check_at_once(name, cost)) {
-            return ruling(at_once);
-        }
+        let at_once = match asked.key.with(|name| self.check_at_once(name, cost)) {
+            Some(outcome) if outcome.wait == Span::ZERO => return ruling(outcome),
+            at_once => at_once,
+        };
         let Some(place) = Place::take(asked.waiting, asked.config.delayed_max) else {
+            if let Some(receipt) = at_once.and_then(|outcome| outcome.receipt) {
+                self.settle(&receipt, 0);
+            }
             return Ruling::Refuse(away());
         };
-        let key = asked.key.clone();
-        // A caller that goes away meanwhile stays charged: the thread cannot be called back.
-        let waiting = self.on_a_thread(move |client| {
-            let _place = place;
-            key.with(|name| client.check(name, cost))
-        });
+        let (client, key) = (Arc::clone(self), asked.key.clone());
+        let delay_max = asked.config.delay_max;
+        // A caller that goes away meanwhile may stay charged.
         Ruling::Later(Box::pin(async move {
-            let outcome = waiting.await;
-            outcome.map_or_else(|_| Ruling::Refuse(away()), ruling)
+            let _place = place;
+            let outcome = match at_once {
+                Some(outcome) => outcome,
+                None => client.check_in_task(key.name(&key.pairs()), cost).await,
+            };
+            client.hold_back(outcome, delay_max).await
         }))
+    }
+}
+
+impl Client {
+    /// Holds a request back for as long as it has to be, or refuses it where that is too long.
+    async fn hold_back(&self, outcome: Outcome, most: Duration) -> Ruling {
+        let wait = Duration::from(outcome.wait);
+        if wait > most {
+            if let Some(receipt) = &outcome.receipt {
+                self.settle(receipt, 0);
+            }
+            return ruling(Outcome {
+                is_allowed: false,
+                retry_after: Some(outcome.wait),
+                ..outcome
+            });
+        }
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+        ruling(outcome)
     }
 }
 

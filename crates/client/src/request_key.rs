@@ -61,15 +61,25 @@ impl RequestKey {
 
     /// Lends the key to `run`.
     pub(crate) fn with<R>(&self, run: impl FnOnce(Key<'_>) -> R) -> R {
+        run(self.name(&self.pairs()))
+    }
+
+    /// Names and values, which [`Self::name`] lends.
+    pub(crate) fn pairs(&self) -> Vec<(&str, &str)> {
         match &self.name {
-            Name::Text(text) => run(Key::Text(text)),
+            Name::Text(_) => Vec::new(),
             Name::Entries(entries) => {
-                let entries: Vec<(&str, &str)> = entries
-                    .iter()
-                    .map(|(key, value)| (&**key, &**value))
-                    .collect();
-                run(Key::Entries(&entries))
+                let pairs = entries.iter().map(|(key, value)| (&**key, &**value));
+                pairs.collect()
             }
+        }
+    }
+
+    /// The key, by its pairs.
+    pub(crate) fn name<'a>(&'a self, pairs: &'a [(&'a str, &'a str)]) -> Key<'a> {
+        match &self.name {
+            Name::Text(text) => Key::Text(text),
+            Name::Entries(_) => Key::Entries(pairs),
         }
     }
 }

@@ -33,6 +33,7 @@ mod number;
 mod parse;
 mod reply;
 mod session;
+mod stand;
 mod throttle;
 
 pub use check::{Check, CheckReply, Entries};
@@ -42,4 +43,5 @@ pub use lease::Lease;
 pub use parse::{Arguments, ArgumentsIter, Limits, Parser, ProtocolError, Step};
 pub use reply::{Version, Writer};
 pub use session::{Client, Credentials, Hello, HelloReply, List};
+pub use stand::{PeekReply, Settle};
 pub use throttle::{Dialect, NEVER_SECS, Throttle, ThrottleReply};

@@ -4,7 +4,7 @@
 
 use tollgate_wire::resp::{
     COMMANDS, Check, Client, Command, CommandError, Credentials, Dialect, Entries, Excerpt, Hello,
-    HelloReply, List, Parser, Step, Throttle, Version, Writer,
+    HelloReply, List, Parser, PeekReply, Settle, Step, Throttle, Version, Writer,
 };
 
 /// Hands what a line asks to `judge`.
@@ -236,7 +236,7 @@ fn listed(line: &str, version: Version) -> String {
 
 #[test]
 fn commands_describe_themselves() {
-    assert_eq!(listed("COMMAND COUNT", Version::Resp2), ":14\r\n");
+    assert_eq!(listed("COMMAND COUNT", Version::Resp2), ":19\r\n");
     let described = "*2\r\n*10\r\n$8\r\nthrottle\r\n:-5\r\n*1\r\n+fast\r\n:1\r\n:1\r\n:1\r\n\
         *0\r\n*0\r\n*0\r\n*0\r\n_\r\n";
     assert_eq!(
@@ -246,9 +246,9 @@ fn commands_describe_themselves() {
     let docs = "%1\r\n$4\r\nping\r\n%3\r\n$7\r\nsummary\r\n$29\r\nReturns PONG, or the message.\r\n\
         $5\r\nsince\r\n$5\r\n0.1.0\r\n$5\r\ngroup\r\n$10\r\nconnection\r\n";
     assert_eq!(listed("COMMAND DOCS PING get", Version::Resp3), docs);
-    assert!(listed("COMMAND", Version::Resp2).starts_with("*14\r\n*10\r\n$4\r\nauth\r\n"));
+    assert!(listed("COMMAND", Version::Resp2).starts_with("*19\r\n*10\r\n$4\r\nauth\r\n"));
     assert!(listed("COMMAND DOCS", Version::Resp2).starts_with("*28\r\n"));
-    assert!(listed("COMMAND LIST", Version::Resp2).starts_with("*14\r\n$4\r\nauth\r\n"));
+    assert!(listed("COMMAND LIST", Version::Resp2).starts_with("*19\r\n$4\r\nauth\r\n"));
 }
 
 #[test]
@@ -285,4 +285,65 @@ fn the_list_of_commands_is_what_is_understood() {
         assert!(!decoded(about.name, unknown), "{}", about.name);
     }
     assert!(COMMANDS.is_sorted_by_key(|about| about.name));
+}
+
+#[test]
+fn commands_that_do_not_decide_take_the_words_of_a_check() {
+    let check = Check {
+        cost: 3,
+        contract: Some(b"api"),
+        id: None,
+        key: Entries::Bare(b"ada"),
+    };
+    for (name, command) in [
+        ("CHARGE", Command::Charge(check)),
+        ("refund", Command::Refund(check)),
+        ("Reset", Command::Forget(check)),
+        ("PEEK", Command::Peek(check)),
+    ] {
+        let line = format!("TOLLGATE.{name} COST 3 CONTRACT api KEY ada");
+        asks(&line, command);
+    }
+    refuses("TOLLGATE.PEEK", CommandError::WrongArity("tollgate.peek"));
+    let unknown = CommandError::UnknownCommand(Excerpt(b"TOLLGATE.x"));
+    refuses("TOLLGATE.x", unknown);
+}
+
+#[test]
+fn a_settlement_has_a_receipt_and_a_cost() {
+    let settle = Settle {
+        receipt: b"r",
+        cost: 7,
+        id: None,
+    };
+    asks("TOLLGATE.SETTLE r 7", Command::Settle(settle));
+    let id = Some(&b"op"[..]);
+    let once = Command::Settle(Settle { id, ..settle });
+    asks("tollgate.settle r 7 id op", once);
+    let arity = CommandError::WrongArity("tollgate.settle");
+    refuses("TOLLGATE.SETTLE r", arity);
+    for line in ["r 7 op", "r 7 ID", "r 7 ID op more"] {
+        refuses(&format!("TOLLGATE.SETTLE {line}"), CommandError::Syntax);
+    }
+    refuses("TOLLGATE.SETTLE r x", CommandError::NotAnInteger);
+}
+
+#[test]
+fn a_policy_that_is_peeked_at_is_a_map_with_eight_names() {
+    let reply = PeekReply {
+        contract: "api",
+        policy: "rate",
+        limit: 9,
+        remaining: 2,
+        allowed: true,
+        retry_after_ms: None,
+        wait_ms: 0,
+        reset_after_ms: 7,
+    };
+    let mut out = Vec::new();
+    reply.write(&mut Writer::new(&mut out, Version::Resp3));
+    let expected = "%8\r\n$8\r\ncontract\r\n$3\r\napi\r\n$6\r\npolicy\r\n$4\r\nrate\r\n$5\r\nlimit\r\n:9\r\n\
+        $9\r\nremaining\r\n:2\r\n$7\r\nallowed\r\n:1\r\n$14\r\nretry_after_ms\r\n_\r\n\
+        $7\r\nwait_ms\r\n:0\r\n$14\r\nreset_after_ms\r\n:7\r\n";
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
 }

@@ -7,20 +7,24 @@
 mod clock;
 mod config;
 mod link;
+mod nodes;
 mod pump;
 mod replies;
 mod slots;
+mod ticket;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate_lease::{By, Holding, JoinReceipt, Said};
+use tollgate_lease::{By, Holding, JoinReceipt, Joined, Said};
 use tollgate_limit::Span;
 use tollgate_node::Key;
 
 pub use clock::SteadyClock;
 pub use config::{Admission, ClientConfig, ClientError, Journal, WhenAway};
+pub use nodes::{NodeAnswer, NodeAsk, NodeStand, NodeWrite};
 use pump::Pump;
+use replies::Words;
 use slots::Slots;
 
 /// What a request is told.
@@ -30,17 +34,28 @@ pub struct Outcome {
     pub is_allowed: bool,
     /// How that was found.
     pub path: Path,
+    /// For what passes: how long it is to be held back before it goes on.
+    pub wait: Span,
     /// For what was refused: how long until the same could pass, as far as that is known.
     pub retry_after: Option<Span>,
-    /// By which the real cost can be settled, where a lease paid.
+    /// By which the real cost can be settled.
     pub receipt: Option<RemoteReceipt>,
+    /// What a node said besides, where it decided.
+    pub node: Option<Box<NodeAnswer>>,
 }
 
-/// What a request took from leases.
+/// What a request took, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RemoteReceipt {
-    print: u64,
-    took: JoinReceipt,
+pub struct RemoteReceipt(Took);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Took {
+    /// From leases of the key of this print.
+    Lease { print: u64, took: JoinReceipt },
+    /// From a node, by its receipt.
+    Node(Box<str>),
+    /// From the pool that leases of the key come from.
+    Pool { key: Words, cost: u64 },
 }
 
 /// How a decision was found.
@@ -167,42 +182,83 @@ impl Client {
 
     #[cold]
     fn check_slowly(&self, (key, print): (Key<'_>, u64), cost: u64, said: Option<Said>) -> Outcome {
-        let said = match said {
-            Some(said) => said,
-            None => match self.slots.decide((print, key), cost, Holding::check) {
-                Some(said) => said,
-                // Nothing more is kept: a node decides.
-                None => return self.ask(key, print, cost),
-            },
-        };
-        self.pump.wake();
-        match said {
-            Said::Allow(took) => Outcome::allowed(print, took),
-            Said::Deny { retry_after } => Outcome::denied(Path::Denied, Some(retry_after)),
-            Said::Failed { is_allowed } => Outcome::failed(is_allowed),
-            Said::Ask => self.ask(key, print, cost),
-            Said::Wait(number) => match self.slots.wait(print, number) {
+        match self.begin((key, print), cost, said) {
+            Begun::Done(outcome) => outcome,
+            Begun::Ask => {
+                let answer = self.check_at_node(&all(key, cost));
+                self.remember((key, print), answer)
+            }
+            Begun::Wait(number) => match self.slots.wait(print, number) {
                 None => self.slots.away(),
-                Some(joined) => match joined.by {
-                    None => self.ask(key, print, cost),
-                    Some(By::Nobody) => Outcome::failed(joined.is_allowed),
-                    Some(By::Grantor | By::Lease) if joined.is_allowed => Outcome {
-                        is_allowed: true,
-                        path: Path::Waited,
-                        retry_after: None,
-                        receipt: joined.receipt.map(|took| RemoteReceipt { print, took }),
-                    },
-                    Some(_) => Outcome::denied(Path::Waited, Some(joined.retry_after)),
+                Some(joined) => match self.joined(print, joined) {
+                    Some(outcome) => outcome,
+                    None => self.check_slowly((key, print), cost, Some(Said::Ask)),
                 },
             },
         }
     }
 
-    /// Has a node decide.
-    fn ask(&self, key: Key<'_>, print: u64, cost: u64) -> Outcome {
-        let Some(answer) = self.pump.ask(key, cost) else {
-            return self.slots.away();
+    /// May this key spend `cost` now? As [`Self::check`], for tasks. A future that is dropped while it waits may have been charged.
+    pub async fn check_in_task<'k>(&self, key: impl Into<Key<'k>> + Send, cost: u64) -> Outcome {
+        let key = key.into();
+        let print = self.slots.print(key);
+        let (said, is_quiet) = self.slots.check(print, cost);
+        let mut begun = match said {
+            Some(Said::Allow(took)) if is_quiet => Begun::Done(Outcome::allowed(print, took)),
+            said => self.begin((key, print), cost, said),
         };
+        loop {
+            match begun {
+                Begun::Done(outcome) => return outcome,
+                Begun::Ask => {
+                    let answer = self.check_at_node_in_task(&all(key, cost)).await;
+                    return self.remember((key, print), answer);
+                }
+                Begun::Wait(number) => {
+                    let joined = self.slots.wait_in_task(print, number).await;
+                    begun = self.joined(print, joined).map_or(Begun::Ask, Begun::Done);
+                }
+            }
+        }
+    }
+
+    /// Decides, or says what has to be waited for.
+    fn begin(&self, (key, print): (Key<'_>, u64), cost: u64, said: Option<Said>) -> Begun {
+        let said = said.or_else(|| self.slots.decide((print, key), cost, Holding::check));
+        self.pump.wake();
+        Begun::Done(match said {
+            // Nothing more is kept, or the key is not lent: a node decides.
+            None | Some(Said::Ask) => return Begun::Ask,
+            Some(Said::Wait(number)) => return Begun::Wait(number),
+            Some(Said::Allow(took)) => Outcome::allowed(print, took),
+            Some(Said::Deny { retry_after }) => Outcome::denied(Path::Denied, Some(retry_after)),
+            Some(Said::Failed { is_allowed }) => Outcome::failed(is_allowed),
+        })
+    }
+
+    /// What became of a request that waited; `None` where a node has to decide.
+    fn joined(&self, print: u64, joined: Joined) -> Option<Outcome> {
+        Some(match joined.by? {
+            By::Nobody => Outcome::failed(joined.is_allowed),
+            By::Grantor | By::Lease if joined.is_allowed => {
+                let took = match joined.receipt {
+                    Some(took) => Some(Took::Lease { print, took }),
+                    None => self.slots.words(print).map(|key| Took::Pool {
+                        key,
+                        cost: joined.cost,
+                    }),
+                };
+                Outcome {
+                    receipt: took.map(RemoteReceipt),
+                    ..Outcome::of(true, Path::Waited)
+                }
+            }
+            By::Grantor | By::Lease => Outcome::denied(Path::Waited, Some(joined.retry_after)),
+        })
+    }
+
+    /// Keeps a node's refusal.
+    fn remember(&self, (key, print): (Key<'_>, u64), answer: Outcome) -> Outcome {
         if !answer.is_allowed
             && let Some(retry_after) = answer.retry_after
         {
@@ -233,14 +289,6 @@ impl Client {
             });
             std::thread::sleep(told.clamp(RETRY, left.max(RETRY)));
         }
-    }
-
-    /// Charges what a request really cost. A refund counts only in the lease that paid, while it lasts.
-    pub fn settle(&self, receipt: &RemoteReceipt, actual: u64) {
-        self.slots.known(receipt.print, |slot, now| {
-            slot.holding.settle(&receipt.took, actual, now);
-        });
-        self.pump.wake();
     }
 
     /// What is held of a key; `None` where it is not lent, or nothing is known of it.
@@ -283,27 +331,49 @@ impl Outcome {
         Self {
             is_allowed: true,
             path: Path::Lease,
+            wait: Span::ZERO,
             retry_after: None,
-            receipt: Some(RemoteReceipt { print, took }),
+            receipt: Some(RemoteReceipt(Took::Lease { print, took })),
+            node: None,
         }
     }
 
-    const fn denied(path: Path, retry_after: Option<Span>) -> Self {
+    const fn of(is_allowed: bool, path: Path) -> Self {
         Self {
-            is_allowed: false,
+            is_allowed,
             path,
-            retry_after,
+            wait: Span::ZERO,
+            retry_after: None,
             receipt: None,
+            node: None,
+        }
+    }
+
+    fn denied(path: Path, retry_after: Option<Span>) -> Self {
+        Self {
+            retry_after,
+            ..Self::of(false, path)
         }
     }
 
     const fn failed(is_allowed: bool) -> Self {
-        Self {
-            is_allowed,
-            path: Path::Failed,
-            retry_after: None,
-            receipt: None,
-        }
+        Self::of(is_allowed, Path::Failed)
+    }
+}
+
+/// How far a request got without waiting.
+enum Begun {
+    Done(Outcome),
+    Ask,
+    Wait(u64),
+}
+
+/// A question to all contracts that bind a key.
+const fn all(key: Key<'_>, cost: u64) -> NodeAsk<'_> {
+    NodeAsk {
+        key,
+        cost,
+        contract: None,
     }
 }
 

@@ -12,14 +12,13 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use tollgate_lease::{Message, decode, decode_reply, encode_inquiry};
-use tollgate_limit::Span;
-use tollgate_node::Key;
 
+use super::ClientCounts;
 use super::config::{ClientConfig, ClientError, placed};
 use super::link::Link;
-use super::replies::{Replies, Value, Words, command, words};
+use super::replies::{Replies, Value, Words, command};
 use super::slots::Slots;
-use super::{ClientCounts, Outcome, Path};
+use super::ticket::{Awaiting, Ticket};
 
 /// The threads of a client.
 pub(super) struct Pump {
@@ -46,26 +45,11 @@ struct Post {
     heard: AtomicU64,
 }
 
-/// A decision that a node is asked for.
+/// Something that a node is asked.
 struct Ask {
     command: Vec<u8>,
     ticket: Arc<Ticket>,
-}
-
-#[derive(Default)]
-struct Ticket {
-    heard: Mutex<Heard>,
-    there: Condvar,
-}
-
-/// What became of an ask.
-#[derive(Default)]
-enum Heard {
-    #[default]
-    Nothing,
-    /// Nobody will answer.
-    Lost,
-    Outcome(Outcome),
+    since: Instant,
 }
 
 enum Flight {
@@ -104,12 +88,20 @@ impl Pump {
         self.post.wake();
     }
 
-    /// Has a node decide; `None` where nobody answers in time.
-    pub(super) fn ask(&self, key: Key<'_>, cost: u64) -> Option<Outcome> {
+    /// Has a node answer a command; `None` where nobody does in time.
+    pub(super) fn ask(&self, command: Vec<u8>) -> Option<Value> {
+        let ticket = self.post(command)?;
+        ticket.wait(Instant::now() + self.post.config.timeout)
+    }
+
+    /// The same for tasks.
+    pub(super) async fn ask_in_task(&self, command: Vec<u8>) -> Option<Value> {
+        Awaiting(self.post(command)?).await
+    }
+
+    /// Sends a command; `None` where too many wait already.
+    pub(super) fn post(&self, command: Vec<u8>) -> Option<Arc<Ticket>> {
         let post = &self.post;
-        let (mut bytes, cost) = (Vec::new(), cost.to_string());
-        let check = [b"TOLLGATE.CHECK", &b"COST"[..], cost.as_bytes(), b"KEY"];
-        command(check).write(&words(key), &mut bytes);
         let ticket = Arc::new(Ticket::default());
         {
             let mut asks = post.asks.lock();
@@ -117,24 +109,19 @@ impl Pump {
                 return None;
             }
             asks.push_back(Ask {
-                command: bytes,
+                command,
                 ticket: Arc::clone(&ticket),
+                since: Instant::now(),
             });
         }
         post.asked.fetch_add(1, Relaxed);
         post.wake();
-        let deadline = Instant::now() + post.config.timeout;
-        let mut heard = ticket.heard.lock();
-        while matches!(*heard, Heard::Nothing) {
-            if ticket.there.wait_until(&mut heard, deadline).timed_out() {
-                break;
-            }
-        }
-        // Whoever asked no longer listens.
-        match std::mem::replace(&mut *heard, Heard::Lost) {
-            Heard::Outcome(outcome) => Some(outcome),
-            Heard::Nothing | Heard::Lost => None,
-        }
+        Some(ticket)
+    }
+
+    /// Somebody said what makes no sense.
+    pub(super) fn malformed(&self) {
+        self.post.malformed();
     }
 
     /// Waits a little until everything is said.
@@ -166,6 +153,9 @@ impl Drop for Pump {
         if let Some(thread) = self.thread.take() {
             // What panicked was told by the panic.
             let _ = thread.join();
+        }
+        for ask in self.post.asks.lock().drain(..) {
+            ask.ticket.put(None);
         }
     }
 }
@@ -211,6 +201,7 @@ impl Post {
             if last_look.elapsed() >= self.look_every() {
                 last_look = Instant::now();
                 self.slots.look_after();
+                self.give_up();
             }
             self.sleep(LOOK);
         }
@@ -219,6 +210,16 @@ impl Post {
             let _ = self.say(stream);
         }
         self.end(link);
+    }
+
+    /// Nobody answers what could not even be said in time.
+    fn give_up(&self) {
+        let mut asks = self.asks.lock();
+        let is_late = |ask: &Ask| ask.since.elapsed() > self.config.timeout;
+        while let Some(ask) = asks.front().filter(|ask| is_late(ask)) {
+            ask.ticket.put(None);
+            asks.pop_front();
+        }
     }
 
     /// Rests until there is something to say.
@@ -296,7 +297,7 @@ impl Post {
                 flights.push_back((Flight::Lease(print), now));
             });
             for ask in std::mem::take(&mut *self.asks.lock()) {
-                if matches!(*ask.ticket.heard.lock(), Heard::Lost) {
+                if ask.ticket.is_lost() {
                     continue;
                 }
                 out.extend_from_slice(&ask.command);
@@ -318,7 +319,7 @@ impl Post {
                     let flight = self.flights.lock().pop_front();
                     match flight {
                         Some((Flight::Lease(print), _)) => self.lent(print, &value),
-                        Some((Flight::Ask(ticket), _)) => ticket.put(self.decided(&value)),
+                        Some((Flight::Ask(ticket), _)) => ticket.put(Some(value)),
                         None => break,
                     }
                 }
@@ -357,30 +358,8 @@ impl Post {
         }
     }
 
-    fn decided(&self, value: &Value) -> Option<Outcome> {
-        let Some(allowed) = value.field("allowed").and_then(Value::number) else {
-            self.malformed();
-            return None;
-        };
-        let millis = value.field("retry_after_ms").and_then(Value::number);
-        let nanos = millis.and_then(|millis| u128::try_from(millis).ok());
-        Some(Outcome {
-            is_allowed: allowed == 1,
-            path: Path::Asked,
-            retry_after: nanos.map(|millis| Span::from_nanos(millis.saturating_mul(1_000_000))),
-            receipt: None,
-        })
-    }
-
     fn malformed(&self) {
         self.malformed.fetch_add(1, Relaxed);
-    }
-}
-
-impl Ticket {
-    fn put(&self, outcome: Option<Outcome>) {
-        *self.heard.lock() = outcome.map_or(Heard::Lost, Heard::Outcome);
-        self.there.notify_all();
     }
 }
 

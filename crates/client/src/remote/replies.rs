@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use tollgate_node::Key;
 
 /// A key as commands say it: how many words, and their bytes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Words {
     count: usize,
     bytes: Vec<u8>,

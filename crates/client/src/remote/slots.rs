@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -46,6 +48,8 @@ struct Inner {
     /// Keys that have something to say.
     talkative: Vec<u64>,
     joined: BTreeMap<(u64, u64), (Joined, Instant)>,
+    /// Tasks that wait for one of these.
+    wakers: BTreeMap<(u64, u64), Waker>,
     latest: Instant,
 }
 
@@ -88,7 +92,11 @@ impl Inner {
                 let cost = joined.cost;
                 journal(&Admission { at: now, cost });
             }
-            self.joined.insert((print, joined.number), (joined, now));
+            let name = (print, joined.number);
+            self.joined.insert(name, (joined, now));
+            if let Some(waker) = self.wakers.remove(&name) {
+                waker.wake();
+            }
         }
         if slot.holding.has_something_to_say() {
             self.talkative.push(print);
@@ -274,6 +282,17 @@ impl Slots {
         }
     }
 
+    /// The same for tasks.
+    pub(super) const fn wait_in_task(&self, print: u64, number: u64) -> Waiting<'_> {
+        let name = (print, number);
+        Waiting { slots: self, name }
+    }
+
+    /// The key of a print as commands say it.
+    pub(super) fn words(&self, print: u64) -> Option<Words> {
+        self.known(print, |slot, _| slot.words.clone())
+    }
+
     /// The answer where nobody answers.
     pub(super) fn away(&self) -> Outcome {
         Outcome::failed(self.config.when_away == WhenAway::Allow)
@@ -397,6 +416,33 @@ impl Slot {
                 .min()
                 .unwrap_or(0),
         })
+    }
+}
+
+/// The decision about a request, for a task. One that is dropped no longer listens.
+pub(super) struct Waiting<'s> {
+    slots: &'s Slots,
+    name: (u64, u64),
+}
+
+impl Future for Waiting<'_> {
+    type Output = Joined;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Joined> {
+        let mut inner = self.slots.shard(self.name.0).inner.lock();
+        if let Some((joined, _)) = inner.joined.remove(&self.name) {
+            return Poll::Ready(joined);
+        }
+        inner.wakers.insert(self.name, cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut inner = self.slots.shard(self.name.0).inner.lock();
+        inner.wakers.remove(&self.name);
+        inner.joined.remove(&self.name);
     }
 }
 

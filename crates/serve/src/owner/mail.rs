@@ -42,7 +42,7 @@ impl Mail {
 }
 
 /// Waits for all, in any order.
-pub(super) async fn join_all<T>(
+pub(crate) async fn join_all<T>(
     futures: impl Iterator<Item = impl Future<Output = T> + Send>,
 ) -> Vec<T> {
     let mut futures: Vec<Pin<Box<_>>> = futures.map(Box::pin).collect();

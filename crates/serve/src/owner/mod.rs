@@ -49,10 +49,12 @@ use books::Books;
 use denied::Denied;
 use introduce::Introductions;
 use lane::Lane;
-use mail::{Letter, Mail, join_all};
+use mail::{Letter, Mail};
 use map::Map;
 use said::{Answers, Reply};
 use work::{To, Work};
+
+pub(crate) use mail::join_all;
 
 pub use counts::{Count, Counts};
 pub use moving::Mover;

@@ -16,21 +16,27 @@ pub(super) fn check(
     writer: &mut Writer<'_>,
 ) -> Result<(), Refusal> {
     let entries = entries(asked.key, key_bytes_max)?;
-    let key = match asked.key {
-        Entries::Bare(value) => Key::Text(value),
-        Entries::Pairs(_) => Key::Entries(&entries),
-    };
+    let answer = turn.check_only(&ask_of(asked, &entries)?)?;
+    write(turn, &answer, writer);
+    Ok(())
+}
+
+/// What a command asks, by the entries of its key.
+pub(super) fn ask_of<'a>(
+    asked: &Check<'a>,
+    entries: &'a [(&'a str, &'a str)],
+) -> Result<Ask<'a>, Refusal> {
     let scope = asked.contract.map(text).transpose()?;
-    let ask = Ask {
-        key,
+    Ok(Ask {
+        key: match asked.key {
+            Entries::Bare(value) => Key::Text(value),
+            Entries::Pairs(_) => Key::Entries(entries),
+        },
         // A cost beyond the largest is beyond every limit too.
         cost: Cost::new(asked.cost).unwrap_or(Cost::MAX),
         scope: scope.map_or(Scope::All, Scope::Contract),
         id: asked.id.map(text).transpose()?,
-    };
-    let answer = turn.check_only(&ask)?;
-    write(turn, &answer, writer);
-    Ok(())
+    })
 }
 
 fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
@@ -73,12 +79,12 @@ pub(super) fn entries(
     Ok(entries)
 }
 
-fn text(bytes: &[u8]) -> Result<&str, Refusal> {
+pub(super) fn text(bytes: &[u8]) -> Result<&str, Refusal> {
     std::str::from_utf8(bytes).map_err(|_| Refusal::NotText)
 }
 
 /// Rounded up: whoever waits that long does not come too early.
-fn millis(span: Span) -> u64 {
+pub(super) fn millis(span: Span) -> u64 {
     u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 

@@ -15,11 +15,11 @@ use tokio::io::{AsyncWriteExt, ReadBuf};
 use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
 
 use super::later::{Apart, Gaps, Later};
-use super::lease;
 use super::patience::{Over, Patience};
 use super::queue::Queue;
 use super::scratch::Scratch;
 use super::session::{Next, Room, Session};
+use super::{act, lease};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stream};
 
@@ -289,7 +289,7 @@ impl<S: Stream> Connection<S> {
                 continue;
             }
             queue.answer(&turn, self.session.version(), replies);
-            let is_asked = matches!(command, Ok(Command::Check(_) | Command::Lease(_)));
+            let is_asked = command.as_ref().is_ok_and(act::is_asked);
             let next = if let Some(apart) = apart.as_mut().filter(|_| is_asked) {
                 let said = bytes.get(at - length..at).unwrap_or_default();
                 let said = (said, self.session.version());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
 
-use super::{check, lease};
+use super::act;
 use crate::engine::{Engine, Notes, Turn};
 use crate::lend::Mailbox;
 use crate::meter::Door;
@@ -112,7 +112,6 @@ impl Gaps {
 
     fn fill(&self, shared: &Shared, notes: &Notes, replies: &[u8]) -> Vec<u8> {
         let turn = shared.engine.turn_with(notes).by(Door::Resp);
-        let key_bytes_max = shared.settings.limits.key_bytes_max;
         let mut out = Vec::with_capacity(replies.len() + self.each.len() * REPLY_BYTES);
         let mut parser = Parser::new(Limits::STANDARD);
         let (mut written, mut start) = (0, 0);
@@ -127,16 +126,10 @@ impl Gaps {
             };
             notes.read_from(gap.question);
             let mut writer = Writer::new(&mut out, gap.version);
-            let done = match Command::decode(request) {
-                Ok(Command::Check(asked)) => {
-                    check::check(&turn, &asked, key_bytes_max, &mut writer)
-                }
-                Ok(Command::Lease(asked)) => {
-                    lease::lease((shared, &turn), &asked, self.mailbox.as_ref(), &mut writer)
-                }
-                _ => Ok(()),
-            };
-            done.unwrap_or_else(|refusal| writer.error(&refusal));
+            if let Ok(command) = Command::decode(request) {
+                let at = (shared, &turn);
+                act::answer(at, &command, self.mailbox.as_ref(), &mut writer);
+            }
         }
         out.extend_from_slice(replies.get(written..).unwrap_or_default());
         out

@@ -4,6 +4,7 @@
 //! the client. Buffers belong to the thread and not to the connection, so that idle connections cost little. Not here:
 //! bytes to commands and replies to bytes (`tollgate_wire::resp`), decisions (`engine`), accepting (`listen`).
 
+mod act;
 mod check;
 mod connection;
 mod info;

@@ -7,7 +7,7 @@ use tollgate_wire::resp::{
 };
 
 use super::refusal::Refusal;
-use super::{check, info, lease};
+use super::{act, info};
 use crate::access;
 use crate::engine::Turn;
 use crate::lend::Mailbox;
@@ -113,18 +113,19 @@ impl Session {
         let mut writer = Writer::new(out, self.version);
         match command {
             Command::Throttle(asked) => answer_throttle(room, &asked, &mut writer),
-            Command::Check(asked) => {
-                let key_bytes_max = room.shared.settings.limits.key_bytes_max;
-                let done = check::check(room.turn, &asked, key_bytes_max, &mut writer);
-                done.unwrap_or_else(|refusal| writer.error(&refusal));
-            }
-            Command::Lease(asked) => {
-                if self.mailbox.is_none() && self.version == Version::Resp3 {
+            Command::Check(_)
+            | Command::Lease(_)
+            | Command::Charge(_)
+            | Command::Refund(_)
+            | Command::Forget(_)
+            | Command::Peek(_)
+            | Command::Settle(_) => {
+                let has_leases = matches!(command, Command::Lease(_));
+                if has_leases && self.mailbox.is_none() && self.version == Version::Resp3 {
                     self.mailbox = Some(Arc::default());
                 }
                 let at = (room.shared, room.turn);
-                let done = lease::lease(at, &asked, self.mailbox.as_ref(), &mut writer);
-                done.unwrap_or_else(|refusal| writer.error(&refusal));
+                act::answer(at, &command, self.mailbox.as_ref(), &mut writer);
             }
             Command::Ping(None) => writer.simple("PONG"),
             Command::Ping(Some(message)) | Command::Echo(message) => writer.bulk(message),

@@ -1,17 +1,24 @@
 //! A sidecar: a server whose contracts are decided by nodes elsewhere, from leases while it has them.
 //!
-//! It has the contracts of those nodes, to name policies in answers; what is counted is counted there. Only checks of all contracts that bind a key are
-//! passed on: everything else is for a node. Not here: leases (`tollgate-client`), doors.
+//! It has the contracts of those nodes, to name policies in answers; what is counted is counted there. Checks of all contracts that bind a key are decided by
+//! leases, and settled where they were paid; everything else is passed on to a node. Not here: leases (`tollgate-client`), doors.
+
+mod stand;
+mod tickets;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate_client::{Client, ClientConfig, ClientError, DecisionPath, Outcome};
+use tollgate_client::{
+    Client, ClientConfig, ClientError, DecisionPath, NodeAsk, NodeWrite, Outcome,
+};
 use tollgate_contract::OnFailure;
-use tollgate_limit::{Instant, Receipt as Charge, Span, Verdict};
-use tollgate_node::{Answer, Due, Key, KeyTerms, Node, Receipt, RefusedBy, Spot};
+use tollgate_limit::{Cost, Instant, Receipt as Charge, Span, Verdict};
+use tollgate_node::{Answer, Due, Key, KeyTerms, Node, Receipt, RefusedBy, Scope, Spot};
 
 use crate::engine::{Elsewhere, Heard, Hearing, Question, Said, Verb};
+use crate::owner::join_all;
+use tickets::Tickets;
 
 /// Nodes that a sidecar asks.
 #[derive(Clone, PartialEq, Eq)]
@@ -37,7 +44,8 @@ impl std::fmt::Debug for UpstreamSettings {
 /// Decides by leases of nodes elsewhere.
 #[derive(Debug)]
 pub struct Upstream {
-    client: Arc<Client>,
+    client: Client,
+    tickets: Tickets,
 }
 
 impl Upstream {
@@ -50,7 +58,8 @@ impl Upstream {
             ..ClientConfig::new(settings.nodes.iter().cloned())
         })?;
         Ok(Self {
-            client: Arc::new(client),
+            client,
+            tickets: Tickets::default(),
         })
     }
 
@@ -60,78 +69,121 @@ impl Upstream {
     }
 
     async fn one(&self, node: &Node, question: Question, now: Instant) -> Heard {
-        let nothing = Heard {
-            said: None,
-            fell_back: None,
+        let mut fell_back = None;
+        let said = match &question.verb {
+            Verb::Settle(dues) => self.settle(dues, question.cost).await.map(Said::Done),
+            Verb::Lend(_) => None,
+            _ => self.about(node, &question, now, &mut fell_back).await,
         };
-        let [key] = &*question.names else {
-            return nothing;
+        Heard { said, fell_back }
+    }
+
+    /// Asks something about a key.
+    async fn about(
+        &self,
+        node: &Node,
+        question: &Question,
+        now: Instant,
+        fell_back: &mut Option<OnFailure>,
+    ) -> Option<Said> {
+        let [words] = &*question.names else {
+            return None;
         };
-        if question.verb != Verb::Check {
-            return nothing;
-        }
-        let pairs = key.chunks_exact(2);
+        let pairs = words.chunks_exact(2);
         let entries: Vec<(&str, &str)> = pairs
             .filter_map(|pair| Some((&**pair.first()?, &**pair.get(1)?)))
             .collect();
-        let key = match &**key {
+        let key = match &**words {
             [bare] => Key::Text(bare.as_bytes()),
             _ => Key::Entries(&entries),
         };
-        let outcome = self.client.check_in_task(key, question.cost.tokens()).await;
-        let held = self.client.inspect(key).unwrap_or_default();
-        let fell_back = (outcome.path == DecisionPath::Failed).then_some(if outcome.is_allowed {
-            OnFailure::Allow
-        } else {
-            OnFailure::Deny
-        });
-        Heard {
-            said: Some(Said::Answer(Self::answer(
-                node,
-                &question,
-                (&outcome, held.tokens),
-                now,
-            ))),
-            fell_back,
+        let ask = NodeAsk {
+            key,
+            cost: question.cost.tokens(),
+            contract: only_contract(node, key, &question.spots)?,
+        };
+        match question.verb {
+            Verb::Check => {
+                let outcome = self.check(&ask).await;
+                if outcome.path == DecisionPath::Failed {
+                    *fell_back = Some(match outcome.is_allowed {
+                        true => OnFailure::Allow,
+                        false => OnFailure::Deny,
+                    });
+                }
+                let held = self.client.inspect(key).unwrap_or_default();
+                let told = (outcome, held.tokens);
+                Some(Said::Answer(self.answer(node, question, told, now)))
+            }
+            Verb::Charge => self.write(NodeWrite::Charge, &ask).await,
+            Verb::Refund => self.write(NodeWrite::Refund, &ask).await,
+            Verb::Reset => self.write(NodeWrite::Reset, &ask).await,
+            Verb::Status | Verb::Foresee => {
+                let stands = self.client.peek_in_task(&ask).await?;
+                Some(stand::said(node, question, &stands))
+            }
+            Verb::Settle(_) | Verb::Lend(_) => None,
         }
+    }
+
+    /// Decides by leases, unless one contract alone is asked, or only what would be said.
+    async fn check(&self, ask: &NodeAsk<'_>) -> Outcome {
+        if ask.cost == 0 || ask.contract.is_some() {
+            return self.client.check_at_node_in_task(ask).await;
+        }
+        self.client.check_in_task(ask.key, ask.cost).await
+    }
+
+    async fn write(&self, write: NodeWrite, ask: &NodeAsk<'_>) -> Option<Said> {
+        let done = self.client.write_in_task(write, ask).await?;
+        Some(Said::Done(done))
+    }
+
+    /// Settles where a request was paid. All of its bookings have one number.
+    async fn settle(&self, dues: &[Due], actual: Cost) -> Option<bool> {
+        let receipt = self.tickets.take(dues.first()?.terms)?;
+        let is_done = self.client.settle_in_task(&receipt, actual.tokens()).await;
+        is_done.then_some(true)
     }
 
     /// What nodes said, as this server's contracts name it.
     fn answer(
+        &self,
         node: &Node,
         question: &Question,
-        (outcome, remaining): (&Outcome, u64),
+        (outcome, held): (Outcome, u64),
         now: Instant,
     ) -> Answer {
+        let is_paid = outcome.is_allowed && outcome.receipt.is_some();
         let charge = Charge {
             at: now,
             cost: question.cost.tokens(),
-            charged: 0,
+            charged: u64::from(is_paid),
         };
-        let nothing = Due { charge, terms: 0 };
+        let ticket = outcome.receipt.map(|receipt| self.tickets.keep(receipt));
+        let terms = ticket.unwrap_or(0);
         let spots = question.spots.iter();
-        let bookings = spots.map(|spot: &Spot| node.booking_elsewhere(spot, nothing));
-        let contract = question.spots.first().map(|spot| spot.contract);
-        let of = contract.and_then(|place| node.contracts().get(place));
-        let limit = of.and_then(|of| of.policies.first());
+        let bookings = spots.map(|spot: &Spot| node.booking_elsewhere(spot, Due { charge, terms }));
+        let said = outcome.node.as_deref();
+        let (contract, policy) = stand::place(node, &question.spots, said);
+        let named = contract.and_then(|place| node.contracts().get(place));
+        let limit = named.and_then(|of| of.policies.get(policy));
+        let limit = limit.map_or(0, |named| named.policy.config().limit);
         let (verdict, refused_by) = if outcome.is_allowed {
-            (Verdict::Allow, None)
+            (stand::passing(outcome.wait), None)
         } else {
             let retry_after = outcome.retry_after.unwrap_or(RETRY);
-            let by = contract.map(|contract| RefusedBy::Policy {
-                contract,
-                policy: 0,
-            });
+            let by = contract.map(|contract| RefusedBy::Policy { contract, policy });
             (Verdict::Deny { retry_after }, by)
         };
         let answer = Answer {
             verdict,
             refused_by,
             contract,
-            policy: 0,
-            limit: limit.map_or(0, |named| named.policy.config().limit),
-            remaining,
-            reset_after: Span::ZERO,
+            policy,
+            limit: said.map_or(limit, |said| said.limit),
+            remaining: said.map_or(held, |said| said.remaining),
+            reset_after: said.map_or(Span::ZERO, |said| said.reset_after),
             shadowed: false,
             terms: KeyTerms::None,
             receipt: Receipt::Several(bookings.collect()),
@@ -139,6 +191,23 @@ impl Upstream {
         };
         answer.under_all(smallvec::SmallVec::new())
     }
+}
+
+/// The contract to name where not all that bind a key are asked; `None` where that cannot be said to a node.
+#[allow(
+    clippy::option_option,
+    reason = "the outer says whether it can be said"
+)]
+fn only_contract<'n>(node: &'n Node, key: Key<'_>, spots: &[Spot]) -> Option<Option<&'n str>> {
+    let all = node.within(Scope::All).ok()?.spots(key);
+    if *all == *spots {
+        return Some(None);
+    }
+    let [spot] = spots else {
+        return None;
+    };
+    let contract = node.contracts().get(spot.contract)?;
+    Some(Some(&contract.id))
 }
 
 impl Elsewhere for Upstream {
@@ -157,11 +226,12 @@ impl Elsewhere for Upstream {
         now: Instant,
     ) -> Hearing<'a> {
         Box::pin(async move {
-            let mut heard = Vec::with_capacity(questions.len());
-            for question in questions {
-                heard.push(self.one(node, question, now).await);
-            }
-            heard
+            let each = questions.into_iter().enumerate();
+            let asked =
+                each.map(async |(place, question)| (place, self.one(node, question, now).await));
+            let mut heard = join_all(asked).await;
+            heard.sort_unstable_by_key(|(place, _)| *place);
+            heard.into_iter().map(|(_, heard)| heard).collect()
         })
     }
 }

@@ -6,5 +6,6 @@ mod ledger;
 mod owner;
 mod owner_cluster;
 mod quota;
+mod sidecar;
 mod store;
 mod terms;

@@ -1,9 +1,11 @@
-//! `TOLLGATE.CHECK`: one request against the contracts a server was given.
+//! `TOLLGATE.CHECK`: one request against the contracts a server was given; and commands of the same form that do not decide.
 //!
 //! ```text
 //! TOLLGATE.CHECK [COST n] [CONTRACT id] [ID operation] KEY value
 //! TOLLGATE.CHECK [COST n] [CONTRACT id] [ID operation] KEY name value [name value ...]
 //! ```
+//!
+//! `TOLLGATE.CHARGE`, `TOLLGATE.REFUND`, `TOLLGATE.RESET` and `TOLLGATE.PEEK` take the same words.
 //!
 //! Options come first, each at most once and in any order. `KEY` ends them and takes the rest, so
 //! that no entry can be mistaken for an option. A lone value is a bare key; otherwise names and
@@ -14,7 +16,7 @@ use super::number::at_least;
 use super::parse::Arguments;
 use super::reply::Writer;
 
-/// What `TOLLGATE.CHECK` asks.
+/// What `TOLLGATE.CHECK` asks, or a command of the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check<'a> {
     /// Tokens to take; one unless said, and zero is a peek.
@@ -52,10 +54,13 @@ impl<'a> Entries<'a> {
 }
 
 impl<'a> Check<'a> {
-    pub(super) fn decode(request: Arguments<'a>) -> Result<Self, CommandError<'a>> {
+    pub(super) fn decode(
+        request: Arguments<'a>,
+        name: &'static str,
+    ) -> Result<Self, CommandError<'a>> {
         let mut arguments = request.tail(1).iter();
         if arguments.len() < 2 {
-            return Err(CommandError::WrongArity("tollgate.check"));
+            return Err(CommandError::WrongArity(name));
         }
         let (mut cost, mut contract, mut id) = (None, None, None);
         while let Some(word) = arguments.next() {
@@ -133,7 +138,7 @@ impl CheckReply<'_> {
     }
 }
 
-fn text(writer: &mut Writer<'_>, name: &str, value: Option<&str>) {
+pub(super) fn text(writer: &mut Writer<'_>, name: &str, value: Option<&str>) {
     writer.bulk(name.as_bytes());
     match value {
         Some(value) => writer.bulk(value.as_bytes()),
@@ -142,7 +147,7 @@ fn text(writer: &mut Writer<'_>, name: &str, value: Option<&str>) {
 }
 
 /// Writes a number, at most the largest a RESP integer can say.
-fn number(writer: &mut Writer<'_>, name: &str, value: Option<u64>) {
+pub(super) fn number(writer: &mut Writer<'_>, name: &str, value: Option<u64>) {
     writer.bulk(name.as_bytes());
     match value {
         Some(value) => writer.integer(i64::try_from(value).unwrap_or(i64::MAX)),

@@ -7,6 +7,7 @@ use super::number::signed;
 use super::parse::Arguments;
 use super::reply::Writer;
 use super::session::{Client, Credentials, Hello, List};
+use super::stand::Settle;
 use super::throttle::{Dialect, Throttle};
 
 /// A command whose arguments make sense.
@@ -18,6 +19,16 @@ pub enum Command<'a> {
     Check(Check<'a>),
     /// `TOLLGATE.LEASE`.
     Lease(Lease<'a>),
+    /// `TOLLGATE.CHARGE`: take without asking.
+    Charge(Check<'a>),
+    /// `TOLLGATE.REFUND`: give back.
+    Refund(Check<'a>),
+    /// `TOLLGATE.RESET`: forget the key.
+    Forget(Check<'a>),
+    /// `TOLLGATE.PEEK`: how policies stand.
+    Peek(Check<'a>),
+    /// `TOLLGATE.SETTLE`.
+    Settle(Settle<'a>),
     /// `PING [message]`: `PONG`, or the message.
     Ping(Option<&'a [u8]>),
     /// `ECHO message`.
@@ -53,8 +64,18 @@ impl<'a> Command<'a> {
         match &*upper {
             b"CL.THROTTLE" => Throttle::decode(request, Dialect::RedisCell).map(Command::Throttle),
             b"THROTTLE" => Throttle::decode(request, Dialect::Throttlecrab).map(Command::Throttle),
-            b"TOLLGATE.CHECK" => Check::decode(request).map(Command::Check),
-            b"TOLLGATE.LEASE" => Lease::decode(request).map(Command::Lease),
+            [
+                b'T',
+                b'O',
+                b'L',
+                b'L',
+                b'G',
+                b'A',
+                b'T',
+                b'E',
+                b'.',
+                name @ ..,
+            ] => Self::of_ours(name, request),
             b"PING" => match request.len() {
                 1 | 2 => Ok(Command::Ping(request.get(1))),
                 _ => Err(CommandError::WrongArity("ping")),
@@ -73,6 +94,25 @@ impl<'a> Command<'a> {
             b"RESET" => Ok(Command::Reset),
             b"QUIT" => Ok(Command::Quit),
             _ => Err(CommandError::UnknownCommand(Excerpt(name))),
+        }
+    }
+}
+
+impl<'a> Command<'a> {
+    /// What a request asks whose name begins with `TOLLGATE.` and goes on like this.
+    fn of_ours(name: &[u8], request: Arguments<'a>) -> Result<Self, CommandError<'a>> {
+        match name {
+            b"CHECK" => Check::decode(request, "tollgate.check").map(Command::Check),
+            b"LEASE" => Lease::decode(request).map(Command::Lease),
+            b"CHARGE" => Check::decode(request, "tollgate.charge").map(Command::Charge),
+            b"REFUND" => Check::decode(request, "tollgate.refund").map(Command::Refund),
+            b"RESET" => Check::decode(request, "tollgate.reset").map(Command::Forget),
+            b"PEEK" => Check::decode(request, "tollgate.peek").map(Command::Peek),
+            b"SETTLE" => Settle::decode(request).map(Command::Settle),
+            _ => {
+                let name = request.get(0).unwrap_or_default();
+                Err(CommandError::UnknownCommand(Excerpt(name)))
+            }
         }
     }
 }
@@ -141,6 +181,11 @@ pub const COMMANDS: &[About] = &[
         "Takes tokens from a bucket, as throttlecrab does.",
     ),
     plain(
+        "tollgate.charge",
+        -3,
+        "Takes tokens of a key without asking.",
+    ),
+    plain(
         "tollgate.check",
         -3,
         "Decides a request by the contracts that bind its key.",
@@ -149,6 +194,18 @@ pub const COMMANDS: &[About] = &[
         "tollgate.lease",
         -4,
         "Says what a client holds of a key, and answers what it is lent.",
+    ),
+    plain(
+        "tollgate.peek",
+        -3,
+        "Says how the policies that bind a key stand.",
+    ),
+    plain("tollgate.refund", -3, "Gives tokens of a key back."),
+    plain("tollgate.reset", -3, "Forgets what is counted of a key."),
+    plain(
+        "tollgate.settle",
+        -3,
+        "Charges what a request that has a receipt really cost.",
     ),
 ];
 

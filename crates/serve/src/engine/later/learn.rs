@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tollgate_contract::{Coordination, NamedPolicy};
 use tollgate_limit::Instant;
-use tollgate_node::{Key, Node, OwnTerms, Scope, Spot, Spots, Stranger, Within};
+use tollgate_node::{Key, Node, OwnTerms, Spot, Spots, Stranger, Within};
 
 use super::super::{Ask, Turn};
 use super::notes::Notes;
@@ -135,11 +135,8 @@ impl Turn<'_> {
     }
 }
 
-/// A key as the request brought it; nothing where only one contract is asked.
+/// A key as the request brought it.
 fn whole(ask: &Ask<'_>) -> Vec<Vec<String>> {
-    if !matches!(ask.scope, Scope::All) {
-        return Vec::new();
-    }
     vec![match ask.key {
         Key::Word(word) => vec![word.to_string()],
         Key::Text(text) => vec![String::from_utf8_lossy(text).into_owned()],

@@ -1,0 +1,352 @@
+//! A sidecar on Unix sockets, asked through all its doors: what it does not decide itself it passes on.
+
+#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use http::uri::PathAndQuery;
+use serde_json::{Value, json};
+use tollgate_serve::run::{Running, start};
+use tollgate_serve::settings::{
+    Address, ContractSource, Keeping, Listener, Runtime, Settings, UpstreamSettings,
+};
+use tollgate_wire::native::{CheckManyRequest, CheckManyResponse, CheckRequest, Entry};
+use tonic::client::Grpc;
+use tonic::transport::Endpoint;
+use tonic_prost::ProstCodec;
+
+const DEADLINE: Duration = Duration::from_secs(30);
+/// A rate that is lent, a day that is not, and one contract more for the same users.
+const CONTRACTS: &str = "contracts:
+  - id: rates
+    match: { kind: rate }
+    key: [user]
+    coordination: lease
+    policies: [{ name: rate, limit: 200, per: 1s, burst: 1000, term: 1s, timeout: 5s }]
+  - id: days
+    match: { kind: day }
+    key: [user]
+    coordination: lease
+    policies: [{ name: day, limit: 10, per: 1d, algorithm: fixed-window }]
+  - id: both
+    match: { kind: day, also: yes }
+    key: [user]
+    policies: [{ name: also, limit: 5, per: 1d, algorithm: fixed-window }]
+";
+
+fn base() -> Settings {
+    Settings {
+        contracts: ContractSource::Text(CONTRACTS.to_owned()),
+        runtime: Runtime {
+            threads: Some(1),
+            ..Runtime::default()
+        },
+        ..Settings::default()
+    }
+}
+
+fn sidecar_of(nodes: Vec<String>, folder: &std::path::Path) -> Sidecar {
+    let (http, resp) = (folder.join("http.sock"), folder.join("resp.sock"));
+    let at = |path: &PathBuf| {
+        let at = format!("unix:{}", path.display());
+        vec![Listener::plain(at.parse::<Address>().unwrap())]
+    };
+    let settings = Settings {
+        http: at(&http),
+        resp: at(&resp),
+        keeping: Keeping {
+            upstream: Some(UpstreamSettings {
+                nodes,
+                token: None,
+                zone: None,
+            }),
+            ..Keeping::default()
+        },
+        ..base()
+    };
+    Sidecar {
+        _running: start(settings).unwrap(),
+        http,
+        resp,
+    }
+}
+
+struct Sidecar {
+    _running: Running,
+    http: PathBuf,
+    resp: PathBuf,
+}
+
+fn pair() -> (tempfile::TempDir, Running, Sidecar) {
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(Settings {
+        resp: vec![Listener::loopback()],
+        ..base()
+    });
+    let node = node.unwrap();
+    let sidecar = sidecar_of(vec![node.resp().unwrap().to_string()], folder.path());
+    eventually("the sidecar is connected", || {
+        sidecar.post("check", &json!({"key": {"kind": "day", "user": "first"}}))["allowed"] == true
+    });
+    (folder, node, sidecar)
+}
+
+fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < DEADLINE, "{what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+impl Sidecar {
+    /// The body of an answer, which is 200 unless it is a problem.
+    fn post(&self, what: &str, body: &Value) -> Value {
+        let mut stream = UnixStream::connect(&self.http).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        let body = body.to_string();
+        let head = format!(
+            "POST /v1/{what} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
+    }
+
+    /// Whole tokens that a policy of a user has left at the node.
+    fn left(&self, kind: &str, user: &str, policy: &str) -> u64 {
+        let peeked = self.post("peek", &json!({"key": {"kind": kind, "user": user}}));
+        let policies = peeked["policies"].as_array().unwrap();
+        let it = policies.iter().find(|one| one["policy"] == policy);
+        it.unwrap_or_else(|| panic!("{peeked}"))["remaining"]
+            .as_u64()
+            .unwrap()
+    }
+
+    /// Sends commands in one write, and reads so many lines of replies.
+    fn say(&self, commands: &str, lines: usize) -> Vec<String> {
+        let mut stream = UnixStream::connect(&self.resp).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream.write_all(commands.as_bytes()).unwrap();
+        let said = BufReader::new(stream).lines().take(lines);
+        said.map(Result::unwrap).collect()
+    }
+
+    fn call_many(&self, request: CheckManyRequest) -> CheckManyResponse {
+        let path = self.http.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        runtime.unwrap().block_on(async move {
+            let connect = tower::service_fn(move |_: http::Uri| {
+                let path = path.clone();
+                async move {
+                    let stream = tokio::net::UnixStream::connect(path).await?;
+                    Ok::<_, std::io::Error>(hyper_util::rt::TokioIo::new(stream))
+                }
+            });
+            let endpoint = Endpoint::from_static("http://sidecar");
+            let channel = endpoint.connect_with_connector(connect).await.unwrap();
+            let mut grpc = Grpc::new(channel);
+            grpc.ready().await.unwrap();
+            let path = PathAndQuery::from_static("/tollgate.v1.Tollgate/CheckMany");
+            let codec = ProstCodec::<CheckManyRequest, CheckManyResponse>::default();
+            let answer = grpc.unary(tonic::Request::new(request), path, codec).await;
+            answer.unwrap().into_inner()
+        })
+    }
+}
+
+#[test]
+fn a_sidecar_passes_on_charges_refunds_and_peeks() {
+    let (_folder, _node, sidecar) = pair();
+    let key = json!({"kind": "day", "user": "ada"});
+    let charged = sidecar.post("charge", &json!({"key": key, "cost": 4}));
+    assert_eq!(charged, json!({"applied": true}));
+    assert_eq!(sidecar.left("day", "ada", "day"), 6);
+    let back = sidecar.post("refund", &json!({"key": key, "cost": 3}));
+    assert_eq!(back, json!({"applied": true}));
+    assert_eq!(sidecar.left("day", "ada", "day"), 9);
+    let checked = sidecar.post("check", &json!({"key": key, "cost": 9}));
+    assert_eq!(
+        (&checked["allowed"], &checked["remaining"]),
+        (&json!(true), &json!(0))
+    );
+    let explained = sidecar.post("explain", &json!({"key": key, "cost": 1}));
+    assert_eq!(explained["allowed"], false, "{explained}");
+    assert!(explained["policies"][0]["remaining"] == 0, "{explained}");
+    // The same commands at the other door.
+    let said = sidecar.say("TOLLGATE.REFUND COST 2 KEY kind day user ada\r\n", 1);
+    assert_eq!(said, [":1"]);
+    assert_eq!(sidecar.left("day", "ada", "day"), 2);
+    let said = sidecar.say(
+        "TOLLGATE.CHARGE KEY kind day user ada\r\nTOLLGATE.PEEK KEY kind day user ada\r\n",
+        2,
+    );
+    assert_eq!((&*said[0], &*said[1]), (":1", "*1"), "{said:?}");
+    let said = sidecar.say("TOLLGATE.RESET KEY kind day user ada\r\n", 1);
+    assert_eq!(said, [":1"]);
+    assert_eq!(sidecar.left("day", "ada", "day"), 10);
+}
+
+#[test]
+fn a_sidecar_settles_and_reserves_where_a_request_was_paid() {
+    let (_folder, _node, sidecar) = pair();
+    let key = json!({"kind": "day", "user": "bob"});
+    let paid = sidecar.post("check", &json!({"key": key, "cost": 8}));
+    let settle = json!({"receipt": paid["receipt"], "cost": 2});
+    assert_eq!(sidecar.post("settle", &settle), json!({"applied": true}));
+    assert_eq!(
+        sidecar.left("day", "bob", "day"),
+        8,
+        "the node gave six back"
+    );
+    let held = sidecar.post("reserve", &json!({"key": key, "cost": 5, "id": "one"}));
+    assert_eq!(held["allowed"], true);
+    assert_eq!(sidecar.left("day", "bob", "day"), 3);
+    let done = sidecar.post("commit", &json!({"id": "one", "cost": 1}));
+    assert_eq!(done, json!({"applied": true}));
+    assert_eq!(sidecar.left("day", "bob", "day"), 7);
+
+    // What a lease paid is settled in the lease.
+    let key = json!({"kind": "rate", "user": "bob"});
+    let check = |cost: u64| sidecar.post("check", &json!({"key": key, "cost": cost}));
+    eventually("a lease that paid is given twenty back", || {
+        (0..20).for_each(|_| drop(check(1)));
+        let begun = Instant::now();
+        let paid = check(20);
+        if paid["allowed"] == false || paid["remaining"] == 0 {
+            return false;
+        }
+        let settle = json!({"receipt": paid["receipt"], "cost": 0});
+        assert_eq!(sidecar.post("settle", &settle), json!({"applied": true}));
+        let more =
+            check(1)["remaining"].as_u64() >= paid["remaining"].as_u64().map(|left| left + 15);
+        // By itself the lease fills by a token in five milliseconds at best.
+        more && begun.elapsed() < Duration::from_millis(50)
+    });
+}
+
+#[test]
+fn a_sidecar_asks_one_contract_alone() {
+    let (_folder, _node, sidecar) = pair();
+    let key = json!({"kind": "day", "also": "yes", "user": "eve"});
+    let ask = |contract: &str| sidecar.post("check", &json!({"key": key, "contract": contract}));
+    let passed = (0..7).filter(|_| ask("both")["allowed"] == true).count();
+    assert_eq!(passed, 5);
+    let days = ask("days");
+    assert_eq!(
+        (&days["allowed"], &days["remaining"]),
+        (&json!(true), &json!(9))
+    );
+    assert_eq!(days["policy"], "day");
+    let all = sidecar.post("check", &json!({"key": key}));
+    assert_eq!(
+        (&all["allowed"], &all["policy"]),
+        (&json!(false), &json!("also"))
+    );
+    let said = sidecar.say(
+        "TOLLGATE.CHECK CONTRACT days COST 0 KEY kind day also yes user eve\r\n",
+        8,
+    );
+    assert_eq!(&*said[3], ":1", "a peek: {said:?}");
+}
+
+#[test]
+fn calls_over_grpc_are_decided_by_the_node_too() {
+    let (_folder, _node, sidecar) = pair();
+    let entry = |key: &str, value: &str| Entry {
+        key: key.to_owned(),
+        value: value.to_owned(),
+    };
+    let check = CheckRequest {
+        entries: vec![entry("kind", "day"), entry("user", "zed")],
+        cost: Some(1),
+        ..CheckRequest::default()
+    };
+    let answers = sidecar.call_many(CheckManyRequest {
+        checks: vec![check; 12],
+        with_receipts: true,
+    });
+    let passed = answers.answers.iter().filter(|one| one.allowed);
+    assert_eq!(passed.clone().count(), 10, "{answers:?}");
+    assert!(passed.clone().all(|one| !one.receipt.is_empty()));
+}
+
+/// Words of the next command of a client.
+fn command(reader: &mut BufReader<TcpStream>) -> Option<Vec<Vec<u8>>> {
+    let line = |reader: &mut BufReader<TcpStream>| {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        line.trim_start_matches(['*', '$'])
+            .trim()
+            .parse::<usize>()
+            .ok()
+    };
+    let count = line(reader)?;
+    let word = |_| {
+        let mut word = vec![0; line(reader)? + 2];
+        reader.read_exact(&mut word).ok()?;
+        word.truncate(word.len() - 2);
+        Some(word)
+    };
+    (0..count).map(word).collect()
+}
+
+/// A node that says nothing of keys until so many are asked for at a time; all are to be asked for, and pass.
+fn patient(listener: &TcpListener, together: usize) {
+    while let Ok((mut stream, _)) = listener.accept() {
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let mut held = Vec::new();
+        while let Some(words) = command(&mut reader) {
+            let name = String::from_utf8_lossy(&words[0]).into_owned();
+            match &*name {
+                "HELLO" => stream.write_all(b"%0\r\n").unwrap(),
+                "TOLLGATE.LEASE" => held.push(&b"$2\r\n\x21\x00\r\n"[..]),
+                _ => held.push(b"%2\r\n$7\r\nallowed\r\n:1\r\n$9\r\nremaining\r\n:7\r\n"),
+            }
+            if held.len() == together {
+                let replies = std::mem::take(&mut held).concat();
+                if stream.write_all(&replies).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_together_is_under_way_together() {
+    const TOGETHER: usize = 20;
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || patient(&listener, TOGETHER));
+    let sidecar = sidecar_of(vec![at], folder.path());
+    let checks: Vec<Value> = (0..TOGETHER)
+        .map(|user| json!({"key": {"kind": "day", "user": user.to_string()}}))
+        .collect();
+    eventually("a batch is answered", || {
+        let answers = sidecar.post("check", &json!(checks));
+        let answers = answers.as_array().unwrap();
+        answers
+            .iter()
+            .all(|one| one["allowed"] == true && one["remaining"] == 7)
+    });
+    let pipeline: String = (0..TOGETHER)
+        .map(|user| format!("TOLLGATE.CHECK KEY kind day user {user}\r\n"))
+        .collect();
+    eventually("a pipeline is answered", || {
+        let said = sidecar.say(&pipeline, TOGETHER * 26);
+        said.iter().filter(|line| *line == ":7").count() == TOGETHER
+    });
+}
