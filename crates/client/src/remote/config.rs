@@ -44,7 +44,7 @@ pub struct ClientConfig {
     pub timeout: Duration,
     /// What is done about unknown keys when nobody answers.
     pub when_away: WhenAway,
-    /// The most keys of which something is kept; nodes are asked about further ones, each time.
+    /// The most keys of which something is kept. For one more, a lease that was not used lately is given back.
     pub keys_max: usize,
     /// Is told of what is admitted without asking, where anybody is.
     pub journal: Option<Journal>,

@@ -10,6 +10,7 @@ mod link;
 mod nodes;
 mod pump;
 mod replies;
+mod room;
 mod slots;
 mod ticket;
 
@@ -26,6 +27,7 @@ pub use nodes::{NodeAnswer, NodeAsk, NodeStand, NodeWrite};
 use pump::Pump;
 use replies::Words;
 use slots::Slots;
+use ticket::Waiting;
 
 /// What a request is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +111,8 @@ pub struct ClientCounts {
     pub connected: u64,
     /// Answers that made no sense.
     pub malformed: u64,
+    /// Leases given back early, to make room for other keys.
+    pub returned: u64,
     /// Keys that are kept.
     pub keys: u64,
 }
@@ -215,7 +219,9 @@ impl Client {
                     return self.remember((key, print), answer);
                 }
                 Begun::Wait(number) => {
-                    let joined = self.slots.wait_in_task(print, number).await;
+                    let slots = &self.slots;
+                    let name = (print, number);
+                    let joined = Waiting { slots, name }.await;
                     begun = self.joined(print, joined).map_or(Begun::Ask, Begun::Done);
                 }
             }

@@ -3,11 +3,9 @@
 //! Each shard has a lock of its own, under which a key is decided about. Not here: talking to nodes (`pump`).
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -21,6 +19,7 @@ use tollgate_table::Seed;
 
 use super::config::{Admission, ClientConfig, ClientError, Journal, WhenAway};
 use super::replies::{Words, words};
+use super::room::Room;
 use super::{ClientCounts, Inspected, Outcome, SteadyClock};
 
 /// All keys of a client.
@@ -43,22 +42,37 @@ struct Shard {
 }
 
 #[derive(Default)]
-struct Inner {
-    by_print: BTreeMap<u64, Slot>,
+pub(super) struct Inner {
+    pub(super) by_print: BTreeMap<u64, Slot>,
     /// Keys that have something to say.
     talkative: Vec<u64>,
     joined: BTreeMap<(u64, u64), (Joined, Instant)>,
     /// Tasks that wait for one of these.
     wakers: BTreeMap<(u64, u64), Waker>,
     latest: Instant,
+    pub(super) room: Room,
 }
 
 /// One key.
 pub(super) struct Slot {
     pub(super) holding: Holding,
     /// The key as commands say it.
-    words: Words,
+    pub(super) words: Words,
     used: Instant,
+    /// One, or two where it was asked for since room was last looked for.
+    pub(super) uses: u8,
+    /// Whether it is noted among those that have something to say.
+    is_noted: bool,
+}
+
+impl Slot {
+    /// Whether it has something to say and is not noted yet; it is from here on.
+    #[inline]
+    fn speaks_up(&mut self) -> bool {
+        let has_more = !self.is_noted && self.holding.has_something_to_say();
+        self.is_noted |= has_more;
+        has_more
+    }
 }
 
 impl Inner {
@@ -76,6 +90,7 @@ impl Inner {
     ) -> Option<T> {
         let slot = self.by_print.get_mut(&print)?;
         slot.used = now;
+        slot.uses = (slot.uses + 1).min(2);
         Some(act(slot, now))
     }
 
@@ -98,7 +113,7 @@ impl Inner {
                 waker.wake();
             }
         }
-        if slot.holding.has_something_to_say() {
+        if slot.speaks_up() {
             self.talkative.push(print);
         }
         is_decided
@@ -165,10 +180,11 @@ impl Slots {
         let Some(slot) = inner.by_print.get_mut(&print) else {
             return (None, false);
         };
+        slot.uses = 2;
         let said = slot.holding.check(cost, now);
         let is_quiet = !slot.holding.has_something_to_say();
         self.note(&said, cost, now);
-        if !is_quiet {
+        if !is_quiet && slot.speaks_up() {
             inner.talkative.push(print);
         }
         (Some(said), is_quiet)
@@ -215,12 +231,13 @@ impl Slots {
         let shard = self.shard(print);
         let mut inner = shard.inner.lock();
         let now = inner.at(self.clock.now());
-        if let Entry::Vacant(place) = inner.by_print.entry(print) {
+        if !inner.by_print.contains_key(&print) {
             if self.count.fetch_add(1, Relaxed) >= self.config.keys_max {
                 self.count.fetch_sub(1, Relaxed);
-                return None;
+                self.past.lock().add(&inner.make_room(now)?);
             }
-            place.insert(self.made(print, key, now));
+            let slot = self.made(key, (print, inner.room.seq), now);
+            inner.by_print.insert(print, slot);
         }
         let done = inner.act((print, now), act);
         self.tell(shard, inner, (print, now));
@@ -250,7 +267,7 @@ impl Slots {
         }
     }
 
-    fn made(&self, print: u64, key: Key<'_>, now: Instant) -> Slot {
+    fn made(&self, key: Key<'_>, (print, seq): (u64, u64), now: Instant) -> Slot {
         let nanos = u64::try_from(self.config.timeout.as_nanos()).unwrap_or(u64::MAX);
         let setup = Setup {
             timeout_ns: nanos,
@@ -258,12 +275,15 @@ impl Slots {
                 WhenAway::Deny => OnFailure::Deny,
                 WhenAway::Allow => OnFailure::Allow,
             },
+            seq,
             ..Setup::new(self.who.0, self.who.1, LeaseKey(u128::from(print)))
         };
         Slot {
             holding: Holding::new(setup, now),
             words: words(key),
             used: now,
+            uses: 0,
+            is_noted: false,
         }
     }
 
@@ -282,10 +302,21 @@ impl Slots {
         }
     }
 
-    /// The same for tasks.
-    pub(super) const fn wait_in_task(&self, print: u64, number: u64) -> Waiting<'_> {
-        let name = (print, number);
-        Waiting { slots: self, name }
+    /// The decision about a request, where it is there; else the waker is woken when it is.
+    pub(super) fn poll_wait(&self, name: (u64, u64), waker: &Waker) -> Poll<Joined> {
+        let mut inner = self.shard(name.0).inner.lock();
+        if let Some((joined, _)) = inner.joined.remove(&name) {
+            return Poll::Ready(joined);
+        }
+        inner.wakers.insert(name, waker.clone());
+        Poll::Pending
+    }
+
+    /// Nobody waits for a decision any more.
+    pub(super) fn leave(&self, name: (u64, u64)) {
+        let mut inner = self.shard(name.0).inner.lock();
+        inner.wakers.remove(&name);
+        inner.joined.remove(&name);
     }
 
     /// The key of a print as commands say it.
@@ -331,9 +362,11 @@ impl Slots {
             let is_old = |at: Instant| now.nanos_since(at) > FORGET_NS;
             inner.joined.retain(|_, (_, at)| !is_old(*at));
             let before = inner.by_print.len();
-            inner.by_print.retain(|_, slot| {
+            let Inner { by_print, room, .. } = &mut *inner;
+            by_print.retain(|_, slot| {
                 let stays = !is_old(slot.used) || slot.holding.is_busy(now);
                 if !stays {
+                    room.forget(slot);
                     self.past.lock().add(&slot.holding.figures());
                 }
                 stays
@@ -346,12 +379,16 @@ impl Slots {
     pub(super) fn drain(&self, mut say: impl FnMut(u64, &Words, Inquiry)) {
         for shard in &self.shards {
             let mut inner = shard.inner.lock();
+            for (print, words, inquiry) in std::mem::take(&mut inner.room.leaving) {
+                say(print, &words, inquiry);
+            }
             if inner.talkative.is_empty() {
                 continue;
             }
             let now = inner.at(self.clock.now());
             for print in std::mem::take(&mut inner.talkative) {
                 if let Some(slot) = inner.by_print.get_mut(&print) {
+                    slot.is_noted = false;
                     while let Some(inquiry) = slot.holding.poll_inquiry(now) {
                         say(print, &slot.words, inquiry);
                     }
@@ -380,6 +417,11 @@ impl Slots {
     /// What keys counted.
     pub(super) fn counts(&self) -> ClientCounts {
         let mut sum = *self.past.lock();
+        let rooms = self
+            .shards
+            .iter()
+            .map(|shard| shard.inner.lock().room.returned);
+        let returned = rooms.sum();
         self.each(|slot, _| sum.add(&slot.holding.figures()));
         ClientCounts {
             local: sum.local,
@@ -389,6 +431,7 @@ impl Slots {
             sent: sum.sent,
             stale: sum.stale,
             clock_voids: sum.steps,
+            returned,
             keys: self.count() as u64,
             ..ClientCounts::default()
         }
@@ -416,33 +459,6 @@ impl Slot {
                 .min()
                 .unwrap_or(0),
         })
-    }
-}
-
-/// The decision about a request, for a task. One that is dropped no longer listens.
-pub(super) struct Waiting<'s> {
-    slots: &'s Slots,
-    name: (u64, u64),
-}
-
-impl Future for Waiting<'_> {
-    type Output = Joined;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Joined> {
-        let mut inner = self.slots.shard(self.name.0).inner.lock();
-        if let Some((joined, _)) = inner.joined.remove(&self.name) {
-            return Poll::Ready(joined);
-        }
-        inner.wakers.insert(self.name, cx.waker().clone());
-        Poll::Pending
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        let mut inner = self.slots.shard(self.name.0).inner.lock();
-        inner.wakers.remove(&self.name);
-        inner.joined.remove(&self.name);
     }
 }
 

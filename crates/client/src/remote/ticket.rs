@@ -8,8 +8,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
+use tollgate_lease::Joined;
 
 use super::replies::Value;
+use super::slots::Slots;
 
 /// A reply that is waited for.
 #[derive(Default)]
@@ -91,5 +93,26 @@ impl Future for Awaiting {
 impl Drop for Awaiting {
     fn drop(&mut self) {
         self.0.leave();
+    }
+}
+
+/// The decision about a request that waits for leases, by the print of its key and its number, for a task. One that is dropped no
+/// longer listens.
+pub(super) struct Waiting<'s> {
+    pub(super) slots: &'s Slots,
+    pub(super) name: (u64, u64),
+}
+
+impl Future for Waiting<'_> {
+    type Output = Joined;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Joined> {
+        self.slots.poll_wait(self.name, cx.waker())
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.slots.leave(self.name);
     }
 }

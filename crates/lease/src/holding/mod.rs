@@ -286,6 +286,22 @@ impl Holding {
         self.each(|lessee| lessee.release(now));
     }
 
+    /// Whether somebody waits for a decision.
+    pub fn has_waiting(&self) -> bool {
+        !self.line.is_empty()
+    }
+
+    /// The largest number of a question that was asked about the key; a later holding of it has to begin there.
+    pub fn seq(&self) -> u64 {
+        let mut seq = self.setup.seq;
+        if let State::Lent(each) = &self.state {
+            for (_, lessee) in each {
+                seq = seq.max(lessee.seq());
+            }
+        }
+        seq
+    }
+
     /// What is held of each policy, by its tag.
     pub fn held(&self, now: Instant) -> Vec<(u64, Held)> {
         match &self.state {
@@ -353,6 +369,7 @@ impl Holding {
     /// Has a lease for each of these policies from here on.
     fn agree(&mut self, terms: &Terms, tags: impl Iterator<Item = u64>, now: Instant) {
         let setup = Setup {
+            seq: self.seq(),
             drift_ppm: terms.drift_ppm,
             timeout_ns: terms.timeout_ns,
             term_ns: terms.term_ns,
@@ -385,6 +402,7 @@ impl Holding {
 
     /// Lets leases go that nobody lends any more.
     fn retire(&mut self) {
+        self.setup.seq = self.seq();
         if let State::Lent(each) = &self.state {
             for (_, lessee) in each {
                 self.past.add(&lessee.figures());

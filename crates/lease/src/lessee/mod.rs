@@ -59,6 +59,8 @@ pub struct Setup {
     pub uses_min: u64,
     /// What it says when nobody answers.
     pub on_failure: OnFailure,
+    /// The number of the last question that this boot has asked about the key before, where it has: a grantor ignores smaller ones.
+    pub seq: u64,
 }
 
 impl Setup {
@@ -75,6 +77,7 @@ impl Setup {
             term_ns: 2_000_000_000,
             uses_min: 8,
             on_failure: OnFailure::Deny,
+            seq: 0,
         }
     }
 }
@@ -306,7 +309,7 @@ impl Lessee {
             lease: Lease::none(setup.term_ns, now),
             give: 0,
             got: Stamp::default(),
-            seq: 0,
+            seq: setup.seq,
             pending: None,
             deny_until: now,
             demand: Heard {
@@ -376,6 +379,11 @@ impl Lessee {
             seq: self.seq,
             is_open: self.pending.is_some(),
         }
+    }
+
+    /// The number of its last question.
+    pub const fn seq(&self) -> u64 {
+        self.seq
     }
 
     /// What was counted.

@@ -106,9 +106,10 @@ impl Upstream {
             Verb::Check => {
                 let outcome = self.check(&ask).await;
                 if outcome.path == DecisionPath::Failed {
-                    *fell_back = Some(match outcome.is_allowed {
-                        true => OnFailure::Allow,
-                        false => OnFailure::Deny,
+                    *fell_back = Some(if outcome.is_allowed {
+                        OnFailure::Allow
+                    } else {
+                        OnFailure::Deny
                     });
                 }
                 let held = self.client.inspect(key).unwrap_or_default();

@@ -365,6 +365,35 @@ fn a_client_gives_back_what_it_holds_and_settles_what_it_took() {
 }
 
 #[test]
+fn leases_that_were_not_used_lately_make_room_for_others() {
+    let server = start(settings()).unwrap();
+    let client = Client::connect(ClientConfig {
+        timeout: Duration::from_secs(5),
+        keys_max: 128,
+        ..ClientConfig::new([server.resp().unwrap().to_string()])
+    });
+    let client = client.unwrap();
+    let hot = || client.check("hot", 1).is_allowed;
+    eventually("a lease", || hot() && client.inspect("hot").is_some());
+    let mut user = 0_u64;
+    eventually("leases are given back", || {
+        for _ in 0..20 {
+            user += 1;
+            let key = format!("user-{user}");
+            (0..12).for_each(|_| drop(client.check(&*key, 1)));
+            hot();
+        }
+        client.counts().returned >= 300
+    });
+    assert!(client.inspect("hot").is_some(), "it is used all the time");
+    let counts = client.counts();
+    assert_eq!(counts.keys, 128, "{counts:?}");
+    eventually("nodes know what is held", || {
+        lend::view(server.shared()).policies[0].lessees <= 128
+    });
+}
+
+#[test]
 fn nobody_there_is_an_answer_too() {
     let config = |when| ClientConfig {
         timeout: Duration::from_millis(50),
