@@ -79,6 +79,8 @@ pub use layer::{LayerConfig, NoKey, RateLimit, RateLimitLayer};
 pub use limiter::{Limiter, LimiterConfig};
 #[cfg(feature = "tower")]
 pub use network::{Network, NetworkError};
+#[cfg(feature = "tls")]
+pub use remote::ClientTls;
 #[cfg(feature = "remote")]
 pub use remote::{
     Admission, Client, ClientConfig, ClientCounts, ClientError, Inspected, Journal, NodeAnswer,

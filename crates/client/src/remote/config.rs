@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tollgate_limit::Instant;
 
+use super::link::Trust;
+
 /// What a client does about keys of which nobody has told it anything, when nobody answers. Contracts say it for their own keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenAway {
@@ -31,7 +33,7 @@ pub type Journal = Arc<dyn Fn(&Admission) + Send + Sync>;
 /// How a client is set up.
 #[derive(Clone)]
 pub struct ClientConfig {
-    /// Nodes to talk to: `host:port` or `unix:/path` of their RESP door, each with `zone=` before it where it is in one. The first
+    /// Nodes to talk to: `host:port`, `tls://host:port` or `unix:/path` of their RESP door, each with `zone=` before it where it is in one. The first
     /// that answers is taken, those of the client's own zone before others.
     pub nodes: Vec<String>,
     /// The zone the client is in.
@@ -48,6 +50,9 @@ pub struct ClientConfig {
     pub keys_max: usize,
     /// Is told of what is admitted without asking, where anybody is.
     pub journal: Option<Journal>,
+    /// Whom to believe, where nodes are spoken to over TLS.
+    #[cfg(feature = "tls")]
+    pub tls: Option<super::ClientTls>,
 }
 
 impl ClientConfig {
@@ -62,6 +67,8 @@ impl ClientConfig {
             when_away: WhenAway::Deny,
             keys_max: 65_536,
             journal: None,
+            #[cfg(feature = "tls")]
+            tls: None,
         }
     }
 
@@ -75,6 +82,11 @@ impl ClientConfig {
         }
         for node in &self.nodes {
             let (_, address) = placed(node);
+            let address = match address.strip_prefix("tls://") {
+                Some(_) if !self.has_trust() => return Err(ClientError::NoAuthority(node.clone())),
+                Some(rest) => rest,
+                None => address,
+            };
             let is_path = address
                 .strip_prefix("unix:")
                 .is_some_and(|path| !path.is_empty());
@@ -89,6 +101,24 @@ impl ClientConfig {
         self.nodes
             .sort_by_key(|node| zone.is_none() || placed(node).0 != zone.as_deref());
         Ok(self)
+    }
+}
+
+impl ClientConfig {
+    /// Whether it is said whom to believe over TLS.
+    const fn has_trust(&self) -> bool {
+        #[cfg(feature = "tls")]
+        return self.tls.is_some();
+        #[cfg(not(feature = "tls"))]
+        return false;
+    }
+
+    /// Reads whom to believe over TLS.
+    pub(super) fn trust(&self) -> Result<Trust, ClientError> {
+        Ok(Trust {
+            #[cfg(feature = "tls")]
+            config: self.tls.as_ref().map(super::ClientTls::read).transpose()?,
+        })
     }
 }
 
@@ -118,6 +148,10 @@ pub enum ClientError {
     NoNodes,
     /// That is no address.
     BadNode(String),
+    /// A node is spoken to over TLS, and nobody says whom to believe.
+    NoAuthority(String),
+    /// A file of certificates cannot be used.
+    Tls(String),
     /// A timeout or a bound is zero.
     Zero,
     /// The system gave no randomness or no thread.
@@ -132,10 +166,14 @@ impl fmt::Display for ClientError {
             }
             Self::BadNode(node) => write!(
                 f,
-                "`{node}` is no node; write `host:port` or `unix:/path`, with `zone=` before it where it is in one"
+                "`{node}` is no node; write `host:port`, `tls://host:port` or `unix:/path`, with `zone=` before it where it is in one"
+            ),
+            Self::NoAuthority(node) => write!(
+                f,
+                "`{node}` needs a file of certificates that sign for nodes, and a client built with TLS"
             ),
             Self::Zero => f.write_str("`timeout` and `keys_max` must be above zero"),
-            Self::System(what) => f.write_str(what),
+            Self::Tls(what) | Self::System(what) => f.write_str(what),
         }
     }
 }

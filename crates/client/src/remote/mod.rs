@@ -13,6 +13,8 @@ mod replies;
 mod room;
 mod slots;
 mod ticket;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +30,8 @@ use pump::Pump;
 use replies::Words;
 use slots::Slots;
 use ticket::Waiting;
+#[cfg(feature = "tls")]
+pub use tls::ClientTls;
 
 /// What a request is told.
 #[derive(Clone, Debug, PartialEq, Eq)]

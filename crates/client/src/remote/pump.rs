@@ -15,7 +15,7 @@ use tollgate_lease::{Message, decode, decode_reply, encode_inquiry};
 
 use super::ClientCounts;
 use super::config::{ClientConfig, ClientError, placed};
-use super::link::Link;
+use super::link::{Link, Trust};
 use super::replies::{Replies, Value, Words, command};
 use super::slots::Slots;
 use super::ticket::{Awaiting, Ticket};
@@ -30,6 +30,7 @@ pub(super) struct Pump {
 struct Post {
     slots: Arc<Slots>,
     config: Arc<ClientConfig>,
+    trust: Trust,
     /// Whether there is something to say.
     is_woken: Mutex<bool>,
     woken: Condvar,
@@ -59,9 +60,11 @@ enum Flight {
 
 impl Pump {
     pub(super) fn start(slots: Arc<Slots>, config: Arc<ClientConfig>) -> Result<Self, ClientError> {
+        let trust = config.trust()?;
         let post = Arc::new(Post {
             slots,
             config,
+            trust,
             is_woken: Mutex::new(false),
             woken: Condvar::new(),
             asks: Mutex::default(),
@@ -261,7 +264,7 @@ impl Post {
         let node = nodes
             .get(turn % nodes.len().max(1))
             .map_or("", |node| placed(node).1);
-        let mut link = Link::open(node, self.config.timeout)?;
+        let mut link = Link::open(node, &self.trust, self.config.timeout)?;
         link.patience(Some(self.config.timeout))?;
         let mut hello = vec![&b"HELLO"[..], b"3"];
         if let Some(token) = &self.config.token {

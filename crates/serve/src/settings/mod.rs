@@ -39,6 +39,7 @@ pub use roster::{ROSTER_MAX, roster};
 pub use statistics::StatisticsSettings;
 pub use store::{StoreSettings, StoreUrl};
 pub use token::Token;
+pub use tollgate_client::ClientTls;
 pub use xds::XdsSource;
 
 /// How a server is set up.

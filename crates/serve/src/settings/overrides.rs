@@ -10,9 +10,9 @@ use tollgate_contract::nearest;
 use super::cluster::{self, ClusterOverrides};
 use super::file::{LOG_FORMATS, MEMORY, THREADS_MAX};
 use super::{
-    Address, CataloguePlace, CatalogueSettings, ContractSource, DatabaseSettings, DatabaseUrl,
-    Keeping, Listener, LogFormat, RuntimeKind, Seat, Settings, StoreSettings, StoreUrl, Tls, Token,
-    TraceProtocol, TraceSettings, UpstreamSettings, size, token,
+    Address, CataloguePlace, CatalogueSettings, ClientTls, ContractSource, DatabaseSettings,
+    DatabaseUrl, Keeping, Listener, LogFormat, RuntimeKind, Seat, Settings, StoreSettings,
+    StoreUrl, Tls, Token, TraceProtocol, TraceSettings, UpstreamSettings, size, token,
 };
 
 /// What is said outside the file.
@@ -193,6 +193,7 @@ impl StoreOverrides {
                 (Some(own), Some(below)) => Some(UpstreamSettings {
                     token: own.token.or(below.token),
                     zone: own.zone.or(below.zone),
+                    tls: own.tls.or(below.tls),
                     ..own
                 }),
                 (own, below) => own.or(below),
@@ -301,7 +302,8 @@ fn memory(text: &str) -> Result<u64, String> {
 
 type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Nodes of a sidecar: `TOLLGATE_UPSTREAM`, a comma between them, with `TOLLGATE_UPSTREAM_TOKEN` and `TOLLGATE_ZONE`.
+/// Nodes of a sidecar: `TOLLGATE_UPSTREAM`, a comma between them, with `TOLLGATE_UPSTREAM_TOKEN`, `TOLLGATE_ZONE` and, for TLS,
+/// `TOLLGATE_UPSTREAM_CA`, `TOLLGATE_UPSTREAM_CERT` and `TOLLGATE_UPSTREAM_KEY`.
 fn upstream(variable: &impl Fn(&str) -> Option<String>) -> Option<UpstreamSettings> {
     let nodes = variable("TOLLGATE_UPSTREAM").unwrap_or_default();
     let nodes = nodes
@@ -312,8 +314,15 @@ fn upstream(variable: &impl Fn(&str) -> Option<String>) -> Option<UpstreamSettin
         nodes: nodes.map(str::to_owned).collect(),
         token: variable("TOLLGATE_UPSTREAM_TOKEN"),
         zone: variable("TOLLGATE_ZONE"),
+        tls: variable("TOLLGATE_UPSTREAM_CA").map(|authority| ClientTls {
+            authority: authority.into(),
+            certificate: variable("TOLLGATE_UPSTREAM_CERT")
+                .zip(variable("TOLLGATE_UPSTREAM_KEY"))
+                .map(|(certificate, key)| (certificate.into(), key.into())),
+        }),
     };
-    let is_told = !told.nodes.is_empty() || told.token.is_some() || told.zone.is_some();
+    let is_told = told.token.is_some() || told.zone.is_some() || told.tls.is_some();
+    let is_told = is_told || !told.nodes.is_empty();
     is_told.then_some(told)
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate_client::{
-    Client, ClientConfig, ClientError, DecisionPath, NodeAsk, NodeWrite, Outcome,
+    Client, ClientConfig, ClientError, ClientTls, DecisionPath, NodeAsk, NodeWrite, Outcome,
 };
 use tollgate_contract::OnFailure;
 use tollgate_limit::{Cost, Instant, Receipt as Charge, Span, Verdict};
@@ -29,6 +29,8 @@ pub struct UpstreamSettings {
     pub token: Option<String>,
     /// The zone of the sidecar.
     pub zone: Option<String>,
+    /// Whom to believe, where nodes are spoken to over TLS.
+    pub tls: Option<ClientTls>,
 }
 
 impl std::fmt::Debug for UpstreamSettings {
@@ -55,6 +57,7 @@ impl Upstream {
             token: settings.token.clone(),
             zone: settings.zone.clone(),
             timeout: TIMEOUT,
+            tls: settings.tls.clone(),
             ..ClientConfig::new(settings.nodes.iter().cloned())
         })?;
         Ok(Self {

@@ -448,6 +448,7 @@ fn a_sidecar_decides_by_leases_of_its_nodes() {
         nodes: vec![node.resp().unwrap().to_string()],
         token: None,
         zone: None,
+        tls: None,
     };
     let sidecar = Settings {
         keeping: Keeping {

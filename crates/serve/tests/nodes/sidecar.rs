@@ -10,10 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use http::uri::PathAndQuery;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::{Value, json};
+use tollgate_client::{Client, ClientConfig, ClientError, ClientTls, DecisionPath};
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
-    Address, ContractSource, Keeping, Listener, Runtime, Settings, UpstreamSettings,
+    Address, ContractSource, Keeping, Listener, Runtime, Settings, Tls, UpstreamSettings,
 };
 use tollgate_wire::native::{CheckManyRequest, CheckManyResponse, CheckRequest, Entry};
 use tonic::client::Grpc;
@@ -64,6 +66,7 @@ fn sidecar_of(nodes: Vec<String>, folder: &std::path::Path) -> Sidecar {
                 nodes,
                 token: None,
                 zone: None,
+                tls: None,
             }),
             ..Keeping::default()
         },
@@ -349,4 +352,83 @@ fn what_is_asked_together_is_under_way_together() {
         let said = sidecar.say(&pipeline, TOGETHER * 26);
         said.iter().filter(|line| *line == ":7").count() == TOGETHER
     });
+}
+
+/// An authority, and a certificate for this machine that it signed: the certificate's file and its key's.
+fn signed(folder: &std::path::Path, name: &str) -> (PathBuf, PathBuf, PathBuf) {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, &issuer).unwrap();
+    let write = |ending: &str, text: String| {
+        let path = folder.join(format!("{name}.{ending}"));
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    (
+        write("ca", issuer.pem()),
+        write("pem", certificate.pem()),
+        write("key", key.serialize_pem()),
+    )
+}
+
+#[test]
+fn a_client_speaks_to_nodes_over_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let (authority, certificate, key) = signed(folder.path(), "node");
+    let (clients, own, own_key) = signed(folder.path(), "client");
+    let listener = Listener {
+        tls: Some(Tls {
+            certificate,
+            key,
+            client_ca: Some(clients.clone()),
+        }),
+        ..Listener::loopback()
+    };
+    let node = start(Settings {
+        resp: vec![listener],
+        ..base()
+    });
+    let node = node.unwrap();
+    let at = format!("tls://localhost:{}", node.resp().unwrap().port());
+    let connect = |tls: Option<ClientTls>| {
+        Client::connect(ClientConfig {
+            tls,
+            timeout: Duration::from_secs(1),
+            ..ClientConfig::new([at.clone()])
+        })
+    };
+    let trusted = ClientTls {
+        authority,
+        certificate: Some((own, own_key)),
+    };
+    let client = connect(Some(trusted.clone())).unwrap();
+    let ada = &[("kind", "day"), ("user", "ada")];
+    eventually("a node answers", || client.check(ada, 1).is_allowed);
+    let rate = &[("kind", "rate"), ("user", "ada")];
+    eventually("a lease pays", || {
+        client.check(rate, 1).path == DecisionPath::Lease
+    });
+    // Nobody is believed whom the authority did not sign for, nor answered who shows nothing.
+    let stranger = ClientTls {
+        authority: clients,
+        ..trusted.clone()
+    };
+    let nameless = ClientTls {
+        certificate: None,
+        ..trusted
+    };
+    for refused in [stranger, nameless] {
+        let client = connect(Some(refused)).unwrap();
+        assert_eq!(client.check(ada, 1).path, DecisionPath::Failed);
+        assert_eq!(client.counts().connected, 0);
+    }
+    assert!(matches!(connect(None), Err(ClientError::NoAuthority(_))));
+    let lost = ClientTls {
+        authority: folder.path().join("none"),
+        certificate: None,
+    };
+    assert!(matches!(connect(Some(lost)), Err(ClientError::Tls(_))));
 }

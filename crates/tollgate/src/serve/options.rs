@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tollgate_node::{Adapt, Roster};
 use tollgate_serve::settings::{
-    Address, CataloguePlace, ClusterOverrides, DatabaseUrl, Join, LogFormat, Overrides,
+    Address, CataloguePlace, ClientTls, ClusterOverrides, DatabaseUrl, Join, LogFormat, Overrides,
     RuntimeKind, Seat, StoreOverrides, StoreUrl, UpstreamSettings,
 };
 
@@ -98,9 +98,21 @@ pub struct SidecarFlags {
     #[arg(long, requires = "upstream")]
     pub sidecar: bool,
 
-    /// The RESP door of a node, `10.0.0.7:6380`, `unix:/run/node.sock`, or `zone=10.0.0.7:6380`; may be given again. Contracts must be those of the nodes
+    /// The RESP door of a node, `10.0.0.7:6380`, `tls://node.example:6380`, `unix:/run/node.sock`, or `zone=10.0.0.7:6380`; may be given again. Contracts must be those of the nodes
     #[arg(long, value_name = "ADDR", requires = "sidecar", conflicts_with_all = ["cluster", "store"])]
     pub upstream: Vec<String>,
+
+    /// Certificates of those who sign for nodes of `tls://`, in PEM
+    #[arg(long, value_name = "FILE", requires = "sidecar")]
+    pub upstream_ca: Option<PathBuf>,
+
+    /// The certificate that is shown to them
+    #[arg(long, value_name = "FILE", requires_all = ["upstream_ca", "upstream_key"])]
+    pub upstream_cert: Option<PathBuf>,
+
+    /// Its key
+    #[arg(long, value_name = "FILE", requires = "upstream_cert")]
+    pub upstream_key: Option<PathBuf>,
 }
 
 impl SidecarFlags {
@@ -112,15 +124,18 @@ impl SidecarFlags {
         let socket = |name: &str| format!("unix:{name}").parse().ok().map(|at| vec![at]);
         said.http = said.http.take().or_else(|| socket("tollgate.sock"));
         said.resp = said.resp.take().or_else(|| socket("tollgate-resp.sock"));
-        let (token, zone) = said
-            .stores
-            .upstream
-            .take()
-            .map_or((None, None), |told| (told.token, told.zone));
+        let told = said.stores.upstream.take();
+        let (token, zone, tls) =
+            told.map_or((None, None, None), |told| (told.token, told.zone, told.tls));
+        let own = self.upstream_ca.clone().map(|authority| ClientTls {
+            authority,
+            certificate: self.upstream_cert.clone().zip(self.upstream_key.clone()),
+        });
         said.stores.upstream = Some(UpstreamSettings {
             nodes: self.upstream.clone(),
             token,
             zone: said.cluster.zone.clone().or(zone),
+            tls: own.or(tls),
         });
     }
 }
