@@ -94,10 +94,11 @@ impl Answer {
 
     /// What a limiter by leases says, of a key of which it holds so many tokens.
     pub(crate) fn lent(outcome: &Outcome, tokens: u64) -> Self {
-        let verdict = if outcome.is_allowed {
-            Verdict::Allow
-        } else {
-            Verdict::Deny
+        let wait_ns = nanos(outcome.wait);
+        let verdict = match outcome.is_allowed {
+            true if wait_ns > 0 => Verdict::Delay,
+            true => Verdict::Allow,
+            false => Verdict::Deny,
         };
         Self {
             verdict,
@@ -107,7 +108,7 @@ impl Answer {
             shadowed: false,
             limit: 0,
             remaining: tokens,
-            wait_ns: 0,
+            wait_ns,
             retry_after_ns: outcome.retry_after.map_or(0, nanos),
             reset_after_ns: 0,
             contract: name(""),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use tollgate_client::{
     Client, ClientConfig, ClientError, Contracts, DecisionPath, LimiterConfig, LimiterError,
-    Outcome, RemoteReceipt, SystemClock, WhenFull,
+    Outcome, RemoteReceipt, Span, SystemClock, WhenFull,
 };
 
 use crate::answer::Answer;
@@ -91,9 +91,11 @@ impl Limiter {
         let client = Client::connect(config).map_err(|error| {
             let code = match error {
                 ClientError::System(_) => Code::Machine,
-                ClientError::NoNodes | ClientError::BadNode(_) | ClientError::Zero => {
-                    Code::BadOptions
-                }
+                ClientError::NoNodes
+                | ClientError::BadNode(_)
+                | ClientError::NoAuthority(_)
+                | ClientError::Tls(_)
+                | ClientError::Zero => Code::BadOptions,
             };
             Fault::new(code, error.to_string())
         })?;
@@ -207,8 +209,10 @@ fn peek(client: &Client, key: &Checked<'_>) -> Answer {
     let outcome = Outcome {
         is_allowed: tokens > 0,
         path: DecisionPath::Lease,
+        wait: Span::ZERO,
         retry_after: None,
         receipt: None,
+        node: None,
     };
     Answer::lent(&outcome, tokens)
 }
