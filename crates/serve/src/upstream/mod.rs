@@ -75,7 +75,7 @@ impl Upstream {
         let mut fell_back = None;
         let said = match &question.verb {
             Verb::Settle(dues) => self.settle(dues, question.cost).await.map(Said::Done),
-            Verb::Lend(_) => None,
+            Verb::Lend(_) | Verb::Quota(..) => None,
             _ => self.about(node, &question, now, &mut fell_back).await,
         };
         Heard { said, fell_back }
@@ -126,7 +126,7 @@ impl Upstream {
                 let stands = self.client.peek_in_task(&ask).await?;
                 Some(stand::said(node, question, &stands))
             }
-            Verb::Settle(_) | Verb::Lend(_) => None,
+            Verb::Settle(_) | Verb::Lend(_) | Verb::Quota(..) => None,
         }
     }
 
