@@ -345,7 +345,7 @@ fn what_is_asked_together_is_under_way_together() {
             .iter()
             .all(|one| one["allowed"] == true && one["remaining"] == 7)
     });
-    let pipeline = "TOLLGATE.CHECK KEY kind day user zed\r\n".repeat(TOGETHER);
+    let pipeline = "TOLLGATE.CHECK KEY kind day user 7\r\n".repeat(TOGETHER);
     eventually("a pipeline is answered", || {
         let said = sidecar.say(&pipeline, TOGETHER * 26);
         said.iter().filter(|line| *line == ":7").count() == TOGETHER
