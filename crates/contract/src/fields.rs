@@ -32,6 +32,8 @@ pub(crate) enum Field {
     PoolRate,
     PoolDepth,
     MaxLessees,
+    Spill,
+    Share,
     DriftPpm,
     Timeout,
     SafeCapacity,
@@ -91,6 +93,7 @@ pub(crate) const ALGORITHMS: [&str; 7] = [
 ];
 pub(crate) const ON_LIMIT: [&str; 2] = ["deny", "delay"];
 pub(crate) const RECOVERY: [&str; 3] = ["restate", "fresh", "ledger"];
+pub(crate) const SHARE: [&str; 2] = ["request", "client"];
 pub(crate) const DEBTS: [&str; 2] = ["keep", "forget"];
 pub(crate) const MODES: [&str; 2] = ["enforce", "shadow"];
 pub(crate) const INHERIT: [&str; 3] = ["as-is", "proportional", "reset"];
@@ -98,7 +101,7 @@ pub(crate) const INHERIT: [&str; 3] = ["as-is", "proportional", "reset"];
 const SLICES: u64 = SLICES_MAX as u64;
 
 /// Every field, in the order of [`Field`].
-pub(crate) const ROWS: [Row; 31] = [
+pub(crate) const ROWS: [Row; 33] = [
     row(
         Field::Name,
         "name",
@@ -250,6 +253,20 @@ pub(crate) const ROWS: [Row; 31] = [
         "max_lessees",
         Shape::Whole(1, 65_536),
         "The most clients that have a lease of a key at a time; 1024 where absent. Only with coordination: lease.",
+    ),
+    row(
+        Field::Spill,
+        "spill",
+        Shape::Whole(2, 10_000),
+        "A client is lent so much of the rate that its bucket is full, and its refill lost, one time in that; 100 where absent. Only with \
+         coordination: lease.",
+    ),
+    row(
+        Field::Share,
+        "share",
+        Shape::Choice(&SHARE),
+        "Who gets how much where there is not enough: by request in proportion to what is asked for, or by client alike, so that one \
+         who asks for much takes nothing from who asks for little. Only with coordination: lease.",
     ),
     row(
         Field::DriftPpm,

@@ -21,6 +21,10 @@ pub struct Lending {
     pub pool_depth: Option<u64>,
     /// The most clients that have a lease of a key at a time.
     pub max_lessees: Option<u64>,
+    /// One time in that the bucket of a client is full, and its refill lost.
+    pub spill: Option<u64>,
+    /// Whether clients share alike, whatever they ask for.
+    pub shares_by_client: bool,
     /// By how much clocks of clients may run wrong, in millionths.
     pub drift_ppm: Option<u64>,
     /// After which time without an answer nobody is there, in nanoseconds.

@@ -58,7 +58,7 @@ fn distance(from: &[char], to: &[char]) -> usize {
 }
 
 const LENGTH_MAX: usize = 64;
-const LIST_MAX: usize = 32;
+const LIST_MAX: usize = 40;
 
 #[cfg(test)]
 mod tests {

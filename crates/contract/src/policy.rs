@@ -8,7 +8,7 @@ use crate::contract::NamedPolicy;
 use crate::coordination::{self, Coordination, Design, OnFailure};
 use crate::duration;
 use crate::error::ErrorKind;
-use crate::fields::{ALGORITHMS, DEBTS, Field, INHERIT, MODES, ON_LIMIT, RECOVERY, Shape};
+use crate::fields::{ALGORITHMS, DEBTS, Field, INHERIT, MODES, ON_LIMIT, RECOVERY, SHARE, Shape};
 use crate::lending::{Lending, Recovery, can_be_kept};
 use crate::merge::Given;
 use crate::nearest::nearest;
@@ -315,6 +315,8 @@ impl<'a> Reader<'a> {
             pool_rate: self.number(Field::PoolRate),
             pool_depth: self.number(Field::PoolDepth),
             max_lessees: self.number(Field::MaxLessees),
+            spill: self.number(Field::Spill),
+            shares_by_client: self.choice(Field::Share, &SHARE) == Some(1),
             drift_ppm: self.number(Field::DriftPpm),
             timeout_ns: self.nanos(Field::Timeout),
             safe_capacity: self.number(Field::SafeCapacity),
@@ -385,13 +387,15 @@ impl<'a> Reader<'a> {
 }
 
 /// The fields that say how leases are given.
-const LENDING: [Field; 10] = [
+const LENDING: [Field; 12] = [
     Field::Term,
     Field::MinDepth,
     Field::MinUses,
     Field::PoolRate,
     Field::PoolDepth,
     Field::MaxLessees,
+    Field::Spill,
+    Field::Share,
     Field::DriftPpm,
     Field::Timeout,
     Field::SafeCapacity,

@@ -11,7 +11,7 @@ use super::fields::Fields;
 use crate::part::{Chip, Mode};
 
 /// The fields that are numbers in a document.
-const NUMBERS: [&str; 12] = [
+const NUMBERS: [&str; 13] = [
     "limit",
     "burst",
     "slices",
@@ -22,13 +22,14 @@ const NUMBERS: [&str; 12] = [
     "pool_rate",
     "pool_depth",
     "max_lessees",
+    "spill",
     "drift_ppm",
     "safe_capacity",
 ];
 /// Those that are yes or no.
 const SWITCHES: [&str; 2] = ["count_refused", "durable"];
 /// Those that are words, in the order in which people write them.
-const WORDS: [&str; 17] = [
+const WORDS: [&str; 18] = [
     "name",
     "per",
     "algorithm",
@@ -44,22 +45,25 @@ const WORDS: [&str; 17] = [
     "term",
     "timeout",
     "recovery",
+    "share",
     "interval",
     "debts",
 ];
 
 /// Those that say how leases are given, and how nodes synchronise.
-pub(super) const TOGETHER: [&str; 12] = [
+pub(super) const TOGETHER: [&str; 14] = [
     "interval",
     "debts",
     "term",
     "timeout",
     "recovery",
+    "share",
     "min_depth",
     "min_uses",
     "pool_rate",
     "pool_depth",
     "max_lessees",
+    "spill",
     "drift_ppm",
     "safe_capacity",
 ];

@@ -190,7 +190,7 @@ const REST: [&str; 12] = [
 ];
 
 /// Fields about how nodes count together that are chosen.
-const CHOSEN: [Chosen; 2] = [
+const CHOSEN: [Chosen; 3] = [
     (
         "When a node begins to lend",
         "recovery",
@@ -198,6 +198,14 @@ const CHOSEN: [Chosen; 2] = [
             ("restate", "by what clients hold"),
             ("fresh", "with a full burst"),
             ("ledger", "by what a store keeps"),
+        ],
+    ),
+    (
+        "Where there is not enough",
+        "share",
+        &[
+            ("request", "by what is asked for"),
+            ("client", "every client alike"),
         ],
     ),
     (
@@ -215,7 +223,7 @@ type Chosen = (
 );
 
 /// Those that are typed.
-const TYPED: [(&str, &str); 10] = [
+const TYPED: [(&str, &str); 11] = [
     ("Interval (synchronised)", "interval"),
     ("Term (lease)", "term"),
     ("Timeout (lease)", "timeout"),
@@ -224,6 +232,7 @@ const TYPED: [(&str, &str); 10] = [
     ("Never lent, % of the rate", "pool_rate"),
     ("Never lent, % of the burst", "pool_depth"),
     ("Most clients with a lease", "max_lessees"),
+    ("A client's bucket is full one time in", "spill"),
     ("Clocks may be off, ppm", "drift_ppm"),
     ("Each client alone, per second", "safe_capacity"),
 ];

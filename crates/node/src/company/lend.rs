@@ -11,7 +11,7 @@ use tollgate_contract::{Contract, NamedPolicy, OnFailure, Recovery};
 use tollgate_gossip::Malformed;
 use tollgate_lease::{
     BadLimits, Lender, LenderSetup, LenderStand, Limits, Nudge, OnFailure as ClientOnFailure,
-    QuotaRules, Reply, Rules, Terms, Window, decode_inquiry, encode_reply,
+    QuotaRules, Reply, Rules, Share as SharedBy, Terms, Window, decode_inquiry, encode_reply,
 };
 use tollgate_limit::{Instant, Policy, PolicyConfig, Span};
 use tollgate_table::Print;
@@ -114,6 +114,12 @@ pub(super) fn rules(named: &NamedPolicy) -> Rules {
             .max_lessees
             .and_then(|most| usize::try_from(most).ok())
             .unwrap_or(usual.lessees_max),
+        spill: lending.spill.unwrap_or(usual.spill),
+        share: if lending.shares_by_client {
+            SharedBy::Client
+        } else {
+            SharedBy::Request
+        },
         begins_full: lending.recovery == Recovery::Fresh,
         ..usual
     }
