@@ -425,9 +425,9 @@ impl World {
                 } else {
                     // Through the bytes that a store would keep.
                     let mut kept = decode_ledger(&encode_ledger(&[(0, pool)])).unwrap();
-                    kept.pop().unwrap().1
+                    kept.pop().unwrap().1.under(self.rules)
                 };
-                pool.under(self.rules).resume(self.generation)
+                pool.resume(self.generation)
             }
             None => self.fit(Pool::restating(
                 self.limits,
