@@ -50,6 +50,8 @@ pub struct Lender {
     nudges: VecDeque<Nudge>,
     /// The last time it was called.
     latest: Instant,
+    /// Whether somebody calls it when it says so.
+    is_called: bool,
     /// Keys that it grants in another's place, and when it last did.
     acted: BTreeMap<Key, Instant>,
     /// Where to look next for keys that need not be kept.
@@ -99,6 +101,7 @@ impl Lender {
     pub const fn new(setup: LenderSetup) -> Self {
         Self {
             latest: setup.since,
+            is_called: false,
             setup,
             pools: BTreeMap::new(),
             nudges: VecDeque::new(),
@@ -328,6 +331,7 @@ impl Lender {
     /// Drops what need not be kept, a part of the keys at a time.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.look(now);
+        self.is_called = true;
         self.acted
             .retain(|_, acted| now.nanos_since(*acted) < PAUSE_NS);
         for _ in 0..SWEPT_AT_ONCE {
@@ -340,7 +344,9 @@ impl Lender {
 
     /// When to call [`Self::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        (!self.is_quiet()).then(|| after(self.latest, SWEEP_NS))
+        // Where others take over, a pause is noticed by being called too late.
+        let is_awake = self.setup.has_successors || !self.is_quiet();
+        is_awake.then(|| after(self.latest, SWEEP_NS))
     }
 
     /// Nothing that grantors say to each other.
@@ -422,7 +428,8 @@ impl Lender {
     fn look(&mut self, now: Instant) {
         let gap = now.nanos_since(self.latest);
         self.latest = self.latest.max(now);
-        if gap < PAUSE_NS || !self.setup.has_successors || self.is_quiet() {
+        let is_awake = self.is_called || !self.is_quiet();
+        if gap < PAUSE_NS || !self.setup.has_successors || !is_awake {
             return;
         }
         self.counts.pauses += 1;

@@ -107,6 +107,22 @@ fn a_pause_in_which_another_may_have_granted_is_a_new_beginning() {
 }
 
 #[test]
+fn a_pause_is_noticed_though_no_key_was_kept() {
+    let mut lender = lender(full(), true);
+    let mut now = at(0);
+    while let Some(next) = lender.poll_timeout().filter(|next| *next < at(4 * SECOND)) {
+        lender.handle_timeout(next);
+        now = next;
+    }
+    assert!(now > at(3_500 * MILLI), "it is called all the time");
+    assert!(
+        !passes(&mut lender, 1, 1, at(6 * SECOND)),
+        "another may have granted"
+    );
+    assert_eq!(lender.stand().pauses, 1);
+}
+
+#[test]
 fn whoever_acts_for_another_begins_as_its_successor_and_only_once() {
     let mut lender = lender(full(), true);
     assert!(passes(&mut lender, 1, 1, at(4 * SECOND)));
