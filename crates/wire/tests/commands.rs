@@ -247,7 +247,7 @@ fn commands_describe_themselves() {
         $5\r\nsince\r\n$5\r\n0.1.0\r\n$5\r\ngroup\r\n$10\r\nconnection\r\n";
     assert_eq!(listed("COMMAND DOCS PING get", Version::Resp3), docs);
     assert!(listed("COMMAND", Version::Resp2).starts_with("*19\r\n*10\r\n$4\r\nauth\r\n"));
-    assert!(listed("COMMAND DOCS", Version::Resp2).starts_with("*28\r\n"));
+    assert!(listed("COMMAND DOCS", Version::Resp2).starts_with("*38\r\n"));
     assert!(listed("COMMAND LIST", Version::Resp2).starts_with("*19\r\n$4\r\nauth\r\n"));
 }
 
