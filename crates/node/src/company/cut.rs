@@ -145,36 +145,20 @@ impl Company {
 impl Node {
     /// How cut buckets stand, in the order of the contracts: for one key of one contract, or any.
     pub fn split_status(&self, of: Option<(usize, Print)>, now: Instant) -> Vec<PolicySplit> {
-        let node = self.newest();
-        let Some(company) = node.company() else {
-            return Vec::new();
-        };
-        let mut all = Vec::new();
-        for (place, contract, parts) in node.placed_parts() {
-            if of.is_some_and(|(at, _)| at != place) {
-                continue;
-            }
-            for part in parts.each() {
-                let mut held = part.seat.hold(company);
-                let now = held.at(Some(now));
-                let Some(topics) = held.machine().split() else {
-                    continue;
-                };
-                let first = topics.keys().next();
-                let asked = of.map(|(_, print)| key(print)).or(first).unwrap_or(Key(0));
-                let name = contract.policies.get(part.place).map(|named| &named.name);
-                all.push(PolicySplit {
-                    contract: contract.id.clone(),
-                    policy: name.cloned().unwrap_or_default(),
-                    tag: part.seat.tag,
-                    limits: topics.limits(),
-                    counts: topics.counts(),
-                    keys: topics.keys_count() as u64,
-                    cost_max: topics.cost_max(),
-                    stands: topics.inspect(asked, now),
-                });
-            }
-        }
-        all
+        self.told(of, now, |title, held, now| {
+            let topics = held.machine().split()?;
+            let first = topics.keys().next();
+            let asked = of.map(|(_, print)| key(print)).or(first).unwrap_or(Key(0));
+            Some(PolicySplit {
+                contract: title.contract,
+                policy: title.policy,
+                tag: title.tag,
+                limits: topics.limits(),
+                counts: topics.counts(),
+                keys: topics.keys_count() as u64,
+                cost_max: topics.cost_max(),
+                stands: topics.inspect(asked, now),
+            })
+        })
     }
 }

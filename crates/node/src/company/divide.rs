@@ -217,37 +217,20 @@ impl Node {
 
     /// How divided rates stand, in the order of the contracts: for one key of one contract, or all.
     pub fn supply_status(&self, of: Option<(usize, Print)>, now: Instant) -> Vec<PolicySupply> {
-        let node = self.newest();
-        let Some(company) = node.company() else {
-            return Vec::new();
-        };
-        let mut all = Vec::new();
-        for (place, contract, parts) in node.placed_parts() {
-            if of.is_some_and(|(at, _)| at != place) {
-                continue;
-            }
-            for part in parts.each().iter().filter(|part| part.seat.kind.is_none()) {
-                let mut held = part.seat.hold(company);
-                let now = held.at(Some(now));
-                let Some(machine) = held.machine().supply() else {
-                    continue;
-                };
-                let name = contract.policies.get(part.place).map(|named| &named.name);
-                let limits = machine.limits();
-                all.push(PolicySupply {
-                    contract: contract.id.clone(),
-                    policy: name.cloned().unwrap_or_default(),
-                    tag: part.seat.tag,
-                    limit: (limits.rate(), limits.burst()),
-                    figures: machine.figures(),
-                    keys: machine.keys_count() as u64,
-                    key: stands(machine, of.map(|(_, print)| key(print)), now),
-                    now,
-                });
-                held.release();
-            }
-        }
-        all
+        self.told(of, now, |title, held, now| {
+            let machine = held.machine().supply()?;
+            let limits = machine.limits();
+            Some(PolicySupply {
+                contract: title.contract,
+                policy: title.policy,
+                tag: title.tag,
+                limit: (limits.rate(), limits.burst()),
+                figures: machine.figures(),
+                keys: machine.keys_count() as u64,
+                key: stands(machine, of.map(|(_, print)| key(print)), now),
+                now,
+            })
+        })
     }
 
     /// Names of the roster that more than one live node bears, and how often this node made way for an older one.

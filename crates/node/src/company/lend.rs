@@ -332,37 +332,20 @@ impl Node {
 
     /// How what is lent stands, in the order of the contracts: for one key of one contract, or all.
     pub fn lease_status(&self, of: Option<(usize, Print)>, now: Instant) -> Vec<PolicyLease> {
-        let node = self.newest();
-        let Some(company) = node.company() else {
-            return Vec::new();
-        };
-        let mut all = Vec::new();
-        for (place, contract, parts) in node.placed_parts() {
-            if of.is_some_and(|(at, _)| at != place) {
-                continue;
-            }
-            for part in parts.each() {
-                let mut held = part.seat.hold(company);
-                let now = held.at(Some(now));
-                let Some(lender) = held.machine().lease() else {
-                    continue;
-                };
-                let name = contract.policies.get(part.place).map(|named| &named.name);
-                let stand = match of {
+        self.told(of, now, |title, held, now| {
+            let lender = held.machine().lease()?;
+            Some(PolicyLease {
+                contract: title.contract,
+                policy: title.policy,
+                tag: title.tag,
+                over_max: lender.over_max(),
+                term: Span::from_nanos(u128::from(lender.rules().term_ns)),
+                stand: match of {
                     Some((_, print)) => lender.stand_of(key(print), now),
                     None => lender.stand(),
-                };
-                all.push(PolicyLease {
-                    contract: contract.id.clone(),
-                    policy: name.cloned().unwrap_or_default(),
-                    tag: part.seat.tag,
-                    over_max: lender.over_max(),
-                    term: Span::from_nanos(u128::from(lender.rules().term_ns)),
-                    stand,
-                });
-            }
-        }
-        all
+                },
+            })
+        })
     }
 }
 

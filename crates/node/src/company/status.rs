@@ -3,8 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use tollgate_gossip::Kind;
+use tollgate_limit::Instant;
+use tollgate_table::Print;
 
-use super::seat::Talked;
+use super::seat::{Held, Talked};
 use crate::node::Node;
 
 /// One policy that is counted together with other nodes.
@@ -64,7 +66,46 @@ pub struct CompanyGossip {
     pub bytes_max: u64,
 }
 
+/// A policy by name, for those who tell how it stands.
+pub(super) struct Title {
+    pub(super) contract: String,
+    pub(super) policy: String,
+    pub(super) tag: u64,
+}
+
 impl Node {
+    /// What somebody tells of each policy that is counted together, in the order of the contracts: of one contract, or all.
+    pub(super) fn told<T>(
+        &self,
+        of: Option<(usize, Print)>,
+        now: Instant,
+        mut tell: impl FnMut(Title, &mut Held<'_>, Instant) -> Option<T>,
+    ) -> Vec<T> {
+        let node = self.newest();
+        let Some(company) = node.company() else {
+            return Vec::new();
+        };
+        let asked = |place: usize| of.is_none_or(|(at, _)| at == place);
+        let mut all = Vec::new();
+        for (_, contract, parts) in node.placed_parts().filter(|(place, ..)| asked(*place)) {
+            for part in parts.each() {
+                let name = contract.policies.get(part.place).map(|named| &named.name);
+                let title = Title {
+                    contract: contract.id.clone(),
+                    policy: name.cloned().unwrap_or_default(),
+                    tag: part.seat.tag,
+                };
+                let mut held = part.seat.hold(company);
+                let now = held.at(Some(now));
+                all.extend(tell(title, &mut held, now));
+                if held.release() {
+                    company.outbox.wake();
+                }
+            }
+        }
+        all
+    }
+
     /// What each policy that is counted together has said and heard, in the order of the contracts.
     pub fn gossip_status(&self) -> Vec<PolicyGossip> {
         let node = self.newest();

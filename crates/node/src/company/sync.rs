@@ -103,32 +103,17 @@ impl Seat {
 impl Node {
     /// How policies that are synchronised stand, in the order of the contracts: for one key of one contract, or all.
     pub fn sync_status(&self, of: Option<(usize, Print)>, now: Instant) -> Vec<PolicySync> {
-        let node = self.newest();
-        let Some(company) = node.company() else {
-            return Vec::new();
-        };
-        let mut all = Vec::new();
-        for (place, contract, parts) in node.placed_parts() {
-            if of.is_some_and(|(at, _)| at != place) {
-                continue;
-            }
-            for part in parts.each() {
-                let mut held = part.seat.hold(company);
-                let Some(syncing) = held.machine().sync() else {
-                    continue;
-                };
-                let name = contract.policies.get(part.place).map(|named| &named.name);
-                all.push(PolicySync {
-                    contract: contract.id.clone(),
-                    policy: name.cloned().unwrap_or_default(),
-                    tag: part.seat.tag,
-                    config: syncing.config(),
-                    nodes: syncing.nodes(),
-                    stand: syncing.stand(now),
-                    key: of.map(|(_, print)| syncing.inspect(key(print), now)),
-                });
-            }
-        }
-        all
+        self.told(of, now, |title, held, now| {
+            let syncing = held.machine().sync()?;
+            Some(PolicySync {
+                contract: title.contract,
+                policy: title.policy,
+                tag: title.tag,
+                config: syncing.config(),
+                nodes: syncing.nodes(),
+                stand: syncing.stand(now),
+                key: of.map(|(_, print)| syncing.inspect(key(print), now)),
+            })
+        })
     }
 }

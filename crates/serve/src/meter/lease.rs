@@ -2,16 +2,9 @@
 
 #![allow(clippy::cast_precision_loss)] // As Prometheus wants them.
 
-use super::text::{Kind, Text};
+use super::text::{Kind, OfPolicy, Text};
 use crate::lend::LeasePolicyView;
 use crate::shared::Shared;
-
-type OfPolicy = (
-    &'static str,
-    Kind,
-    &'static str,
-    fn(&LeasePolicyView) -> f64,
-);
 
 /// The families of leases; none where no policy is lent.
 pub(crate) fn lease(shared: &Shared) -> String {
@@ -26,20 +19,13 @@ pub(crate) fn lease(shared: &Shared) -> String {
     let lost = "Hints that found nobody.";
     text.family("tollgate_lease_nudges_lost_total", Kind::Counter, lost);
     text.sample(&[], view.nudges_lost as f64);
-    for (name, kind, help, value) in POLICIES {
-        text.family(name, kind, help);
-        for policy in view.policies.iter().take(LABELS_MAX) {
-            let labels = [("contract", &*policy.contract), ("policy", &*policy.policy)];
-            text.sample(&labels, value(policy));
-        }
-    }
+    text.of_policies(&POLICIES, &view.policies, |policy| {
+        (&policy.contract, &policy.policy)
+    });
     text.finish()
 }
 
-/// Policies that have series of their own.
-const LABELS_MAX: usize = 64;
-
-const POLICIES: [OfPolicy; 18] = [
+const POLICIES: [OfPolicy<LeasePolicyView, f64>; 18] = [
     (
         "tollgate_lease_pool",
         Kind::Gauge,

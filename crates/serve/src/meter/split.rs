@@ -2,16 +2,9 @@
 
 #![allow(clippy::cast_precision_loss)] // As Prometheus wants them.
 
-use super::text::{Kind, Text};
+use super::text::{Kind, OfPolicy, Text};
 use crate::shared::Shared;
 use crate::supply::split::SplitPolicyView;
-
-type OfPolicy = (
-    &'static str,
-    Kind,
-    &'static str,
-    fn(&SplitPolicyView) -> f64,
-);
 
 /// The families of cut buckets; none where no policy is under `split`.
 pub(crate) fn split(shared: &Shared) -> String {
@@ -20,20 +13,13 @@ pub(crate) fn split(shared: &Shared) -> String {
     if view.policies.is_empty() {
         return String::new();
     }
-    for (name, kind, help, value) in POLICIES {
-        text.family(name, kind, help);
-        for policy in view.policies.iter().take(LABELS_MAX) {
-            let labels = [("contract", &*policy.contract), ("policy", &*policy.policy)];
-            text.sample(&labels, value(policy));
-        }
-    }
+    text.of_policies(&POLICIES, &view.policies, |policy| {
+        (&policy.contract, &policy.policy)
+    });
     text.finish()
 }
 
-/// Policies that have series of their own.
-const LABELS_MAX: usize = 64;
-
-const POLICIES: [OfPolicy; 16] = [
+const POLICIES: [OfPolicy<SplitPolicyView, f64>; 16] = [
     (
         "tollgate_split_rate",
         Kind::Gauge,

@@ -2,17 +2,10 @@
 
 #![allow(clippy::cast_precision_loss)] // Seconds and rates as Prometheus wants them.
 
-use super::text::{Kind, Text};
+use super::text::{Kind, LABELS_MAX, OfPolicy, Text};
 use crate::shared::Shared;
 use crate::supply::view::SupplyPolicyView;
 use crate::supply::{FIGURES, Metric};
-
-type OfPolicy = (
-    &'static str,
-    Kind,
-    &'static str,
-    fn(&SupplyPolicyView) -> f64,
-);
 
 /// The families of divided rates; none where nothing is divided.
 pub(crate) fn supply(shared: &Shared) -> String {
@@ -45,13 +38,9 @@ pub(crate) fn supply(shared: &Shared) -> String {
         "Policies under supply that are too small to be divided, so that owners decide.",
         view.by_owner.len(),
     );
-    for (name, kind, help, value) in POLICIES {
-        text.family(name, kind, help);
-        for policy in view.policies.iter().take(LABELS_MAX) {
-            let labels = [("contract", &*policy.contract), ("policy", &*policy.policy)];
-            text.sample(&labels, value(policy));
-        }
-    }
+    text.of_policies(&POLICIES, &view.policies, |policy| {
+        (&policy.contract, &policy.policy)
+    });
     counted(&mut text, &view.policies);
     text.finish()
 }
@@ -112,10 +101,7 @@ fn shared_family(text: &mut Text, label: &str) {
     text.family(name, Kind::Counter, help);
 }
 
-/// Policies that have series of their own.
-const LABELS_MAX: usize = 64;
-
-const POLICIES: [OfPolicy; 15] = [
+const POLICIES: [OfPolicy<SupplyPolicyView, f64>; 15] = [
     (
         "tollgate_supply_rate",
         Kind::Gauge,

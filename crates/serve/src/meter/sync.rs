@@ -1,10 +1,8 @@
 //! How policies that are synchronised now and then stand, for Prometheus. Labels are contract and policy, never keys.
 
-use super::text::{Kind, Text};
+use super::text::{Kind, OfPolicy, Text};
 use crate::shared::Shared;
 use crate::synced::SyncPolicyView;
-
-type OfPolicy = (&'static str, Kind, &'static str, fn(&SyncPolicyView) -> u64);
 
 /// The families of these policies; none where no policy is under `sync`.
 pub(crate) fn sync(shared: &Shared) -> String {
@@ -13,20 +11,13 @@ pub(crate) fn sync(shared: &Shared) -> String {
         return String::new();
     }
     let mut text = Text::new();
-    for (name, kind, help, value) in POLICIES {
-        text.family(name, kind, help);
-        for policy in view.policies.iter().take(LABELS_MAX) {
-            let labels = [("contract", &*policy.contract), ("policy", &*policy.policy)];
-            text.sample(&labels, value(policy));
-        }
-    }
+    text.of_policies(&POLICIES, &view.policies, |policy| {
+        (&policy.contract, &policy.policy)
+    });
     text.finish()
 }
 
-/// Policies that have series of their own.
-const LABELS_MAX: usize = 64;
-
-const POLICIES: [OfPolicy; 10] = [
+const POLICIES: [OfPolicy<SyncPolicyView, u64>; 10] = [
     (
         "tollgate_sync_over_admission_bound",
         Kind::Gauge,
