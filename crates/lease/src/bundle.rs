@@ -53,6 +53,8 @@ pub struct Terms {
     pub timeout_ns: u64,
     /// What a client does then.
     pub on_failure: OnFailure,
+    /// How long a client may let a request wait for what comes back to its lease; zero where it may not.
+    pub max_wait_ns: u64,
 }
 
 /// The bytes of an inquiry.
@@ -97,8 +99,12 @@ pub fn encode_reply(reply: &Reply) -> Arc<[u8]> {
     match reply {
         Reply::Ask => out.u8(ASK),
         Reply::Lent { terms, each } => {
-            out.u8(LENT);
+            let waits = terms.max_wait_ns > 0;
+            out.u8(if waits { LENT_WAITING } else { LENT });
             put_terms(&mut out, terms);
+            if waits {
+                out.count(terms.max_wait_ns);
+            }
             out.count(each.len() as u64);
             for (tag, grant) in each {
                 out.count(*tag);
@@ -117,8 +123,11 @@ pub fn decode_reply(bytes: &[u8]) -> Result<Reply, Malformed> {
     let mut from = begin(bytes)?;
     let reply = match from.u8()? {
         ASK => Reply::Ask,
-        LENT => {
-            let terms = terms(&mut from)?;
+        kind @ (LENT | LENT_WAITING) => {
+            let mut terms = terms(&mut from)?;
+            if kind == LENT_WAITING {
+                terms.max_wait_ns = from.count()?;
+            }
             let count = counted(&mut from)?;
             let mut each = Vec::with_capacity(count);
             for _ in 0..count {
@@ -181,6 +190,7 @@ fn terms(from: &mut Decoder<'_>) -> Result<Terms, Malformed> {
         drift_ppm,
         timeout_ns,
         on_failure,
+        max_wait_ns: 0,
     })
 }
 
@@ -215,6 +225,8 @@ const fn end(from: &Decoder<'_>) -> Result<(), Malformed> {
 const VERSION: u8 = 0x21;
 const ASK: u8 = 0;
 const LENT: u8 = 1;
+/// The longest wait comes after the terms; who knows of no waits refuses it.
+const LENT_WAITING: u8 = 2;
 /// Policies of one key.
 const POLICIES_MAX: usize = 64;
 /// No bundle is longer.

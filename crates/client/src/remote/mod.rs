@@ -167,6 +167,7 @@ impl Client {
         self.pump.wake();
         Some(match said {
             Said::Allow(took) => Outcome::allowed(print, took),
+            Said::Delay { receipt, wait } => Outcome::delayed(print, receipt, wait),
             Said::Deny { retry_after } => Outcome::denied(Path::Denied, Some(retry_after)),
             Said::Failed { is_allowed } => Outcome::failed(is_allowed),
             Said::Ask | Said::Wait(_) => return None,
@@ -181,6 +182,7 @@ impl Client {
         self.pump.wake();
         match said {
             Some(Said::Allow(took)) => Outcome::allowed(print, took),
+            Some(Said::Delay { receipt, wait }) => Outcome::delayed(print, receipt, wait),
             Some(Said::Deny { retry_after }) => Outcome::denied(Path::Denied, Some(retry_after)),
             Some(Said::Failed { is_allowed }) => Outcome::failed(is_allowed),
             // What is not lent cannot be decided here.
@@ -241,6 +243,7 @@ impl Client {
             None | Some(Said::Ask) => return Begun::Ask,
             Some(Said::Wait(number)) => return Begun::Wait(number),
             Some(Said::Allow(took)) => Outcome::allowed(print, took),
+            Some(Said::Delay { receipt, wait }) => Outcome::delayed(print, receipt, wait),
             Some(Said::Deny { retry_after }) => Outcome::denied(Path::Denied, Some(retry_after)),
             Some(Said::Failed { is_allowed }) => Outcome::failed(is_allowed),
         })
@@ -345,6 +348,14 @@ impl Outcome {
             retry_after: None,
             receipt: Some(RemoteReceipt(Took::Lease { print, took })),
             node: None,
+        }
+    }
+
+    /// Passes once its cost has come back to the lease.
+    fn delayed(print: u64, took: JoinReceipt, wait: Span) -> Self {
+        Self {
+            wait,
+            ..Self::allowed(print, took)
         }
     }
 

@@ -216,8 +216,16 @@ impl Slots {
     /// Tells whoever is told of what is admitted here.
     #[inline]
     fn note(&self, said: &Said, cost: u64, at: Instant) {
-        if let (Said::Allow(_), Some(journal)) = (said, &self.config.journal) {
-            journal(&Admission { at, cost });
+        let Some(journal) = &self.config.journal else {
+            return;
+        };
+        match said {
+            Said::Allow(_) => journal(&Admission { at, cost }),
+            Said::Delay { wait, .. } => {
+                let at = at.saturating_add(*wait);
+                journal(&Admission { at, cost });
+            }
+            Said::Deny { .. } | Said::Wait(_) | Said::Ask | Said::Failed { .. } => {}
         }
     }
 

@@ -87,10 +87,25 @@ impl Line {
     }
 
     /// A request that waits for the one lease there is.
-    pub(super) fn one(&mut self, cost: u64, of_lessee: u64) -> u64 {
+    fn one(&mut self, cost: u64, of_lessee: u64) -> u64 {
         let number = self.number();
         self.wait(number, cost, vec![(0, of_lessee)], 1);
         number
+    }
+
+    /// What the one lease there is says of a request.
+    #[inline]
+    pub(super) fn said(&mut self, answer: Answer, cost: u64) -> Said {
+        match answer {
+            Answer::Allow(receipt) => Said::Allow(JoinReceipt::One(receipt)),
+            Answer::Delay { receipt, wait } => Said::Delay {
+                receipt: JoinReceipt::One(receipt),
+                wait,
+            },
+            Answer::Deny { retry_after } => Said::Deny { retry_after },
+            Answer::Failed { is_allowed } => Said::Failed { is_allowed },
+            Answer::Wait(number) => Said::Wait(self.one(cost, number)),
+        }
     }
 
     fn wait(&mut self, number: u64, cost: u64, names: Vec<(usize, u64)>, count: usize) {

@@ -20,6 +20,13 @@ pub use join::{JoinReceipt, Joined};
 pub enum Said {
     /// It passes, by the leases at hand.
     Allow(JoinReceipt),
+    /// It passes after that, and not before.
+    Delay {
+        /// For settling.
+        receipt: JoinReceipt,
+        /// How long.
+        wait: Span,
+    },
     /// It does not, and would not before that.
     Deny {
         /// How long.
@@ -85,12 +92,8 @@ impl Holding {
         if let State::Lent(each) = &mut self.state
             && let [(_, only)] = &mut **each
         {
-            return match only.check(cost, now) {
-                Answer::Allow(receipt) => Said::Allow(JoinReceipt::One(receipt)),
-                Answer::Deny { retry_after } => Said::Deny { retry_after },
-                Answer::Failed { is_allowed } => Said::Failed { is_allowed },
-                Answer::Wait(number) => Said::Wait(self.line.one(cost, number)),
-            };
+            let answer = only.check(cost, now);
+            return self.line.said(answer, cost);
         }
         self.check_slowly(cost, now)
     }
@@ -119,6 +122,10 @@ impl Holding {
                         lessee.want(cost, now);
                         return Said::Deny { retry_after: trip };
                     }
+                }
+                if let [(_, only)] = &mut **each {
+                    let answer = only.try_check(cost, now);
+                    return self.line.said(answer, cost);
                 }
                 self.check(cost, now)
             }
@@ -378,9 +385,18 @@ impl Holding {
             ..self.setup
         };
         let tags: Vec<u64> = tags.collect();
-        if let State::Lent(each) = &self.state
+        // A promise is one lease's: of several each would have to keep it at its own time.
+        let max_wait_ns = if tags.len() == 1 {
+            terms.max_wait_ns
+        } else {
+            0
+        };
+        if let State::Lent(each) = &mut self.state
             && each.iter().map(|(tag, _)| *tag).eq(tags.iter().copied())
         {
+            for (_, lessee) in each {
+                lessee.wait_at_most(max_wait_ns);
+            }
             return;
         }
         let mut before = match std::mem::replace(&mut self.state, State::Lent(Vec::new())) {
@@ -390,7 +406,9 @@ impl Holding {
         self.setup = setup;
         let lessee = |tag: u64| {
             let held = before.remove(&tag);
-            (tag, held.unwrap_or_else(|| Lessee::new(setup, now)))
+            let mut lessee = held.unwrap_or_else(|| Lessee::new(setup, now));
+            lessee.wait_at_most(max_wait_ns);
+            (tag, lessee)
         };
         let mut each: Vec<_> = tags.into_iter().map(lessee).collect();
         for lessee in before.values() {

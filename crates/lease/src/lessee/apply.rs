@@ -64,14 +64,24 @@ impl Lessee {
         };
         let stated = planted!(15, pending.question.give, self.give);
         let is_same = grant.session == self.lease.session;
+        let (rate, depth) = self.kept(grant, pending, now);
+        let is_promised = self.is_promised(now);
         let lease = &mut self.lease;
+        let top = depth - lease.promise.bound(now);
         let level = lease.level.saturating_add(grant.tokens);
-        let surplus = (level - grant.depth).max(0);
+        let surplus = (level - top).max(0);
         let is_cut =
             grant.rate < part(lease.rate, 19, 20) || grant.depth < part(lease.depth, 19, 20);
-        lease.level = level.min(grant.depth);
-        (lease.rate, lease.depth) = (grant.rate, grant.depth);
+        lease.level = level.min(top);
+        (lease.rate, lease.depth) = (rate, depth);
+        lease.promise.is_held = is_promised && is_cut;
         self.got = grant.stamp;
+        if grant.depth == 0 && is_promised {
+            self.give = stated + surplus;
+            lease.renew = lease.promise.until;
+            self.mark(now);
+            return false;
+        }
         if grant.depth == 0 {
             // The session goes on, so that what is left can be given back in it.
             self.give = stated + surplus;
@@ -82,12 +92,26 @@ impl Lessee {
         lease.session = grant.session;
         // The end of a window may cut a term, which says nothing of how much is used in one.
         lease.term_ns = lease.term_ns.max(grant.term_ns);
-        lease.until = until;
+        lease.until = if is_promised {
+            until.max(lease.until)
+        } else {
+            until
+        };
         let left = until.nanos_since(pending.first);
         lease.renew = after(pending.first, renew_ns(grant.term_ns, self.trip_ns, left));
         lease.filled = after(now, 1);
         self.mark(now);
-        is_cut || surplus >= TOKEN
+        (is_cut && !is_promised) || surplus >= TOKEN
+    }
+
+    /// The rate and the depth that an answer leaves: what was promised needs those that it was promised by, and the grantor keeps what
+    /// the question stated until it hears of less.
+    fn kept(&self, grant: &Grant, pending: &Pending, now: Instant) -> (i128, i128) {
+        if !self.is_promised(now) {
+            return (grant.rate, grant.depth);
+        }
+        let depth = self.lease.depth.min(pending.question.cap);
+        (grant.rate.max(self.lease.rate), grant.depth.max(depth))
     }
 
     /// The answer does not count, but the grantor may have believed what the question said.

@@ -35,10 +35,10 @@ impl Lessee {
         }
     }
 
-    /// Gives everything back.
+    /// Gives everything back, unless something is promised: then all of it stays until the term ends.
     pub fn release(&mut self, now: Instant) {
         self.look(now);
-        if self.lease.depth > 0 {
+        if self.lease.depth > 0 && !self.is_promised(now) {
             self.abandon();
             self.void();
             self.report(now);
@@ -59,7 +59,11 @@ impl Lessee {
         }
         let want = self.demand.demand.rate(now);
         let is_low = self.lease.level < self.lease.low && now >= self.deny_until;
-        if now >= self.lease.renew || now.nanos_since(self.demand.looked) >= IDLE_NS {
+        let is_promised = self.is_promised(now);
+        if self.lease.promise.is_held && !is_promised {
+            return self.ask(now);
+        }
+        if !is_promised && self.is_time(now) {
             self.demand.looked = now;
             let uses = used(want, self.lease.term_ns);
             if uses < mites(self.setup.uses_min) / 2 {
@@ -73,6 +77,11 @@ impl Lessee {
         if is_low || now >= self.lease.renew {
             self.ask(now);
         }
+    }
+
+    /// Whether to look at what is used.
+    fn is_time(&self, now: Instant) -> bool {
+        now >= self.lease.renew || now.nanos_since(self.demand.looked) >= IDLE_NS
     }
 
     /// Whether much less is used than was told, and it shows.
@@ -134,7 +143,9 @@ impl Lessee {
         let is_wished = uses >= if lease.depth > 0 { enough / 2 } else { enough };
         let refilled = lease.rate.saturating_mul(i128::from(self.trip_ns)) / 2 * 3;
         let room = refilled.max(mites(2));
-        let cap = lease.depth.min(lease.level.max(0).saturating_add(room));
+        let promised = lease.promise.bound(now);
+        let most = lease.level.saturating_add(promised).max(0);
+        let cap = lease.depth.min(most.saturating_add(room));
         self.demand.told = demand;
         Question {
             client: self.setup.client,
@@ -223,7 +234,7 @@ impl Lessee {
     /// Sets the marks of the lease after it or its cap changed.
     pub(super) fn mark(&mut self, now: Instant) {
         let want = self.demand.demand.rate(now);
-        let top = self.top();
+        let top = self.top(now);
         let lease = &mut self.lease;
         let ahead = used(want, self.trip_ns.saturating_mul(3) / 2);
         // Below a token the next request would wait.

@@ -4,7 +4,8 @@
 
 use tollgate_limit::Instant;
 
-use super::{Lease, Lessee, OnFailure, Safe, Setup};
+use super::promise::Promise;
+use super::{Lease, Lessee, MILLION, OnFailure, Safe, Setup};
 use crate::amount::{after, mites, tokens};
 use crate::message::Stamp;
 
@@ -26,12 +27,25 @@ impl Lease {
             },
             term_ns,
             epoch: 0,
+            promise: Promise::none(now),
         }
+    }
+
+    /// Fills until `now`, and no more than that before the last that was promised is let through than there was room for beside it.
+    pub(super) fn fill_beside(&mut self, now: Instant, cap: i128, setup: &Setup) {
+        // No more counts in all than does at once.
+        let first = now.as_nanos().saturating_sub(2 * setup.look_ns);
+        self.filled = self.filled.max(Instant::from_nanos(first));
+        let end = self.promise.until;
+        if planted!(33, self.filled <= end && end < now, false) {
+            self.fill(end, cap - self.promise.bound(end), setup);
+        }
+        self.fill(now, cap - planted!(31, self.promise.bound(now), 0), setup);
     }
 
     /// Fills until `now` at the rate less what the clock may be off, up to `top`. Time is counted from a tick after the lease
     /// was found full, since a clock in whole nanoseconds may show one too many.
-    pub(super) fn fill(&mut self, now: Instant, top: i128, setup: &Setup) {
+    fn fill(&mut self, now: Instant, top: i128, setup: &Setup) {
         let elapsed = now.nanos_since(self.filled).min(2 * setup.look_ns);
         self.filled = self.filled.max(now);
         let kept = MILLION - i128::from(planted!(9, setup.drift_ppm, 0)).min(MILLION);
@@ -59,14 +73,15 @@ impl Lessee {
         if self.lease.depth > 0 && now >= self.lease.until {
             self.void();
         }
-        let top = self.top();
-        self.lease.fill(now, top, &self.setup);
+        let cap = self.cap();
+        self.lease.fill_beside(now, cap, &self.setup);
         self.count(now);
     }
 
     /// Nothing that was dated by this clock counts any more.
     fn step_back(&mut self, now: Instant) {
         self.void();
+        self.lease.promise = Promise::none(now);
         self.lease.filled = now;
         self.deny_until = now;
         if let Some(pending) = self.pending.as_mut() {
@@ -132,5 +147,3 @@ impl Safe {
         passes
     }
 }
-
-const MILLION: i128 = 1_000_000;

@@ -7,6 +7,7 @@
 mod apply;
 mod ask;
 mod clock;
+mod promise;
 mod spend;
 
 use std::collections::VecDeque;
@@ -59,6 +60,8 @@ pub struct Setup {
     pub uses_min: u64,
     /// What it says when nobody answers.
     pub on_failure: OnFailure,
+    /// The longest that a request may wait for its cost to come back to the lease; zero where none does.
+    pub max_wait_ns: u64,
     /// The number of the last question that this boot has asked about the key before, where it has: a grantor ignores smaller ones.
     pub seq: u64,
 }
@@ -77,6 +80,7 @@ impl Setup {
             term_ns: 2_000_000_000,
             uses_min: 8,
             on_failure: OnFailure::Deny,
+            max_wait_ns: 0,
             seq: 0,
         }
     }
@@ -87,6 +91,13 @@ impl Setup {
 pub enum Answer {
     /// It passes; the receipt is for settling.
     Allow(Receipt),
+    /// It passes after that, and not before: its cost is on its way.
+    Delay {
+        /// For settling.
+        receipt: Receipt,
+        /// How long.
+        wait: Span,
+    },
     /// It does not, and would not before that.
     Deny {
         /// How long.
@@ -250,6 +261,7 @@ struct Lease {
     term_ns: u64,
     /// How many leases were voided.
     epoch: u64,
+    promise: promise::Promise,
 }
 
 /// The question that is out.
@@ -366,13 +378,13 @@ impl Lessee {
         if is_over {
             (lease.level, lease.rate, lease.depth) = (0, 0, 0);
         } else {
-            lease.fill(now, self.top(), &self.setup);
+            lease.fill_beside(now, self.cap(), &self.setup);
         }
         let voided = if is_over { self.lease.level.max(0) } else { 0 };
         Held {
             level: lease.level,
             rate: lease.rate,
-            depth: lease.depth.min(self.top()),
+            depth: lease.depth.min(self.cap()),
             give: self.give + voided,
             session: lease.session,
             got: self.got,
@@ -391,9 +403,16 @@ impl Lessee {
         self.figures
     }
 
-    /// What the level may not exceed: less while a question is out (C5).
-    fn top(&self) -> i128 {
+    /// What the level may not exceed: what was promised needs room too.
+    fn top(&self, now: Instant) -> i128 {
+        self.cap() - self.lease.promise.bound(now)
+    }
+
+    /// What the level and what was promised may not exceed: less while a question is out (C5).
+    fn cap(&self) -> i128 {
         let cap = self.pending.as_ref().map(|pending| pending.question.cap);
         cap.map_or(self.lease.depth, |cap| cap.min(self.lease.depth))
     }
 }
+
+const MILLION: i128 = 1_000_000;

@@ -21,22 +21,27 @@ impl Lessee {
             lease.level = left;
             return self.pass(cost);
         }
-        self.check_slowly(cost, now)
+        self.check_slowly(cost, now, true)
     }
 
-    fn check_slowly(&mut self, cost: u64, now: Instant) -> Answer {
+    fn check_slowly(&mut self, cost: u64, now: Instant, may_wait: bool) -> Answer {
         self.look(now);
         if self.spend(cost) {
             let answer = self.pass(cost);
             self.tend(now);
             return answer;
         }
+        if may_wait && let Some(wait) = self.promise(cost, now) {
+            let receipt = self.count_local(cost);
+            self.tend(now);
+            return Answer::Delay { receipt, wait };
+        }
         self.note(cost, now);
         if self.is_away {
             self.probe(now);
             return self.fail(cost, now);
         }
-        if self.is_denied(now) && !self.is_surge(now) {
+        if self.is_denied(now) && !(may_wait && self.is_surge(now)) {
             self.figures.denied += 1;
             let retry_after = self.retry_after(cost, now);
             return Answer::Deny { retry_after };
@@ -48,7 +53,7 @@ impl Lessee {
     pub fn try_check(&mut self, cost: u64, now: Instant) -> Answer {
         self.look(now);
         if self.lease.level >= mites(cost) || self.is_away || self.is_denied(now) {
-            return self.check(cost, now);
+            return self.check_slowly(cost, now, false);
         }
         self.note(cost, now);
         self.probe(now);
@@ -114,7 +119,7 @@ impl Lessee {
         if cost <= receipt.cost {
             if receipt.epoch == self.lease.epoch && self.lease.depth > 0 {
                 let level = self.lease.level + mites(receipt.cost - cost);
-                self.lease.level = level.min(self.top().max(self.lease.level));
+                self.lease.level = level.min(self.top(now).max(self.lease.level));
             }
             return;
         }
@@ -138,13 +143,18 @@ impl Lessee {
     }
 
     fn pass(&mut self, cost: u64) -> Answer {
+        Answer::Allow(self.count_local(cost))
+    }
+
+    #[inline]
+    fn count_local(&mut self, cost: u64) -> Receipt {
         self.demand.fresh += cost;
         self.demand.seen = self.demand.seen.saturating_add(cost);
         self.figures.local += 1;
-        Answer::Allow(Receipt {
+        Receipt {
             cost,
             epoch: self.lease.epoch,
-        })
+        }
     }
 
     /// Whether it refuses by itself. Who has no lease asks so early that the question arrives with the token: the answer was under

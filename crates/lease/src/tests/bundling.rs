@@ -71,6 +71,7 @@ fn bundles_are_read_as_they_were_written() {
             drift_ppm: 3,
             timeout_ns: 4,
             on_failure,
+            max_wait_ns: u64::from(on_failure == OnFailure::Allow) * u64::MAX,
         };
         let each = vec![(1, None), (u64::MAX, Some(grant(5)))];
         let reply = Reply::Lent { terms, each };
@@ -89,6 +90,10 @@ fn what_is_too_much_is_refused() {
         decode_reply(&[0x21, 1, 0, 0, 0, 0, 0, 0, 0, 0]).is_err(),
         "a term of nothing"
     );
+    let waits = |kind| [0x21, kind, 1, 1, 1, 1, 0, 0, 0, 9, 0];
+    assert!(decode_reply(&waits(2)).is_ok(), "waits of 9 ns");
+    assert!(decode_reply(&waits(1)).is_err(), "nobody waits");
+    assert!(decode_reply(&waits(3)).is_err());
 }
 
 proptest! {

@@ -23,6 +23,7 @@ fn terms() -> Terms {
         drift_ppm: 500,
         timeout_ns: 200 * MILLI,
         on_failure: OnFailure::Deny,
+        max_wait_ns: 0,
     }
 }
 
@@ -91,7 +92,7 @@ fn talk(holding: &mut Holding, node: &mut Node, now: Instant) {
 fn ask(holding: &mut Holding, node: &mut Node, cost: u64, now: Instant) -> bool {
     match holding.check(cost, now) {
         Said::Allow(_) => true,
-        Said::Deny { .. } | Said::Ask => false,
+        Said::Deny { .. } | Said::Ask | Said::Delay { .. } => false,
         Said::Failed { is_allowed } => is_allowed,
         Said::Wait(number) => {
             talk(holding, node, now);
@@ -220,7 +221,7 @@ proptest! {
             for _ in 0..burst {
                 asked += 1;
                 match holding.check(cost, at(now)) {
-                    Said::Allow(_) => (admitted, decided) = (admitted + cost, decided + 1),
+                    Said::Allow(_) | Said::Delay { .. } => (admitted, decided) = (admitted + cost, decided + 1),
                     Said::Wait(_) => {}
                     Said::Deny { .. } | Said::Ask | Said::Failed { .. } => decided += 1,
                 }

@@ -8,6 +8,7 @@ mod ledgers;
 mod lending;
 mod mutants;
 mod naive;
+mod promises;
 mod scenes;
 mod schedule;
 mod sharing;

@@ -1,4 +1,4 @@
-//! Each of the fifteen known ways to get it wrong is noticed.
+//! Each of the known ways to get it wrong is noticed.
 
 use super::scenes;
 use super::schedule;
@@ -19,6 +19,25 @@ fn mutants_one_to_thirteen_are_flagged_by_the_checker() {
         println!("mutant {number}: {seed:?}");
         assert!(seed.is_some(), "mutant {number} is not seen");
     }
+}
+
+#[test]
+fn mutants_of_promises_are_flagged_by_the_checker() {
+    for number in 30..=32 {
+        let seed = first_flagged(number, false);
+        println!("mutant {number}: {seed:?}");
+        assert!(seed.is_some(), "mutant {number} is not seen");
+    }
+}
+
+#[test]
+fn mutant_thirty_three_is_seen_by_the_schedule_that_found_it() {
+    let is_right = || !schedule::run(1204, false).broken.is_any();
+    assert!(is_right());
+    plant(33);
+    let is_right = is_right();
+    plant(0);
+    assert!(!is_right);
 }
 
 #[test]

@@ -97,6 +97,7 @@ fn run(shape: Shape, seed: u64) -> (Shown, u64) {
         broken: world.ghost.broken,
         checks: world.ghost.checks,
         admitted: world.ghost.admitted,
+        promised: world.tally.promised,
     };
     (shown, world.central.admitted)
 }

@@ -2,12 +2,14 @@
 //!
 //! All messages travel as bytes. After every event the ghost compares. Not here: which faults happen when.
 
+mod judge;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use tollgate_limit::Instant;
 
 pub(crate) use super::dice::Dice;
-use super::ghost::{Ghost, Sight};
+use super::ghost::Ghost;
 use super::naive::Naive;
 use crate::window::Clock;
 use crate::{
@@ -44,6 +46,8 @@ pub(crate) enum Event {
     Rise(bool),
     /// A client's demand, in thousandths of a request per second.
     Demand(usize, u64),
+    /// A client lets a request through that it promised, in that boot.
+    Release(usize, u64, u64),
     /// The time of day is set forward by that.
     Jump(u64),
 }
@@ -59,6 +63,8 @@ pub(crate) struct Client {
     per_second: f64,
     /// A grant of a grantor that fell: it may still arrive, and counts until then.
     orphan: Option<(Stamp, i128, u64)>,
+    /// What was promised and is not let through yet.
+    promised: u64,
     pub(crate) arrived: u64,
     pub(crate) admitted: u64,
 }
@@ -68,8 +74,17 @@ pub(crate) struct Client {
 pub(crate) struct Tally {
     pub(crate) messages: u64,
     pub(crate) waited: u64,
+    pub(crate) promised: u64,
     /// Everything that was planned.
     events: u64,
+}
+
+/// How clients are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Habits {
+    drift_ppm: u32,
+    /// How long requests may wait there; some cost more than one then.
+    pub(crate) max_wait_ns: u64,
 }
 
 pub(crate) struct World {
@@ -80,7 +95,7 @@ pub(crate) struct World {
     pub(crate) rules: Rules,
     /// What is counted by, where that is no bucket, and how far the time of day is ahead.
     window: Option<(Window, u64)>,
-    pub(crate) drift_ppm: u32,
+    pub(crate) habits: Habits,
     pub(crate) pool: Option<Pool>,
     kept: Option<Pool>,
     generation: u64,
@@ -103,7 +118,10 @@ impl World {
             limits,
             rules,
             window: None,
-            drift_ppm: 500,
+            habits: Habits {
+                drift_ppm: 500,
+                max_wait_ns: 0,
+            },
             pool: Some(Pool::new(limits, rules, 1, start)),
             kept: None,
             generation: 1,
@@ -126,6 +144,7 @@ impl World {
                 timer: u64::MAX,
                 per_second: 0.0,
                 orphan: None,
+                promised: 0,
                 arrived: 0,
                 admitted: 0,
             });
@@ -164,7 +183,7 @@ impl World {
     /// Sets the term, and how wrong clocks may be and are; before anything happens.
     pub(crate) fn tune(&mut self, term_ns: u64, drift_ppm: u32) {
         self.rules.term_ns = term_ns;
-        self.drift_ppm = drift_ppm;
+        self.habits.drift_ppm = drift_ppm;
         let start = Instant::from_nanos(0);
         self.pool = Some(self.fit(Pool::new(self.limits, self.rules, 1, start)));
         for client in &mut self.clients {
@@ -176,7 +195,7 @@ impl World {
     /// Lets every clock run as fast as it may.
     pub(crate) fn hurry(&mut self) {
         for client in &mut self.clients {
-            client.ppm = i128::from(self.drift_ppm);
+            client.ppm = i128::from(self.habits.drift_ppm);
         }
     }
 
@@ -213,6 +232,7 @@ impl World {
             Event::Timer(client) => self.tick(client),
             Event::Crash(client, back) => {
                 self.clients[client].lessee = None;
+                self.clients[client].promised = 0;
                 self.at(self.now + back, Event::Back(client));
             }
             Event::Back(client) => self.boot(client),
@@ -222,6 +242,7 @@ impl World {
             Event::Fall(time, is_kept) => self.fall(time, is_kept),
             Event::Rise(is_kept) => self.rise(is_kept),
             Event::Demand(client, milli) => self.demand(client, milli),
+            Event::Release(client, boot, cost) => self.release(client, boot, cost),
             Event::Jump(by) => {
                 if let Some((_, ahead)) = self.window.as_mut() {
                     *ahead += by;
@@ -232,8 +253,12 @@ impl World {
     }
 
     pub(crate) fn clock(&self, client: usize) -> Instant {
+        self.clock_at(client, self.now)
+    }
+
+    fn clock_at(&self, client: usize, time: u64) -> Instant {
         let client = &self.clients[client];
-        let now = i128::from(self.now);
+        let now = i128::from(time);
         let shown = client.offset + now + now * client.ppm / 1_000_000;
         Instant::from_nanos(u64::try_from(shown).unwrap())
     }
@@ -242,10 +267,11 @@ impl World {
         self.clients[client].boot += 1;
         let boot = self.clients[client].boot;
         let mut setup = Setup::new(client as u64, boot, Key(1));
-        setup.drift_ppm = self.drift_ppm;
+        setup.drift_ppm = self.habits.drift_ppm;
         setup.trip_ns = 2 * self.net.delay_ns + self.net.jitter_ns;
         setup.timeout_ns = 10 * setup.trip_ns + 50_000_000;
         setup.term_ns = self.rules.term_ns;
+        setup.max_wait_ns = self.habits.max_wait_ns;
         self.clients[client].lessee = Some(Lessee::new(setup, self.clock(client)));
         self.clients[client].timer = u64::MAX;
         self.clients[client].orphan = None;
@@ -280,10 +306,24 @@ impl World {
         let Some(lessee) = one.lessee.as_mut() else {
             return;
         };
-        match lessee.check(1, now) {
+        let cost = if self.habits.max_wait_ns == 0 {
+            1
+        } else {
+            self.dice.between(1, 3)
+        };
+        match lessee.check(cost, now) {
             Answer::Allow(_) => {
                 one.admitted += 1;
-                self.ghost.admit(1, day);
+                self.ghost.admit(cost, day);
+            }
+            Answer::Delay { wait, .. } => {
+                one.promised += cost;
+                self.tally.promised += 1;
+                let wait = u64::try_from(wait.as_nanos()).unwrap();
+                assert!(wait <= self.habits.max_wait_ns, "{wait} ns");
+                let boot = one.boot;
+                let time = self.shows(client, now.as_nanos() + wait);
+                self.at(time, Event::Release(client, boot, cost));
             }
             Answer::Wait(_) => self.tally.waited += 1,
             Answer::Deny { .. } => {}
@@ -436,55 +476,5 @@ impl World {
                 now,
             )),
         });
-    }
-
-    fn check(&mut self) {
-        let Some(mut pool) = self.pool.take() else {
-            return;
-        };
-        pool.tell_time(self.time());
-        pool.advance(Instant::from_nanos(self.now));
-        let (rate, depth) = pool.reserved();
-        let unknown = pool.unknown();
-        let mut sight = Sight {
-            potential: pool.level(),
-            booked_depth: pool.level().max(0) + depth + unknown.1,
-            booked_rate: rate + unknown.0,
-            uncovered: false,
-        };
-        let mut beyond = (0_i128, 0_i128);
-        for number in 0..self.clients.len() {
-            let Some(lessee) = &self.clients[number].lessee else {
-                continue;
-            };
-            let held = lessee.held(self.clock(number));
-            let booked = pool.booked(number as u64).unwrap_or_default();
-            let is_his = booked.boot == self.clients[number].boot;
-            let booked = if is_his {
-                booked
-            } else {
-                crate::Booked::default()
-            };
-            let is_out = held.got != booked.stamp;
-            let mut flying = if is_out { booked.tokens } else { 0 };
-            if let Some((stamp, tokens, until)) = self.clients[number].orphan {
-                let is_open = held.is_open && self.now < until;
-                let may_come = is_open && held.seq == stamp.seq && held.got != stamp;
-                flying += if may_come { tokens } else { 0 };
-            }
-            let is_same = booked.session == held.session && booked.session != Stamp::default();
-            let given = if is_same {
-                (held.give - booked.give).max(0)
-            } else {
-                0
-            };
-            let has = held.level.max(0) + flying + given;
-            sight.potential += has;
-            beyond.0 += (held.rate - booked.rate).max(0);
-            beyond.1 += (has.max(held.depth) - booked.depth).max(0);
-        }
-        sight.uncovered = beyond.0 > unknown.0 || beyond.1 > unknown.1;
-        self.ghost.check(&sight, self.day());
-        self.pool = Some(pool);
     }
 }

@@ -133,6 +133,8 @@ pub(super) fn terms(contract: &Contract) -> Terms {
         drift_ppm: 0,
         timeout_ns: u64::MAX,
         on_failure: ClientOnFailure::Allow,
+        // Pools promise nothing, so that policies that delay are not lent.
+        max_wait_ns: 0,
     };
     for named in &contract.policies {
         let (lending, rules) = (named.lending(), rules(named));

@@ -211,7 +211,7 @@ impl<'a> Sim<'a> {
             Side::Asker => return self.ask_one(number),
             Side::Replica(replica) => replica.check(1, clock),
             Side::Lessee(lessee) => match lessee.check(1, clock) {
-                Answer::Allow(_) => true,
+                Answer::Allow(_) | Answer::Delay { .. } => true,
                 Answer::Deny { .. } => false,
                 Answer::Wait(ticket) => {
                     self.bench.tally.waited += 1;

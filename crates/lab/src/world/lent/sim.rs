@@ -204,7 +204,7 @@ impl<'a> Sim<'a> {
         let is_allowed = match &mut side.body {
             Body::Replica(replica) => replica.check(cost, clock),
             Body::Lessee(lessee) => match lessee.check(cost, clock) {
-                Answer::Allow(_) => true,
+                Answer::Allow(_) | Answer::Delay { .. } => true,
                 Answer::Deny { .. } => false,
                 Answer::Failed { is_allowed } => is_allowed,
                 Answer::Wait(ticket) => {

@@ -1,0 +1,84 @@
+//! What the checker is shown after every event, and what it is charged for what was promised.
+//!
+//! Not here: the checker.
+
+use tollgate_limit::Instant;
+
+use super::super::ghost::Sight;
+use super::World;
+use crate::Stamp;
+use crate::amount::mites;
+
+impl World {
+    pub(super) fn check(&mut self) {
+        let Some(mut pool) = self.pool.take() else {
+            return;
+        };
+        pool.tell_time(self.time());
+        pool.advance(Instant::from_nanos(self.now));
+        let (rate, depth) = pool.reserved();
+        let unknown = pool.unknown();
+        let mut sight = Sight {
+            potential: pool.level(),
+            booked_depth: pool.level().max(0) + depth + unknown.1,
+            booked_rate: rate + unknown.0,
+            uncovered: false,
+        };
+        let mut beyond = (0_i128, 0_i128);
+        for number in 0..self.clients.len() {
+            let Some(lessee) = &self.clients[number].lessee else {
+                continue;
+            };
+            let held = lessee.held(self.clock(number));
+            let booked = pool.booked(number as u64).unwrap_or_default();
+            let is_his = booked.boot == self.clients[number].boot;
+            let booked = if is_his {
+                booked
+            } else {
+                crate::Booked::default()
+            };
+            let is_out = held.got != booked.stamp;
+            let mut flying = if is_out { booked.tokens } else { 0 };
+            if let Some((stamp, tokens, until)) = self.clients[number].orphan {
+                let is_open = held.is_open && self.now < until;
+                let may_come = is_open && held.seq == stamp.seq && held.got != stamp;
+                flying += if may_come { tokens } else { 0 };
+            }
+            let is_same = booked.session == held.session && booked.session != Stamp::default();
+            let given = if is_same {
+                (held.give - booked.give).max(0)
+            } else {
+                0
+            };
+            let promised = mites(self.clients[number].promised);
+            let has = (held.level + promised).max(0) + flying + given;
+            sight.potential += has;
+            beyond.0 += (held.rate - booked.rate).max(0);
+            beyond.1 += (has.max(held.depth) - booked.depth).max(0);
+        }
+        sight.uncovered = beyond.0 > unknown.0 || beyond.1 > unknown.1;
+        self.ghost.check(&sight, self.day());
+        self.pool = Some(pool);
+    }
+
+    /// Charges what was promised, unless whoever waited for it is gone.
+    pub(super) fn release(&mut self, client: usize, boot: u64, cost: u64) {
+        let one = &mut self.clients[client];
+        if one.boot == boot && one.lessee.is_some() {
+            one.promised -= cost;
+            one.admitted += 1;
+            self.ghost.admit(cost, self.day());
+        }
+    }
+
+    /// The first time at which the clock of a client shows that much.
+    pub(super) fn shows(&self, client: usize, shown: u64) -> u64 {
+        let one = &self.clients[client];
+        let passed = (i128::from(shown) - one.offset) * 1_000_000 / (1_000_000 + one.ppm);
+        let mut time = u64::try_from(passed).unwrap().saturating_sub(3);
+        while self.clock_at(client, time).as_nanos() < shown {
+            time += 1;
+        }
+        time
+    }
+}
