@@ -255,3 +255,30 @@ proptest! {
         prop_assert_eq!(asked, decided);
     }
 }
+
+/// Whether any of many requests waits for what comes back to leases.
+fn waits(policies: usize, max_wait_ns: u64) -> bool {
+    let (mut node, mut holding) = (Node::new(policies), holding());
+    let mut now = 3 * SECOND;
+    for _ in 0..200 {
+        now += 20 * MILLI;
+        let _ = ask(&mut holding, &mut node, 1, at(now));
+        talk(&mut holding, &mut node, at(now));
+    }
+    let terms = Terms {
+        max_wait_ns,
+        ..terms()
+    };
+    let tags = TAGS.into_iter().take(policies);
+    let each = tags.map(|tag| (tag, None)).collect();
+    holding.handle_reply(&Reply::Lent { terms, each }, at(now));
+    assert!(holding.held(at(now))[0].1.level > 0);
+    (0..100).any(|_| matches!(holding.check(1, at(now)), Said::Delay { .. }))
+}
+
+#[test]
+fn requests_wait_by_the_terms_of_one_policy_alone() {
+    assert!(waits(1, SECOND));
+    assert!(!waits(1, 0));
+    assert!(!waits(2, SECOND));
+}
