@@ -81,7 +81,6 @@ impl Lessee {
     /// Nothing that was dated by this clock counts any more.
     fn step_back(&mut self, now: Instant) {
         self.void();
-        self.lease.promise = Promise::none(now);
         self.lease.filled = now;
         self.deny_until = now;
         if let Some(pending) = self.pending.as_mut() {
@@ -99,6 +98,7 @@ impl Lessee {
         }
         (lease.level, lease.rate, lease.depth) = (0, 0, 0);
         (lease.brim, lease.low) = (0, 0);
+        lease.promise = Promise::none(lease.clock);
         lease.epoch += 1;
     }
 

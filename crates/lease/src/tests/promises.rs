@@ -111,6 +111,19 @@ fn a_cost_that_never_fits_and_one_beyond_the_term_do_not_wait() {
 }
 
 #[test]
+fn a_lease_that_ended_after_its_promises_leaves_nothing_to_the_next() {
+    let mut lessee = leased(60 * MS);
+    assert!(matches!(lessee.check(10, at(0)), Answer::Allow(_)));
+    assert!(waits(&mut lessee, 3, at(0)).is_some());
+    lessee.handle_timeout(at(25));
+    lessee.handle_timeout(at(41));
+    assert!(matches!(lessee.check(1, at(1_001)), Answer::Wait(_)));
+    let question = last_said(&mut lessee).unwrap();
+    lessee.handle_grant(&grant(&question), at(1_001));
+    assert_eq!(lessee.held(at(1_001)).level, 10 * TOKEN);
+}
+
+#[test]
 fn who_never_waits_is_promised_nothing() {
     let mut lessee = dry();
     assert!(matches!(lessee.try_check(1, at(0)), Answer::Deny { .. }));
