@@ -115,5 +115,5 @@ fn no_schedule_of_faults_breaks_anything() {
     assert!(checks > 500_000, "{checks} checks");
     assert!(admitted > 100_000, "{admitted} admitted");
     assert!(promised > 5_000, "{promised} promised");
-    println!("{checks} checks, {admitted} admitted, {promised} of them promised");
+    println!("{checks} checks, {admitted} admitted, {promised} promised");
 }
