@@ -261,8 +261,9 @@ Examples:
   tollgate cluster prove-lease --quick --format json
 
 Two nodes lend one limit to three client processes, which ask for twice as much. A client is killed and started again, the node that
-lends is killed, a client is stopped and goes on. Beside what was used stands the same simulated.
-With --format json: {\"rate\", \"phases\": [{\"name\", \"seconds\", \"live_percent\", \"simulated_percent\"}], \"messages\", \"messages_simulated\",
+lends is killed, a client is stopped and goes on. Beside what was used stands the same simulated with nine seeds: the mean, the least and the most.
+With --format json: {\"rate\", \"phases\": [{\"name\", \"seconds\", \"live_percent\", \"simulated_percent\", \"simulated_least\",
+\"simulated_most\"}], \"messages\", \"messages_simulated\",
 \"admissions\", \"tokens\", \"violations\", \"worst\"} on one line.
 Exit codes: 0 nothing was beyond the limit, 1 something was, 64 bad usage, 69 a node does not start, 71 the system refuses.";
 

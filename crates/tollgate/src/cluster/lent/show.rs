@@ -27,7 +27,16 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) nanos: u64,
     pub(super) live: f64,
-    pub(super) simulated: f64,
+    /// By each seed.
+    pub(super) simulated: Vec<f64>,
+}
+
+/// The mean of some figures.
+pub(super) fn mean(figures: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = figures.fold((0.0, 0_u32), |(sum, count), figure| {
+        (sum + figure, count + 1)
+    });
+    sum / f64::from(count.max(1))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
@@ -54,6 +63,8 @@ impl Report {
             ("seconds", right),
             ("used live", right),
             ("simulated", right),
+            ("from", right),
+            ("to", right),
         ];
         let rows: Vec<Vec<Cell>> = self.rows.iter().map(Row::cells).collect();
         let table = Table {
@@ -113,8 +124,22 @@ impl Row {
             cell(self.name),
             cell(format!("{:.1}", self.seconds())),
             cell(format!("{:.2} %", self.live)),
-            cell(format!("{:.2} %", self.simulated)),
+            cell(format!("{:.2} %", self.mean())),
+            cell(format!("{:.2} %", self.least())),
+            cell(format!("{:.2} %", self.most())),
         ]
+    }
+
+    fn mean(&self) -> f64 {
+        mean(self.simulated.iter().copied())
+    }
+
+    fn least(&self) -> f64 {
+        self.simulated.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    fn most(&self) -> f64 {
+        self.simulated.iter().copied().fold(0.0, f64::max)
     }
 
     fn json(&self) -> serde_json::Value {
@@ -122,7 +147,9 @@ impl Row {
             "name": self.name,
             "seconds": self.seconds(),
             "live_percent": self.live,
-            "simulated_percent": self.simulated,
+            "simulated_percent": self.mean(),
+            "simulated_least": self.least(),
+            "simulated_most": self.most(),
         })
     }
 }
