@@ -47,10 +47,11 @@ impl Crowd<'_> {
         let use_in_term = used(want, self.rules.term_ns);
         let lent = part(self.limits.depth(), self.rules.lent_depth, ONE);
         let depth = part(lent, want, self.want).min(use_in_term);
-        // Others who ask would lease too, if there were depth for all of them; its own asking is among theirs.
+        // Those who ask would lease too, and there must be about enough for all of them; its own asking is among theirs.
         let all = self.want.saturating_add(self.asked.saturating_sub(want));
         let fair = part(lent, want, all).min(use_in_term);
-        let is_worth = fair >= mites(self.rules.depth_min)
+        let is_worth = depth >= mites(self.rules.depth_min)
+            && fair >= mites(self.rules.depth_min) / 4 * 3
             && use_in_term >= mites(self.rules.uses_min)
             && self.limits.burst() >= BURST_MIN;
         is_worth.then_some(depth)
