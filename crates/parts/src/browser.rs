@@ -89,6 +89,16 @@ impl Browser {
         self.post(&format!("/element/{element}/click"), &json!({}));
     }
 
+    /// Clicks on the first element of that selector, and waits until another page has come in the place of its own.
+    pub fn follow(&self, selector: &str) {
+        let element = self.element(selector);
+        self.post(&format!("/element/{element}/click"), &json!({}));
+        let name = format!("/session/{}/element/{element}/name", self.session);
+        until("another page", || {
+            ask(self.port, "GET", &name, &Value::Null).is_err()
+        });
+    }
+
     /// Puts text into a field, in the place of what is there.
     pub fn fill(&self, selector: &str, text: &str) {
         let element = self.element(selector);
