@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use ring::hkdf;
 use tollgate_cluster::OwnerKey;
 
+use super::seal::key_id;
 use crate::engine::base64;
 
 /// The keys of a cluster.
@@ -241,8 +242,13 @@ impl KeyRing {
     pub fn rotate(&self) -> Result<(Self, Step), KeyError> {
         let (seals, step) = match &*self.seals {
             [only] => {
+                let mut bytes = draw()?;
+                // Datagrams name keys by a byte, and one in 256 would be named like the other.
+                while key_id(&bytes) == key_id(&only.bytes) {
+                    bytes = draw()?;
+                }
                 let next = SealKey {
-                    bytes: draw()?,
+                    bytes,
                     turn: Turn::Next,
                 };
                 (vec![only.turned(Turn::Current), next], Step::Learn)

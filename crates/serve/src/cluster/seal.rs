@@ -142,7 +142,8 @@ impl Opener {
     }
 }
 
-fn key_id(key: &[u8; KEY_LEN]) -> u8 {
+/// What datagrams name a key by.
+pub(super) fn key_id(key: &[u8; KEY_LEN]) -> u8 {
     let [id] = derive(key, b"seal key id");
     id
 }
@@ -193,6 +194,16 @@ mod tests {
                 let mut datagram = Sealer::new(from).seal(1, 2, b"x").unwrap();
                 assert!(Sealer::new(to).open(&mut datagram).is_ok());
             }
+        }
+    }
+
+    #[test]
+    fn no_two_keys_of_a_rotation_have_one_name() {
+        let (start, _) = sealer();
+        for _ in 0..2_000 {
+            let (learn, _) = start.rotate().unwrap();
+            let names: Vec<u8> = Sealer::new(&learn).keys.iter().map(|key| key.id).collect();
+            assert_ne!(names[0], names[1]);
         }
     }
 
