@@ -45,7 +45,7 @@ impl Person {
             ));
         }
         self.browser.fill("dialog[open] [name=reason]", "a test");
-        self.browser.click("dialog[open] .buttons button");
+        self.browser.follow("dialog[open] .buttons button");
     }
 }
 
