@@ -1,6 +1,6 @@
 //! A checked contract: which requests it binds, by what it counts them, and its policies.
 
-use tollgate_limit::{Policy, PolicySet};
+use tollgate_limit::{OnLimit, Policy, PolicySet};
 
 use crate::coordination::{Coordination, Design, OnFailure};
 use crate::dialect::Dialect;
@@ -56,9 +56,9 @@ impl NamedPolicy {
         self.lending.as_deref().copied().unwrap_or_default()
     }
 
-    /// Whether clients may hold leases of it; what is under `lease` otherwise is asked for every decision.
-    pub fn is_lent(&self) -> bool {
-        self.coordination == Coordination::Lease && can_be_lent(self)
+    /// Whether it lets requests wait.
+    pub fn delays(&self) -> bool {
+        matches!(self.policy.config().on_limit, OnLimit::Delay { .. })
     }
 
     /// Whether nodes synchronise it so seldom that its limit is not reached.
@@ -78,10 +78,25 @@ pub(crate) fn says_ledger(policies: &[NamedPolicy]) -> bool {
 pub(crate) fn can_all_be_kept(policies: &[NamedPolicy]) -> bool {
     policies
         .iter()
-        .all(|named| named.is_lent() && can_be_kept(named.policy.config()))
+        .all(|named| can_be_kept(named.policy.config(), &named.lending()))
+        && are_lent(policies)
+}
+
+/// Whether all of these policies can be lent together: of several none may make requests wait, for each would keep its promise at another
+/// time.
+pub fn are_lent(policies: &[NamedPolicy]) -> bool {
+    let is_lent =
+        |named: &NamedPolicy| named.coordination == Coordination::Lease && can_be_lent(named);
+    let is_joint = policies.len() > 1 && policies.iter().any(NamedPolicy::delays);
+    policies.iter().all(is_lent) && !is_joint
 }
 
 impl Contract {
+    /// Whether clients may hold leases of its keys; what is under `lease` otherwise is asked for every decision.
+    pub fn is_lent(&self) -> bool {
+        are_lent(&self.policies)
+    }
+
     /// Whether what is lent of its keys is kept in a ledger: of all its policies, where one says so.
     pub fn is_in_ledger(&self) -> bool {
         says_ledger(&self.policies) && can_all_be_kept(&self.policies)

@@ -58,10 +58,15 @@ impl Lending {
         *self == Self::default()
     }
 
-    /// For how long leases of such a policy are given, in nanoseconds: twice its period, at least 1 s and at most 10 s.
+    /// For how long leases of such a policy are given, in nanoseconds: twice its period, or as long as requests may wait; at least 1 s
+    /// and at most 10 s.
     pub fn term(&self, config: &PolicyConfig) -> u64 {
         let twice = config.period.nanos().saturating_mul(2);
-        self.term_ns.unwrap_or(twice.clamp(SECOND, 10 * SECOND))
+        let long = match config.on_limit {
+            OnLimit::Delay { max_wait_ns } => max_wait_ns.map_or(twice, |most| most.max(twice)),
+            OnLimit::Deny => twice,
+        };
+        self.term_ns.unwrap_or(long.clamp(SECOND, 10 * SECOND))
     }
 }
 
@@ -69,28 +74,41 @@ impl Lending {
 pub(crate) fn can_be_lent(named: &NamedPolicy) -> bool {
     let config = named.policy.config();
     match config.algorithm {
-        Algorithm::TokenBucket => can_be_kept(config),
+        Algorithm::TokenBucket => can_be_kept(config, &named.lending()),
         Algorithm::LeakyBucket => false,
         Algorithm::FixedWindow
         | Algorithm::SlidingLog
         | Algorithm::SlidingCounters
         | Algorithm::SlidingWeighted => {
-            is_plain(config) && config.limit >= BURST_MIN && !named.durable && is_soon_known(named)
+            let denies = config.on_limit == OnLimit::Deny;
+            let is_lendable = config.limit >= BURST_MIN && !named.durable && is_soon_known(named);
+            is_plain(config) && denies && is_lendable
         }
     }
 }
 
 /// Whether a ledger can keep what is lent of a policy.
-pub(crate) fn can_be_kept(config: &PolicyConfig) -> bool {
+pub(crate) fn can_be_kept(config: &PolicyConfig, lending: &Lending) -> bool {
     config.algorithm == Algorithm::TokenBucket
         && matches!(config.period, Period::Fixed(_))
         && config.burst.unwrap_or(config.limit) >= BURST_MIN
         && is_plain(config)
+        && is_soon_let_through(config, lending)
 }
 
 /// Whether a client can decide by what it holds alone.
-fn is_plain(config: &PolicyConfig) -> bool {
-    config.on_limit == OnLimit::Deny && !config.count_refused && config.enforce_percent == 100
+const fn is_plain(config: &PolicyConfig) -> bool {
+    !config.count_refused && config.enforce_percent == 100
+}
+
+/// Whether nobody waits longer than whoever begins to grant is silent, for it knows nothing of what was promised.
+fn is_soon_let_through(config: &PolicyConfig, lending: &Lending) -> bool {
+    match config.on_limit {
+        OnLimit::Deny => true,
+        OnLimit::Delay { max_wait_ns } => {
+            max_wait_ns.is_some_and(|most| most <= lending.term(config))
+        }
+    }
 }
 
 /// Whether a node that begins to grant a window admits something soon: all of it may have been spent before.
@@ -115,10 +133,12 @@ mod tests {
             let text = format!(
                 "contracts: [{{ id: a, key: [user], coordination: lease, policies: [{{ name: p, {policy} }}] }}]"
             );
-            Contracts::parse(&text).unwrap().as_slice()[0].policies[0].is_lent()
+            Contracts::parse(&text).unwrap().as_slice()[0].is_lent()
         };
         for lent in [
             "limit: 4, per: 1s",
+            "limit: 4, per: 1s, on_limit: delay, max_wait: 10s",
+            "limit: 4, per: 1s, on_limit: delay, max_wait: 3s, term: 3s",
             "limit: 9, per: 1m, algorithm: fixed-window",
             "limit: 9, per: 1s, algorithm: sliding-log",
             "limit: 9, per: 1s, algorithm: sliding-counters, slices: 4",
@@ -129,6 +149,9 @@ mod tests {
         }
         for asked in [
             "limit: 3, per: 1s",
+            "limit: 4, per: 1s, on_limit: delay",
+            "limit: 4, per: 1s, on_limit: delay, max_wait: 11s",
+            "limit: 4, per: 1s, on_limit: delay, max_wait: 3s, term: 2s",
             "limit: 3, per: 1m, algorithm: fixed-window",
             "limit: 9, per: 61s, algorithm: sliding-log",
             "limit: 9, per: 1s, algorithm: fixed-window, durable: true",
@@ -138,5 +161,19 @@ mod tests {
         ] {
             assert!(!is_lent(asked), "{asked}");
         }
+    }
+
+    #[test]
+    fn of_several_policies_none_may_delay() {
+        let is_lent = |other: &str| {
+            let text = format!(
+                "contracts: [{{ id: a, key: [user], coordination: lease, policies: [{{ name: p, limit: 4, per: 1s }}, {{ name: q, \
+                 limit: 4, per: 1m, {other} }}] }}]"
+            );
+            Contracts::parse(&text).unwrap().as_slice()[0].is_lent()
+        };
+        assert!(is_lent("on_limit: deny"));
+        assert!(!is_lent("on_limit: delay, max_wait: 1s"));
+        assert!(!is_lent("mode: shadow"));
     }
 }

@@ -58,7 +58,7 @@ mod terms;
 mod text;
 mod yaml;
 
-pub use contract::{Contract, NamedPolicy};
+pub use contract::{Contract, NamedPolicy, are_lent};
 pub use contracts::Contracts;
 pub use coordination::{Coordination, Design, OnFailure};
 pub use dialect::{Dialect, Reset};

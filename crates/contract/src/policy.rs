@@ -72,9 +72,9 @@ pub(crate) fn check(
     let design = reader.design(coordination, default, &config);
     let lending = reader.lending(coordination, default);
     let syncing = reader.syncing(coordination, default);
-    if lending.recovery == Recovery::Ledger && !can_be_kept(&config) {
-        let what = "a ledger keeps token buckets with a burst of 4 or more that are enforced for everybody and deny at once; \
-                    choose another `recovery`";
+    if lending.recovery == Recovery::Ledger && !can_be_kept(&config, &lending) {
+        let what = "a ledger keeps token buckets with a burst of 4 or more that are enforced for everybody and let nobody wait longer \
+                    than a term; choose another `recovery`";
         reader.wrong(Field::Recovery, what);
     }
     let on_failure = reader.choice(Field::OnFailure, &coordination::ON_FAILURE);

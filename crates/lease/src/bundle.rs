@@ -134,10 +134,7 @@ pub fn decode_reply(bytes: &[u8]) -> Result<Reply, Malformed> {
                 let tag = from.count()?;
                 let grant = match from.u8()? {
                     0 => None,
-                    1 => {
-                        wire::kind(&mut from, wire::GRANT)?;
-                        Some(wire::grant(&mut from)?)
-                    }
+                    1 => Some(wire::grant(&mut from)?),
                     _ => return Err(Malformed::Value),
                 };
                 each.push((tag, grant));

@@ -10,7 +10,7 @@ mod window;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
-use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict};
+use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing};
 use tollgate_limit::{Instant, Span};
 
 use crate::amount::{Limits, after};
@@ -113,6 +113,7 @@ impl Lender {
                     repeated: 0,
                     ended: 0,
                     served: 0,
+                    promised: 0,
                     nudges: 0,
                     clamped: 0,
                 },
@@ -144,7 +145,12 @@ impl Lender {
     /// Other numbers, from the next answer on.
     pub fn change(&mut self, limits: Limits, rules: Rules, now: Instant) {
         self.look(now);
-        self.setup.rules = rules;
+        if rules != self.setup.rules {
+            self.setup.rules = rules;
+            for pool in self.pools.values_mut() {
+                pool.follow(rules);
+            }
+        }
         if limits == self.setup.limits {
             return;
         }
@@ -263,22 +269,9 @@ impl Lender {
     /// What a request of that cost would be told.
     pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
         self.look(now);
-        let (remaining, wait) = match self.known(key) {
+        match self.known(key) {
             Some(pool) => pool.probe(cost, now),
             None => self.setup.fresh(self.clock, now).probe(cost, now),
-        };
-        let verdict = match wait {
-            None => Verdict::Never,
-            Some(Span::ZERO) => Verdict::Allow {
-                remaining: remaining.saturating_sub(cost),
-                wait: Span::ZERO,
-            },
-            Some(retry_after) => Verdict::Deny { retry_after },
-        };
-        Probe {
-            verdict,
-            remaining,
-            over: 0,
         }
     }
 
@@ -316,9 +309,9 @@ impl Lender {
     /// How a key stands.
     pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
         let (remaining, reset_after) = match self.known(key) {
-            Some(pool) => (pool.probe(0, now).0, pool.full_after()),
+            Some(pool) => (pool.probe(0, now).remaining, pool.full_after()),
             None => (
-                self.setup.fresh(self.clock, now).probe(0, now).0,
+                self.setup.fresh(self.clock, now).probe(0, now).remaining,
                 Span::ZERO,
             ),
         };
@@ -359,7 +352,7 @@ impl Lender {
         Err(Malformed::Value)
     }
 
-    /// Nobody waits here.
+    /// How long requests wait is among the rules.
     pub const fn set_wait_max(&mut self, _: Span) {}
 
     /// Whether there is nothing to look after.
@@ -467,6 +460,7 @@ const fn add(sum: &mut Figures, of: &Figures) {
     sum.repeated += of.repeated;
     sum.ended += of.ended;
     sum.served += of.served;
+    sum.promised += of.promised;
     sum.nudges += of.nudges;
     sum.clamped += of.clamped;
 }

@@ -36,6 +36,7 @@ mod lender;
 mod lessee;
 mod message;
 mod pool;
+mod promise;
 mod quota;
 mod share;
 mod sync;
@@ -57,7 +58,7 @@ pub use lessee::{
     Answer, By, Decided, Figures as LesseeFigures, Held, Lessee, OnFailure, Outlook, Receipt,
     Setup, WAITING_MAX,
 };
-pub use message::{Grant, Message, Need, Nudge, Question, Stamp};
+pub use message::{Grant, Message, Need, Nudge, Question, Stamp, Waits};
 pub use pool::{
     Booked, Figures as PoolFigures, LEDGER_BYTES_MAX, LEDGER_LESSEES_MAX, Lend, Pool, Rules,
     decode_ledger, encode_ledger,

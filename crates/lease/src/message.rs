@@ -4,6 +4,7 @@
 //! When a question was first sent is remembered by the client, and not in it. Not here: the bytes.
 
 use tollgate_gossip::Key;
+use tollgate_limit::Span;
 
 /// A grant by name: the grantor's generation and the question it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,6 +59,43 @@ pub struct Question {
     pub is_ask: bool,
 }
 
+/// Requests that pass one after the other, each after a wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// How many there are.
+    pub count: u64,
+    /// After which time the first passes.
+    pub first_ns: u64,
+    /// How long after the one before each other passes.
+    pub gap_ns: u64,
+}
+
+impl Waits {
+    /// So many that pass at once.
+    pub const fn none(count: u64) -> Self {
+        Self {
+            count,
+            first_ns: 0,
+            gap_ns: 0,
+        }
+    }
+
+    /// The wait of each, the shortest first.
+    pub fn each(self) -> impl Iterator<Item = Span> {
+        let wait = move |place: u64| {
+            let nanos = u128::from(self.first_ns) + u128::from(place) * u128::from(self.gap_ns);
+            Span::from_nanos(nanos)
+        };
+        (0..self.count).map(wait)
+    }
+
+    /// After which time the last passes.
+    pub(crate) const fn last_ns(&self) -> u64 {
+        let behind = self.count.saturating_sub(1).saturating_mul(self.gap_ns);
+        self.first_ns.saturating_add(behind)
+    }
+}
+
 /// The answer to a question that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
@@ -73,6 +111,8 @@ pub struct Grant {
     pub session: Stamp,
     /// Waiting requests that pass, decided at the grantor.
     pub served: u64,
+    /// Those behind them that pass after a wait, counted from the answer.
+    pub waits: Waits,
     /// Tokens lent at once.
     pub tokens: i128,
     /// Rate lent.
@@ -83,6 +123,13 @@ pub struct Grant {
     pub term_ns: u64,
     /// How long the client refuses by itself when it is dry.
     pub deny_ns: u64,
+}
+
+impl Grant {
+    /// The waits of all that pass, decided at the grantor.
+    pub const fn passes(&self) -> [Waits; 2] {
+        [Waits::none(self.served), self.waits]
+    }
 }
 
 /// From a grantor: speak now. May be lost, doubled or forged without harm.

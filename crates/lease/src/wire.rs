@@ -8,15 +8,17 @@ use std::sync::Arc;
 use tollgate_gossip::{Decoder, Encoder, Malformed};
 
 use crate::amount::{AMOUNT_MAX, WANT_MAX};
-use crate::message::{Grant, Message, Need, Nudge, Question, Stamp};
+use crate::message::{Grant, Message, Need, Nudge, Question, Stamp, Waits};
 
 /// The first byte: the version of this encoding.
 const VERSION: u8 = 0x20;
 /// No message is longer.
 const BYTES_MAX: usize = 256;
 pub(crate) const QUESTION: u8 = 0;
-pub(crate) const GRANT: u8 = 1;
+const GRANT: u8 = 1;
 const NUDGE: u8 = 2;
+/// A grant to requests of which some wait.
+const GRANT_WAITING: u8 = 3;
 
 /// The bytes of a message.
 pub fn encode(message: &Message) -> Arc<[u8]> {
@@ -46,7 +48,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
     }
     let message = match from.u8()? {
         QUESTION => Message::Question(question(&mut from)?),
-        GRANT => Message::Grant(grant(&mut from)?),
+        kind @ (GRANT | GRANT_WAITING) => Message::Grant(grant_of(kind, &mut from)?),
         NUDGE => Message::Nudge(Nudge {
             client: from.count()?,
             key: from.key()?,
@@ -104,7 +106,12 @@ pub(crate) fn question(from: &mut Decoder<'_>) -> Result<Question, Malformed> {
 }
 
 pub(crate) fn put_grant(out: &mut Encoder, grant: &Grant) {
-    out.u8(GRANT);
+    let waits = grant.waits;
+    out.u8(if waits.count > 0 {
+        GRANT_WAITING
+    } else {
+        GRANT
+    });
     out.count(grant.client);
     out.count(grant.boot);
     out.key(grant.key);
@@ -116,10 +123,23 @@ pub(crate) fn put_grant(out: &mut Encoder, grant: &Grant) {
     }
     out.count(grant.term_ns);
     out.count(grant.deny_ns);
+    if waits.count > 0 {
+        out.count(waits.count);
+        out.count(waits.first_ns);
+        out.count(waits.gap_ns);
+    }
 }
 
+/// A grant, by the byte that says so.
 pub(crate) fn grant(from: &mut Decoder<'_>) -> Result<Grant, Malformed> {
-    let grant = Grant {
+    match from.u8()? {
+        kind @ (GRANT | GRANT_WAITING) => grant_of(kind, from),
+        other => Err(Malformed::Kind(other)),
+    }
+}
+
+fn grant_of(kind: u8, from: &mut Decoder<'_>) -> Result<Grant, Malformed> {
+    let mut grant = Grant {
         client: from.count()?,
         boot: from.count()?,
         key: from.key()?,
@@ -131,7 +151,15 @@ pub(crate) fn grant(from: &mut Decoder<'_>) -> Result<Grant, Malformed> {
         depth: amount(from)?,
         term_ns: from.count()?,
         deny_ns: from.count()?,
+        waits: Waits::default(),
     };
+    if kind == GRANT_WAITING {
+        grant.waits = Waits {
+            count: numbered(from)?,
+            first_ns: from.count()?,
+            gap_ns: from.count()?,
+        };
+    }
     if grant.stamp.seq == 0 {
         return Err(Malformed::Value);
     }

@@ -262,6 +262,7 @@ impl Client {
                     }),
                 };
                 Outcome {
+                    wait: joined.wait,
                     receipt: took.map(RemoteReceipt),
                     ..Outcome::of(true, Path::Waited)
                 }
@@ -294,6 +295,15 @@ impl Client {
         loop {
             let outcome = self.check(key, cost);
             let left = patience.saturating_sub(begun.elapsed());
+            let wait = Duration::from(outcome.wait);
+            if outcome.is_allowed && wait <= left {
+                std::thread::sleep(wait);
+                return true;
+            }
+            if let Some(receipt) = &outcome.receipt {
+                self.settle(receipt, 0);
+                return false;
+            }
             if outcome.is_allowed || left.is_zero() {
                 return outcome.is_allowed;
             }

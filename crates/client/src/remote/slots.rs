@@ -104,8 +104,9 @@ impl Inner {
             is_decided = true;
             let is_ours = joined.is_allowed && joined.by == Some(By::Lease);
             if let Some(journal) = journal.filter(|_| is_ours) {
+                let at = now.saturating_add(joined.wait);
                 let cost = joined.cost;
-                journal(&Admission { at: now, cost });
+                journal(&Admission { at, cost });
             }
             let name = (print, joined.number);
             self.joined.insert(name, (joined, now));

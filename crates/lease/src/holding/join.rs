@@ -39,8 +39,25 @@ pub struct Joined {
     pub is_allowed: bool,
     /// For what was refused: how long to wait.
     pub retry_after: Span,
+    /// For what passes: after which time, and not before.
+    pub wait: Span,
     /// What it took from leases, where it did.
     pub receipt: Option<JoinReceipt>,
+}
+
+impl Joined {
+    /// That a request does not pass.
+    const fn refused(number: u64, cost: u64, by: Option<By>) -> Self {
+        Self {
+            number,
+            cost,
+            by,
+            is_allowed: false,
+            retry_after: Span::ZERO,
+            wait: Span::ZERO,
+            receipt: None,
+        }
+    }
 }
 
 /// Requests that wait.
@@ -192,14 +209,7 @@ impl Line {
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         let waiting = waiting.map(|(number, one)| (number, one.cost));
         for (number, cost) in waiting.chain(self.unknown.drain(..)) {
-            self.joined.push_back(Joined {
-                number,
-                cost,
-                by: None,
-                is_allowed: false,
-                retry_after: Span::ZERO,
-                receipt: None,
-            });
+            self.joined.push_back(Joined::refused(number, cost, None));
         }
     }
 
@@ -207,12 +217,8 @@ impl Line {
     pub(super) fn fail_unknown(&mut self, on_failure: OnFailure) {
         for (number, cost) in self.unknown.drain(..) {
             self.joined.push_back(Joined {
-                number,
-                cost,
-                by: Some(By::Nobody),
                 is_allowed: matches!(on_failure, OnFailure::Allow),
-                retry_after: Span::ZERO,
-                receipt: None,
+                ..Joined::refused(number, cost, Some(By::Nobody))
             });
         }
     }
@@ -220,12 +226,8 @@ impl Line {
     fn refuse(&mut self, number: u64, by: By, retry_after: Span) {
         if let Some(one) = self.waiting.remove(&number) {
             self.joined.push_back(Joined {
-                number,
-                cost: one.cost,
-                by: Some(by),
-                is_allowed: false,
                 retry_after,
-                receipt: None,
+                ..Joined::refused(number, one.cost, Some(by))
             });
         }
     }
@@ -274,13 +276,13 @@ impl Line {
             .iter()
             .max_by_key(|decided| (!decided.is_allowed, decided.retry_after));
         let receipts: Option<Vec<Receipt>> = known.iter().map(|decided| decided.receipt).collect();
+        let longest = known.iter().map(|decided| decided.wait).max();
         self.joined.push_back(Joined {
-            number,
-            cost: waiting.cost,
-            by: worst.map(|decided| decided.by),
             is_allowed: !is_refused,
             retry_after: worst.map_or(Span::ZERO, |decided| decided.retry_after),
+            wait: longest.filter(|_| !is_refused).unwrap_or_default(),
             receipt: receipts.filter(|_| !is_refused).map(JoinReceipt::Each),
+            ..Joined::refused(number, waiting.cost, worst.map(|decided| decided.by))
         });
     }
 }

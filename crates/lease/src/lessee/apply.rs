@@ -74,7 +74,7 @@ impl Lessee {
             grant.rate < part(lease.rate, 19, 20) || grant.depth < part(lease.depth, 19, 20);
         lease.level = level.min(top);
         (lease.rate, lease.depth) = (rate, depth);
-        lease.promise.is_held = is_promised && is_cut;
+        lease.is_held = is_promised && is_cut;
         self.got = grant.stamp;
         if grant.depth == 0 && is_promised {
             self.give = stated + surplus;
@@ -124,6 +124,7 @@ impl Lessee {
     /// Decides those who wait: by the grantor's word, then from the lease, and those whom the grantor refused are refused.
     fn serve_line(&mut self, grant: &Grant, now: Instant) {
         let mut served = grant.served;
+        let mut waits = grant.waits.each();
         let mut later = std::collections::VecDeque::new();
         let retry_after = Span::from_nanos(u128::from(grant.deny_ns));
         while let Some(waiter) = self.line.waiting.pop_front() {
@@ -132,8 +133,14 @@ impl Lessee {
             } else if waiter.is_stated && served > 0 {
                 served -= 1;
                 self.decide(waiter, true, By::Grantor, Span::ZERO);
+            } else if waiter.is_stated
+                && let Some(wait) = waits.next()
+            {
+                self.decide(waiter, true, By::Grantor, wait);
             } else if self.spend(waiter.cost) {
                 self.decide(waiter, true, By::Lease, Span::ZERO);
+            } else if let Some(wait) = self.promise(waiter.cost, now) {
+                self.decide(waiter, true, By::Lease, wait);
             } else if waiter.is_stated || self.is_denied(now) {
                 self.decide(waiter, false, By::Grantor, retry_after);
             } else {

@@ -60,7 +60,7 @@ impl Lessee {
         let want = self.demand.demand.rate(now);
         let is_low = self.lease.level < self.lease.low && now >= self.deny_until;
         let is_promised = self.is_promised(now);
-        if self.lease.promise.is_held && !is_promised {
+        if self.lease.is_held && !is_promised {
             return self.ask(now);
         }
         if !is_promised && self.is_time(now) {

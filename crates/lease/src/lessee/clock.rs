@@ -4,10 +4,10 @@
 
 use tollgate_limit::Instant;
 
-use super::promise::Promise;
 use super::{Lease, Lessee, MILLION, OnFailure, Safe, Setup};
 use crate::amount::{after, mites, tokens};
 use crate::message::Stamp;
+use crate::promise::Promise;
 
 impl Lease {
     pub(super) const fn none(term_ns: u64, now: Instant) -> Self {
@@ -27,7 +27,8 @@ impl Lease {
             },
             term_ns,
             epoch: 0,
-            promise: Promise::none(now),
+            promise: Promise::none(),
+            is_held: false,
         }
     }
 
@@ -98,7 +99,7 @@ impl Lessee {
         }
         (lease.level, lease.rate, lease.depth) = (0, 0, 0);
         (lease.brim, lease.low) = (0, 0);
-        lease.promise = Promise::none(lease.clock);
+        (lease.promise, lease.is_held) = (Promise::none(), false);
         lease.epoch += 1;
     }
 

@@ -17,6 +17,7 @@ use tollgate_limit::{Instant, Span};
 
 use crate::demand::Demand;
 use crate::message::{Question, Stamp};
+use crate::promise::Promise;
 
 /// Requests that wait at a time; those beyond are answered as if the grantor were away.
 pub const WAITING_MAX: usize = 1024;
@@ -125,6 +126,8 @@ pub struct Decided {
     pub by: By,
     /// For what was refused: how long to wait.
     pub retry_after: Span,
+    /// For what passes: after which time, and not before.
+    pub wait: Span,
     /// What it took from the lease, where it did.
     pub receipt: Option<Receipt>,
 }
@@ -261,7 +264,9 @@ struct Lease {
     term_ns: u64,
     /// How many leases were voided.
     epoch: u64,
-    promise: promise::Promise,
+    promise: Promise,
+    /// Whether the grantor wishes a cut, for which nothing may be promised.
+    is_held: bool,
 }
 
 /// The question that is out.

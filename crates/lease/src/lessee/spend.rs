@@ -214,7 +214,8 @@ impl Lessee {
         }
     }
 
-    pub(super) fn decide(&mut self, waiter: Waiter, is_allowed: bool, by: By, retry_after: Span) {
+    /// Tells a request that waited that it passes, at once or after that time; or that it does not, and would not before.
+    pub(super) fn decide(&mut self, waiter: Waiter, is_allowed: bool, by: By, time: Span) {
         let receipt = (is_allowed && by == By::Lease).then_some(Receipt {
             cost: waiter.cost,
             epoch: self.lease.epoch,
@@ -224,7 +225,8 @@ impl Lessee {
             cost: waiter.cost,
             is_allowed,
             by,
-            retry_after,
+            retry_after: if is_allowed { Span::ZERO } else { time },
+            wait: if is_allowed { time } else { Span::ZERO },
             receipt,
         });
     }

@@ -7,7 +7,7 @@ use tollgate_limit::Instant;
 use super::settle::{Order, Stated};
 use super::{Booked, Lend, Pool, Record};
 use crate::amount::{TOKEN, after, mites, part, tokens};
-use crate::message::{Grant, Question, Stamp};
+use crate::message::{Grant, Question, Stamp, Waits};
 use crate::share::{Crowd, rate_of};
 
 /// A small bucket to lend.
@@ -59,7 +59,7 @@ impl Pool {
 
     fn answer(&mut self, question: &Question, stated: &Stated, want: u64) -> Grant {
         let now = self.level.at;
-        let served = self.serve(question);
+        let (served, waits) = self.serve(question, stated);
         if stated.depth == 0 {
             self.asked.add(question.seen.max(question.need.count), now);
         }
@@ -77,6 +77,7 @@ impl Pool {
             stamp,
             session: stated.session.unwrap_or_else(|| self.open()),
             served,
+            waits,
             tokens: given.tokens,
             rate: given.rate,
             depth: given.depth,
@@ -99,18 +100,29 @@ impl Pool {
         grant
     }
 
-    /// Decides the requests that wait, here and now (G5).
-    fn serve(&mut self, question: &Question) -> u64 {
+    /// Decides the requests that wait, here and now (G5): how many pass, and how many more after a wait.
+    fn serve(&mut self, question: &Question, stated: &Stated) -> (u64, Waits) {
         let need = question.need;
         let count = (tokens(self.level.tokens).checked_div(need.cost))
             .map_or(0, |most| most.min(need.count));
         self.pay(count.saturating_mul(need.cost));
-        self.figures.served += count;
-        count
+        let behind = need.count - count;
+        let mut waits = Waits::default();
+        if need.cost > 0 {
+            // What the client holds itself is off the books.
+            planted!(39, self.hold(stated.rate, stated.depth), ());
+            if let Some(made) = self.waits(need.cost, behind) {
+                waits = made;
+                self.promise(need.cost, &waits);
+            }
+            planted!(39, self.hold(-stated.rate, -stated.depth), ());
+        }
+        self.figures.served += count + waits.count;
+        (count, waits)
     }
 
     /// The lease that is due, cut to what is free; `None` where it is not worth it.
-    fn size(&self, question: &Question, stated: &Stated, want: u64) -> Option<Lease> {
+    fn size(&mut self, question: &Question, stated: &Stated, want: u64) -> Option<Lease> {
         if self.unknown.is_some() {
             let is_held = stated.depth > 0 && want > 0;
             return is_held.then_some(Lease {
@@ -151,16 +163,21 @@ impl Pool {
             // Without a rate there is nothing to leave room for.
             Lend::Tokens | Lend::Fixed(_) => have + lent,
         };
-        let depth_free = self.limits.depth() - self.sums.depth - (level - lent);
-        let rate_free = self.limits.rate() - self.sums.rate;
+        let kept = (self.level.tokens.saturating_add(self.promised_all()) - lent).max(0);
+        let depth_free = self.limits.depth() - self.sums.depth - kept;
+        let rate_free = self.rate_max() - self.sums.rate;
+        if rate_free < part(rate_due, 9, 10) {
+            self.call(self.sums.rate + rate_due);
+        }
         let lease = Lease {
             tokens: lent,
             rate: rate.min(rate_free).max(0),
             depth: depth.min(depth_free),
-            is_short: rate_free < part(rate_due, 9, 10),
+            is_short: self.limits.rate() - self.sums.rate < part(rate_due, 9, 10),
             due: depth_due,
         };
-        (lease.depth >= TOKEN).then_some(lease)
+        let is_dry = lease.tokens == 0 && lease.rate == 0 && self.is_promised();
+        (lease.depth >= TOKEN && !is_dry).then_some(lease)
     }
 
     /// The depth and the rate that are due to a demand; `None` where a lease is not worth it.
@@ -240,7 +257,7 @@ impl Pool {
         let quarter = self.rules.term_ns / 4;
         let until = |level: i128| self.wait_ns(level).unwrap_or(u64::MAX);
         if !is_lease || matches!(self.rules.lend, Lend::Fixed(_)) {
-            let exact = until(TOKEN);
+            let exact = until(TOKEN).saturating_sub(self.rules.max_wait_ns);
             return if self.is_alone() {
                 exact
             } else {

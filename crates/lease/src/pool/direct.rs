@@ -2,39 +2,71 @@
 //!
 //! Whoever asks each time is served from the pool, as those who wait for an answer are. Not here: leases.
 
+use tollgate_gossip::{Probe, Verdict};
 use tollgate_limit::{Instant, Span};
 
-use super::Pool;
+use super::promise::span;
+use super::{Pool, Rules};
 use crate::amount::{after, mites, tokens, wait_ns};
 use crate::message::{Grant, Question};
 
 impl Pool {
-    /// Whole tokens that a request could have, and how long one of that cost would have to wait for its; `None` where it could
-    /// never pass.
-    pub fn probe(&mut self, cost: u64, now: Instant) -> (u64, Option<Span>) {
+    /// What a request of that cost would be told.
+    pub fn probe(&mut self, cost: u64, now: Instant) -> Probe {
         self.advance(now);
-        let left = tokens(self.level.tokens);
-        if cost > self.limits.burst() {
-            return (left, None);
-        }
-        if mites(cost) <= self.level.tokens {
-            return (left, Some(Span::ZERO));
-        }
-        let alone = self.wait_ns(mites(cost));
-        // Whatever is lent has come back, or is known, a term from now.
-        let wait = match alone {
-            Some(wait) if self.count.is_some() && self.is_alone() => wait,
-            wait => wait.map_or(self.rules.term_ns, |wait| wait.min(self.rules.term_ns)),
+        let remaining = tokens(self.level.tokens);
+        let passes = |wait_ns: u64| Verdict::Allow {
+            remaining: remaining.saturating_sub(cost),
+            wait: span(wait_ns),
         };
-        let wait = wait.max(1);
-        (left, Some(Span::from_nanos(u128::from(wait))))
+        let verdict = if cost > self.limits.burst() {
+            Verdict::Never
+        } else if mites(cost) <= self.level.tokens {
+            passes(0)
+        } else if let Some(waits) = self.waits(cost, 1) {
+            passes(waits.first_ns)
+        } else {
+            Verdict::Deny {
+                retry_after: span(self.retry_ns(cost).max(1)),
+            }
+        };
+        Probe {
+            verdict,
+            remaining,
+            over: 0,
+        }
     }
 
-    /// Takes what a request costs that was found to pass.
+    /// How long whoever is refused should wait.
+    fn retry_ns(&self, cost: u64) -> u64 {
+        let term_ns = self.rules.term_ns;
+        if let Some(unknown) = self.unknown {
+            let left = unknown.until.nanos_since(self.level.at);
+            return left.min(term_ns);
+        }
+        let in_turn = self.line(cost).map(|(first, _)| first);
+        let wait = in_turn.or_else(|| self.wait_ns(mites(cost)));
+        let wait = wait.map(|wait| match wait.saturating_sub(self.rules.max_wait_ns) {
+            // What is promised already is in its way.
+            0 => self.promised_ns(),
+            longer => longer,
+        });
+        match wait {
+            Some(wait) if self.is_alone() => wait,
+            // Whatever is lent has come back, or is known, a term from now.
+            wait => wait.map_or(term_ns, |wait| wait.min(term_ns)),
+        }
+    }
+
+    /// Takes what a request costs that was found to pass, now or after a wait.
     pub fn spend(&mut self, cost: u64, now: Instant) {
         self.miss(cost, now);
-        self.pay(cost);
         self.figures.served += 1;
+        let is_there = mites(cost) <= self.level.tokens;
+        match self.waits(cost, 1) {
+            Some(waits) if !is_there => self.promise(cost, &waits),
+            _ => self.pay(cost),
+        }
     }
 
     /// Hears of a request that asked for so much, whatever came of it.
@@ -63,7 +95,7 @@ impl Pool {
             return self.reckon(0);
         }
         let level = self.level.tokens.saturating_add(mites(cost));
-        self.level.tokens = level.min(self.room().max(self.level.tokens));
+        self.level.tokens = level.min(self.top().max(self.level.tokens));
     }
 
     /// Forgets what was spent; what is lent stays lent.
@@ -108,6 +140,12 @@ impl Pool {
             }
         }
         self.handle_question(&shared, now)
+    }
+
+    /// Lends by other rules from the next answer on.
+    pub(crate) const fn follow(&mut self, rules: Rules) {
+        let lend = self.rules.lend;
+        self.rules = Rules { lend, ..rules };
     }
 
     /// Begins again as the successor of itself, since another may have granted meanwhile; what that one lent is over by `end`.

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use tollgate_gossip::{Decoder, Encoder, Malformed};
 use tollgate_limit::Instant;
 
-use super::{ASKED_NS, Booked, Level, Pool, Record, Rules, Unknown};
+use super::{ASKED_NS, Booked, Level, Pool, Promised, Record, Rules, Unknown};
 use crate::amount::{AMOUNT_MAX, Limits, WANT_MAX, after, wait_ns};
 use crate::demand::Decayed;
+use crate::promise::Promise;
 use crate::wire;
 
 /// The bytes of the pools of one key, each by the tag of its policy.
@@ -21,8 +22,17 @@ pub fn encode_ledger(pools: &[(u64, Pool)]) -> Arc<[u8]> {
     out.count(pools.len() as u64);
     for (tag, pool) in pools {
         out.count(*tag);
-        out.u8(BUCKET);
+        let counts = pool.promised.counts(pool.level.at);
+        let promised = planted!(38, counts, false).then_some(&pool.promised);
+        out.u8(if promised.is_some() {
+            BUCKET_PROMISED
+        } else {
+            BUCKET
+        });
         put_pool(&mut out, pool);
+        if let Some(promised) = promised {
+            put_promised(&mut out, promised, pool.level.at);
+        }
     }
     out.finish()
 }
@@ -43,6 +53,11 @@ pub fn decode_ledger(bytes: &[u8]) -> Result<Vec<(u64, Pool)>, Malformed> {
         let tag = from.count()?;
         match from.u8()? {
             BUCKET => pools.push((tag, pool(&mut from)?)),
+            BUCKET_PROMISED => {
+                let pool = pool(&mut from)?;
+                let promised = promised(&mut from)?;
+                pools.push((tag, Pool { promised, ..pool }));
+            }
             other => return Err(Malformed::Kind(other)),
         }
     }
@@ -65,7 +80,8 @@ impl Pool {
     fn lent_until(&self) -> Instant {
         let untils = self.records.values().map(|record| record.until);
         let unknown = self.unknown.map(|unknown| unknown.until);
-        let last = untils.chain(unknown).max();
+        let promised = Some(self.promised.promise.until);
+        let last = untils.chain(unknown).chain(promised).max();
         last.map_or(self.level.at, |last| last.max(self.level.at))
     }
 
@@ -157,6 +173,36 @@ fn pool(from: &mut Decoder<'_>) -> Result<Pool, Malformed> {
     Ok(pool)
 }
 
+fn put_promised(out: &mut Encoder, promised: &Promised, now: Instant) {
+    let Promised {
+        promise,
+        lent_max,
+        is_shared,
+        called,
+        called_until,
+    } = promised;
+    let promise = promise.at(now);
+    for amount in [promise.most, promise.rate, *lent_max, *called] {
+        put_amount(out, amount);
+    }
+    out.count(promise.until.as_nanos());
+    out.count(called_until.as_nanos());
+    out.u8(u8::from(*is_shared));
+}
+
+fn promised(from: &mut Decoder<'_>) -> Result<Promised, Malformed> {
+    let (most, rate, lent_max, called) =
+        (amount(from)?, amount(from)?, amount(from)?, amount(from)?);
+    let (until, called_until) = (instant(from)?, instant(from)?);
+    Ok(Promised {
+        promise: Promise { until, most, rate },
+        lent_max,
+        is_shared: is(from)?,
+        called,
+        called_until,
+    })
+}
+
 fn put_record(out: &mut Encoder, record: &Record) {
     let booked = &record.booked;
     for amount in [
@@ -211,7 +257,6 @@ fn record(from: &mut Decoder<'_>) -> Result<Record, Malformed> {
         nudged: instant(from)?,
         shorts: u32::try_from(from.count()?).map_err(|_| Malformed::Value)?,
         answer: if is(from)? {
-            wire::kind(from, wire::GRANT)?;
             Some(wire::grant(from)?)
         } else {
             None
@@ -252,6 +297,8 @@ fn counted(from: &mut Decoder<'_>, most: usize) -> Result<usize, Malformed> {
 const VERSION: u8 = 0x41;
 /// A pool that is a bucket; any other stock has another number.
 const BUCKET: u8 = 0;
+/// One that has promised something, which follows.
+const BUCKET_PROMISED: u8 = 1;
 /// Policies of one key.
 const POLICIES_MAX: usize = 64;
 /// The most lessees of a key in a ledger, whatever rules say: every answer writes them all.

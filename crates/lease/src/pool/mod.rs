@@ -8,6 +8,7 @@ mod answer;
 mod direct;
 mod ledger;
 mod nudge;
+mod promise;
 mod quota;
 mod settle;
 mod stock;
@@ -23,6 +24,7 @@ use crate::share::{Crowd, ONE, Share, mark};
 use crate::window::Count;
 
 pub use ledger::{LEDGER_BYTES_MAX, LEDGER_LESSEES_MAX, decode_ledger, encode_ledger};
+use promise::Promised;
 pub(crate) use quota::Reserved;
 
 /// What a lease is made of.
@@ -59,6 +61,8 @@ pub struct Rules {
     pub share: Share,
     /// What is lent; anything but [`Lend::Both`] is here to be compared with.
     pub lend: Lend,
+    /// How long requests wait at most for what is not there yet; zero where they are refused. No longer than a term.
+    pub max_wait_ns: u64,
     /// Whether a successor has a full bucket once nothing of its predecessor's can be out. Then a burst may be admitted again.
     pub begins_full: bool,
 }
@@ -75,6 +79,7 @@ impl Default for Rules {
             spill: 100,
             share: Share::Request,
             lend: Lend::Both,
+            max_wait_ns: 0,
             begins_full: false,
         }
     }
@@ -91,6 +96,8 @@ pub struct Figures {
     pub ended: u64,
     /// Requests that passed at the grantor.
     pub served: u64,
+    /// Of those, the ones that passed after a wait.
+    pub promised: u64,
     /// Hints that were sent.
     pub nudges: u64,
     /// Returns that were cut to what was lent.
@@ -129,6 +136,7 @@ pub struct Pool {
     sums: Sums,
     asked: Decayed,
     unknown: Option<Unknown>,
+    promised: Promised,
     /// No record ends before that.
     ends: Instant,
     nudges: VecDeque<u64>,
@@ -198,6 +206,7 @@ impl Pool {
             sums: Sums::default(),
             asked: Decayed::new(ASKED_NS, now),
             unknown: None,
+            promised: Promised::nothing(),
             ends: Instant::LAST,
             nudges: VecDeque::new(),
             opened: 0,
@@ -233,7 +242,7 @@ impl Pool {
         self.advance(now);
         self.limits = limits;
         self.level.part = 0;
-        self.level.tokens = self.level.tokens.min(self.room());
+        self.level.tokens = self.level.tokens.min(self.top());
         self.nudges = self.records.keys().copied().collect();
         self.figures.nudges += self.nudges.len() as u64;
     }
@@ -322,10 +331,10 @@ impl Pool {
         let all = self.limits.refill(elapsed, &mut self.level.part);
         let lent = (self.sums.rate + self.unknown().0).saturating_mul(i128::from(elapsed));
         let earned = all.saturating_sub(lent).max(0);
-        let room = self.room();
+        let top = self.top();
         let tokens = self.level.tokens.saturating_add(earned);
-        self.level.tokens = tokens.min(room.max(self.level.tokens.min(0)));
-        if tokens >= room {
+        self.level.tokens = tokens.min(top.max(self.level.tokens.min(0)));
+        if tokens >= top {
             self.level.part = 0;
         }
     }
@@ -337,7 +346,11 @@ impl Pool {
             let untils = self.records.values().map(|record| record.until);
             self.ends = untils.min().unwrap_or(Instant::LAST);
         }
-        let end = unknown.map_or(self.ends, |until| until.min(self.ends));
+        let kept = self.kept_until(now);
+        let end = unknown
+            .into_iter()
+            .chain(kept)
+            .fold(self.ends, Instant::min);
         (end <= now).then_some(end)
     }
 
@@ -383,19 +396,24 @@ impl Pool {
     /// Takes a record off the books.
     fn take(&mut self, client: u64) -> Option<Record> {
         let record = self.records.remove(&client)?;
-        self.sums.rate -= record.booked.rate;
-        self.sums.depth -= record.booked.depth;
+        self.hold(-record.booked.rate, -record.booked.depth);
         self.sums.want = self.sums.want.saturating_sub(record.want);
         Some(record)
     }
 
+    /// Counts more as reserved, or less.
+    const fn hold(&mut self, rate: i128, depth: i128) {
+        self.sums.rate += rate;
+        self.sums.depth += depth;
+    }
+
     /// Enters a record in the books.
     fn put(&mut self, client: u64, record: &Record) {
-        self.sums.rate += record.booked.rate;
-        self.sums.depth += record.booked.depth;
+        self.hold(record.booked.rate, record.booked.depth);
         self.sums.want = self.sums.want.saturating_add(record.want);
         self.ends = self.ends.min(record.until);
         self.records.insert(client, *record);
+        self.share_promised();
     }
 
     /// Who shares, when someone with that demand is among them.

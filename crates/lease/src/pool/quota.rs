@@ -87,7 +87,7 @@ impl Pool {
     /// what nobody has, so that nobody is left with nothing.
     pub(crate) fn rate_free(&self) -> i128 {
         let all = self.limits.rate();
-        let free = all - self.sums.rate - self.unknown().0;
+        let free = self.rate_max() - self.sums.rate - self.unknown().0;
         let beside = free - part(all, self.rules.pool_rate, ONE);
         beside.max(free / 2).max(0)
     }

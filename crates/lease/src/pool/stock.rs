@@ -82,7 +82,7 @@ impl Pool {
 
     /// Forgets what was spent.
     pub(super) fn forget(&mut self) {
-        self.level.tokens = self.room();
+        self.level.tokens = self.top();
         if let Some(count) = self.count.as_mut() {
             count.reset();
         }

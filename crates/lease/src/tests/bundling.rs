@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use tollgate_gossip::Key;
 
 use crate::{
-    Grant, Need, OnFailure, Question, Reply, Stamp, Terms, client_of, decode_inquiry, decode_reply,
-    encode_inquiry, encode_reply,
+    Grant, Need, OnFailure, Question, Reply, Stamp, Terms, Waits, client_of, decode_inquiry,
+    decode_reply, encode_inquiry, encode_reply,
 };
 
 fn question(client: u64, seq: u64) -> Question {
@@ -39,6 +39,7 @@ fn grant(seq: u64) -> Grant {
         stamp: Stamp { generation: 4, seq },
         session: Stamp::default(),
         served: 6,
+        waits: Waits::default(),
         tokens: 1 << 90,
         rate: 7,
         depth: 8,

@@ -9,6 +9,7 @@ mod lending;
 mod mutants;
 mod naive;
 mod promises;
+mod promising;
 mod scenes;
 mod schedule;
 mod sharing;

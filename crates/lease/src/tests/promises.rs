@@ -2,7 +2,7 @@
 
 use tollgate_limit::{Instant, Span};
 
-use crate::{Answer, Grant, Key, Lessee, Question, Receipt, Setup, Stamp, TOKEN};
+use crate::{Answer, Grant, Key, Lessee, Question, Receipt, Setup, Stamp, TOKEN, Waits};
 
 const MS: u64 = 1_000_000;
 
@@ -25,6 +25,7 @@ fn grant(question: &Question) -> Grant {
             seq: 1,
         },
         served: question.need.count,
+        waits: Waits::default(),
         tokens: 10 * TOKEN,
         rate: TOKEN / i128::from(10 * MS),
         depth: 10 * TOKEN,

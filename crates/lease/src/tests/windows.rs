@@ -1,6 +1,9 @@
 //! Leases of windows and logs: random schedules of faults against windows that share no code, planted bugs, and scenes.
 
-use tollgate_limit::{Algorithm, Calendar, Cost, Instant, Period, Policy, PolicyConfig, Receipt};
+use tollgate_gossip::Verdict;
+use tollgate_limit::{
+    Algorithm, Calendar, Cost, Instant, Period, Policy, PolicyConfig, Receipt, Span,
+};
 
 use super::naive::{Naive, Shape};
 use super::scenes::question;
@@ -93,12 +96,7 @@ fn run(shape: Shape, seed: u64) -> (Shown, u64) {
         _ => {}
     }
     world.run(length);
-    let shown = Shown {
-        broken: world.ghost.broken,
-        checks: world.ghost.checks,
-        admitted: world.ghost.admitted,
-        promised: world.tally.promised,
-    };
+    let shown = Shown::of(&world);
     (shown, world.central.admitted)
 }
 
@@ -219,7 +217,7 @@ fn a_term_ends_with_the_day_and_not_after_it() {
     let grant = pool.handle_question(&question(1), at(0)).unwrap();
     assert_eq!(grant.term_ns, 1_499 * MS);
     assert!(grant.tokens > 0 && grant.rate == 0);
-    let left = |pool: &mut Pool, millis| pool.probe(1, at(millis)).0;
+    let left = |pool: &mut Pool, millis| pool.probe(1, at(millis)).remaining;
     let before = left(&mut pool, 1_400);
     assert_eq!(i128::from(before) * TOKEN, 100 * TOKEN - grant.tokens);
     pool.spend(before, at(1_400));
@@ -244,15 +242,15 @@ fn a_clock_that_is_set_ends_no_lease() {
         asked: None,
     };
     pool.tell_time(clock(600));
-    assert_eq!(pool.probe(1, at(10)).0, 100 - lent);
+    assert_eq!(pool.probe(1, at(10)).remaining, 100 - lent);
     assert_eq!(pool.lessees(), 1);
     // When it ends it may have been spent in this minute.
-    assert_eq!(pool.probe(1, at(2_001)).0, 100 - lent);
+    assert_eq!(pool.probe(1, at(2_001)).remaining, 100 - lent);
     assert_eq!(pool.lessees(), 0);
     // Back again: what was counted stays counted until the clock has caught up.
     pool.tell_time(clock(0));
-    assert_eq!(pool.probe(1, at(2_002)).0, 100 - lent);
-    assert_eq!(pool.probe(1, at(60_000)).0, 100 - lent);
+    assert_eq!(pool.probe(1, at(2_002)).remaining, 100 - lent);
+    assert_eq!(pool.probe(1, at(60_000)).remaining, 100 - lent);
 }
 
 #[test]
@@ -273,17 +271,21 @@ fn a_successor_has_nothing_until_all_of_before_has_left_the_window() {
         };
         let mut pool = begins(rules);
         for millis in (0..free).step_by(100) {
-            assert_eq!(pool.probe(1, at(millis)).0, 0, "{free}: at {millis}");
+            assert_eq!(
+                pool.probe(1, at(millis)).remaining,
+                0,
+                "{free}: at {millis}"
+            );
         }
-        assert_eq!(pool.probe(1, at(free)).0, 100, "{free}");
+        assert_eq!(pool.probe(1, at(free)).remaining, 100, "{free}");
         assert!(pool.is_fresh());
         let mut fresh = begins(Rules {
             begins_full: true,
             ..rules
         });
         let over = free.min(2_000);
-        assert_eq!(fresh.probe(1, at(over - 2)).0, 0);
-        assert_eq!(fresh.probe(1, at(over)).0, 100);
+        assert_eq!(fresh.probe(1, at(over - 2)).remaining, 0);
+        assert_eq!(fresh.probe(1, at(over)).remaining, 100);
     }
 }
 
@@ -297,11 +299,10 @@ fn a_refusal_says_when_a_token_is_free() {
     let grant = pool.handle_question(&asks, at(1_000)).unwrap();
     assert_eq!((grant.served, grant.depth), (0, 0));
     assert_eq!(grant.deny_ns, 9 * SECOND);
-    let (left, wait) = pool.probe(61, at(1_000));
-    assert_eq!(
-        (left, wait.map(tollgate_limit::Span::as_nanos)),
-        (0, Some(9_500_000_000))
-    );
+    let retry_after = Span::from_nanos(9_500_000_000);
+    let said = pool.probe(61, at(1_000));
+    assert_eq!(said.verdict, Verdict::Deny { retry_after });
+    assert_eq!(said.remaining, 0);
 }
 
 /// A grantor of a window since the start of its clock, by a time of day that is an hour ahead.

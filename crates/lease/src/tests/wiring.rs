@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::{Grant, Key, Message, Need, Nudge, Question, Stamp, decode, encode};
+use crate::{Grant, Key, Message, Need, Nudge, Question, Stamp, Waits, decode, encode};
 
 fn stamp() -> impl Strategy<Value = Stamp> {
     (any::<u64>(), any::<u64>()).prop_map(|(generation, seq)| Stamp { generation, seq })
@@ -61,7 +61,7 @@ fn grant() -> impl Strategy<Value = Grant> {
         1..=u64::MAX,
         stamp(),
     );
-    (names, (amount(), amount(), amount()), any::<[u64; 3]>()).prop_map(|(names, amounts, rest)| {
+    (names, (amount(), amount(), amount()), any::<[u64; 6]>()).prop_map(|(names, amounts, rest)| {
         Grant {
             client: names.0,
             boot: names.1,
@@ -72,6 +72,15 @@ fn grant() -> impl Strategy<Value = Grant> {
             },
             session: names.5,
             served: rest[0],
+            waits: if rest[3] % 2 == 0 {
+                Waits::default()
+            } else {
+                Waits {
+                    count: rest[3],
+                    first_ns: rest[4],
+                    gap_ns: rest[5],
+                }
+            },
             tokens: amounts.0,
             rate: amounts.1,
             depth: amounts.2,
@@ -95,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn anything_else_is_refused_or_in_range(mut bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0..4_u8) {
+    fn anything_else_is_refused_or_in_range(mut bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0..5_u8) {
         if bytes.len() > 2 {
             (bytes[0], bytes[1]) = (0x20, kind);
         }

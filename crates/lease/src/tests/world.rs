@@ -2,11 +2,12 @@
 //!
 //! All messages travel as bytes. After every event the ghost compares. Not here: which faults happen when.
 
+mod direct;
 mod judge;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tollgate_limit::Instant;
+use tollgate_limit::{Instant, Span};
 
 pub(crate) use super::dice::Dice;
 use super::ghost::Ghost;
@@ -48,6 +49,10 @@ pub(crate) enum Event {
     Demand(usize, u64),
     /// A client lets a request through that it promised, in that boot.
     Release(usize, u64, u64),
+    /// Somebody without a lease asks the grantor.
+    Direct,
+    /// A request passes that a grantor promised.
+    Pass(u64, u64),
     /// The time of day is set forward by that.
     Jump(u64),
 }
@@ -75,6 +80,8 @@ pub(crate) struct Tally {
     pub(crate) messages: u64,
     pub(crate) waited: u64,
     pub(crate) promised: u64,
+    /// Promised by grantors.
+    pub(crate) granted: u64,
     /// Everything that was planned.
     events: u64,
 }
@@ -85,6 +92,8 @@ pub(crate) struct Habits {
     drift_ppm: u32,
     /// How long requests may wait there; some cost more than one then.
     pub(crate) max_wait_ns: u64,
+    /// Requests per second of those who never have a lease.
+    pub(crate) direct: f64,
 }
 
 pub(crate) struct World {
@@ -99,6 +108,10 @@ pub(crate) struct World {
     pub(crate) pool: Option<Pool>,
     kept: Option<Pool>,
     generation: u64,
+    /// The grantor whose books are gone on with.
+    book: u64,
+    /// What was promised by the books of each and has not passed yet.
+    promised: BTreeMap<u64, u64>,
     pub(crate) clients: Vec<Client>,
     events: BTreeMap<(u64, u64), Event>,
     pub(crate) ghost: Ghost,
@@ -121,10 +134,13 @@ impl World {
             habits: Habits {
                 drift_ppm: 500,
                 max_wait_ns: 0,
+                direct: 0.0,
             },
             pool: Some(Pool::new(limits, rules, 1, start)),
             kept: None,
             generation: 1,
+            book: 1,
+            promised: BTreeMap::new(),
             clients: Vec::new(),
             events: BTreeMap::new(),
             ghost: Ghost::new(per_second, burst),
@@ -243,6 +259,8 @@ impl World {
             Event::Rise(is_kept) => self.rise(is_kept),
             Event::Demand(client, milli) => self.demand(client, milli),
             Event::Release(client, boot, cost) => self.release(client, boot, cost),
+            Event::Direct => self.ask_directly(),
+            Event::Pass(name, cost) => self.pass(name, cost),
             Event::Jump(by) => {
                 if let Some((_, ahead)) = self.window.as_mut() {
                     *ahead += by;
@@ -296,7 +314,7 @@ impl World {
 
     fn arrive(&mut self, client: usize) {
         self.next_arrival(client);
-        let (now, day) = (self.clock(client), self.day());
+        let now = self.clock(client);
         self.central.try_admit(self.day());
         let one = &mut self.clients[client];
         one.arrived += 1;
@@ -312,19 +330,8 @@ impl World {
             self.dice.between(1, 3)
         };
         match lessee.check(cost, now) {
-            Answer::Allow(_) => {
-                one.admitted += 1;
-                self.ghost.admit(cost, day);
-            }
-            Answer::Delay { wait, .. } => {
-                one.promised += cost;
-                self.tally.promised += 1;
-                let wait = u64::try_from(wait.as_nanos()).unwrap();
-                assert!(wait <= self.habits.max_wait_ns, "{wait} ns");
-                let boot = one.boot;
-                let time = self.shows(client, now.as_nanos() + wait);
-                self.at(time, Event::Release(client, boot, cost));
-            }
+            Answer::Allow(_) => self.keep(client, cost, Span::ZERO),
+            Answer::Delay { wait, .. } => self.keep(client, cost, wait),
             Answer::Wait(_) => self.tally.waited += 1,
             Answer::Deny { .. } => {}
             Answer::Failed { is_allowed } => assert!(!is_allowed, "so it is set up"),
@@ -343,12 +350,11 @@ impl World {
             self.post(client, &Event::ToPool(client, bytes));
         }
         while let Some(decided) = lessee.poll_decided() {
-            if decided.is_allowed {
-                self.clients[client].admitted += 1;
+            if decided.is_allowed && decided.by == By::Lease {
+                self.keep(client, decided.cost, decided.wait);
+            } else if decided.is_allowed {
                 // What the grantor admits was charged at its own time.
-                if decided.by == By::Lease {
-                    self.ghost.admit(decided.cost, self.day());
-                }
+                self.clients[client].admitted += 1;
             }
         }
         if let Some(next) = lessee.poll_timeout() {
@@ -383,10 +389,10 @@ impl World {
         };
         let now = Instant::from_nanos(self.now);
         pool.tell_time(self.time());
-        let before = pool.figures().served;
+        let before = pool.figures();
         let grant = pool.handle_question(&question, now);
-        let served = pool.figures().served - before;
-        self.ghost.admit(served * question.need.cost, self.day());
+        let waits = grant.map(|grant| grant.waits).unwrap_or_default();
+        self.pass_line(question.need.cost, (before, pool.figures()), waits);
         if let Some(grant) = grant {
             let bytes = encode(&Message::Grant(grant)).to_vec();
             self.post(client, &Event::ToClient(client, bytes));
@@ -455,6 +461,9 @@ impl World {
         let now = Instant::from_nanos(self.now);
         self.generation += 1;
         let kept = self.kept.take().filter(|_| is_kept);
+        if kept.is_none() {
+            self.book = self.generation;
+        }
         self.pool = Some(match kept {
             Some(pool) => {
                 for client in &mut self.clients {

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use tollgate_contract::Contract;
-use tollgate_gossip::Malformed;
+use tollgate_gossip::{Malformed, Probe};
 use tollgate_lease::{
-    Key, LEDGER_LESSEES_MAX, Limits, Nudge, Pool, PoolFigures, Question, Reply, Rules,
+    Key, LEDGER_LESSEES_MAX, Limits, Nudge, Pool, PoolFigures, Question, Reply, Rules, Waits,
     decode_inquiry, decode_ledger, encode_ledger, encode_reply,
 };
 use tollgate_limit::{
@@ -16,6 +16,7 @@ use tollgate_limit::{
 };
 
 use super::lend::{Lent, bucket_limits, rules, terms};
+use super::parts::{after, verdict};
 use super::tag::{key, lease_tag};
 use super::{Admitted, Company};
 use crate::answer::Answer;
@@ -36,8 +37,8 @@ pub struct Ledger<'a> {
 /// What happened while books were open, for when they are written.
 #[derive(Debug, Default)]
 struct Told {
-    /// Requests that were admitted: the tag of the policy, the cost, how many.
-    admitted: Vec<(u64, u64, u64)>,
+    /// Requests that were admitted: the tag of the policy, the cost, and after which waits.
+    admitted: Vec<(u64, u64, Waits)>,
     questions: u64,
     is_changed: bool,
 }
@@ -141,14 +142,14 @@ impl Closed {
         let Some(journal) = journal else {
             return;
         };
-        for (tag, cost, count) in &self.told.admitted {
-            for _ in 0..*count {
+        for (tag, cost, waits) in &self.told.admitted {
+            for wait in waits.each() {
                 journal(&Admitted {
                     tag: *tag,
                     key: key(self.spot.print),
                     cost: *cost,
                     at,
-                    wait: Span::ZERO,
+                    wait,
                 });
             }
         }
@@ -162,7 +163,8 @@ impl Ledger<'_> {
         let question = |tag: u64| inquiry.iter().find(|(of, _)| *of == tag).map(|(_, q)| q);
         let at = self.at;
         let mut served_max = u64::MAX;
-        for (tag, pool) in &mut self.pools {
+        let is_joint = self.pools.len() > 1;
+        for (tag, pool) in self.pools.iter_mut().filter(|_| is_joint) {
             if let Some(question) = question(*tag) {
                 served_max = served_max.min(pool.servable(question, at));
             }
@@ -172,8 +174,9 @@ impl Ledger<'_> {
             let asked: Option<&Question> = question(*tag);
             let grant = asked.and_then(|asked| pool.handle_shared(asked, served_max, at));
             if let (Some(asked), Some(grant)) = (asked, grant) {
-                let admitted = (*tag, asked.need.cost, grant.served);
-                self.told.admitted.push(admitted);
+                let passes = grant.passes().into_iter();
+                let told = passes.map(|waits| (*tag, asked.need.cost, waits));
+                self.told.admitted.extend(told);
             }
             self.told.is_changed |= asked.is_some();
             nudges.extend(nudges_of(pool, self.key));
@@ -191,16 +194,20 @@ impl Ledger<'_> {
     pub fn check(&mut self, cost: Cost) -> Answer {
         let (at, tokens) = (self.at, cost.tokens());
         let probes: Vec<_> = self.probes(tokens);
-        let refused_by = probes
-            .iter()
-            .position(|(_, wait)| *wait != Some(Span::ZERO));
-        let verdict = verdict(&probes);
+        let mut each = probes.iter();
+        let refused_by = each.position(|probe| !probe.verdict.is_allowed());
+        let verdict = joint(&probes);
         let before = least(&probes);
         let is_charged = refused_by.is_none() && tokens > 0;
+        let wait = u64::try_from(verdict.wait().as_nanos()).unwrap_or(u64::MAX);
+        let waits = Waits {
+            first_ns: wait,
+            ..Waits::none(1)
+        };
         for (tag, pool) in &mut self.pools {
             if is_charged {
                 pool.spend(tokens, at);
-                self.told.admitted.push((*tag, tokens, 1));
+                self.told.admitted.push((*tag, tokens, waits));
             } else if tokens > 0 {
                 pool.miss(tokens, at);
             }
@@ -208,7 +215,7 @@ impl Ledger<'_> {
         self.told.is_changed |= tokens > 0;
         let policy = refused_by.unwrap_or(before);
         let spent = if is_charged { tokens } else { 0 };
-        let left = |place: usize| probes.get(place).map_or(0, |(left, _)| *left);
+        let left = |place: usize| probes.get(place).map_or(0, |probe| probe.remaining);
         let all = self.pools.iter().fold(0_u64, |all, _| all << 1 | 1);
         let outcome = Outcome {
             decision: Decision {
@@ -280,11 +287,11 @@ impl Ledger<'_> {
     pub fn status(&mut self) -> Vec<Status> {
         let probes = self.probes(1);
         let each = self.pools.iter().zip(&self.contract.policies).zip(probes);
-        each.map(|(((_, pool), named), (remaining, wait))| Status {
+        each.map(|(((_, pool), named), probe)| Status {
             limit: named.policy.config().limit,
-            remaining,
+            remaining: probe.remaining,
             reset_after: pool.full_after(),
-            next_token_after: wait.unwrap_or(Span::from_nanos(u128::MAX)),
+            next_token_after: after(probe.verdict),
         })
         .collect()
     }
@@ -296,9 +303,9 @@ impl Ledger<'_> {
         each.map(|(((_, pool), named), probe)| Forecast {
             limit: named.policy.config().limit,
             capacity: named.policy.capacity(),
-            remaining: probe.0,
+            remaining: probe.remaining,
             is_enforced: true,
-            verdict: verdict(&[probe]),
+            verdict: verdict(probe.verdict),
             reset_after: pool.full_after(),
         })
         .collect()
@@ -338,9 +345,6 @@ impl Ledger<'_> {
     }
 }
 
-/// What is left, and how long a request would have to wait; `None` for ever.
-type Probe = (u64, Option<Span>);
-
 fn nudges_of(pool: &mut Pool, key: Key) -> impl Iterator<Item = Nudge> {
     std::iter::from_fn(move || pool.poll_nudge(key))
 }
@@ -348,21 +352,24 @@ fn nudges_of(pool: &mut Pool, key: Key) -> impl Iterator<Item = Nudge> {
 /// The place of the policy with the least left.
 fn least(probes: &[Probe]) -> usize {
     let each = probes.iter().enumerate();
-    let least = each.min_by_key(|(place, (left, _))| (*left, *place));
+    let least = each.min_by_key(|(place, probe)| (probe.remaining, *place));
     least.map_or(0, |(place, _)| place)
 }
 
-/// Every policy lets it pass, or it waits for the last that does.
-fn verdict(probes: &[Probe]) -> Verdict {
-    let mut longest = Span::ZERO;
-    for (_, wait) in probes {
-        match wait {
-            None => return Verdict::Never,
-            Some(wait) => longest = longest.max(*wait),
+/// What all policies say together: a request passes where all let it, with the last of them; and is refused for as long as any refuses.
+fn joint(probes: &[Probe]) -> Verdict {
+    let (mut retry_after, mut wait) = (None, Span::ZERO);
+    for probe in probes {
+        match verdict(probe.verdict) {
+            Verdict::Never => return Verdict::Never,
+            Verdict::Deny { retry_after: one } => retry_after = retry_after.max(Some(one)),
+            Verdict::Delay { wait: one } => wait = wait.max(one),
+            Verdict::Allow => {}
         }
     }
-    match longest {
-        Span::ZERO => Verdict::Allow,
-        retry_after => Verdict::Deny { retry_after },
+    match retry_after {
+        Some(retry_after) => Verdict::Deny { retry_after },
+        None if wait > Span::ZERO => Verdict::Delay { wait },
+        None => Verdict::Allow,
     }
 }

@@ -10,10 +10,11 @@ use smallvec::SmallVec;
 use tollgate_contract::{Contract, NamedPolicy, OnFailure, Recovery};
 use tollgate_gossip::Malformed;
 use tollgate_lease::{
-    BadLimits, Lender, LenderSetup, LenderStand, Limits, Nudge, OnFailure as ClientOnFailure,
-    QuotaRules, Reply, Rules, Share as SharedBy, Terms, Window, decode_inquiry, encode_reply,
+    BadLimits, Grant, Lender, LenderSetup, LenderStand, Limits, Nudge,
+    OnFailure as ClientOnFailure, QuotaRules, Reply, Rules, Share as SharedBy, Terms, Waits,
+    Window, decode_inquiry, encode_reply,
 };
-use tollgate_limit::{Instant, Policy, PolicyConfig, Span};
+use tollgate_limit::{Instant, OnLimit, Policy, PolicyConfig, Span};
 use tollgate_table::Print;
 
 use super::mind::Mind;
@@ -121,7 +122,16 @@ pub(super) fn rules(named: &NamedPolicy) -> Rules {
             SharedBy::Request
         },
         begins_full: lending.recovery == Recovery::Fresh,
+        max_wait_ns: max_wait(named),
         ..usual
+    }
+}
+
+/// How long a policy that is lent lets requests wait.
+fn max_wait(named: &NamedPolicy) -> u64 {
+    match named.policy.config().on_limit {
+        OnLimit::Delay { max_wait_ns } => max_wait_ns.unwrap_or(u64::MAX),
+        OnLimit::Deny => 0,
     }
 }
 
@@ -133,7 +143,6 @@ pub(super) fn terms(contract: &Contract) -> Terms {
         drift_ppm: 0,
         timeout_ns: u64::MAX,
         on_failure: ClientOnFailure::Allow,
-        // Pools promise nothing, so that policies that delay are not lent.
         max_wait_ns: 0,
     };
     for named in &contract.policies {
@@ -148,6 +157,8 @@ pub(super) fn terms(contract: &Contract) -> Terms {
             .timeout_ns
             .min(lending.timeout_ns.unwrap_or(TIMEOUT_NS));
         terms.on_failure = stricter(terms.on_failure, wish(named));
+        // Of several policies none waits: contracts refuse to lend such.
+        terms.max_wait_ns = rules.max_wait_ns;
     }
     terms
 }
@@ -264,11 +275,9 @@ impl Node {
                 grant = lender.handle_question(key, asked, served_max, now);
                 lent.nudges
                     .extend(std::iter::from_fn(|| lender.poll_nudge()));
-                held.tell_served(
-                    key,
-                    asked.need.cost,
-                    (grant.map_or(0, |grant| grant.served), now),
-                );
+                for waits in grant.iter().flat_map(Grant::passes) {
+                    held.tell_served(key, asked.need.cost, (waits, now));
+                }
             }
             each.push((part.seat.tag, grant));
         }
@@ -291,8 +300,10 @@ impl Node {
 
     pub(super) fn lent_parts(&self, place: usize) -> Option<(&Contract, &Company, &[Part])> {
         let contract = self.contracts().get(place)?;
-        let is_lent = contract.policies.iter().all(NamedPolicy::is_lent);
-        let parts = self.cells_of(place)?.parts().filter(|_| is_lent)?;
+        let parts = self
+            .cells_of(place)?
+            .parts()
+            .filter(|_| contract.is_lent())?;
         let company = self.company()?;
         let is_whole = parts.each().len() == contract.policies.len();
         (is_whole && company.lend.is_some()).then(|| (contract, &**company, parts.each()))
@@ -353,15 +364,15 @@ impl Node {
 
 impl Held<'_> {
     /// Writes down requests that a grantor admitted for a client that waits.
-    fn tell_served(&self, key: tollgate_gossip::Key, cost: u64, (count, at): (u64, Instant)) {
+    fn tell_served(&self, key: tollgate_gossip::Key, cost: u64, (waits, at): (Waits, Instant)) {
         if let Some(journal) = self.journal() {
-            for _ in 0..count {
+            for wait in waits.each() {
                 journal(&Admitted {
                     tag: self.tag(),
                     key,
                     cost,
                     at,
-                    wait: Span::ZERO,
+                    wait,
                 });
             }
         }

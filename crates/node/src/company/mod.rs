@@ -182,14 +182,14 @@ impl Company {
     }
 
     /// Whether a policy is counted together with others.
-    pub(crate) fn counts(&self, named: &NamedPolicy) -> bool {
+    pub(crate) fn counts(&self, contract: &Contract, named: &NamedPolicy) -> bool {
         match named.coordination {
             // A node that only lends is alone.
             Coordination::Gossip | Coordination::Sync => {
                 self.lend.as_ref().is_none_or(|lend| lend.has_successors)
             }
             Coordination::Supply | Coordination::Split => self.union.is_some(),
-            Coordination::Lease => self.lend.is_some() && named.is_lent(),
+            Coordination::Lease => self.lend.is_some() && contract.is_lent(),
             Coordination::Local | Coordination::Owner | Coordination::Store => false,
         }
     }

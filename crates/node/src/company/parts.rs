@@ -53,7 +53,7 @@ impl Parts {
         let policies = contract.policies.iter().enumerate();
         let each: Box<[_]> = policies
             .clone()
-            .filter(|(_, named)| company.counts(named))
+            .filter(|(_, named)| company.counts(contract, named))
             .filter_map(|(place, named)| {
                 let seat = company.seat((contract, named), before, order(), now)?;
                 let policy = named.policy.clone();
@@ -147,11 +147,7 @@ impl Parts {
                 limit: part.policy.config().limit,
                 remaining: standing.remaining,
                 reset_after: standing.reset_after,
-                next_token_after: match probe.verdict {
-                    gossip::Verdict::Allow { wait, .. } => wait,
-                    gossip::Verdict::Deny { retry_after } => retry_after,
-                    gossip::Verdict::Never => Span::from_nanos(u128::MAX),
-                },
+                next_token_after: after(probe.verdict),
             }
         })
     }
@@ -379,8 +375,17 @@ impl Asked<'_> {
     }
 }
 
+/// How long until a request passes that machines said that of.
+pub(super) const fn after(said: gossip::Verdict) -> Span {
+    match said {
+        gossip::Verdict::Allow { wait, .. } => wait,
+        gossip::Verdict::Deny { retry_after } => retry_after,
+        gossip::Verdict::Never => Span::from_nanos(u128::MAX),
+    }
+}
+
 /// The words of decisions for those of machines.
-fn verdict(said: gossip::Verdict) -> Verdict {
+pub(super) fn verdict(said: gossip::Verdict) -> Verdict {
     match said {
         gossip::Verdict::Allow { wait, .. } if wait == Span::ZERO => Verdict::Allow,
         gossip::Verdict::Allow { wait, .. } => Verdict::Delay { wait },

@@ -20,8 +20,8 @@ pub use show::{LeaseCountsView, LeasePolicyView, LeaseView, view};
 /// Tells of policies that begin with nothing at each start and take long to fill.
 pub(crate) fn warn_of_slow(contracts: &Contracts) {
     let each = contracts.as_slice().iter();
-    for contract in each.filter(|contract| !contract.is_in_ledger()) {
-        for named in contract.policies.iter().filter(|named| named.is_lent()) {
+    for contract in each.filter(|contract| contract.is_lent() && !contract.is_in_ledger()) {
+        for named in &contract.policies {
             let config = named.policy.config();
             let burst = u128::from(config.burst.unwrap_or(config.limit));
             let nanos = burst * u128::from(config.period.nanos()) / u128::from(config.limit.max(1));

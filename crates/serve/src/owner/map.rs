@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
-use tollgate_contract::{Contract, Contracts, Coordination, NamedPolicy, OnFailure, Terms};
+use tollgate_contract::{
+    Contract, Contracts, Coordination, NamedPolicy, OnFailure, Terms, are_lent,
+};
 use tollgate_store::Book;
 
 /// The contracts of one node, by place and by tag.
@@ -122,9 +124,7 @@ impl Entry {
             shape: hash(format!("{:?}|{shape:?}", contract.key).as_bytes()),
             is_owned: strictest.is_some() && !is_stored && !is_in_ledger,
             is_in_ledger,
-            is_lent: !is_stored
-                && !is_in_ledger
-                && contract.policies.iter().all(NamedPolicy::is_lent),
+            is_lent: !is_stored && !is_in_ledger && contract.is_lent(),
             // A contract's policies were a set before.
             book: is_stored
                 .then(|| Book::of(contract).ok().map(Arc::new))
@@ -142,20 +142,18 @@ fn strictest(policies: &[NamedPolicy], is_stored: bool) -> Option<Wish> {
         Coordination::Owner | Coordination::Lease => !is_stored,
         _ => false,
     };
+    let is_lent = are_lent(policies);
+    // What is lent is never decided in two places.
+    let wish = |policy: &NamedPolicy| match policy.on_failure {
+        OnFailure::Local if is_lent => OnFailure::Deny,
+        wish => wish,
+    };
     let each = policies.iter().enumerate();
     let asked = each.filter(|(_, policy)| is_elsewhere(policy));
     let strictest =
         asked.max_by_key(|(place, policy)| (strictness(wish(policy)), std::cmp::Reverse(*place)));
     let (place, policy) = strictest?;
     Some((wish(policy), place, policy.policy.config().limit))
-}
-
-/// What a policy wishes for when nobody else is there. What is lent is never decided in two places.
-fn wish(policy: &NamedPolicy) -> OnFailure {
-    match policy.on_failure {
-        OnFailure::Local if policy.is_lent() => OnFailure::Deny,
-        wish => wish,
-    }
 }
 
 /// What is done where nobody else is there, the place of the policy that wishes so, and its limit.

@@ -2,10 +2,10 @@
 //!
 //! Not here: the checker.
 
-use tollgate_limit::Instant;
+use tollgate_limit::{Instant, Span};
 
 use super::super::ghost::Sight;
-use super::World;
+use super::{Event, World};
 use crate::Stamp;
 use crate::amount::mites;
 
@@ -18,9 +18,12 @@ impl World {
         pool.advance(Instant::from_nanos(self.now));
         let (rate, depth) = pool.reserved();
         let unknown = pool.unknown();
+        let (promised, own) = self.promised();
+        let level = pool.level();
         let mut sight = Sight {
-            potential: pool.level(),
-            booked_depth: pool.level().max(0) + depth + unknown.1,
+            // What a predecessor promised comes out of what a successor does not have.
+            potential: level + mites(own),
+            booked_depth: (level + mites(own)).max(0) + depth + unknown.1,
             booked_rate: rate + unknown.0,
             uncovered: false,
         };
@@ -56,9 +59,25 @@ impl World {
             beyond.0 += (held.rate - booked.rate).max(0);
             beyond.1 += (has.max(held.depth) - booked.depth).max(0);
         }
-        sight.uncovered = beyond.0 > unknown.0 || beyond.1 > unknown.1;
+        let is_late = promised > own && !pool.is_learning();
+        sight.uncovered = is_late || beyond.0 > unknown.0 || beyond.1 > unknown.1;
         self.ghost.check(&sight, self.day());
         self.pool = Some(pool);
+    }
+
+    /// A client lets a request of its lease through after that, on its clock.
+    pub(super) fn keep(&mut self, client: usize, cost: u64, wait: Span) {
+        if wait == Span::ZERO {
+            self.clients[client].admitted += 1;
+            return self.ghost.admit(cost, self.day());
+        }
+        let wait = u64::try_from(wait.as_nanos()).unwrap();
+        assert!(wait <= self.habits.max_wait_ns, "{wait} ns");
+        self.clients[client].promised += cost;
+        self.tally.promised += 1;
+        let boot = self.clients[client].boot;
+        let time = self.shows(client, self.clock(client).as_nanos() + wait);
+        self.at(time, Event::Release(client, boot, cost));
     }
 
     /// Charges what was promised, unless whoever waited for it is gone.

@@ -96,10 +96,10 @@ fn check(contract: &Contract) -> Result<(), Status> {
         )));
     }
     let is_bucket = policy.policy.config().algorithm == Algorithm::TokenBucket;
-    if !policy.is_lent() || !is_bucket {
+    if !contract.is_lent() || !is_bucket || policy.delays() {
         return Err(Status::failed_precondition(format!(
-            "policy `{name}` of contract `{id}` cannot be assigned as a quota: only a bucket that is enforced for everybody and \
-             does not count what it refuses can; make it `algorithm: token-bucket`"
+            "policy `{name}` of contract `{id}` cannot be assigned as a quota: only a bucket that is enforced for everybody, \
+             denies at once and does not count what it refuses can; make it `algorithm: token-bucket` without `on_limit: delay`"
         )));
     }
     Ok(())

@@ -1,0 +1,194 @@
+//! What the pool promises to requests that wait for what comes back to it: it keeps the rate that it promised by, and leaves room.
+//!
+//! Where nothing is lent nor was since, the level alone says all, and waits are those of one bucket to the nanosecond. A lease that gets
+//! less than its share because of promises calls for rate: then promises are made by the rest, once those that are out allow it. A successor
+//! says nothing for a term, in which whatever was promised is let through: so nobody may wait longer than a term. Not here: who waits.
+
+use tollgate_limit::{Instant, Span};
+
+use super::Pool;
+use crate::amount::{after, mites, part, wait_ns};
+use crate::message::Waits;
+use crate::promise::Promise;
+use crate::share::ONE;
+
+/// What is promised and not let through yet, and what it holds up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Promised {
+    pub(super) promise: Promise,
+    /// The most of the rate that may be lent meanwhile.
+    pub(super) lent_max: i128,
+    /// Whether something was lent since.
+    pub(super) is_shared: bool,
+    /// Of the rate, what is called for until then: no more than the rest is promised by.
+    pub(super) called: i128,
+    pub(super) called_until: Instant,
+}
+
+impl Promised {
+    pub(super) const fn nothing() -> Self {
+        Self {
+            promise: Promise::none(),
+            lent_max: 0,
+            is_shared: false,
+            called: 0,
+            called_until: Instant::from_nanos(0),
+        }
+    }
+
+    /// Whether it holds anything up.
+    pub(super) fn counts(&self, now: Instant) -> bool {
+        self.promise.is_out(now) || now < self.called_until
+    }
+}
+
+impl Pool {
+    /// Whether something is out.
+    pub(super) fn is_promised(&self) -> bool {
+        self.promised.promise.is_out(self.level.at)
+    }
+
+    /// The most that is out; a tick more, as times are rounded.
+    pub(super) fn promised_all(&self) -> i128 {
+        let Promised { promise, .. } = &self.promised;
+        if !self.is_promised() {
+            return 0;
+        }
+        let bound = promise.bound(self.level.at);
+        planted!(35, bound.saturating_add(promise.rate), 0)
+    }
+
+    /// What the level may not exceed.
+    pub(super) fn top(&self) -> i128 {
+        let kept = if self.promised.is_shared {
+            self.promised_all()
+        } else {
+            0
+        };
+        self.room() - kept
+    }
+
+    /// When the last that is promised is let through, if that is ahead and not after `now`: until then the level leaves room.
+    pub(super) fn kept_until(&self, now: Instant) -> Option<Instant> {
+        let until = self.promised.promise.until;
+        let is_ahead = self.promised.is_shared && self.level.at < until && until <= now;
+        planted!(37, is_ahead, false).then_some(until)
+    }
+
+    /// The rate of which leases may have what is not lent.
+    pub(super) fn rate_max(&self) -> i128 {
+        let all = self.limits.rate();
+        if self.is_promised() {
+            planted!(34, all.min(self.promised.lent_max), all)
+        } else {
+            all
+        }
+    }
+
+    /// From here on promises leave room.
+    pub(super) fn share_promised(&mut self) {
+        self.promised.is_shared |= self.is_promised();
+    }
+
+    /// Somebody would be lent so much in all of the rate, if it were not promised.
+    pub(super) fn call(&mut self, lent: i128) {
+        let now = self.level.at;
+        let all = self.limits.rate();
+        let most = all - part(all, self.rules.pool_rate, ONE);
+        let called = self.called().max(lent.min(most));
+        self.promised.called = called;
+        self.promised.called_until = after(now, self.rules.term_ns);
+    }
+
+    fn called(&self) -> i128 {
+        if self.level.at < self.promised.called_until {
+            self.promised.called
+        } else {
+            0
+        }
+    }
+
+    /// After which times requests of that cost pass, at most so many; `None` where not even the first may wait.
+    pub(super) fn waits(&self, cost: u64, count: u64) -> Option<Waits> {
+        let (first_ns, gap_ns) = self.line(cost)?;
+        let left = self.rules.max_wait_ns.checked_sub(first_ns)?;
+        let more = left.checked_div(gap_ns).unwrap_or(u64::MAX);
+        let waits = Waits {
+            count: count.min(more.saturating_add(1)),
+            first_ns,
+            gap_ns,
+        };
+        let fits = || self.with(cost, &waits).1 <= self.room();
+        (waits.count > 0 && (!self.would_share() || fits())).then_some(waits)
+    }
+
+    /// Promises to let requests pass after these times.
+    pub(super) fn promise(&mut self, cost: u64, waits: &Waits) {
+        let (promise, _) = self.with(cost, waits);
+        self.promised.is_shared = self.would_share();
+        self.promised.lent_max = self.spoken_for().min(self.rate_max());
+        self.promised.promise = promise;
+        self.pay(cost.saturating_mul(waits.count));
+        self.figures.promised += waits.count;
+    }
+
+    /// What is lent of the rate, or is called for.
+    fn spoken_for(&self) -> i128 {
+        self.sums.rate.max(self.called())
+    }
+
+    /// Whether what is promised next leaves room: something is lent, or was since the first that is out.
+    fn would_share(&self) -> bool {
+        let was_shared = self.is_promised() && self.promised.is_shared;
+        let is_lent = self.sums.depth > 0 || self.unknown.is_some();
+        was_shared || is_lent || self.spoken_for() > 0
+    }
+
+    /// How long until the last that is promised is let through.
+    pub(super) fn promised_ns(&self) -> u64 {
+        self.promised.promise.until.nanos_since(self.level.at)
+    }
+
+    /// When the next request of that cost would pass, and how long after each other those behind it would.
+    pub(super) fn line(&self, cost: u64) -> Option<(u64, u64)> {
+        let is_learning = self.unknown.is_some() || self.count.is_some();
+        if self.rules.max_wait_ns == 0 || is_learning || cost > self.limits.burst() {
+            return None;
+        }
+        let lent = self.spoken_for();
+        let is_out = self.is_promised();
+        if is_out && self.promised.lent_max < lent {
+            return None;
+        }
+        let price = mites(cost);
+        let takes = |amount: i128, part: u64| wait_ns(&self.limits, amount, lent, part);
+        let first = takes(price - self.level.tokens, self.level.part)?;
+        let gap = takes(price, 0)?;
+        let in_turn = self.promised_ns().saturating_add(gap);
+        let is_late = planted!(
+            36,
+            is_out && self.promised.is_shared && first < in_turn,
+            false
+        );
+        Some((if is_late { in_turn } else { first }, gap))
+    }
+
+    /// What would be promised in all, and the level and it together.
+    fn with(&self, cost: u64, waits: &Waits) -> (Promise, i128) {
+        let now = self.level.at;
+        // Rounded up: a limit may have a part of a mite more each time.
+        let rate = self.limits.rate() + 1 - self.spoken_for();
+        let price = mites(cost);
+        let until = after(now, waits.last_ns());
+        let promise = self.promised.promise.with(price, rate, until, now);
+        let paid = mites(cost.saturating_mul(waits.count));
+        let bound = promise.bound(now).saturating_add(promise.rate);
+        let level = self.level.tokens.saturating_sub(paid);
+        (promise, level.saturating_add(bound))
+    }
+}
+
+/// A wait as others say it.
+pub(super) fn span(nanos: u64) -> Span {
+    Span::from_nanos(u128::from(nanos))
+}

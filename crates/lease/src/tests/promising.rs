@@ -1,0 +1,222 @@
+//! Requests that wait at the grantor: by one bucket where nothing is lent, and beside leases.
+
+use proptest::prelude::*;
+use tollgate_gossip::Verdict;
+use tollgate_limit::{Instant, Span};
+
+use super::scenes::question;
+use super::world::{Event, Net, World};
+use crate::{Limits, Need, Pool, Question, Rules, Waits, decode_ledger, encode_ledger};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+
+fn at(millis: u64) -> Instant {
+    Instant::from_nanos(millis * MS)
+}
+
+/// A hundred a second, ten at once, and up to 300 ms of waiting.
+fn pool() -> Pool {
+    let rules = Rules {
+        max_wait_ns: 300 * MS,
+        ..Rules::default()
+    };
+    Pool::new(Limits::new(100, SECOND, 10).unwrap(), rules, 1, at(0))
+}
+
+fn ask(pool: &mut Pool, cost: u64, now: Instant) -> Verdict {
+    let said = pool.probe(cost, now).verdict;
+    if said.is_allowed() {
+        pool.spend(cost, now);
+    }
+    said
+}
+
+fn waits(said: Verdict) -> u64 {
+    match said {
+        Verdict::Allow { wait, .. } => u64::try_from(wait.as_nanos()).unwrap(),
+        said => panic!("{said:?}"),
+    }
+}
+
+/// One bucket with a queue, in parts of a token: as many as the period has nanoseconds.
+struct Shaper {
+    limit: i128,
+    period: i128,
+    burst: i128,
+    level: i128,
+    at: u64,
+}
+
+impl Shaper {
+    fn ask(&mut self, cost: u64, max_wait: u64, now: u64) -> Result<i128, Option<i128>> {
+        let earned = self.limit * i128::from(now - self.at);
+        self.level = (self.level + earned).min(self.burst * self.period);
+        self.at = now;
+        let cost = i128::from(cost);
+        if cost > self.burst {
+            return Err(None);
+        }
+        let missing = (cost * self.period - self.level).max(0);
+        let wait = (missing + self.limit - 1) / self.limit;
+        if wait > i128::from(max_wait) {
+            return Err(Some(wait - i128::from(max_wait)));
+        }
+        self.level -= cost * self.period;
+        Ok(wait)
+    }
+}
+
+proptest! {
+    #[test]
+    fn where_nothing_is_lent_waits_are_those_of_one_bucket(
+        limit in 1..2_000_u64,
+        period in 1..=3 * SECOND,
+        burst in 1..40_u64,
+        max_wait in 1..2 * SECOND,
+        asks in prop::collection::vec((0..300 * MS, 1..45_u64), 1..60),
+    ) {
+        let rules = Rules { max_wait_ns: max_wait, ..Rules::default() };
+        let mut pool = Pool::new(Limits::new(limit, period, burst).unwrap(), rules, 1, at(0));
+        let (limit, period, burst) = (i128::from(limit), i128::from(period), i128::from(burst));
+        let mut shaper = Shaper { limit, period, burst, level: burst * period, at: 0 };
+        let mut now = 0;
+        for (later, cost) in asks {
+            now += later;
+            let said = match ask(&mut pool, cost, Instant::from_nanos(now)) {
+                Verdict::Allow { wait, .. } => Ok(i128::try_from(wait.as_nanos()).unwrap()),
+                Verdict::Deny { retry_after } => Err(Some(i128::try_from(retry_after.as_nanos()).unwrap())),
+                Verdict::Never => Err(None),
+            };
+            prop_assert_eq!(said, shaper.ask(cost, max_wait, now));
+        }
+    }
+}
+
+#[test]
+fn a_line_is_promised_one_after_the_other() {
+    let mut pool = pool();
+    let asks = Question {
+        want: 0,
+        need: Need { cost: 1, count: 60 },
+        ..question(1)
+    };
+    let grant = pool.handle_question(&asks, at(0)).unwrap();
+    let waits = Waits {
+        count: 30,
+        first_ns: 10 * MS,
+        gap_ns: 10 * MS,
+    };
+    assert_eq!((grant.served, grant.waits), (10, waits));
+    let all: Vec<Span> = waits.each().collect();
+    assert_eq!(all.last(), Some(&Span::from_nanos(u128::from(300 * MS))));
+    assert_eq!((pool.figures().served, pool.figures().promised), (40, 30));
+    let Verdict::Deny { retry_after } = ask(&mut pool, 1, at(5)) else {
+        panic!("the queue is as long as it may be");
+    };
+    assert_eq!(retry_after, Span::from_nanos(u128::from(5 * MS)));
+    assert_eq!(waits_of(&mut pool, 1, 10), 300 * MS);
+}
+
+fn waits_of(pool: &mut Pool, cost: u64, millis: u64) -> u64 {
+    waits(ask(pool, cost, at(millis)))
+}
+
+/// A client with a lease of so much, which it never speaks of again; the pool is empty.
+fn lent(pool: &mut Pool, want: u64, now: u64) -> (i128, i128) {
+    let asks = Question {
+        want,
+        ..question(1)
+    };
+    let grant = pool.handle_question(&asks, at(now)).unwrap();
+    assert!(grant.rate > 0, "{grant:?}");
+    let left = pool.probe(1, at(now)).remaining;
+    pool.spend(left, at(now));
+    pool.reserved()
+}
+
+/// Whether a pool that nobody looked at for long, while the rate of a lease came back to it, has left room for what it promised.
+pub(super) fn who_slept_has_left_room_for_what_passed() -> bool {
+    let mut pool = pool();
+    lent(&mut pool, 90_000, 0);
+    // The lease ends at 2,000 ms; what is promised then passes after more has come back than it waits for.
+    let mut now = 1_990;
+    while pool.probe(1, at(now)).remaining > 0 {
+        pool.spend(1, at(now));
+    }
+    let waits: Vec<u64> = (0..3).map(|_| waits_of(&mut pool, 3, now)).collect();
+    assert!(waits.is_sorted() && waits[2] > 150 * MS, "{waits:?}");
+    now += waits[2].div_ceil(MS);
+    // One bucket is full at most when the last passes, and has got a token since.
+    pool.advance(at(now + 11));
+    pool.level() <= (10 - 3 + 2) * crate::TOKEN
+}
+
+/// Whether who reads what was written of a pool keeps what that promised.
+pub(super) fn books_tell_what_is_promised() -> bool {
+    let mut pool = pool();
+    pool.spend(10, at(0));
+    assert_eq!(waits_of(&mut pool, 5, 0), 50 * MS);
+    let mut read = decode_ledger(&encode_ledger(&[(1, pool)])).unwrap();
+    let (_, mut pool) = read.pop().unwrap();
+    let asks = Question {
+        want: 90_000,
+        ..question(1)
+    };
+    pool.handle_question(&asks, at(10)).unwrap().rate == 0
+}
+
+#[test]
+fn what_is_promised_stays_promised_whatever_is_asked_for() {
+    let mut pool = pool();
+    pool.spend(10, at(0));
+    assert_eq!(waits_of(&mut pool, 5, 0), 50 * MS);
+    let asks = |seq: u64| Question {
+        want: 90_000,
+        ..question(seq)
+    };
+    let grant = pool.handle_question(&asks(1), at(10)).unwrap();
+    assert_eq!((grant.tokens, grant.rate, grant.depth), (0, 0, 0));
+    // Its rate is called for: nobody else is promised anything by it.
+    let Verdict::Deny { retry_after } = ask(&mut pool, 1, at(10)) else {
+        panic!("promised");
+    };
+    assert_eq!(retry_after, Span::from_nanos(u128::from(40 * MS)));
+    let grant = pool.handle_question(&asks(2), at(51)).unwrap();
+    let all = Limits::new(100, SECOND, 10).unwrap().rate();
+    assert!(grant.rate > all / 2, "{grant:?}");
+    // What is left of the rate is promised by.
+    let left = all - grant.rate;
+    let wait = waits_of(&mut pool, 1, 51);
+    let missing = crate::TOKEN - i128::from(MS) * all;
+    assert!(
+        i128::from(wait) * left >= missing && wait > 10 * MS,
+        "{wait}"
+    );
+}
+
+#[test]
+fn those_who_ask_each_time_do_not_keep_leases_away_for_ever() {
+    let net = Net {
+        delay_ns: MS,
+        jitter_ns: MS / 5,
+        loss: 0,
+        twice: 0,
+    };
+    let mut world = World::new(7, (1_000, 1_000), 3, net);
+    world.tune(2 * SECOND, 500);
+    // They alone want twice the limit.
+    world.delay(200 * MS, 1_000.0);
+    for client in 0..3 {
+        world.at(2 * SECOND, Event::Demand(client, 300_000));
+    }
+    world.run(10 * SECOND);
+    assert!(!world.ghost.broken.is_any(), "{:?}", world.ghost.broken);
+    assert!(world.tally.granted > 1_000, "{:?}", world.tally);
+    let (rate, _) = world.pool.as_ref().unwrap().reserved();
+    let share = rate * 100 / Limits::new(1_000, SECOND, 1_000).unwrap().rate();
+    println!("{share} % of the rate, {:?}", world.tally);
+    assert!(share > 15, "{share} % of the rate");
+    let used = world.ghost.admitted;
+    assert!((10_000..=11_000).contains(&used), "{used} admitted");
+}
