@@ -95,6 +95,8 @@ pub struct Inspected {
 pub struct ClientCounts {
     /// Requests decided from a lease at once.
     pub local: u64,
+    /// Requests that pass after a wait, once their cost has come back to a lease.
+    pub promised: u64,
     /// Requests that waited for a node.
     pub waited: u64,
     /// Requests refused without asking.

@@ -434,6 +434,7 @@ impl Slots {
         self.each(|slot, _| sum.add(&slot.holding.figures()));
         ClientCounts {
             local: sum.local,
+            promised: sum.promised,
             waited: sum.waited,
             denied: sum.denied,
             failed: sum.failed,

@@ -193,7 +193,9 @@ pub struct Held {
 pub struct Figures {
     /// Requests decided from the lease at once.
     pub local: u64,
-    /// Requests that waited.
+    /// Requests that pass after a wait, once their cost has come back to the lease.
+    pub promised: u64,
+    /// Requests that waited for the grantor.
     pub waited: u64,
     /// Requests refused without asking.
     pub denied: u64,
@@ -211,6 +213,7 @@ impl Figures {
     /// Adds those of another.
     pub const fn add(&mut self, other: &Self) {
         self.local += other.local;
+        self.promised += other.promised;
         self.waited += other.waited;
         self.denied += other.denied;
         self.failed += other.failed;

@@ -37,6 +37,7 @@ impl Lessee {
             return None;
         }
         (self.lease.level, self.lease.promise) = (level, next);
+        self.figures.promised += 1;
         self.mark(now);
         Some(Span::from_nanos(u128::from(wait)))
     }

@@ -58,6 +58,8 @@ pub struct LeaseCountsView {
     pub questions: u64,
     /// Requests that this node decided.
     pub served: u64,
+    /// Of those, the ones that pass after a wait.
+    pub promised: u64,
     /// Leases whose term ended with nothing said.
     pub ended: u64,
     /// Messages that came too late.
@@ -118,6 +120,7 @@ fn policy(of: &PolicyLease) -> LeasePolicyView {
         counts: LeaseCountsView {
             questions: stand.questions,
             served: figures.served,
+            promised: figures.promised,
             ended: figures.ended,
             stale: figures.stale,
             repeated: figures.repeated,

@@ -25,7 +25,7 @@ pub(crate) fn lease(shared: &Shared) -> String {
     text.finish()
 }
 
-const POLICIES: [OfPolicy<LeasePolicyView, f64>; 18] = [
+const POLICIES: [OfPolicy<LeasePolicyView, f64>; 19] = [
     (
         "tollgate_lease_pool",
         Kind::Gauge,
@@ -100,6 +100,12 @@ const POLICIES: [OfPolicy<LeasePolicyView, f64>; 18] = [
         Kind::Counter,
         "Requests that grantors decided.",
         |p| p.counts.served as f64,
+    ),
+    (
+        "tollgate_lease_promised_total",
+        Kind::Counter,
+        "Requests that grantors let pass after a wait.",
+        |p| p.counts.promised as f64,
     ),
     (
         "tollgate_lease_ended_total",

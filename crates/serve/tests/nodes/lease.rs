@@ -48,7 +48,7 @@ fn settings() -> Settings {
     settings_of(CONTRACTS)
 }
 
-fn settings_of(contracts: &str) -> Settings {
+pub(crate) fn settings_of(contracts: &str) -> Settings {
     Settings {
         resp: vec![Listener::loopback()],
         contracts: ContractSource::Text(contracts.to_owned()),
@@ -137,29 +137,34 @@ impl Load {
     }
 }
 
-/// What nodes admitted for clients that waited: time and cost.
+/// What nodes admitted for clients that waited: when it passes, and its cost.
 pub(crate) fn of_nodes(folder: &Path) -> Vec<(u64, u64)> {
     let files = std::fs::read_dir(folder.join("log")).unwrap();
     let files = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
     let mut all = Vec::new();
     for text in files {
         for line in text.lines() {
-            let mut words = line.split(' ');
-            let at = words.next().unwrap().parse().unwrap();
-            all.push((at, words.nth(1).unwrap().parse().unwrap()));
+            let words: Vec<&str> = line.split(' ').collect();
+            let number = |place: usize| words[place].parse::<u64>().unwrap();
+            all.push((number(0) + number(3), number(2)));
         }
     }
     all
 }
 
 /// Requests that one bucket would not have let through, of all that were admitted.
-pub(crate) fn too_many(mut all: Vec<(u64, u64)>) -> usize {
+pub(crate) fn too_many(all: Vec<(u64, u64)>) -> usize {
+    too_many_of((LIMIT, BURST), all)
+}
+
+/// The same of a bucket with that limit per second and that burst.
+pub(crate) fn too_many_of((limit, burst): (i128, i128), mut all: Vec<(u64, u64)>) -> usize {
     all.sort_unstable();
     // In tokens times a second in nanoseconds.
-    let full = BURST * 1_000_000_000;
+    let full = burst * 1_000_000_000;
     let (mut level, mut at, mut over) = (full, 0, 0);
     for (now, cost) in all {
-        level = full.min(level + LIMIT * i128::from(now - at));
+        level = full.min(level + limit * i128::from(now - at));
         at = now;
         let cost = i128::from(cost) * 1_000_000_000;
         if level < cost {
@@ -189,7 +194,7 @@ pub(crate) fn pair(settings: &Settings, folder: &Path) -> [Running; 2] {
 }
 
 /// Which of the servers lends the key that is asked for.
-fn lender(servers: &[Running]) -> Option<usize> {
+pub(crate) fn lender(servers: &[Running]) -> Option<usize> {
     let lends = |server: &Running| lend::view(server.shared()).policies[0].lessees > 0;
     servers.iter().position(lends)
 }

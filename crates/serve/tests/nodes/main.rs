@@ -9,3 +9,4 @@ mod quota;
 mod sidecar;
 mod store;
 mod terms;
+mod waits;
