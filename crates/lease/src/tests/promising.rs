@@ -220,3 +220,42 @@ fn those_who_ask_each_time_do_not_keep_leases_away_for_ever() {
     let used = world.ghost.admitted;
     assert!((10_000..=11_000).contains(&used), "{used} admitted");
 }
+
+/// Ten clients that want twice a limit between them, and others who ask each time; what was admitted of what could be, in thousandths, and
+/// messages per thousand requests.
+fn crowded(limit: u64, direct: f64) -> (u64, u64) {
+    let net = Net {
+        delay_ns: MS,
+        jitter_ns: MS / 5,
+        loss: 0,
+        twice: 0,
+    };
+    let mut world = World::new(7, (limit, limit), 10, net);
+    world.tune(2 * SECOND, 500);
+    world.delay(100 * MS, direct);
+    for client in 0..10 {
+        // Requests cost two on average; the share of a client falls with its number.
+        let milli = limit * 1_000 * 100 / 293 / (client as u64 + 1);
+        world.at(0, Event::Demand(client, milli));
+    }
+    world.run(20 * SECOND);
+    assert!(!world.ghost.broken.is_any(), "{:?}", world.ghost.broken);
+    assert!(world.tally.promised > limit, "{:?}", world.tally);
+    let asked: u64 = world.clients.iter().map(|client| client.arrived).sum();
+    let used = world.ghost.admitted * 1_000 / (21 * limit);
+    (used, world.tally.messages * 1_000 / asked)
+}
+
+#[test]
+fn the_limit_is_used_up_by_those_who_wait() {
+    for (limit, direct, most) in [
+        (1_000, 0.0, 150),
+        (1_000, 100.0, 150),
+        (10_000, 1_000.0, 10),
+    ] {
+        let (used, messages) = crowded(limit, direct);
+        println!("{limit}/s: {used} of 1,000 used, {messages} messages per 1,000 requests");
+        assert!(used >= 980, "{limit}/s: {used} of 1,000");
+        assert!(messages <= most, "{limit}/s: {messages} per 1,000 requests");
+    }
+}

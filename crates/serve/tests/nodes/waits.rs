@@ -56,7 +56,9 @@ fn requests_that_wait_pass_when_one_bucket_would_let_them() {
         let before: Vec<u64> = loads.iter().map(promised).collect();
         eventually("the other lends", || {
             let more = loads.iter().zip(&before);
-            more.fold(true, |all, (load, before)| all && promised(load) > before + 300)
+            more.fold(true, |all, (load, before)| {
+                all && promised(load) > before + 300
+            })
         });
         stop.store(true, Relaxed);
     });
@@ -66,6 +68,9 @@ fn requests_that_wait_pass_when_one_bucket_would_let_them() {
         (first.min(*at), last.max(*at))
     });
     let most = LIMIT * i128::from(last - first) / 1_000_000_000;
-    println!("{} of {most} and a burst, {waited:?} asked for and waited", all.len());
+    println!(
+        "{} of {most} and a burst, {waited:?} asked for and waited",
+        all.len()
+    );
     assert_eq!(too_many_of((LIMIT, BURST), all), 0);
 }
