@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use tollgate_contract::Contracts;
-use tollgate_limit::{Cost, Instant};
+use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{Due, Key, Ledger, Node, NodeConfig, Scope, Spot};
 use tollgate_table::Seed;
 
@@ -33,7 +33,11 @@ struct Kept {
 
 impl Kept {
     fn new() -> Self {
-        let contracts = Contracts::parse(CONTRACTS).unwrap();
+        Self::of(CONTRACTS)
+    }
+
+    fn of(contracts: &str) -> Self {
+        let contracts = Contracts::parse(contracts).unwrap();
         let node = Node::new(contracts, NodeConfig::default(), Seed::new([1, 2]));
         let spot = node
             .within(Scope::All)
@@ -83,7 +87,7 @@ fn all_policies_are_charged_or_none() {
     let (peek, is_written) = kept.with(|ledger| ledger.check(Cost::PEEK));
     assert!(peek.is_allowed() && !is_written);
     let (never, _) = kept.with(|ledger| ledger.check(cost(9)));
-    assert_eq!(never.verdict, tollgate_limit::Verdict::Never);
+    assert_eq!(never.verdict, Verdict::Never);
 }
 
 #[test]
@@ -127,6 +131,27 @@ fn other_limits_hold_at_once_and_other_policies_begin_full() {
     let contracts = Contracts::parse(&less).unwrap();
     kept.node = Node::new(contracts, NodeConfig::default(), Seed::new([1, 2]));
     assert_eq!(kept.left(), [5, 8]);
+}
+
+#[test]
+fn requests_wait_by_what_the_books_say() {
+    let mut kept = Kept::of(
+        "contracts: [{ id: api, key: [user], coordination: lease, policies: [
+           { name: rate, limit: 10, per: 1s, burst: 5, on_limit: delay, max_wait: 300ms, recovery: ledger }] }]",
+    );
+    let mut ask = |millis: u64, tokens: u32| {
+        kept.at += millis * 1_000_000;
+        kept.with(|ledger| ledger.check(cost(tokens))).0.verdict
+    };
+    let waits = |millis: u128| Verdict::Delay {
+        wait: Span::from_nanos(millis * 1_000_000),
+    };
+    assert_eq!(ask(0, 4), Verdict::Allow);
+    assert_eq!([ask(0, 2), ask(0, 1)], [waits(100), waits(200)]);
+    let retry_after = Span::from_nanos(100_000_000);
+    assert_eq!(ask(0, 2), Verdict::Deny { retry_after });
+    assert_eq!(ask(150, 2), waits(250));
+    assert_eq!(ask(0, 6), Verdict::Never);
 }
 
 #[test]
