@@ -375,15 +375,6 @@ impl Holding {
 
     /// Has a lease for each of these policies from here on.
     fn agree(&mut self, terms: &Terms, tags: impl Iterator<Item = u64>, now: Instant) {
-        let setup = Setup {
-            seq: self.seq(),
-            drift_ppm: terms.drift_ppm,
-            timeout_ns: terms.timeout_ns,
-            term_ns: terms.term_ns,
-            uses_min: terms.uses_min,
-            on_failure: terms.on_failure,
-            ..self.setup
-        };
         let tags: Vec<u64> = tags.collect();
         // A promise is one lease's: of several each would have to keep it at its own time.
         let max_wait_ns = if tags.len() == 1 {
@@ -391,11 +382,22 @@ impl Holding {
         } else {
             0
         };
+        let setup = Setup {
+            seq: self.seq(),
+            drift_ppm: terms.drift_ppm,
+            timeout_ns: terms.timeout_ns,
+            term_ns: terms.term_ns,
+            uses_min: terms.uses_min,
+            on_failure: terms.on_failure,
+            max_wait_ns,
+            ..self.setup
+        };
+        self.setup = setup;
         if let State::Lent(each) = &mut self.state
             && each.iter().map(|(tag, _)| *tag).eq(tags.iter().copied())
         {
             for (_, lessee) in each {
-                lessee.wait_at_most(max_wait_ns);
+                lessee.follow(&setup, now);
             }
             return;
         }
@@ -403,11 +405,10 @@ impl Holding {
             State::Lent(each) => each.into_iter().collect::<BTreeMap<_, _>>(),
             State::Unknown { .. } | State::Asked { .. } => BTreeMap::new(),
         };
-        self.setup = setup;
         let lessee = |tag: u64| {
             let held = before.remove(&tag);
             let mut lessee = held.unwrap_or_else(|| Lessee::new(setup, now));
-            lessee.wait_at_most(max_wait_ns);
+            lessee.follow(&setup, now);
             (tag, lessee)
         };
         let mut each: Vec<_> = tags.into_iter().map(lessee).collect();

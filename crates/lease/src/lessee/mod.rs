@@ -349,6 +349,14 @@ impl Lessee {
         }
     }
 
+    /// Goes by other terms from here on; what it holds and has promised stays.
+    pub fn follow(&mut self, setup: &Setup, now: Instant) {
+        if setup.on_failure != self.setup.on_failure {
+            self.safe = Safe::full(setup.on_failure, now);
+        }
+        self.setup = *setup;
+    }
+
     /// The next message to send, oldest first.
     pub fn poll_send(&mut self) -> Option<Question> {
         let question = self.out.pop_front()?;

@@ -9,11 +9,6 @@ use super::{Lessee, MILLION};
 use crate::amount::{after, mites};
 
 impl Lessee {
-    /// Lets requests wait that long for what is not promised yet.
-    pub const fn wait_at_most(&mut self, max_wait_ns: u64) {
-        self.setup.max_wait_ns = max_wait_ns;
-    }
-
     /// Takes a cost that the lease does not have and will have in time; how long until then.
     pub(super) fn promise(&mut self, cost: u64, now: Instant) -> Option<Span> {
         let (price, lease) = (mites(cost), &self.lease);

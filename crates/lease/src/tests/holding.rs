@@ -256,8 +256,8 @@ proptest! {
     }
 }
 
-/// Whether any of many requests waits for what comes back to leases.
-fn waits(policies: usize, max_wait_ns: u64) -> bool {
+/// A client with leases at 7 s, which is told other terms then.
+fn told(policies: usize, terms: Terms) -> (Holding, u64) {
     let (mut node, mut holding) = (Node::new(policies), holding());
     let mut now = 3 * SECOND;
     for _ in 0..200 {
@@ -265,15 +265,41 @@ fn waits(policies: usize, max_wait_ns: u64) -> bool {
         let _ = ask(&mut holding, &mut node, 1, at(now));
         talk(&mut holding, &mut node, at(now));
     }
-    let terms = Terms {
-        max_wait_ns,
-        ..terms()
-    };
     let tags = TAGS.into_iter().take(policies);
     let each = tags.map(|tag| (tag, None)).collect();
     holding.handle_reply(&Reply::Lent { terms, each }, at(now));
     assert!(holding.held(at(now))[0].1.level > 0);
+    (holding, now)
+}
+
+/// Whether any of many requests waits for what comes back to leases.
+fn waits(policies: usize, max_wait_ns: u64) -> bool {
+    let terms = Terms {
+        max_wait_ns,
+        ..terms()
+    };
+    let (mut holding, now) = told(policies, terms);
     (0..100).any(|_| matches!(holding.check(1, at(now)), Said::Delay { .. }))
+}
+
+#[test]
+fn other_terms_hold_for_leases_at_hand() {
+    for (on_failure, passes) in [(OnFailure::Deny, false), (OnFailure::Allow, true)] {
+        let terms = Terms {
+            on_failure,
+            ..terms()
+        };
+        let (mut holding, now) = told(1, terms);
+        let mut last = Said::Ask;
+        for later in 0..300 {
+            let now = at(now + later * 10 * MILLI);
+            holding.handle_timeout(now);
+            last = holding.check(1, now);
+        }
+        // Nobody answered since, and the lease is over.
+        let is_allowed = passes;
+        assert_eq!(last, Said::Failed { is_allowed });
+    }
 }
 
 #[test]

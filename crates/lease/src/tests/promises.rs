@@ -128,7 +128,7 @@ fn a_lease_that_ended_after_its_promises_leaves_nothing_to_the_next() {
 fn who_never_waits_is_promised_nothing() {
     let mut lessee = dry();
     assert!(matches!(lessee.try_check(1, at(0)), Answer::Deny { .. }));
-    lessee.wait_at_most(0);
+    lessee.follow(&Setup::new(1, 1, Key(1)), at(0));
     assert_eq!(waits(&mut lessee, 1, at(0)), None);
 }
 
