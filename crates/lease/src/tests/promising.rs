@@ -197,13 +197,7 @@ fn what_is_promised_stays_promised_whatever_is_asked_for() {
 
 #[test]
 fn those_who_ask_each_time_do_not_keep_leases_away_for_ever() {
-    let net = Net {
-        delay_ns: MS,
-        jitter_ns: MS / 5,
-        loss: 0,
-        twice: 0,
-    };
-    let mut world = World::new(7, (1_000, 1_000), 3, net);
+    let mut world = World::new(7, (1_000, 1_000), 3, Net::CALM);
     world.tune(2 * SECOND, 500);
     // They alone want twice the limit.
     world.delay(200 * MS, 1_000.0);
@@ -224,13 +218,7 @@ fn those_who_ask_each_time_do_not_keep_leases_away_for_ever() {
 /// Ten clients that want twice a limit between them, and others who ask each time; what was admitted of what could be, in thousandths, and
 /// messages per thousand requests.
 fn crowded(limit: u64, direct: f64) -> (u64, u64) {
-    let net = Net {
-        delay_ns: MS,
-        jitter_ns: MS / 5,
-        loss: 0,
-        twice: 0,
-    };
-    let mut world = World::new(7, (limit, limit), 10, net);
+    let mut world = World::new(7, (limit, limit), 10, Net::CALM);
     world.tune(2 * SECOND, 500);
     world.delay(100 * MS, direct);
     for client in 0..10 {

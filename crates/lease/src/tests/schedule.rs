@@ -30,13 +30,7 @@ impl Shown {
 
 /// A schedule in which nothing fails, but every clock runs as fast as it may and everybody wants more than there is.
 fn run_fast(seed: u64) -> Shown {
-    let net = Net {
-        delay_ns: MS,
-        jitter_ns: MS / 5,
-        loss: 0,
-        twice: 0,
-    };
-    let mut world = World::new(seed, (300, 600), 2, net);
+    let mut world = World::new(seed, (300, 600), 2, Net::CALM);
     world.tune(2 * SECOND, 20_000);
     world.hurry();
     for client in 0..2 {

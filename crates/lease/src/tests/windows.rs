@@ -150,13 +150,7 @@ fn every_way_to_get_windows_wrong_is_noticed() {
 
 /// Three clients and nothing that fails: thousandths of what one window would admit, and messages for a thousand decisions.
 fn calm(shape: Shape, (limit, period): (u64, u64), tenths: u64) -> (u64, u64) {
-    let net = Net {
-        delay_ns: MS,
-        jitter_ns: MS / 5,
-        loss: 0,
-        twice: 0,
-    };
-    let mut world = World::new(7, (limit, limit), 3, net);
+    let mut world = World::new(7, (limit, limit), 3, Net::CALM);
     let naive = Naive::new(shape, limit, period);
     world.count_by(window(config(shape, limit, period)), &naive, 5 * SECOND);
     world.tune((2 * period).clamp(SECOND, 10 * SECOND), 500);

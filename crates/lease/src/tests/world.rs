@@ -27,6 +27,16 @@ pub(crate) struct Net {
     pub(crate) twice: u64,
 }
 
+impl Net {
+    /// One that loses nothing.
+    pub(crate) const CALM: Self = Self {
+        delay_ns: 1_000_000,
+        jitter_ns: 200_000,
+        loss: 0,
+        twice: 0,
+    };
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Arrive(usize),
