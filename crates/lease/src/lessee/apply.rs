@@ -6,7 +6,7 @@ use tollgate_limit::{Instant, Span};
 
 use super::{By, Lessee, Pending};
 use crate::amount::{TOKEN, after, part};
-use crate::message::Grant;
+use crate::message::{Grant, Stamp};
 
 impl Lessee {
     /// Takes an answer; any but the one to the question that is out is ignored.
@@ -58,7 +58,8 @@ impl Lessee {
     fn apply(&mut self, grant: &Grant, pending: &Pending, now: Instant) -> bool {
         let at = planted!(3, pending.at, Some(now));
         let until = at.map(|at| self.end_of(at, grant.term_ns));
-        let Some(until) = until.filter(|until| *until > now || grant.depth == 0) else {
+        let until = until.filter(|until| *until > now || grant.depth == 0);
+        let Some(until) = until.filter(|_| !self.is_outdated(grant, pending)) else {
             self.keep_cap(pending);
             return false;
         };
@@ -104,6 +105,14 @@ impl Lessee {
         (is_cut && !is_promised) || surplus >= TOKEN
     }
 
+    /// Whether a successor believed what the question said of a lease that has ended since: its predecessor may have lent that to others
+    /// before it fell.
+    fn is_outdated(&self, grant: &Grant, pending: &Pending) -> bool {
+        let is_foreign = grant.stamp.generation != pending.question.session.generation;
+        let is_restated = is_foreign && pending.question.session != Stamp::default();
+        is_restated && planted!(44, pending.epoch != self.lease.epoch, false)
+    }
+
     /// The rate and the depth that an answer leaves: what was promised needs those that it was promised by, and the grantor keeps what
     /// the question stated until it hears of less.
     fn kept(&self, grant: &Grant, pending: &Pending, now: Instant) -> (i128, i128) {
@@ -125,6 +134,8 @@ impl Lessee {
     fn serve_line(&mut self, grant: &Grant, now: Instant) {
         let mut served = grant.served;
         let mut waits = grant.waits.each();
+        let is_seldom = grant.waits.count > 0 && grant.waits.gap_ns >= SELDOM_NS;
+        self.is_welcome = is_seldom || (self.is_welcome && self.line.waiting.is_empty());
         let mut later = std::collections::VecDeque::new();
         let retry_after = Span::from_nanos(u128::from(grant.deny_ns));
         while let Some(waiter) = self.line.waiting.pop_front() {
@@ -142,6 +153,7 @@ impl Lessee {
             } else if let Some(wait) = self.promise(waiter.cost, now) {
                 self.decide(waiter, true, By::Lease, wait);
             } else if waiter.is_stated || self.is_denied(now) {
+                self.is_welcome = false;
                 self.decide(waiter, false, By::Grantor, retry_after);
             } else {
                 later.push_back(waiter);
@@ -150,6 +162,9 @@ impl Lessee {
         self.line.waiting = later;
     }
 }
+
+/// What comes back to the grantor less often than that is worth a message each.
+const SELDOM_NS: u64 = 20_000_000;
 
 /// When to renew, counted as the term is: after half of it, or early enough for three trips before the `left` is over; an eighth of
 /// it is waited for in any case.

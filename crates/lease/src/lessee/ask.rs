@@ -58,8 +58,8 @@ impl Lessee {
             return;
         }
         let want = self.demand.demand.rate(now);
-        let is_low = self.lease.level < self.lease.low && now >= self.deny_until;
         let is_promised = self.is_promised(now);
+        let is_low = self.lease.level < self.lease.low && now >= self.deny_until && !is_promised;
         if self.lease.is_held && !is_promised {
             return self.ask(now);
         }
@@ -119,6 +119,7 @@ impl Lessee {
         self.pending = Some(Pending {
             question,
             at: Some(now),
+            epoch: self.lease.epoch,
             first: now,
             sent: now,
             tries: 0,

@@ -234,6 +234,8 @@ pub struct Lessee {
     seq: u64,
     pending: Option<Pending>,
     deny_until: Instant,
+    /// Whether the grantor would promise more to requests that ask one by one, whatever it said to refuse.
+    is_welcome: bool,
     demand: Heard,
     line: Line,
     /// A round trip, smoothed.
@@ -278,6 +280,8 @@ struct Pending {
     question: Question,
     /// When it was first sent; `None` where the clock stepped back since.
     at: Option<Instant>,
+    /// How many leases were voided by then.
+    epoch: u64,
     first: Instant,
     sent: Instant,
     tries: u32,
@@ -332,6 +336,7 @@ impl Lessee {
             seq: setup.seq,
             pending: None,
             deny_until: now,
+            is_welcome: false,
             demand: Heard {
                 demand: Demand::new(now),
                 told: 0,

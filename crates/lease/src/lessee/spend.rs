@@ -41,7 +41,8 @@ impl Lessee {
             self.probe(now);
             return self.fail(cost, now);
         }
-        if self.is_denied(now) && !(may_wait && self.is_surge(now)) {
+        let asks = may_wait && (self.is_welcome || self.is_surge(now));
+        if self.is_denied(now) && !asks {
             self.figures.denied += 1;
             let retry_after = self.retry_after(cost, now);
             return Answer::Deny { retry_after };
@@ -72,7 +73,7 @@ impl Lessee {
         if self.is_away {
             return Outlook::Away;
         }
-        if self.is_denied(now) && !self.is_surge(now) {
+        if self.is_denied(now) && !self.is_welcome && !self.is_surge(now) {
             let retry_after = self.retry_after(cost, now);
             return Outlook::Denied { retry_after };
         }

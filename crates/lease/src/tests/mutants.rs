@@ -48,6 +48,10 @@ fn mutants_are_seen_by_the_schedules_that_found_them() {
 #[test]
 fn mutants_are_seen_by_their_scenes() {
     assert!(is_seen(
+        44,
+        scenes::what_ended_is_not_had_again_of_a_successor
+    ));
+    assert!(is_seen(
         14,
         scenes::returns_of_an_older_session_do_not_count
     ));

@@ -94,6 +94,24 @@ pub(crate) fn what_was_voided_in_flight_is_lost() -> bool {
     lessee.held(at(8)).give == question.give + surplus
 }
 
+/// Whether a lease that ended stays ended, though a successor believes a late question that it has not.
+pub(crate) fn what_ended_is_not_had_again_of_a_successor() -> bool {
+    let mut pool = pool();
+    let mut lessee = leased(&mut pool);
+    lessee.handle_nudge(at(1_900));
+    let question = core::iter::from_fn(|| lessee.poll_send()).last().unwrap();
+    assert!(question.rate > 0 && question.cap > 0);
+    // The lease ends on both sides, and another may get it; then the grantor falls.
+    lessee.handle_timeout(at(2_001));
+    assert_eq!(lessee.held(at(2_001)).depth, 0);
+    let limits = *pool.limits();
+    let mut next = Pool::restating(limits, Rules::default(), 2, at(2_010));
+    let grant = next.handle_question(&question, at(2_020)).unwrap();
+    assert_eq!(grant.rate, question.rate);
+    lessee.handle_grant(&grant, at(2_021));
+    lessee.held(at(2_021)).rate == 0
+}
+
 #[test]
 fn a_lease_is_granted_and_spent_without_messages() {
     let mut pool = pool();

@@ -32,6 +32,11 @@ pub(super) fn sight(pool: &mut Pool, clients: &[Client], now: u64) -> (Sight, i1
         let has = held.level.max(0) + flying(client, &held, &booked, now) + given(&held, &booked);
         idle += held.level.max(0);
         sight.potential += has;
+        if pool.is_learning() && held.rate == 0 && held.depth == 0 {
+            // A late question said what it held once: that is others' by now, and it will not have it again.
+            sight.unknown.0 += booked.rate;
+            sight.unknown.1 += booked.depth;
+        }
         sight.beyond.0 += (held.rate - booked.rate).max(0);
         sight.beyond.1 += (has.max(held.depth) - booked.depth).max(0);
     }

@@ -17,7 +17,7 @@ impl World {
         pool.tell_time(self.time());
         pool.advance(Instant::from_nanos(self.now));
         let (rate, depth) = pool.reserved();
-        let unknown = pool.unknown();
+        let mut unknown = pool.unknown();
         let (promised, own) = self.promised();
         let level = pool.level();
         let mut sight = Sight {
@@ -56,6 +56,10 @@ impl World {
             let promised = mites(self.clients[number].promised);
             let has = (held.level + promised).max(0) + flying + given;
             sight.potential += has;
+            if pool.is_learning() && held.rate == 0 && held.depth == 0 {
+                // A late question said what it held once: that is others' by now, and it will not have it again.
+                unknown = (unknown.0 + booked.rate, unknown.1 + booked.depth);
+            }
             beyond.0 += (held.rate - booked.rate).max(0);
             beyond.1 += (has.max(held.depth) - booked.depth).max(0);
         }
