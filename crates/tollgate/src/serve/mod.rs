@@ -73,10 +73,23 @@ fn settle(
     let is_bare = said.config.is_none();
     let mut settings = read(&said)?.unwrap_or_else(Settings::served_by_default);
     said.apply(&mut settings);
-    if is_bare {
+    if settings.keeping.upstream.is_some() {
+        // It keeps nothing: all that is counted is counted by its nodes.
+        beside(&settings)?;
+    } else if is_bare {
         at_home(&mut settings, &variable)?;
     }
     Ok(settings)
+}
+
+/// Refuses a sidecar that knows no contracts: it would pass everything without asking anybody.
+fn beside(settings: &Settings) -> Result<(), Failure> {
+    let has_none = settings.contracts == ContractSource::None;
+    if has_none && settings.keeping.catalogue.is_none() {
+        let what = "error: a sidecar needs the contracts of its nodes to know which keys they bind; say --contracts FILE";
+        return Err(Failure::usage(what));
+    }
+    Ok(())
 }
 
 /// What flags and the environment say.
@@ -141,6 +154,27 @@ pub(crate) fn warnings(settings: &Settings) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        serve: ServeCommand,
+    }
+
+    #[test]
+    fn a_sidecar_needs_contracts_and_keeps_nothing() {
+        let settled = |words: &[&str]| {
+            let line = ["serve", "--sidecar", "--upstream", "127.0.0.1:1"];
+            let line = <Line as clap::Parser>::parse_from(line.iter().chain(words));
+            settle(&line.serve, |_| None)
+        };
+        assert!(settled(&[]).is_err());
+        let settings = settled(&["--contracts", "mine.yaml"]).unwrap();
+        assert_eq!(settings.data_dir, None);
+        assert_eq!(settings.keeping.catalogue, None);
+        let settings = settled(&["--contracts", "mine.yaml", "--data-dir", "here"]).unwrap();
+        assert_eq!(settings.data_dir, Some("here".into()));
+    }
 
     #[test]
     fn only_who_names_no_contracts_gets_a_sample() {
