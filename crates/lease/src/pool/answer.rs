@@ -7,6 +7,7 @@ use tollgate_limit::Instant;
 use super::settle::{Order, Stated};
 use super::{Booked, Lend, Pool, Record};
 use crate::amount::{TOKEN, after, mites, part, tokens};
+use crate::lessee::WAITING_MAX;
 use crate::message::{Grant, Question, Stamp, Waits};
 use crate::share::{Crowd, rate_of};
 
@@ -103,10 +104,12 @@ impl Pool {
     /// Decides the requests that wait, here and now (G5): how many pass, and how many more after a wait.
     fn serve(&mut self, question: &Question, stated: &Stated) -> (u64, Waits) {
         let need = question.need;
+        // No client of ours has more in line.
+        let most = need.count.min(WAITING_MAX as u64);
         let count = (tokens(self.level.tokens).checked_div(need.cost))
-            .map_or(0, |most| most.min(need.count));
+            .map_or(0, |there| there.min(most));
         self.pay(count.saturating_mul(need.cost));
-        let behind = need.count - count;
+        let behind = most - count;
         let mut waits = Waits::default();
         if need.cost > 0 {
             // What the client holds itself is off the books.
