@@ -106,8 +106,8 @@ impl Pool {
         let need = question.need;
         // No client of ours has more in line.
         let most = need.count.min(WAITING_MAX as u64);
-        let count = (tokens(self.level.tokens).checked_div(need.cost))
-            .map_or(0, |there| there.min(most));
+        let count =
+            (tokens(self.level.tokens).checked_div(need.cost)).map_or(0, |there| there.min(most));
         self.pay(count.saturating_mul(need.cost));
         let behind = most - count;
         let mut waits = Waits::default();

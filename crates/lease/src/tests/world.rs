@@ -4,6 +4,7 @@
 
 mod direct;
 mod judge;
+mod reign;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,9 +15,9 @@ use super::ghost::Ghost;
 use super::naive::Naive;
 use crate::window::Clock;
 use crate::{
-    Answer, By, Key, Lessee, Limits, Message, Pool, Rules, Setup, Stamp, Window, decode,
-    decode_ledger, encode, encode_ledger,
+    Answer, By, Key, Lessee, Limits, Message, Pool, Rules, Setup, Stamp, Window, decode, encode,
 };
+use reign::Reigns;
 
 /// What the network does; shares in thousandths.
 #[derive(Clone, Copy, Debug)]
@@ -117,11 +118,7 @@ pub(crate) struct World {
     pub(crate) habits: Habits,
     pub(crate) pool: Option<Pool>,
     kept: Option<Pool>,
-    generation: u64,
-    /// The grantor whose books are gone on with.
-    book: u64,
-    /// What was promised by the books of each and has not passed yet.
-    promised: BTreeMap<u64, u64>,
+    reigns: Reigns,
     pub(crate) clients: Vec<Client>,
     events: BTreeMap<(u64, u64), Event>,
     pub(crate) ghost: Ghost,
@@ -148,9 +145,7 @@ impl World {
             },
             pool: Some(Pool::new(limits, rules, 1, start)),
             kept: None,
-            generation: 1,
-            book: 1,
-            promised: BTreeMap::new(),
+            reigns: Reigns::first(),
             clients: Vec::new(),
             events: BTreeMap::new(),
             ghost: Ghost::new(per_second, burst),
@@ -451,49 +446,5 @@ impl World {
             lessee.handle_timeout(now);
         }
         self.drain(client);
-    }
-
-    fn fall(&mut self, time: u64, is_kept: bool) {
-        let Some(mut pool) = self.pool.take() else {
-            return;
-        };
-        pool.advance(Instant::from_nanos(self.now));
-        let until = self.now + pool.term_ns();
-        for (number, client) in self.clients.iter_mut().enumerate() {
-            let booked = pool.booked(number as u64);
-            client.orphan = booked.map(|booked| (booked.stamp, booked.tokens, until));
-        }
-        self.kept = Some(pool);
-        self.at(self.now + time, Event::Rise(is_kept));
-    }
-
-    fn rise(&mut self, is_kept: bool) {
-        let now = Instant::from_nanos(self.now);
-        self.generation += 1;
-        let kept = self.kept.take().filter(|_| is_kept);
-        if kept.is_none() {
-            self.book = self.generation;
-        }
-        self.pool = Some(match kept {
-            Some(pool) => {
-                for client in &mut self.clients {
-                    client.orphan = None;
-                }
-                let pool = if self.window.is_some() {
-                    pool
-                } else {
-                    // Through the bytes that a store would keep.
-                    let mut kept = decode_ledger(&encode_ledger(&[(0, pool)])).unwrap();
-                    kept.pop().unwrap().1.under(self.rules)
-                };
-                pool.resume(self.generation)
-            }
-            None => self.fit(Pool::restating(
-                self.limits,
-                self.rules,
-                self.generation,
-                now,
-            )),
-        });
     }
 }

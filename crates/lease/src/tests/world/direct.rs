@@ -69,18 +69,18 @@ impl World {
     fn pass_after(&mut self, cost: u64, wait: Span) {
         let wait = u64::try_from(wait.as_nanos()).unwrap();
         assert!(wait <= self.rules.max_wait_ns, "{wait} ns");
-        *self.promised.entry(self.book).or_default() += cost;
-        self.at(self.now + wait, Event::Pass(self.book, cost));
+        *self.reigns.promised.entry(self.reigns.book).or_default() += cost;
+        self.at(self.now + wait, Event::Pass(self.reigns.book, cost));
     }
 
     pub(super) fn pass(&mut self, book: u64, cost: u64) {
-        *self.promised.get_mut(&book).unwrap() -= cost;
+        *self.reigns.promised.get_mut(&book).unwrap() -= cost;
         self.ghost.admit(cost, self.day());
     }
 
     /// Tokens that grantors promised and that have not passed: of all of them, and of this one.
     pub(super) fn promised(&self) -> (u64, u64) {
-        let own = self.promised.get(&self.book).copied();
-        (self.promised.values().sum(), own.unwrap_or(0))
+        let own = self.reigns.promised.get(&self.reigns.book).copied();
+        (self.reigns.promised.values().sum(), own.unwrap_or(0))
     }
 }
