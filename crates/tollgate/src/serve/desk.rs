@@ -19,6 +19,11 @@ pub(crate) fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, StartE
     Ok(Some(Arc::new(admin)))
 }
 
+/// Sets none up: a sidecar has nothing to manage.
+pub(crate) const fn none(_: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, StartError> {
+    Ok(None)
+}
+
 /// Tells the secret once; it is kept nowhere.
 fn tell(secret: &str) {
     // Where standard error is gone there is nobody to tell; another token can be preset.

@@ -92,7 +92,9 @@ impl<'a> Screen<'a> {
             (None, None) => "nothing is durable".to_owned(),
         };
         facts.push(("data", data));
-        if let Some(open) = self.first(Speech::Http) {
+        if let Some(upstream) = &self.settings.keeping.upstream {
+            facts.push(("upstream", upstream.nodes.join(", ")));
+        } else if let Some(open) = self.first(Speech::Http) {
             facts.push(("console", format!("{}/console/", web(open))));
         }
         facts
