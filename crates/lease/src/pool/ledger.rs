@@ -176,6 +176,7 @@ fn pool(from: &mut Decoder<'_>) -> Result<Pool, Malformed> {
 fn put_promised(out: &mut Encoder, promised: &Promised, now: Instant) {
     let Promised {
         promise,
+        since,
         lent_max,
         is_shared,
         called,
@@ -186,6 +187,7 @@ fn put_promised(out: &mut Encoder, promised: &Promised, now: Instant) {
         put_amount(out, amount);
     }
     out.count(promise.until.as_nanos());
+    out.count(since.as_nanos());
     out.count(called_until.as_nanos());
     out.u8(u8::from(*is_shared));
 }
@@ -193,9 +195,10 @@ fn put_promised(out: &mut Encoder, promised: &Promised, now: Instant) {
 fn promised(from: &mut Decoder<'_>) -> Result<Promised, Malformed> {
     let (most, rate, lent_max, called) =
         (amount(from)?, amount(from)?, amount(from)?, amount(from)?);
-    let (until, called_until) = (instant(from)?, instant(from)?);
+    let (until, since, called_until) = (instant(from)?, instant(from)?, instant(from)?);
     Ok(Promised {
         promise: Promise { until, most, rate },
+        since,
         lent_max,
         is_shared: is(from)?,
         called,

@@ -1,7 +1,8 @@
 //! What the pool promises to requests that wait for what comes back to it: it keeps the rate that it promised by, and leaves room.
 //!
 //! Where nothing is lent nor was since, the level alone says all, and waits are those of one bucket to the nanosecond. A lease that gets
-//! less than its share because of promises calls for rate: then promises are made by the rest, once those that are out allow it. A successor
+//! less than its share because of promises that go on and on calls for rate: then promises are made by the rest, once those that are out
+//! allow it. A successor
 //! says nothing for a term, in which whatever was promised is let through: so nobody may wait longer than a term. Not here: who waits.
 
 use tollgate_limit::{Instant, Span};
@@ -16,6 +17,8 @@ use crate::share::ONE;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Promised {
     pub(super) promise: Promise,
+    /// Since when something is out all the time.
+    pub(super) since: Instant,
     /// The most of the rate that may be lent meanwhile.
     pub(super) lent_max: i128,
     /// Whether something was lent since.
@@ -29,6 +32,7 @@ impl Promised {
     pub(super) const fn nothing() -> Self {
         Self {
             promise: Promise::none(),
+            since: Instant::from_nanos(0),
             lent_max: 0,
             is_shared: false,
             called: 0,
@@ -90,9 +94,12 @@ impl Pool {
         self.promised.is_shared |= self.is_promised();
     }
 
-    /// Somebody would be lent so much in all of the rate, if it were not promised.
+    /// Somebody would be lent so much in all of the rate, if it were not promised. What is promised for a moment is waited for.
     pub(super) fn call(&mut self, lent: i128) {
         let now = self.level.at;
+        if now.nanos_since(self.promised.since) < self.rules.max_wait_ns {
+            return;
+        }
         let all = self.limits.rate();
         let most = all - part(all, self.rules.pool_rate, ONE);
         let called = self.called().max(lent.min(most));
@@ -125,6 +132,9 @@ impl Pool {
     /// Promises to let requests pass after these times.
     pub(super) fn promise(&mut self, cost: u64, waits: &Waits) {
         let (promise, _) = self.with(cost, waits);
+        if !self.is_promised() {
+            self.promised.since = self.level.at;
+        }
         self.promised.is_shared = self.would_share();
         self.promised.lent_max = self.spoken_for().min(self.rate_max());
         self.promised.promise = promise;

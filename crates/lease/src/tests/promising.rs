@@ -6,7 +6,10 @@ use tollgate_limit::{Instant, Span};
 
 use super::scenes::question;
 use super::world::{Event, Net, World};
-use crate::{Limits, Need, Pool, Question, Rules, Waits, decode_ledger, encode_ledger};
+use crate::{
+    Answer, Grant, Key, Lessee, Limits, Need, Pool, Question, Rules, Setup, Waits, decode_ledger,
+    encode_ledger,
+};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -175,24 +178,57 @@ fn what_is_promised_stays_promised_whatever_is_asked_for() {
         want: 90_000,
         ..question(seq)
     };
-    let grant = pool.handle_question(&asks(1), at(10)).unwrap();
-    assert_eq!((grant.tokens, grant.rate, grant.depth), (0, 0, 0));
-    // Its rate is called for: nobody else is promised anything by it.
-    let Verdict::Deny { retry_after } = ask(&mut pool, 1, at(10)) else {
+    let none = |grant: Grant| (grant.tokens, grant.rate, grant.depth) == (0, 0, 0);
+    assert!(none(pool.handle_question(&asks(1), at(10)).unwrap()));
+    // Promises go on, for as long as anybody may wait.
+    for now in (10..300).step_by(10) {
+        assert_eq!(waits_of(&mut pool, 1, now), 50 * MS);
+    }
+    assert!(none(pool.handle_question(&asks(2), at(300)).unwrap()));
+    // Then rate is called for, and nobody else is promised anything by it.
+    let Verdict::Deny { retry_after } = ask(&mut pool, 1, at(300)) else {
         panic!("promised");
     };
     assert_eq!(retry_after, Span::from_nanos(u128::from(40 * MS)));
-    let grant = pool.handle_question(&asks(2), at(51)).unwrap();
+    let grant = pool.handle_question(&asks(3), at(341)).unwrap();
     let all = Limits::new(100, SECOND, 10).unwrap().rate();
-    assert!(grant.rate > all / 2, "{grant:?}");
+    assert!(grant.rate > all / 3, "{grant:?}");
     // What is left of the rate is promised by.
     let left = all - grant.rate;
-    let wait = waits_of(&mut pool, 1, 51);
+    let wait = waits_of(&mut pool, 1, 341);
     let missing = crate::TOKEN - i128::from(MS) * all;
     assert!(
         i128::from(wait) * left >= missing && wait > 10 * MS,
         "{wait}"
     );
+}
+
+#[test]
+fn almost_as_many_of_a_burst_wait_as_one_bucket_would_let() {
+    let rules = Rules {
+        max_wait_ns: 500 * MS,
+        ..Rules::default()
+    };
+    let mut pool = Pool::new(Limits::new(10, SECOND, 5).unwrap(), rules, 1, at(0));
+    let setup = Setup {
+        max_wait_ns: 500 * MS,
+        ..Setup::new(1, 1, Key(1))
+    };
+    let mut lessee = Lessee::new(setup, at(0));
+    let mut passed = 0;
+    for _ in 0..20 {
+        let said = lessee.check(1, at(0));
+        passed += u64::from(matches!(said, Answer::Allow(_) | Answer::Delay { .. }));
+        while let Some(question) = lessee.poll_send() {
+            if let Some(grant) = pool.handle_question(&question, at(0)) {
+                lessee.handle_grant(&grant, at(0));
+            }
+        }
+        let decided = core::iter::from_fn(|| lessee.poll_decided());
+        passed += decided.filter(|decided| decided.is_allowed).count() as u64;
+    }
+    // Five at once, and five that wait.
+    assert!((9..=10).contains(&passed), "{passed}");
 }
 
 #[test]
