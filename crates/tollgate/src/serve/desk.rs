@@ -8,8 +8,11 @@ use tollgate_serve::desk::Desk;
 use tollgate_serve::run::StartError;
 use tollgate_serve::shared::Shared;
 
-/// Sets the desk up.
+/// Sets the desk up; a sidecar has nothing to manage.
 pub(crate) fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, StartError> {
+    if shared.settings.keeping.upstream.is_some() {
+        return Ok(None);
+    }
     let preset = std::env::var(PRESET).ok();
     let config = Config {
         preset: preset.filter(|secret| !secret.is_empty()),
@@ -17,11 +20,6 @@ pub(crate) fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, StartE
     };
     let admin = Admin::open(shared, config).map_err(StartError::System)?;
     Ok(Some(Arc::new(admin)))
-}
-
-/// Sets none up: a sidecar has nothing to manage.
-pub(crate) const fn none(_: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, StartError> {
-    Ok(None)
 }
 
 /// Tells the secret once; it is kept nowhere.

@@ -27,12 +27,7 @@ pub fn run(command: &ServeCommand) -> Result<(), Failure> {
     let options = &command.server;
     let warnings = warnings(&settings);
     let signals = prepare(options, &settings)?;
-    let open = if settings.keeping.upstream.is_some() {
-        desk::none
-    } else {
-        desk::open
-    };
-    let running = run::start_with(settings, open).map_err(|error| Failure::start(&error))?;
+    let running = run::start_with(settings, desk::open).map_err(|error| Failure::start(&error))?;
     tell(&warnings, &Screen::of(&running).show(options.format))?;
     signals.obey(running, || {})
 }
