@@ -41,9 +41,10 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         body.push_str(&crate::meter::cluster(&crate::cluster::view(asked.shared)));
         body.push_str(&crate::meter::supply(asked.shared));
         body.push_str(&crate::meter::split(asked.shared));
-        body.push_str(&crate::meter::lease(asked.shared));
         body.push_str(&crate::meter::sync(asked.shared));
     }
+    // A server in no cluster lends too.
+    body.push_str(&crate::meter::lease(asked.shared));
     asked.shared.quota.render(engine, &mut body);
     if let Some(xds) = asked.shared.xds.get() {
         xds.render(&mut body);

@@ -2,13 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use tollgate_client::{Client, ClientConfig, NodeAsk};
 use tollgate_limit::Span;
+use tollgate_serve::run::start;
+use tollgate_serve::settings::{Listener, Settings};
 
 use super::lease::{Load, eventually, lender, of_nodes, pair, settings_of, too_many_of};
 
@@ -35,6 +38,33 @@ fn ask_always(at: SocketAddr, stop: &AtomicBool, waited: &AtomicU64) {
         waited.fetch_add(u64::from(is_late), Relaxed);
         thread::sleep(Duration::from_millis(2));
     }
+}
+
+#[test]
+fn a_server_in_no_cluster_tells_what_it_promised() {
+    let server = start(Settings {
+        http: vec![Listener::loopback()],
+        ..settings_of(&CONTRACTS.replace("burst: 200", "burst: 4, recovery: fresh"))
+    })
+    .unwrap();
+    let client = Client::connect(ClientConfig::new([server.resp().unwrap().to_string()])).unwrap();
+    let ask = NodeAsk {
+        key: "ada".into(),
+        cost: 4,
+        contract: None,
+    };
+    eventually("requests wait at the node", || {
+        let mut asked = (0..100).map(|_| client.check_at_node(&ask));
+        asked.any(|outcome| outcome.is_allowed && outcome.wait > Span::ZERO)
+    });
+    let mut stream = TcpStream::connect(server.http().unwrap()).unwrap();
+    let ask = b"GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    stream.write_all(ask).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let told = "tollgate_lease_promised_total{contract=\"api\",policy=\"rate\"} ";
+    let count = text.split(told).nth(1).unwrap_or("").lines().next();
+    assert!(count.is_some_and(|count| count != "0"), "{text}");
 }
 
 #[test]
