@@ -14,9 +14,10 @@ use tollgate_lease::{
     OnFailure as ClientOnFailure, QuotaRules, Reply, Rules, Share as SharedBy, Terms, Waits,
     Window, decode_inquiry, encode_reply,
 };
-use tollgate_limit::{Instant, OnLimit, Policy, PolicyConfig, Span};
+use tollgate_limit::{Instant, Policy, PolicyConfig, Span};
 use tollgate_table::Print;
 
+use super::build::wait_max;
 use super::mind::Mind;
 use super::parts::Part;
 use super::seat::Held;
@@ -122,17 +123,13 @@ pub(super) fn rules(named: &NamedPolicy) -> Rules {
             SharedBy::Request
         },
         begins_full: lending.recovery == Recovery::Fresh,
-        max_wait_ns: max_wait(named),
+        max_wait_ns: nanos(wait_max(named.policy.config())),
         ..usual
     }
 }
 
-/// How long a policy that is lent lets requests wait.
-fn max_wait(named: &NamedPolicy) -> u64 {
-    match named.policy.config().on_limit {
-        OnLimit::Delay { max_wait_ns } => max_wait_ns.unwrap_or(u64::MAX),
-        OnLimit::Deny => 0,
-    }
+fn nanos(span: Span) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What clients should know of a contract that is lent: the strictest of what its policies say.
