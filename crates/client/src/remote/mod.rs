@@ -302,12 +302,12 @@ impl Client {
                 std::thread::sleep(wait);
                 return true;
             }
+            // What would come too late is given back.
             if let Some(receipt) = &outcome.receipt {
                 self.settle(receipt, 0);
-                return false;
             }
             if outcome.is_allowed || left.is_zero() {
-                return outcome.is_allowed;
+                return false;
             }
             let told = outcome.retry_after.map_or(RETRY, |span| {
                 Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tollgate_client::{Client, ClientConfig, NodeAsk};
 use tollgate_limit::Span;
@@ -57,6 +57,12 @@ fn a_server_in_no_cluster_tells_what_it_promised() {
         let mut asked = (0..100).map(|_| client.check_at_node(&ask));
         asked.any(|outcome| outcome.is_allowed && outcome.wait > Span::ZERO)
     });
+    let begun = Instant::now();
+    for _ in 0..20 {
+        assert!(client.until_ready_blocking("ada", 4, Duration::from_secs(20)));
+    }
+    // Eighty tokens of a thousand a second, of which four were there at most.
+    assert!(begun.elapsed() > Duration::from_millis(70), "{begun:?}");
     let mut stream = TcpStream::connect(server.http().unwrap()).unwrap();
     let ask = b"GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
     stream.write_all(ask).unwrap();
