@@ -4,6 +4,7 @@
 
 mod crates;
 mod header;
+mod man;
 mod metadata;
 mod mutants;
 mod pure;
@@ -24,6 +25,8 @@ commands:
            cargo xtask mutants
   header   writes crates/abi/include/tollgate.h anew from the sources
            cargo xtask header
+  man      writes the man pages of the binary to target/man
+           cargo xtask man
   help     this text
            cargo xtask help
 ";
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["tidy"] => tidy::run(&root()),
         ["mutants"] => mutants::run(&root()),
+        ["man"] => man::run(&root()),
         ["header"] => header::run(&root()),
         ["pure"] => pure::run(&root()),
         [] | ["help" | "--help" | "-h"] => {

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use tollgate_serve::settings::StoreUrl;
 
 use crate::bench::options::BenchCommand;
@@ -21,7 +22,7 @@ use crate::usage::options::UsageCommand;
 
 /// Decides, for any key, whether a request may pass, must wait, or is refused.
 #[derive(Debug, Parser)]
-#[command(name = "tollgate", version, about, after_help = EXAMPLES, after_long_help = EXAMPLES)]
+#[command(name = "tollgate", version = VERSION, about, after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct Cli {
     /// What to do; without one, `serve` with everything as it comes.
     #[command(subcommand)]
@@ -66,6 +67,18 @@ pub enum Command {
     /// Measure ways for nodes to agree, in a simulated cluster
     #[command(subcommand, after_help = LAB_EXAMPLES, after_long_help = LAB_EXAMPLES)]
     Lab(LabCommand),
+    /// Print the completion script of a shell: `tollgate completions bash > /etc/bash_completion.d/tollgate`
+    Completions {
+        /// The shell that reads the script
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Write one man page per command into a folder; `cargo xtask man` calls it
+    #[command(hide = true)]
+    Man {
+        /// The folder, which is made where it is missing
+        folder: PathBuf,
+    },
 }
 
 /// Commands about contract files and server files.
@@ -167,6 +180,9 @@ pub enum CheckFormat {
     /// One JSON object
     Json,
 }
+
+/// The version, the commit and the target.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("TOLLGATE_BUILD"), ")");
 
 const EXAMPLES: &str = "\
 Try:

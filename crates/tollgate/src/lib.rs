@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod config;
 pub mod failure;
 pub mod gateway;
+pub mod generate;
 pub mod lab;
 pub mod manage;
 pub mod progress;

@@ -7,7 +7,9 @@ use clap::Parser;
 use tollgate::cli::{Cli, Command, ConfigCommand};
 use tollgate::failure::{Failure, USAGE};
 use tollgate::serve::options::ServeCommand;
-use tollgate::{bench, check, cluster, config, gateway, lab, manage, replay, serve, top, usage};
+use tollgate::{
+    bench, check, cluster, config, gateway, generate, lab, manage, replay, serve, top, usage,
+};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -49,6 +51,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Token(command)) => manage::token(&command),
         Some(Command::Gateway(options)) => gateway::run(&options),
         Some(Command::Serve(options)) => serve::run(&options),
+        Some(Command::Completions { shell }) => generate::completions(shell),
+        Some(Command::Man { folder }) => generate::man(&folder),
         None => serve::run(&ServeCommand::default()),
     }
 }

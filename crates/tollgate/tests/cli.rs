@@ -22,6 +22,10 @@ fn tollgate(arguments: &[&str]) -> Command {
     command
 }
 
+fn run(arguments: &[&str]) -> Output {
+    tollgate(arguments).output().expect("the command runs")
+}
+
 fn replay(contracts: &Path, trace: &Path, more: &[&str]) -> Output {
     let mut command = tollgate(&["replay", "--contracts"]);
     command.arg(contracts).arg("--trace").arg(trace).args(more);
@@ -52,6 +56,51 @@ fn help_says_what_to_try() {
         text.contains("Try:") && text.contains("tollgate replay"),
         "{text}"
     );
+}
+
+#[test]
+fn the_version_names_commit_and_target() {
+    let output = tollgate(&["--version"]).output().expect("the command runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let git = ["rev-parse", "--short=12", "HEAD"];
+    let head = Command::new("git").args(git).output().expect("git runs");
+    let head = String::from_utf8_lossy(&head.stdout);
+    assert!(text.starts_with("tollgate 0."), "{text}");
+    assert!(text.contains(head.trim()), "{text} is not of {head}");
+    assert!(text.contains(std::env::consts::ARCH), "{text}");
+}
+
+#[test]
+fn completions_are_accepted_by_bash_and_name_the_commands() {
+    let output = tollgate(&["completions", "bash"]).output();
+    let output = output.expect("the command runs");
+    assert!(output.status.success());
+    let script = file("completions.bash", &output.stdout);
+    let complete = "source \"$0\"; COMP_WORDS=(tollgate conf); COMP_CWORD=1; _tollgate tollgate conf tollgate; echo ${COMPREPLY[@]}";
+    let bash = Command::new("bash")
+        .args(["-c", complete])
+        .arg(script)
+        .output();
+    let bash = bash.expect("bash runs");
+    assert_eq!(String::from_utf8_lossy(&bash.stdout).trim(), "config");
+    refused(
+        &run(&["completions", "cmd.exe"]),
+        64,
+        &["bash", "zsh", "fish"],
+    );
+}
+
+#[test]
+fn each_command_has_a_man_page() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli-man");
+    let folder = folder.to_str().expect("the path is text");
+    assert!(run(&["man", folder]).status.success());
+    for page in ["tollgate.1", "tollgate-serve.1", "tollgate-config-check.1"] {
+        let text = std::fs::read_to_string(Path::new(folder).join(page));
+        let text = text.unwrap_or_else(|error| panic!("{page}: {error}"));
+        assert!(text.contains(".SH SYNOPSIS"), "{page}: {text}");
+    }
+    refused(&run(&["man", "/dev/null/no"]), 74, &["Not a directory"]);
 }
 
 #[test]
