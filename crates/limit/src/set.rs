@@ -228,6 +228,23 @@ impl PolicySet {
         Instant::from_nanos(u64::try_from(self.fresh_at_ns(cell)).unwrap_or(u64::MAX))
     }
 
+    /// How much is used at `now` of what the policy that has least left may give, of those that bind anybody: from zero to all,
+    /// which is `u32::MAX`.
+    pub fn used<const N: usize>(&self, cell: &Cell<N>, now: Instant) -> u32 {
+        let now = now.max(cell.at());
+        cell.view(self, |at, states| {
+            let policies = self.policies.iter().zip(states);
+            let binding = policies.filter(|(policy, _)| policy.config().enforce_percent > 0);
+            let each = binding.map(|(policy, state)| {
+                let capacity = u128::from(policy.capacity().max(1));
+                let left = u128::from(policy.probe(state, at, now, 1).remaining);
+                let used = capacity.saturating_sub(left) * u128::from(u32::MAX) / capacity;
+                u32::try_from(used).unwrap_or(u32::MAX)
+            });
+            each.max().unwrap_or(0)
+        })
+    }
+
     /// How each policy stands at `now`, in order.
     pub fn status<const N: usize>(&self, cell: &Cell<N>, now: Instant) -> Vec<Status> {
         let now = now.max(cell.at());

@@ -8,7 +8,7 @@ use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{
     Cell, CellError, Cost, Forecast, Instant, Lot, Outcome, Plain, PolicySet, Status, Stored, Taken,
 };
-use tollgate_table::{Budget, Counters, Full, Print, Rules, Table, TableConfig};
+use tollgate_table::{Counters, Full, Holder, Print, Rules, Share, Table, TableConfig};
 
 use crate::company::Parts;
 use crate::dirty::Dirty;
@@ -28,6 +28,10 @@ impl<const N: usize> Rules<Cell<N>> for Worth {
     #[inline]
     fn heap_bytes(&self, cell: &Cell<N>) -> usize {
         cell.heap_bytes()
+    }
+
+    fn used(&self, cell: &Cell<N>, now: u64) -> u32 {
+        self.0.used(cell, Instant::from_nanos(now))
     }
 }
 
@@ -53,6 +57,8 @@ pub(crate) struct Cells {
     pub(crate) dirty: Option<Dirty>,
     /// Where keys may have terms of their own.
     pub(crate) assigned: Option<Box<Assigned>>,
+    /// The memory that the contract can count on, whatever others hold.
+    pub(crate) share: Arc<Share>,
 }
 
 /// Where cells come from.
@@ -115,7 +121,7 @@ impl Cells {
     pub(crate) fn new(
         contract: &Contract,
         config: TableConfig,
-        budget: Arc<Budget>,
+        share: Arc<Share>,
         lineage: Lineage,
     ) -> Self {
         let Lineage {
@@ -136,20 +142,20 @@ impl Cells {
             .map_or(durable, |parts| parts.narrow(durable));
         let is_assigned = is_assigned && parts.is_none();
         let assigned =
-            is_assigned.then(|| Box::new(Assigned::new(contract, config, Arc::clone(&budget))));
+            is_assigned.then(|| Box::new(Assigned::new(contract, config, Arc::clone(&share))));
         let worth = Worth(Arc::clone(&set));
         let width = match set.policies().len() {
-            _ if is_assigned => Width::Own(Table::new(worth, config, budget)),
+            _ if is_assigned => Width::Own(Table::new(worth, config, Arc::clone(&share))),
             _ if durable == 0
                 && parts.is_none()
                 && let Some(plain) = set.plain() =>
             {
-                Width::Plain(Table::new(worth, config, budget), plain.clone())
+                Width::Plain(Table::new(worth, config, Arc::clone(&share)), plain.clone())
             }
-            1 if set.is_compact() => Width::One(Table::new(worth, config, budget)),
-            2 if set.is_compact() => Width::Two(Table::new(worth, config, budget)),
-            3 if set.is_compact() => Width::Three(Table::new(worth, config, budget)),
-            _ => Width::Any(Table::new(worth, config, budget)),
+            1 if set.is_compact() => Width::One(Table::new(worth, config, Arc::clone(&share))),
+            2 if set.is_compact() => Width::Two(Table::new(worth, config, Arc::clone(&share))),
+            3 if set.is_compact() => Width::Three(Table::new(worth, config, Arc::clone(&share))),
+            _ => Width::Any(Table::new(worth, config, Arc::clone(&share))),
         };
         Self {
             id,
@@ -162,6 +168,7 @@ impl Cells {
             durable,
             dirty: (durable != 0).then(Dirty::new),
             assigned,
+            share,
         }
     }
 
@@ -386,6 +393,15 @@ impl Cells {
     /// Drops fresh cells from the next few pages.
     pub(crate) fn drop_fresh(&self, now: Instant, pages: usize) -> usize {
         on_table!(self, table => table.drop_fresh(now.as_nanos(), pages))
+    }
+}
+
+impl Holder for Cells {
+    fn give(&self, bytes: usize, now: u64) -> usize {
+        match on_table!(self, table => table.give(bytes, now)) {
+            0 => self.assigned.as_ref().map_or(0, |is| is.give(bytes, now)),
+            given => given,
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parking_lot::Mutex;
 use tollgate_contract::{Contract, Contracts};
 use tollgate_limit::{Instant, PolicySet, Receipt as Charge};
-use tollgate_table::{Budget, Counters, TableConfig};
+use tollgate_table::{Budget, Counters, Holder, Share, TableConfig};
 
 use crate::answer::{Answer, Booking};
 use crate::cells::{Cells, Lineage};
@@ -65,7 +65,7 @@ impl Lasting {
         let each = contracts.as_slice().iter();
         each.map(|contract| {
             let parts = self.parts(contract, &Seats::new(), now);
-            Arc::new(self.cells(contract, count, None, parts))
+            self.cells(contract, count, None, parts)
         })
         .collect()
     }
@@ -85,9 +85,9 @@ impl Lasting {
         &self,
         contract: &Contract,
         contracts: usize,
-        origin: Option<(u64, Origin)>,
+        origin: Option<(&Cells, Origin)>,
         parts: Option<(Parts, PolicySet)>,
-    ) -> Cells {
+    ) -> Arc<Cells> {
         let NodeConfig {
             bytes_max,
             when_full,
@@ -108,15 +108,24 @@ impl Lasting {
             sweep,
         };
         let id = self.made.fetch_add(1, Relaxed);
-        let (order, origin) = origin.map_or((id, None), |(order, origin)| (order, Some(origin)));
+        let share = match &origin {
+            Some((old, _)) => Arc::clone(&old.share),
+            // Machines hold their bytes without a share.
+            None if is_hollow => Share::fixed(&self.budget, 0),
+            None => Share::equal(&self.budget),
+        };
+        let order = origin.as_ref().map_or(id, |(old, _)| old.order);
         let lineage = Lineage {
             id,
             order,
-            origin,
+            origin: origin.map(|(_, origin)| origin),
             parts,
             is_assigned: self.config.is_assigned && contract.plan.is_some(),
         };
-        Cells::new(contract, config, Arc::clone(&self.budget), lineage)
+        let cells = Arc::new(Cells::new(contract, config, share, lineage));
+        let holder: Arc<dyn Holder> = Arc::clone(&cells) as _;
+        cells.share.join(Arc::downgrade(&holder));
+        cells
     }
 }
 
@@ -141,7 +150,7 @@ impl Node {
             match before {
                 None => {
                     let parts = lasting.parts(contract, self.seats(), now);
-                    Arc::new(lasting.cells(contract, contracts.len(), None, parts))
+                    lasting.cells(contract, contracts.len(), None, parts)
                 }
                 Some((old, cells)) if counts_alike(old, contract) => Arc::clone(cells),
                 Some((old, cells)) => {
@@ -149,9 +158,8 @@ impl Node {
                     let places = places(old, contract);
                     let left = parts.as_ref().map(|(parts, _)| parts);
                     let origin = Origin::new(cells, places.clone(), left);
-                    let origin = Some((cells.order, origin));
+                    let origin = Some((&**cells, origin));
                     let new = lasting.cells(contract, contracts.len(), origin, parts);
-                    let new = Arc::new(new);
                     past.pass(cells, &new, places, self.swap());
                     new
                 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
 use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{Cell, CellError, Instant, PolicySet, Receipt};
-use tollgate_table::{Budget, Print, Rules, Table, TableConfig};
+use tollgate_table::{Print, Rules, Share, Table, TableConfig};
 
 use crate::apart::merge;
 use crate::cells::{Cells, Worth, durable, restored};
@@ -70,9 +70,9 @@ pub(crate) struct Assigned {
 }
 
 impl Assigned {
-    pub(crate) fn new(contract: &Contract, config: TableConfig, budget: Arc<Budget>) -> Self {
+    pub(crate) fn new(contract: &Contract, config: TableConfig, share: Arc<Share>) -> Self {
         Self {
-            known: Table::new(Learnt, config, budget),
+            known: Table::new(Learnt, config, share),
             turned: AtomicU64::new(0),
             default: Arc::new(Terms {
                 policies: contract.policies.clone(),
@@ -117,6 +117,11 @@ impl Assigned {
         let unsure = |known: &mut Knowledge| known.until = Instant::default();
         let _ = self.known.in_place(print, unsure);
         self.turned.fetch_add(1, Release);
+    }
+
+    /// Frees bytes for others who share the budget.
+    pub(crate) fn give(&self, bytes: usize, now: u64) -> usize {
+        self.known.give(bytes, now)
     }
 
     pub(crate) fn forget_all(&self) {
@@ -452,6 +457,11 @@ impl Slot<1> for Own {
 impl Rules<Own> for Worth {
     fn fresh_at(&self, own: &Own) -> u64 {
         own.by.set(&self.0).fresh_at(&own.cell).as_nanos()
+    }
+
+    fn used(&self, own: &Own, now: u64) -> u32 {
+        let set = own.by.set(&self.0);
+        set.used(&own.cell, Instant::from_nanos(now))
     }
 
     fn heap_bytes(&self, own: &Own) -> usize {

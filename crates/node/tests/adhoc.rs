@@ -119,9 +119,9 @@ fn told(decision: &Decision) -> Told {
     }
 }
 
-fn adhoc(config: NodeConfig) -> Adhoc {
+fn adhoc(config: NodeConfig) -> Arc<Adhoc> {
     let budget = Arc::new(Budget::new(config.bytes_max));
-    Adhoc::new(config, Seed::new([3, 4]), budget)
+    Adhoc::new(config, Seed::new([3, 4]), &budget)
 }
 
 fn ask(

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
-use tollgate_table::{Budget, Print, Rules, Seed, Table, TableConfig};
+use tollgate_table::{Budget, Print, Rules, Seed, Share, Table, TableConfig};
 
 fn main() {
     let args: Vec<String> = std::env::args()
@@ -55,7 +55,11 @@ type Cells = Table<Cell, Never>;
 
 fn table(keys: u64) -> Cells {
     let budget = Budget::new(keys.saturating_mul(40).max(1 << 20));
-    Table::new(Never, TableConfig::default(), Arc::new(budget))
+    Table::new(
+        Never,
+        TableConfig::default(),
+        Share::equal(&Arc::new(budget)),
+    )
 }
 
 fn count(cell: Option<&mut Cell>) -> (u64, Option<Cell>) {

@@ -1,18 +1,18 @@
-//! What one table holds: cells, bytes of its budget, and what happened at the limits.
+//! What one table holds: cells, bytes of its share, and what happened at the limits.
 //!
 //! Written when cells come or go, never by a request for a key that is there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use crate::budget::Budget;
 use crate::config::Counters;
+use crate::share::Share;
 
 /// Numbers that any thread may change, on lines of their own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Account {
-    pub(crate) budget: Arc<Budget>,
+    pub(crate) share: Arc<Share>,
     len: AtomicUsize,
     bytes: AtomicUsize,
     dropped_fresh: AtomicU64,
@@ -21,9 +21,9 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn new(budget: Arc<Budget>) -> Self {
+    pub(crate) fn new(share: Arc<Share>) -> Self {
         Self {
-            budget,
+            share,
             len: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             dropped_fresh: AtomicU64::new(0),
@@ -80,18 +80,18 @@ impl Account {
         self.refused_new.fetch_add(1, Relaxed);
     }
 
-    /// Takes bytes of the budget, even beyond its limit.
+    /// Takes bytes, even beyond the limit of the budget.
     pub(crate) fn take(&self, bytes: usize) {
         if bytes > 0 {
             self.bytes.fetch_add(bytes, Relaxed);
-            self.budget.take(bytes);
+            self.share.take(bytes);
         }
     }
 
     /// Takes bytes if the budget has them.
     #[must_use]
     pub(crate) fn try_take(&self, bytes: usize) -> bool {
-        let taken = self.budget.try_take(bytes);
+        let taken = self.share.try_take(bytes);
         if taken {
             self.bytes.fetch_add(bytes, Relaxed);
         }
@@ -101,13 +101,13 @@ impl Account {
     pub(crate) fn give_back(&self, bytes: usize) {
         if bytes > 0 {
             self.bytes.fetch_sub(bytes, Relaxed);
-            self.budget.give_back(bytes);
+            self.share.give_back(bytes);
         }
     }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
-        self.budget.give_back(*self.bytes.get_mut());
+        self.share.give_back(*self.bytes.get_mut());
     }
 }

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use crate::print::Print;
+
 /// What the table must know of its cells; everything else about them is opaque to it.
 pub trait Rules<C> {
     /// The time (nanoseconds since the epoch) from which the cell equals a fresh one, so that
@@ -12,6 +14,28 @@ pub trait Rules<C> {
 
     /// The bytes the cell owns outside of itself.
     fn heap_bytes(&self, cell: &C) -> usize;
+
+    /// How much of what its key may have is used at `now`: from zero to all, which is `u32::MAX`. Where a cell must be dropped
+    /// although it is of use it is one of which least is used, and of several such the one that is fresh first.
+    fn used(&self, cell: &C, now: u64) -> u32 {
+        let _ = (cell, now);
+        0
+    }
+
+    /// Whether some cells must not be dropped while they are of use. Then room for a key is made before it is decided about,
+    /// and a key for which there is none is refused.
+    fn are_kept(&self) -> bool {
+        false
+    }
+
+    /// Whether the cell of this key may be dropped although it is of use.
+    fn may_go(&self, print: Print) -> bool {
+        let _ = print;
+        true
+    }
+
+    /// Such a cell is about to be dropped, or a key was refused for want of room; nobody else has its page meanwhile.
+    fn goes(&self) {}
 }
 
 /// How a table is laid out and what it does at its limits.
@@ -30,7 +54,7 @@ pub struct TableConfig {
 /// What happens to an absent key when the budget is spent and nothing fresh can be dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// The cell nearby that is closest to fresh makes room.
+    /// A cell nearby makes room, one of which little is used ([`Rules::used`]).
     #[default]
     Evict,
     /// The key is turned away with [`Full`]. Cells that are there stay, and may still grow what they own.

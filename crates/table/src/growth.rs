@@ -33,17 +33,27 @@ impl<C, R: Rules<C>> Table<C, R> {
         if self.sweep == Sweep::BeforeGrowth {
             self.sweep_page(&mut page, now);
         }
-        if self.is_crowded() && self.account.try_take(self.directory.bytes_to_widen()) {
+        if self.is_crowded() && self.affords(self.directory.bytes_to_widen()) {
             self.directory.widen();
             self.split_page(&mut page, round as u64);
         }
+    }
+
+    /// Takes bytes for pages: whoever holds less than its part takes them even where others hold all, and those give them back.
+    fn affords(&self, bytes: usize) -> bool {
+        let taken = self.account.try_take(bytes);
+        if taken || !self.account.share.is_within(bytes) {
+            return taken;
+        }
+        self.account.take(bytes);
+        true
     }
 
     /// Moves the slots with `bit` to a page behind the last.
     fn split_page(&self, page: &mut Page<C>, bit: u64) {
         let before = page.bytes();
         let upper = Page::<C>::bytes_of(roomy(page.count(bit)));
-        if self.account.try_take(upper) {
+        if self.affords(upper) {
             self.directory.add(page.split(bit));
             self.account.give_back(before.saturating_sub(page.bytes()));
         }

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use tollgate_table::{Budget, Rules, Seed, Table, TableConfig};
+//! use tollgate_table::{Budget, Rules, Seed, Share, Table, TableConfig};
 //!
 //! struct Counted;
 //! impl Rules<u64> for Counted {
@@ -19,7 +19,8 @@
 //! }
 //!
 //! let seed = Seed::new([1, 2]);
-//! let table = Table::new(Counted, TableConfig::default(), Arc::new(Budget::new(1 << 20)));
+//! let budget = Arc::new(Budget::new(1 << 20));
+//! let table = Table::new(Counted, TableConfig::default(), Share::equal(&budget));
 //! let print = seed.bytes(b"user 7");
 //! let count = |cell: Option<&mut u64>| match cell {
 //!     Some(count) => {
@@ -47,10 +48,12 @@ mod page;
 mod prefetch;
 mod print;
 mod room;
+mod share;
 mod sip;
 mod table;
 
 pub use budget::Budget;
 pub use config::{Counters, Full, Rules, Sweep, TableConfig, WhenFull};
 pub use print::{Print, PrintHasher, Seed};
+pub use share::{Holder, Share};
 pub use table::Table;

@@ -10,6 +10,7 @@
 
 use crate::config::Rules;
 use crate::prefetch::prefetch_address;
+use crate::print::Print;
 
 /// A cell under the print of its key.
 #[derive(Debug)]
@@ -122,10 +123,13 @@ impl<C> Page<C> {
         (before - self.len(), heap)
     }
 
-    /// The place of the cell that is fresh first.
-    pub(crate) fn nearest_fresh<R: Rules<C>>(&self, rules: &R) -> Option<usize> {
-        let fresh_at = |&at: &usize| self.slots.get(at).map(|slot| rules.fresh_at(&slot.cell));
-        (0..self.len()).min_by_key(fresh_at)
+    /// The place of the cell that is to go first, of those that may.
+    pub(crate) fn first_to_go<R: Rules<C>>(&self, rules: &R, now: u64) -> Option<usize> {
+        let slots = self.slots.iter().enumerate();
+        let may_go = slots.filter(|(_, slot)| rules.may_go(Print(slot.print)));
+        let rank = |slot: &Slot<C>| (rules.used(&slot.cell, now), rules.fresh_at(&slot.cell));
+        let first = may_go.min_by_key(|(_, slot)| rank(slot));
+        first.map(|(at, _)| at)
     }
 
     /// Moves the slots that have `bit` set to a page of their own.

@@ -11,15 +11,23 @@ use crate::page::{Page, roomy};
 use crate::table::Table;
 
 impl<C, R: Rules<C>> Table<C, R> {
-    /// Makes room in the page with this number, or counts a refusal.
+    /// Makes room in the page with this number, at the cost of cells that may go where the table evicts, or counts a refusal.
     pub(crate) fn make_room_or_refuse(
         &self,
         page: &mut Page<C>,
         number: usize,
         now: u64,
     ) -> Result<(), Full> {
-        let room = self.make_room(page, number, now);
+        let mut room = self.make_room(page, number, now);
+        if room.is_err()
+            && self.when_full == WhenFull::Evict
+            && self.evict_near(page, number, now).is_some()
+            && (page.has_slack() || self.grow(page))
+        {
+            room = Ok(());
+        }
         if room.is_err() {
+            self.rules.goes();
             self.account.refused();
         }
         room
@@ -30,11 +38,14 @@ impl<C, R: Rules<C>> Table<C, R> {
         if self.make_room(page, number, now).is_ok() {
             return;
         }
+        let share = &self.account.share;
         for _ in 0..EVICTIONS_MAX {
-            let heap = self.evict_near(page, number);
-            if heap == 0 || !self.account.budget.is_over() {
+            let evicted = self.evict_near(page, number, now);
+            if evicted.is_none() || !share.is_over() || share.is_within(0) {
                 break;
             }
+            // What others took meanwhile beyond the limit is given back bit by bit.
+            self.shrink(page);
         }
         if !page.has_slack() && !self.grow(page) {
             self.grow_by_force(page);
@@ -42,36 +53,37 @@ impl<C, R: Rules<C>> Table<C, R> {
     }
 
     /// Makes room in the page whatever the budget; only in a page that may not grow does a cell make room.
-    pub(crate) fn make_room_by_force(&self, page: &mut Page<C>) {
+    pub(crate) fn make_room_by_force(&self, page: &mut Page<C>, now: u64) {
         if page.has_slack() || self.grow(page) {
             return;
         }
         if page.may_grow() {
             self.grow_by_force(page);
         } else {
-            self.evict_from(page);
+            self.evict_from(page, now);
         }
     }
 
     /// Frees bytes after a cell of the page has grown beyond the budget.
     ///
-    /// Cells of that page go, the closest to fresh first, until the budget is kept; when the last is gone, so is what
-    /// the one had grown by. Where keys are refused rather than evicted, only what is fresh can go.
+    /// A table within its part takes them back from others. Then cells of that page go, until the budget is kept; when the last
+    /// is gone, so is what the one had grown by. Where keys are refused rather than evicted, only what is fresh can go.
     #[cold]
-    pub(crate) fn relieve(&self, page: &mut Page<C>, now: u64) {
-        if !self.account.budget.is_over() {
+    pub(crate) fn relieve(&self, page: &mut Page<C>, grown: usize, now: u64) {
+        let share = &self.account.share;
+        for _ in 0..SWEEPS_MAX {
+            if !share.is_over() || !share.is_within(0) || !share.reclaim(grown, now) {
+                break;
+            }
+        }
+        if !share.is_over() {
             return;
         }
         self.sweep_page(page, now);
         if self.when_full == WhenFull::Refuse {
             return;
         }
-        for _ in 0..page.len() {
-            if !self.account.budget.is_over() {
-                return;
-            }
-            self.evict_from(page);
-        }
+        while share.is_over() && self.evict_from(page, now).is_some() {}
     }
 
     /// Sweeps a page; returns how many cells were dropped.
@@ -112,6 +124,9 @@ impl<C, R: Rules<C>> Table<C, R> {
             return Ok(());
         }
         self.sweep_page(page, now);
+        if self.claim(page, now) {
+            return Ok(());
+        }
         for _ in 0..SWEEPS_MAX {
             if self.is_roomy(page) || self.grow(page) {
                 return Ok(());
@@ -123,6 +138,37 @@ impl<C, R: Rules<C>> Table<C, R> {
         } else {
             Err(Full)
         }
+    }
+
+    /// Widens the page by what others hold beyond their part, where this table holds less than its own.
+    fn claim(&self, page: &mut Page<C>, now: u64) -> bool {
+        let share = &self.account.share;
+        let more = Page::<C>::bytes_of(roomy(page.len() + 1)).saturating_sub(page.bytes());
+        for _ in 0..SWEEPS_MAX {
+            if !page.may_grow() || !share.is_within(more) || !share.reclaim(more, now) {
+                return false;
+            }
+            if self.is_roomy(page) || self.grow(page) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Frees bytes of a page: drops what is fresh, then evicts what is to go first where the table evicts. Returns how many.
+    pub(crate) fn free(&self, page: &mut Page<C>, bytes: usize, now: u64) -> usize {
+        let before = page.bytes();
+        let (dropped, mut heap) = page.drop_fresh(&self.rules, now);
+        self.account.dropped(dropped, heap);
+        self.shrink(page);
+        while self.when_full == WhenFull::Evict
+            && heap + before.saturating_sub(page.bytes()) < bytes
+            && let Some(freed) = self.evict_from(page, now)
+        {
+            heap += freed;
+            self.shrink(page);
+        }
+        heap + before.saturating_sub(page.bytes())
     }
 
     /// Sweeps the next page in turn and gives back its spare capacity; `page` is held already.
@@ -139,7 +185,8 @@ impl<C, R: Rules<C>> Table<C, R> {
 
     /// Whether a cell may be put in the page as it is.
     fn is_roomy(&self, page: &Page<C>) -> bool {
-        page.has_slack() && !self.account.budget.is_over()
+        let share = &self.account.share;
+        page.has_slack() && (!share.is_over() || share.is_within(0))
     }
 
     /// Widens the page by a step, or by one slot, if the budget allows.
@@ -166,35 +213,31 @@ impl<C, R: Rules<C>> Table<C, R> {
     }
 
     /// Evicts from the page, or if that is empty from one of the next few; returns the heap bytes this freed.
-    fn evict_near(&self, page: &mut Page<C>, number: usize) -> usize {
+    fn evict_near(&self, page: &mut Page<C>, number: usize, now: u64) -> Option<usize> {
         if !page.is_empty() {
-            return self.evict_from(page);
+            return self.evict_from(page, now);
         }
         let count = self.directory.count();
         let near = (1..EVICTION_PAGES_MAX.min(count)).map(|step| (number + step) % count);
         let mut others = near.filter_map(|other| self.try_page(other));
-        let Some(mut victim) = others.find(|other| !other.is_empty()) else {
-            return 0;
-        };
-        let heap = self.evict_from(&mut victim);
+        let mut victim = others.find(|other| !other.is_empty())?;
+        let heap = self.evict_from(&mut victim, now);
         self.shrink(&mut victim);
         heap
     }
 
-    fn evict_from(&self, page: &mut Page<C>) -> usize {
-        let Some(cell) = page
-            .nearest_fresh(&self.rules)
-            .and_then(|at| page.remove(at))
-        else {
-            return 0;
-        };
+    /// Evicts the cell of the page that is to go first; returns the heap bytes this freed.
+    fn evict_from(&self, page: &mut Page<C>, now: u64) -> Option<usize> {
+        let at = page.first_to_go(&self.rules, now)?;
+        self.rules.goes();
+        let cell = page.remove(at)?;
         let heap = self.rules.heap_bytes(&cell);
         self.account.evicted(heap);
-        heap
+        Some(heap)
     }
 
     /// The page with this number, if nobody holds it.
-    fn try_page(&self, number: usize) -> Option<Guard<'_, Page<C>>> {
+    pub(crate) fn try_page(&self, number: usize) -> Option<Guard<'_, Page<C>>> {
         self.directory.page(number).and_then(Lock::try_lock)
     }
 }
@@ -203,5 +246,5 @@ impl<C, R: Rules<C>> Table<C, R> {
 const SWEEPS_MAX: usize = 4;
 /// Pages that are searched for a cell to evict.
 const EVICTION_PAGES_MAX: usize = 16;
-/// Cells that one request may evict, when their heap bytes exceed the budget.
+/// Cells that one request may evict, when more is held than the budget allows.
 const EVICTIONS_MAX: usize = 4;

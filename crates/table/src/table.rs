@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use crate::account::Account;
-use crate::budget::Budget;
 use crate::config::{Counters, Full, Rules, Sweep, TableConfig, WhenFull};
 use crate::directory::Directory;
 use crate::lock::Lock;
 use crate::page::Page;
 use crate::print::Print;
+use crate::share::Share;
 
 /// Cells by the prints of their keys.
 ///
@@ -36,15 +36,18 @@ pub struct Table<C, R> {
 }
 
 impl<C, R: Rules<C>> Table<C, R> {
-    /// An empty table, charged to `budget`.
-    pub fn new(rules: R, config: TableConfig, budget: Arc<Budget>) -> Self {
+    /// An empty table, whose bytes are charged to `share`.
+    ///
+    /// Where other tables share the budget, whoever owns this one [joins](Share::join) the share, so that others get back what
+    /// it has beyond its part.
+    pub fn new(rules: R, config: TableConfig, share: Arc<Share>) -> Self {
         let TableConfig {
             shards,
             when_full,
             sweep,
         } = config;
-        let shards = shards_count(shards, budget.limit());
-        let account = Account::new(budget);
+        let shards = shards_count(shards, share.budget().limit());
+        let account = Account::new(share);
         account.take(Directory::<C>::bytes_of(shards));
         Self {
             directory: Directory::new(shards),
@@ -63,7 +66,8 @@ impl<C, R: Rules<C>> Table<C, R> {
     /// `now` tells which cells are fresh if room must be made for it. With
     /// [`WhenFull::Refuse`](crate::WhenFull::Refuse), an absent key for which there is no room is
     /// refused before `f` runs; with [`WhenFull::Evict`](crate::WhenFull::Evict) nothing is
-    /// refused, and nothing is evicted until `f` has returned a cell.
+    /// refused, and nothing is evicted until `f` has returned a cell. Where cells [are kept](Rules::are_kept) both happen
+    /// before `f` runs: what may go is evicted, and a key is refused where nothing may.
     #[inline]
     pub fn update<T>(
         &self,
@@ -88,8 +92,9 @@ impl<C, R: Rules<C>> Table<C, R> {
             account: &self.account,
         };
         let answer = held.update(f);
-        if held.settle() {
-            self.relieve(&mut page, now);
+        let grown = held.settle();
+        if grown > 0 {
+            self.relieve(&mut page, grown, now);
         }
         Ok(answer)
     }
@@ -103,13 +108,14 @@ impl<C, R: Rules<C>> Table<C, R> {
         now: u64,
         f: impl FnOnce(Option<&mut C>) -> (T, Option<C>),
     ) -> Result<(T, bool), Full> {
-        if self.when_full == WhenFull::Refuse {
+        let is_strict = self.when_full == WhenFull::Refuse || self.rules.are_kept();
+        if is_strict {
             self.make_room_or_refuse(page, number, now)?;
         }
         let (answer, cell) = f(None);
         let put = cell.is_some();
         if let Some(cell) = cell {
-            if self.when_full == WhenFull::Evict {
+            if !is_strict {
                 self.make_room_or_evict(page, number, now);
             }
             self.account.came(self.rules.heap_bytes(&cell));
@@ -158,12 +164,21 @@ impl<C, R: Rules<C>> Table<C, R> {
         let Some(cell) = f() else {
             return false;
         };
-        self.make_room_by_force(&mut page);
+        self.make_room_by_force(&mut page, now);
         self.account.came(self.rules.heap_bytes(&cell));
         page.insert(print.0, cell);
         drop(page);
         self.split_if_crowded(now);
         true
+    }
+
+    /// Frees `bytes` or more, as far as one page has them, for others who share the budget: drops what is fresh, then what is
+    /// to go first. Returns how many were freed. Pages that are in use are passed over.
+    pub fn give(&self, bytes: usize, now: u64) -> usize {
+        let pages = (0..GIVING_PAGES_MAX.min(self.directory.count())).map(|_| self.next_to_sweep());
+        let mut freed =
+            pages.filter_map(|number| Some(self.free(&mut *self.try_page(number)?, bytes, now)));
+        freed.find(|freed| *freed > 0).unwrap_or(0)
     }
 
     /// Sweeps the next `pages` pages of the table for cells that are fresh at `now`, and returns
@@ -202,6 +217,11 @@ impl<C, R> Table<C, R> {
     /// The number of pages; it grows by at most one with each update and never falls.
     pub fn pages_count(&self) -> usize {
         self.directory.count()
+    }
+
+    /// What it was told of its cells.
+    pub const fn rules(&self) -> &R {
+        &self.rules
     }
 
     /// What happened at the limits since the table was made.
@@ -258,7 +278,7 @@ impl<C, R> fmt::Debug for Table<C, R> {
             .field("shards", &self.shards_count())
             .field("when_full", &self.when_full)
             .field("sweep", &self.sweep)
-            .field("budget", &self.account.budget)
+            .field("share", &self.account.share)
             .finish_non_exhaustive()
     }
 }
@@ -281,19 +301,20 @@ impl<C, R: Rules<C>> Held<'_, C, R> {
         answer
     }
 
-    /// Settles the heap bytes and says whether they grew.
+    /// Settles the heap bytes and says by how many they grew.
     #[inline]
-    fn settle(mut self) -> bool {
+    fn settle(mut self) -> usize {
         self.settle_once()
     }
 
     #[inline]
-    fn settle_once(&mut self) -> bool {
+    fn settle_once(&mut self) -> usize {
         let after = self.rules.heap_bytes(self.cell);
         let before = std::mem::replace(&mut self.before, after);
-        self.account.take(after.saturating_sub(before));
+        let grown = after.saturating_sub(before);
+        self.account.take(grown);
         self.account.give_back(before.saturating_sub(after));
-        after > before
+        grown
     }
 }
 
@@ -314,6 +335,8 @@ fn shards_count(asked: Option<usize>, limit: u64) -> usize {
     }
 }
 
+/// Pages that are looked at for one with something to give.
+const GIVING_PAGES_MAX: usize = 16;
 const SHARDS_MAX: usize = 1 << 16;
 /// The bytes of the budget for which there is one shard.
 const SHARD_BYTES: u64 = 16 << 10;

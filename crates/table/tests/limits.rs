@@ -4,7 +4,7 @@ mod common;
 use common::{Cell, contents, endless, print, table};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tollgate_table::{Budget, Full, Print, Sweep, Table, TableConfig, WhenFull};
+use tollgate_table::{Budget, Full, Print, Share, Sweep, Table, TableConfig, WhenFull};
 
 fn fill(table: &common::Cells, numbers: std::ops::Range<u64>, fresh_at: u64, now: u64) -> u64 {
     let put = |number| {
@@ -109,8 +109,8 @@ fn tables_share_a_budget_and_give_it_back() {
         when_full: WhenFull::Refuse,
         ..Default::default()
     };
-    let first = Table::new(common::Plain, config, Arc::clone(&budget));
-    let second = Table::new(common::Plain, config, Arc::clone(&budget));
+    let first = Table::new(common::Plain, config, Share::equal(&budget));
+    let second = Table::new(common::Plain, config, Share::equal(&budget));
     fill(&first, 0..10_000, 10, 0);
     assert!(fill(&second, 0..100, 10, 0) < 5);
     assert_eq!((first.bytes() + second.bytes()) as u64, budget.used());

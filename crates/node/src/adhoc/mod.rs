@@ -11,7 +11,9 @@ use std::sync::Arc;
 use tollgate_limit::{
     Cell, Cost, Decision, Instant, Lot, Outcome, Plain, PolicyConfig, PolicyError, Taken, Verdict,
 };
-use tollgate_table::{Budget, Counters, Full, Print, Rules, Seed, Table, TableConfig};
+use tollgate_table::{
+    Budget, Counters, Full, Holder, Print, Rules, Seed, Share, Table, TableConfig,
+};
 
 use crate::key::Key;
 use crate::node::NodeConfig;
@@ -50,18 +52,22 @@ pub struct AdhocAsk<'a> {
 }
 
 impl Adhoc {
-    /// No keys yet; those to come are charged to `budget`. The seed must be one that clients cannot guess.
-    pub fn new(config: NodeConfig, seed: Seed, budget: Arc<Budget>) -> Self {
+    /// No keys yet; those to come are charged to a share of `budget`. The seed must be one that clients cannot guess.
+    pub fn new(config: NodeConfig, seed: Seed, budget: &Arc<Budget>) -> Arc<Self> {
         let table = TableConfig {
             shards: Some(SHARDS),
             when_full: config.when_full,
             sweep: config.sweep,
         };
-        Self {
-            table: Table::new(Worth, table, budget),
+        let share = Share::equal(budget);
+        let new = Arc::new(Self {
+            table: Table::new(Worth, table, Arc::clone(&share)),
             policies: Policies::new(SHARED_MAX),
             seed,
-        }
+        });
+        let holder: Arc<dyn Holder> = Arc::clone(&new) as _;
+        share.join(Arc::downgrade(&holder));
+        new
     }
 
     /// The print of a key in a space. `within` sets a part of the space apart, as a domain does.
@@ -227,6 +233,12 @@ impl Kept {
     }
 }
 
+impl Holder for Adhoc {
+    fn give(&self, bytes: usize, now: u64) -> usize {
+        self.table.give(bytes, now)
+    }
+}
+
 /// Tells the table what a key is worth.
 #[derive(Debug)]
 struct Worth;
@@ -234,6 +246,11 @@ struct Worth;
 impl Rules<Kept> for Worth {
     fn fresh_at(&self, kept: &Kept) -> u64 {
         kept.policy.set.fresh_at(&kept.cell).as_nanos()
+    }
+
+    fn used(&self, kept: &Kept, now: u64) -> u32 {
+        let set = &kept.policy.set;
+        set.used(&kept.cell, Instant::from_nanos(now))
     }
 
     #[inline]
@@ -275,7 +292,7 @@ mod tests {
     #[test]
     fn spaces_and_domains_set_keys_apart() {
         let budget = Arc::new(Budget::new(1 << 20));
-        let adhoc = Adhoc::new(NodeConfig::default(), Seed::new([1, 2]), budget);
+        let adhoc = Adhoc::new(NodeConfig::default(), Seed::new([1, 2]), &budget);
         let (a, b) = (Space::named("a"), Space::named("b"));
         let pairs = [("name", "value")];
         let prints = [

@@ -105,6 +105,11 @@ impl Leaky {
         }
     }
 
+    /// The burst, and what was left of it at the last request.
+    pub(super) const fn left(&self) -> (i64, i64) {
+        (self.burst, self.tokens)
+    }
+
     const fn empty(&mut self) {
         self.tokens = 0;
         self.part = 0;

@@ -23,7 +23,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use tollgate_limit::Instant;
-use tollgate_table::{Budget, Counters, Full, Print, Rules, Seed, Table, TableConfig};
+use tollgate_table::{
+    Budget, Counters, Full, Holder, Print, Rules, Seed, Share, Table, TableConfig,
+};
 
 use crate::node::NodeConfig;
 use leaky::Leaky;
@@ -110,17 +112,21 @@ pub struct Gubernator {
 }
 
 impl Gubernator {
-    /// No keys yet; those to come are charged to `budget`. The seed must be one that clients cannot guess.
-    pub fn new(config: NodeConfig, seed: Seed, budget: Arc<Budget>) -> Self {
+    /// No keys yet; those to come are charged to a share of `budget`. The seed must be one that clients cannot guess.
+    pub fn new(config: NodeConfig, seed: Seed, budget: &Arc<Budget>) -> Arc<Self> {
         let table = TableConfig {
             shards: Some(SHARDS),
             when_full: config.when_full,
             sweep: config.sweep,
         };
-        Self {
-            table: Table::new(Worth, table, budget),
+        let share = Share::equal(budget);
+        let new = Arc::new(Self {
+            table: Table::new(Worth, table, Arc::clone(&share)),
             seed,
-        }
+        });
+        let holder: Arc<dyn Holder> = Arc::clone(&new) as _;
+        share.join(Arc::downgrade(&holder));
+        new
     }
 
     /// Decides one request and charges it.
@@ -282,6 +288,12 @@ impl Kept {
     }
 }
 
+impl Holder for Gubernator {
+    fn give(&self, bytes: usize, now: u64) -> usize {
+        self.table.give(bytes, now)
+    }
+}
+
 /// Tells the table what a key is worth.
 #[derive(Debug)]
 struct Worth;
@@ -290,6 +302,16 @@ impl Rules<Kept> for Worth {
     fn fresh_at(&self, kept: &Kept) -> u64 {
         let after = u64::try_from(kept.ends_at().saturating_add(1)).unwrap_or(0);
         after.saturating_mul(NANOS_PER_MILLI)
+    }
+
+    fn used(&self, kept: &Kept, _: u64) -> u32 {
+        let (most, left) = match kept {
+            Kept::Window(window) => window.left(),
+            Kept::Leaky(leaky) => leaky.left(),
+        };
+        let (most, left) = (most.max(1).unsigned_abs(), left.max(0).unsigned_abs());
+        let used = u128::from(most.saturating_sub(left)) * u128::from(u32::MAX) / u128::from(most);
+        u32::try_from(used).unwrap_or(u32::MAX)
     }
 
     fn heap_bytes(&self, _kept: &Kept) -> usize {

@@ -71,6 +71,11 @@ impl Window {
         }
     }
 
+    /// The limit, and what was left of it at the last request.
+    pub(super) const fn left(&self) -> (i64, i64) {
+        (self.limit, self.remaining)
+    }
+
     const fn answer(&self, is_over: bool) -> GubernatorAnswer {
         GubernatorAnswer {
             is_over,

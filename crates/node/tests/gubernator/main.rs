@@ -36,9 +36,9 @@ const LEAKY: GubernatorAsk<'_> = GubernatorAsk {
     ..ASK
 };
 
-fn gubernator() -> Gubernator {
+fn gubernator() -> Arc<Gubernator> {
     let budget = Arc::new(Budget::new(1 << 20));
-    Gubernator::new(NodeConfig::default(), Seed::new([1, 2]), budget)
+    Gubernator::new(NodeConfig::default(), Seed::new([1, 2]), &budget)
 }
 
 fn at(millis: i64) -> Instant {
@@ -363,7 +363,7 @@ fn a_full_table_refuses_new_keys_and_forgets_those_that_are_over() {
         ..NodeConfig::default()
     };
     let budget = Arc::new(Budget::new(64 << 10));
-    let gubernator = Gubernator::new(config, Seed::new([1, 2]), Arc::clone(&budget));
+    let gubernator = Gubernator::new(config, Seed::new([1, 2]), &budget);
     let fill = |now: Instant| {
         let keys = 0..4_000;
         let refused = keys.filter(|key| {

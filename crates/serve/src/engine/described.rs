@@ -29,7 +29,7 @@ impl Turn<'_> {
     }
 
     /// Keys of policies that requests describe.
-    pub(crate) const fn adhoc(&self) -> &Adhoc {
+    pub(crate) fn adhoc(&self) -> &Adhoc {
         &self.engine.adhoc
     }
 

@@ -24,7 +24,7 @@ use tollgate_client::{Clock, SystemClock};
 use tollgate_contract::Contracts;
 use tollgate_limit::Instant;
 use tollgate_node::{Adhoc, Gubernator, Membership, Node, NodeConfig};
-use tollgate_table::Seed;
+use tollgate_table::{Counters, Seed};
 
 use crate::meter::Meter;
 use crate::statistics::Statistics;
@@ -46,9 +46,9 @@ pub use turn::{Ask, Standing, Turn};
 pub struct Engine {
     node: ArcSwap<Node>,
     /// Keys of policies that requests describe; contracts come and go without them.
-    adhoc: Adhoc,
+    adhoc: Arc<Adhoc>,
     /// Keys that are counted as gubernator counts them; likewise.
-    gubernator: Gubernator,
+    gubernator: Arc<Gubernator>,
     clock: SystemClock,
     seal: Seal,
     meter: Meter,
@@ -87,8 +87,8 @@ impl Engine {
         let budget = Arc::clone(node.budget());
         Self {
             node: ArcSwap::from_pointee(node),
-            adhoc: Adhoc::new(config, secrets.table.clone(), Arc::clone(&budget)),
-            gubernator: Gubernator::new(config, secrets.table.clone(), budget),
+            adhoc: Adhoc::new(config, secrets.table.clone(), &budget),
+            gubernator: Gubernator::new(config, secrets.table.clone(), &budget),
             clock,
             seal: Seal::new(&secrets.receipts),
             meter,
@@ -133,13 +133,26 @@ impl Engine {
     }
 
     /// Keys of policies that requests describe.
-    pub const fn adhoc(&self) -> &Adhoc {
+    pub fn adhoc(&self) -> &Adhoc {
         &self.adhoc
     }
 
     /// Keys that are counted as gubernator counts them.
-    pub const fn gubernator(&self) -> &Gubernator {
+    pub fn gubernator(&self) -> &Gubernator {
         &self.gubernator
+    }
+
+    /// How many keys are counted now, by contracts and by what requests bring along.
+    pub fn cells_count(&self) -> usize {
+        self.node.load().cells_count() + self.adhoc.keys_count() + self.gubernator.keys_count()
+    }
+
+    /// What happened at the limits of all tables so far.
+    pub fn counters(&self) -> Counters {
+        let counters = self.node.load().counters();
+        counters
+            .plus(self.adhoc.counters())
+            .plus(self.gubernator.counters())
     }
 
     /// What happened so far.

@@ -282,7 +282,7 @@ impl Meter {
 
 fn table(text: &mut Text, engine: &Engine) {
     let node = engine.node();
-    let counters = node.counters();
+    let counters = engine.counters();
     text.one(
         "tollgate_contracts",
         Kind::Gauge,
@@ -293,7 +293,7 @@ fn table(text: &mut Text, engine: &Engine) {
         "tollgate_table_cells",
         Kind::Gauge,
         "Keys that are counted now.",
-        node.cells_count(),
+        engine.cells_count(),
     );
     text.one(
         "tollgate_table_bytes",

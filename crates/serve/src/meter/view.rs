@@ -31,7 +31,7 @@ impl Meter {
             last_10s: self.rates(now, 10),
             last_60s: self.rates(now, 60),
             latency: self.percentiles(now),
-            cells: node.cells_count() as u64,
+            cells: engine.cells_count() as u64,
             bytes: node.bytes(),
             bytes_max: node.bytes_max(),
             connections: Door::ALL.iter().map(|door| self.open(*door)).sum(),

@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub)] // Each test program uses a part.
 
 use std::sync::Arc;
-use tollgate_table::{Budget, Print, Rules, Sweep, Table, TableConfig, WhenFull};
+use tollgate_table::{Budget, Print, Rules, Share, Sweep, Table, TableConfig, WhenFull};
 
 /// A cell that says itself when it is fresh, and may own memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,7 @@ pub fn table(shards: usize, limit: u64, when_full: WhenFull, sweep: Sweep) -> (C
         when_full,
         sweep,
     };
-    (Table::new(Plain, config, Arc::clone(&budget)), budget)
+    (Table::new(Plain, config, Share::equal(&budget)), budget)
 }
 
 pub fn endless(shards: usize) -> Cells {
