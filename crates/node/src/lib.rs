@@ -31,7 +31,8 @@ pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
     Adapt, Admitted, BadRoster, Closed, CompanyGossip, GossipRefused, Journal, Ledger, Lend, Lent,
     Membership, Outgoing, Peer, PolicyGossip, PolicyLease, PolicySplit, PolicySupply, PolicySync,
-    Roster, Said, Share, SplitSettings, Steady, SupplyKey, Waker, supply_limits,
+    Roster, Said, Share, SplitSettings, Steady, SupplyKey, Uncountable, Waker, countable,
+    supply_limits,
 };
 pub use durable::{RestoreError, WrittenBy};
 pub use gubernator::{

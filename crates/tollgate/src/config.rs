@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX};
 use tollgate_limit::{OnLimit, Period};
+use tollgate_node::countable;
 use tollgate_serve::settings::{Listener, ROSTER_MAX, Settings, is_server_file};
 use tollgate_serve::supply::{is_divided, nodes_max};
 
@@ -45,7 +46,8 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
         return check_server(options);
     }
     let contracts = read(file)?;
-    divisible(&contracts)?;
+    // As nodes of a cluster would count them.
+    countable(&contracts, false).map_err(|error| Failure::config(format!("error: {error}")))?;
     let text = match options.format {
         CheckFormat::Human => human(&contracts, &options.file),
         CheckFormat::Json => json(&contracts),
@@ -190,20 +192,6 @@ fn sentence(policy: &NamedPolicy) -> String {
     let among = among.filter(|nodes| *nodes < ROSTER_MAX as u64);
     parts.extend(among.map(|nodes| format!("by owners among more than {nodes} nodes")));
     parts.join(" · ")
-}
-
-/// Refuses limits that cannot be divided and are meant to be.
-fn divisible(contracts: &Contracts) -> Result<(), Failure> {
-    for contract in contracts.as_slice() {
-        let divided = contract.policies.iter();
-        for policy in divided.filter(|policy| is_divided(policy.coordination)) {
-            nodes_max(policy).map_err(|error| {
-                let (id, name) = (&contract.id, &policy.name);
-                Failure::config(format!("error: contract `{id}`, policy `{name}`: {error}"))
-            })?;
-        }
-    }
-    Ok(())
 }
 
 fn period(period: &Period) -> String {

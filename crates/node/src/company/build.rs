@@ -20,10 +20,30 @@ pub(super) fn kind(named: &NamedPolicy, nodes: u64) -> Kind {
     kind.resolve(named.policy.capacity(), nodes)
 }
 
-/// The machine of a policy; `None` where gossip cannot count it, which contracts refuse.
+/// What a machine counts by.
+pub(super) enum Limits {
+    Bucket(Bucket),
+    Window(Window),
+}
+
+/// What the machine of a policy counts by; a reason where gossip cannot count it.
+pub(super) fn limits(config: &PolicyConfig) -> Result<Limits, String> {
+    match config.algorithm {
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => bucket(config)
+            .map(Limits::Bucket)
+            .map_err(|error| error.to_string()),
+        Algorithm::FixedWindow | Algorithm::SlidingCounters | Algorithm::SlidingWeighted => {
+            window(config)
+                .map(Limits::Window)
+                .map_err(|error| error.to_string())
+        }
+        Algorithm::SlidingLog => Err("a sliding log cannot be merged".into()),
+    }
+}
+
+/// The machine of a policy; `None` where gossip cannot count it, which [`super::countable`] refuses.
 pub(super) fn machine(named: &NamedPolicy, kind: Kind, membership: &Membership) -> Option<Machine> {
     let config = named.policy.config();
-    let bucket = bucket(config);
     let setup = |bucket: Bucket| Setup {
         bucket,
         me: membership.me,
@@ -35,15 +55,16 @@ pub(super) fn machine(named: &NamedPolicy, kind: Kind, membership: &Membership) 
         wait_max: wait_max(config),
         knobs: membership.knobs.clone(),
     };
-    match config.algorithm {
-        Algorithm::TokenBucket => Some(Machine::bucket(kind, setup(bucket.ok()?))),
-        Algorithm::LeakyBucket => Some(Machine::leaking(kind, setup(bucket.ok()?))),
-        Algorithm::FixedWindow | Algorithm::SlidingCounters | Algorithm::SlidingWeighted => {
+    match limits(config).ok()? {
+        Limits::Bucket(bucket) if config.algorithm == Algorithm::LeakyBucket => {
+            Some(Machine::leaking(kind, setup(bucket)))
+        }
+        Limits::Bucket(bucket) => Some(Machine::bucket(kind, setup(bucket))),
+        Limits::Window(window) => {
             // A window looks at no bucket.
             let unused = Bucket::new(1, 1, 1).ok()?;
-            Some(Machine::window(window(config).ok()?, &setup(unused)))
+            Some(Machine::window(window, &setup(unused)))
         }
-        Algorithm::SlidingLog => None,
     }
 }
 

@@ -95,11 +95,11 @@ pub(super) fn bucket_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> 
 }
 
 /// The bucket that a policy lends out of, or the window and how much of it there is.
-fn lease_limits(policy: &Policy) -> Option<(Limits, Option<Window>)> {
+pub(super) fn lease_limits(policy: &Policy) -> Result<(Limits, Option<Window>), BadLimits> {
     if let Some(window) = Window::new(policy) {
-        return Some((window.limits(), Some(window)));
+        return Ok((window.limits(), Some(window)));
     }
-    Some((bucket_limits(policy.config()).ok()?, None))
+    Ok((bucket_limits(policy.config())?, None))
 }
 
 /// How a policy lends.
@@ -205,7 +205,7 @@ impl Company {
     ) -> Option<Arc<Seat>> {
         let lend = self.lend.as_ref()?;
         let tag = lease_tag(contract, named);
-        let (limits, window) = lease_limits(&named.policy)?;
+        let (limits, window) = lease_limits(&named.policy).ok()?;
         let rules = rules(named);
         if let Some(seat) = before.get(&tag) {
             let mut held = seat.hold(self);

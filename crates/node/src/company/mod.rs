@@ -22,6 +22,7 @@ mod seat;
 mod status;
 mod sync;
 mod tag;
+mod uncounted;
 mod union;
 
 use std::collections::BTreeMap;
@@ -52,6 +53,7 @@ pub use self::roster::{BadRoster, Peer, Roster};
 pub(crate) use self::seat::Seat;
 pub use self::status::{CompanyGossip, PolicyGossip, Said};
 pub use self::sync::PolicySync;
+pub use self::uncounted::{Uncountable, countable};
 pub use self::union::{Admitted, Journal, Share, Steady, supply_limits};
 
 /// Who a node is among others, and who they are.

@@ -42,7 +42,8 @@ pub(crate) struct Part {
 pub(crate) type Charged = SmallVec<[(usize, u64); 2]>;
 
 impl Parts {
-    /// The parts of a contract, and the policies that stay in its cells; `None` where all do.
+    /// The parts of a contract, and the policies that stay in its cells; `None` where all do. What [`super::countable`]
+    /// refuses stays there too: whoever loads contracts asks first.
     pub(crate) fn of(
         company: &Arc<Company>,
         contract: &Contract,

@@ -1,7 +1,7 @@
 //! Contracts as this server counts them: read, and divided among the nodes of its roster.
 
 use tollgate_contract::Contracts;
-use tollgate_node::Roster;
+use tollgate_node::{Roster, countable};
 
 use super::StartError;
 use crate::settings::Settings;
@@ -42,12 +42,13 @@ pub(super) fn check_ledgers(settings: &Settings, contracts: &Contracts) -> Resul
     }
 }
 
-/// Contracts as they are counted: by a server that is in no cluster, all alone.
+/// Contracts as they are counted: by a server that is in no cluster, all alone. What cannot be counted so is an error.
 pub(super) fn divided(
     contracts: Contracts,
     roster: Option<&Roster>,
     is_alone: bool,
 ) -> Result<Loaded, String> {
+    countable(&contracts, is_alone).map_err(|error| error.to_string())?;
     if is_alone {
         return Ok((contracts, Vec::new()));
     }

@@ -15,4 +15,5 @@ mod relay;
 mod strangers;
 mod streams;
 mod synced;
+mod uncounted;
 mod versions;

@@ -59,6 +59,13 @@ fn weights_and_limits_that_divide_nothing_are_refused() {
         let said = ["contract `api`, policy `all`", "at most 9,223,372,036"];
         refused(&check(HUGE, cluster, "human"), &said);
     }
+    // The same of a bucket that cannot be cut, which counted on each node alone.
+    let deep = "limit: 11, burst: 9007199254740992, per: 36500d, coordination: split";
+    let deep = HUGE.replace("limit: 20000000000, per: 1s, coordination: supply", deep);
+    for cluster in ["", "{ roster: [a, b] }"] {
+        let said = ["contract `api`, policy `all`", "too deep"];
+        refused(&check(&deep, cluster, "human"), &said);
+    }
     refused(
         &check(SMALL, "{ roster: { a: 0 } }", "human"),
         &["server.yaml:2:", "weight above zero"],
