@@ -320,10 +320,16 @@ impl Post {
                 Value::Push(items) => self.pushed(&items),
                 value => {
                     let flight = self.flights.lock().pop_front();
-                    match flight {
+                    let is_in_step = match flight {
                         Some((Flight::Lease(print), _)) => self.lent(print, &value),
-                        Some((Flight::Ask(ticket), _)) => ticket.put(Some(value)),
-                        None => break,
+                        Some((Flight::Ask(ticket), _)) => {
+                            ticket.put(Some(value));
+                            true
+                        }
+                        None => false,
+                    };
+                    if !is_in_step {
+                        break;
                     }
                 }
             }
@@ -333,7 +339,8 @@ impl Post {
         self.wake();
     }
 
-    fn lent(&self, print: u64, value: &Value) {
+    /// Takes what is lent; false where this answers no question about a lease, so that later replies are others' too.
+    fn lent(&self, print: u64, value: &Value) -> bool {
         let reply = match value {
             Value::Text(bytes) => decode_reply(bytes).ok(),
             _ => None,
@@ -342,9 +349,13 @@ impl Post {
             Some(reply) => {
                 self.heard.fetch_add(reply.grants(), Relaxed);
                 self.slots.handle_reply(print, &reply);
+                true
             }
             // It is asked again when its time comes.
-            None => self.malformed(),
+            None => {
+                self.malformed();
+                matches!(value, Value::Error(_))
+            }
         }
     }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
 
 use super::act;
-use crate::engine::{Engine, Notes, Turn};
+use super::refusal::Refusal;
+use crate::engine::{Engine, EngineError, Notes, Turn};
 use crate::lend::Mailbox;
 use crate::meter::Door;
 use crate::shared::Shared;
@@ -120,15 +121,19 @@ impl Gaps {
             written = gap.at;
             let command = self.commands.get(start..gap.end).unwrap_or_default();
             start = gap.end;
-            // It was one before.
-            let Ok(Step::Command { request, .. }) = parser.parse(command) else {
-                continue;
-            };
+            let before = out.len();
             notes.read_from(gap.question);
             let mut writer = Writer::new(&mut out, gap.version);
-            if let Ok(command) = Command::decode(request) {
+            if let Ok(Step::Command { request, .. }) = parser.parse(command)
+                && let Ok(command) = Command::decode(request)
+            {
                 let at = (shared, &turn);
                 act::answer(at, &command, self.mailbox.as_ref(), &mut writer);
+            }
+            // One reply each, or the client takes every later one for another's.
+            if out.len() == before {
+                let refusal = Refusal::Engine(EngineError::Unreachable);
+                Writer::new(&mut out, gap.version).error(&refusal);
             }
         }
         out.extend_from_slice(replies.get(written..).unwrap_or_default());

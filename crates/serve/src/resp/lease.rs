@@ -23,10 +23,10 @@ pub(super) fn lease(
         Entries::Bare(value) => Key::Text(value),
         Entries::Pairs(_) => Key::Entries(&entries),
     };
-    let (lent, is_here) = turn.lend(key, asked.inquiry)?;
-    if turn.waits() {
+    // Of this command, whatever others of the turn wait for: one without an answer leaves a gap, any other a reply.
+    let Some((lent, is_here)) = turn.lend(key, asked.inquiry)? else {
         return Ok(());
-    }
+    };
     note_client(&shared.lend, asked.inquiry, mailbox);
     if is_here {
         shared.lend.tell(&lent.nudges);

@@ -76,7 +76,7 @@ pub(crate) fn node(
         key_file: Some(folder.join("key")),
         join: join.into_iter().collect(),
         admission_log: Some(folder.join("log")),
-        ..ClusterSettings::default()
+        ..settings.cluster.clone().unwrap_or_default()
     };
     let settings = Settings {
         cluster: Some(cluster),

@@ -5,6 +5,8 @@ mod lease;
 mod ledger;
 mod owner;
 mod owner_cluster;
+mod pipelines;
+mod pipelines_http;
 mod quota;
 mod sidecar;
 mod store;

@@ -22,6 +22,8 @@ use tonic::client::Grpc;
 use tonic::transport::Endpoint;
 use tonic_prost::ProstCodec;
 
+use crate::lease;
+
 const DEADLINE: Duration = Duration::from_secs(30);
 /// A rate that is lent, a day that is not, and one contract more for the same users.
 const CONTRACTS: &str = "contracts:
@@ -285,6 +287,34 @@ fn calls_over_grpc_are_decided_by_the_node_too() {
     assert!(passed.clone().all(|one| !one.receipt.is_empty()));
 }
 
+#[test]
+fn a_sidecar_of_two_nodes_passes_every_calm_key_and_none_beyond_its_limit() {
+    const KEYS: usize = 100;
+    let folder = tempfile::tempdir().unwrap();
+    let nodes = lease::pair(&lease::settings_of(CONTRACTS), folder.path());
+    let at = nodes.iter().map(|node| node.resp().unwrap().to_string());
+    let sidecar = sidecar_of(at.collect(), folder.path());
+    let mut users = 0..;
+    // Questions about leases of keys of either node go out in one write, and checks behind them. On a busy machine a node may be
+    // late for a round, and new nodes lend nothing for a term.
+    eventually("a hundred new keys pass at once", || {
+        let users: Vec<u32> = users.by_ref().take(KEYS).collect();
+        let checks = users.iter().flat_map(|user| {
+            let calm = json!({"key": {"kind": "rate", "user": user.to_string()}});
+            let never = json!({"key": {"kind": "day", "user": user.to_string()}, "cost": 11});
+            [calm, never]
+        });
+        let answers = sidecar.post("check", &Value::Array(checks.collect()));
+        let passed = (0..2 * KEYS).filter(|place| answers[*place]["allowed"] == true);
+        let (calm, never): (Vec<_>, Vec<_>) = passed.partition(|place| place % 2 == 0);
+        assert!(
+            never.is_empty(),
+            "beyond every limit, and passed: {answers}"
+        );
+        calm.len() == KEYS
+    });
+}
+
 /// Words of the next command of a client.
 fn command(reader: &mut BufReader<TcpStream>) -> Option<Vec<Vec<u8>>> {
     let line = |reader: &mut BufReader<TcpStream>| {
@@ -350,6 +380,36 @@ fn what_is_asked_together_is_under_way_together() {
         let said = sidecar.say(&pipeline, TOGETHER * 26);
         said.iter().filter(|line| *line == ":7").count() == TOGETHER
     });
+}
+
+#[test]
+fn a_client_leaves_a_connection_whose_replies_are_out_of_step() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    // The first connection answers a question about a lease as if it were a check; what is said on it after that is counted.
+    let node = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        for (name, reply) in [
+            ("HELLO", "%0\r\n"),
+            ("TOLLGATE.LEASE", "%1\r\n$7\r\nallowed\r\n:1\r\n"),
+        ] {
+            assert_eq!(command(&mut reader).unwrap()[0], name.as_bytes());
+            stream.write_all(reply.as_bytes()).unwrap();
+        }
+        let more = std::iter::from_fn(|| command(&mut reader)).count();
+        thread::spawn(move || patient(&listener, 1));
+        more
+    });
+    let client = Client::connect(ClientConfig {
+        timeout: DEADLINE,
+        ..ClientConfig::new([at])
+    });
+    let client = client.unwrap();
+    assert!(client.check("ada", 1).is_allowed, "the next connection");
+    assert_eq!(node.join().unwrap(), 0, "commands on the first");
+    let counts = client.counts();
+    assert_eq!((counts.malformed, counts.connected), (1, 2), "{counts:?}");
 }
 
 /// An authority, and a certificate for this machine that it signed: the certificate's file and its key's.
