@@ -26,6 +26,7 @@ const CATALOGUE_SQL: &str = "tollgate-catalogue-sql";
 const CONSOLE: &str = "tollgate-console";
 const STATS: &str = "tollgate-stats";
 const STATS_SQL: &str = "tollgate-stats-sql";
+const SQLITE: &str = "tollgate-sqlite";
 const STORE_SQL: &str = "tollgate-store-sql";
 const CLUSTER: &str = "tollgate-cluster";
 const FAULT: &str = "tollgate-fault";
@@ -89,10 +90,16 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: true,
         uses: &[LIMIT, CONTRACT],
     },
+    // How a file is held open, whatever is in it.
+    Room {
+        package: SQLITE,
+        pure: false,
+        uses: &[],
+    },
     Room {
         package: CATALOGUE_SQL,
         pure: false,
-        uses: &[CATALOGUE],
+        uses: &[CATALOGUE, SQLITE],
     },
     // What people see; whoever serves it fills in the views.
     Room {
@@ -177,6 +184,7 @@ pub(crate) const ROOMS: &[Room] = &[
             STORE,
             STORE_REDIS,
             STORE_SQL,
+            SQLITE,
             CATALOGUE,
             CATALOGUE_SQL,
             STATS,
@@ -236,7 +244,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: STORE_SQL,
         pure: false,
-        uses: &[LIMIT, STORE],
+        uses: &[LIMIT, SQLITE, STORE],
     },
     // What every engine must pass; only tests use it.
     Room {

@@ -5,8 +5,10 @@
 use std::borrow::Cow;
 
 use sqlx::postgres::{PgConnection, PgRow};
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
+
+use tollgate_sqlite::Opened;
 
 use crate::error::Error;
 
@@ -14,7 +16,7 @@ use crate::error::Error;
 #[derive(Debug)]
 pub enum Connection {
     /// A file.
-    Sqlite(SqliteConnection),
+    Sqlite(Box<Opened>),
     /// A server.
     Postgres(Box<PgConnection>),
 }
@@ -63,7 +65,9 @@ impl Connection {
         match self {
             Self::Sqlite(connection) => {
                 let query = sqlx::query(AssertSqlSafe(for_sqlite(statement).into_owned()));
-                let done = bound!(query, values, json).execute(connection).await?;
+                let done = bound!(query, values, json)
+                    .execute(&mut ***connection)
+                    .await?;
                 Ok(done.rows_affected())
             }
             Self::Postgres(connection) => {
@@ -84,7 +88,9 @@ impl Connection {
         match self {
             Self::Sqlite(connection) => {
                 let query = sqlx::query(AssertSqlSafe(for_sqlite(statement).into_owned()));
-                let rows = bound!(query, values, json).fetch_all(connection).await?;
+                let rows = bound!(query, values, json)
+                    .fetch_all(&mut ***connection)
+                    .await?;
                 Ok(rows.into_iter().map(Row::Sqlite).collect())
             }
             Self::Postgres(connection) => {
@@ -111,7 +117,7 @@ impl Connection {
             Self::Sqlite(connection) => {
                 let statements = statements.replace("{text}", "TEXT");
                 let script = sqlx::raw_sql(AssertSqlSafe(statements));
-                script.execute(connection).await?;
+                script.execute(&mut ***connection).await?;
             }
             Self::Postgres(connection) => {
                 // Bytes in their order, whatever the language of the database.

@@ -11,6 +11,8 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 
+use tollgate_sqlite::File;
+
 use crate::error::Error;
 use crate::pool::{Options, Pool, Taken};
 use crate::snapshot::Snapshot;
@@ -105,7 +107,6 @@ fn options(config: &Config, patience: Duration) -> Result<Options, Error> {
         Source::Sqlite(path) => {
             let mut options = SqliteConnectOptions::new()
                 .filename(path)
-                .create_if_missing(true)
                 .journal_mode(SqliteJournalMode::Wal)
                 .synchronous(SqliteSynchronous::Full)
                 .busy_timeout(patience)
@@ -113,7 +114,7 @@ fn options(config: &Config, patience: Duration) -> Result<Options, Error> {
             if let Some(bytes) = config.bytes_max {
                 options = options.pragma("max_page_count", (bytes / PAGE_BYTES).max(1).to_string());
             }
-            Ok(Options::Sqlite(Box::new(options)))
+            Ok(Options::Sqlite(Arc::new(File::shared(options))))
         }
         Source::Postgres(url) => {
             let mut options: PgConnectOptions = url

@@ -1,8 +1,10 @@
 //! What may go wrong with a database, in words that say who has to do something.
 
 use core::fmt;
+use std::io::ErrorKind;
 
 use tollgate_catalogue::{Kind, Refusal};
+use tollgate_sqlite::{Fault, FileError};
 
 /// Why there is no answer. Unless said otherwise nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,14 +101,14 @@ impl From<sqlx::Error> for Error {
         use sqlx::Error as Sql;
         match &error {
             Sql::Database(database) => {
-                let code = database.code().unwrap_or_default().into_owned();
                 let is_postgres = database
                     .try_downcast_ref::<sqlx::postgres::PgDatabaseError>()
                     .is_some();
-                match (is_postgres, code.parse::<u32>()) {
-                    (false, Ok(code)) => of_sqlite(code, &error),
-                    _ => of_postgres(&code, &error),
+                if !is_postgres {
+                    return of_sqlite(&error);
                 }
+                let code = database.code().unwrap_or_default().into_owned();
+                of_postgres(&code, &error)
             }
             Sql::Tls(why) | Sql::Configuration(why) => Self::Forbidden(why.to_string()),
             Sql::ColumnDecode { .. } | Sql::Decode(_) | Sql::ColumnNotFound(_) => {
@@ -117,15 +119,32 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// The low byte is what happened, the rest where.
-fn of_sqlite(code: u32, error: &sqlx::Error) -> Error {
-    match code & 0xff {
-        5 | 6 => Error::Locked,
-        8 => Error::ReadOnly,
-        13 => Error::Full,
-        3 | 14 | 23 => Error::Forbidden(error.to_string()),
-        1 | 11 | 26 => Error::Broken(error.to_string()),
-        _ => Error::Away(error.to_string()),
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Sql(error) => error.into(),
+            FileError::Removed(_) => Self::Away(error.to_string()),
+            FileError::File(_, ref why) => match why.kind() {
+                ErrorKind::StorageFull => Self::Full,
+                ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
+                ErrorKind::NotFound
+                | ErrorKind::NotADirectory
+                | ErrorKind::IsADirectory
+                | ErrorKind::PermissionDenied => Self::Forbidden(error.to_string()),
+                _ => Self::Away(error.to_string()),
+            },
+        }
+    }
+}
+
+fn of_sqlite(error: &sqlx::Error) -> Error {
+    match Fault::of(error) {
+        Fault::Busy => Error::Locked,
+        Fault::ReadOnly => Error::ReadOnly,
+        Fault::Full => Error::Full,
+        Fault::Forbidden => Error::Forbidden(error.to_string()),
+        Fault::Statement | Fault::Broken | Fault::Foreign => Error::Broken(error.to_string()),
+        Fault::Disk | Fault::Other => Error::Away(error.to_string()),
     }
 }
 

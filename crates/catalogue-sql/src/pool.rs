@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
+use tollgate_sqlite::{File, Opened};
 
 use crate::connection::Connection;
 use crate::error::Error;
@@ -19,7 +19,7 @@ use crate::migrate::migrate;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Options {
-    Sqlite(Box<SqliteConnectOptions>),
+    Sqlite(Arc<File>),
     Postgres(Box<PgConnectOptions>),
 }
 
@@ -27,7 +27,9 @@ pub(crate) enum Options {
 pub(crate) struct Pool {
     options: Options,
     patience: Duration,
-    idle: Mutex<Vec<Connection>>,
+    idle: Arc<Mutex<Vec<Connection>>>,
+    /// Held by whoever saves what a connection has of a file that is gone.
+    saving: Arc<tokio::sync::Mutex<()>>,
     permits: Arc<Semaphore>,
     is_migrated: AtomicBool,
 }
@@ -46,7 +48,8 @@ impl Pool {
         Self {
             options,
             patience,
-            idle: Mutex::default(),
+            idle: Arc::default(),
+            saving: Arc::default(),
             permits: Arc::new(Semaphore::new(connections.max(1))),
             is_migrated: AtomicBool::new(false),
         }
@@ -55,7 +58,7 @@ impl Pool {
     pub(crate) async fn take(&self) -> Result<Taken<'_>, Error> {
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|_| Error::Away("it was closed".into()))?;
-        let connection = match self.alive().await {
+        let connection = match self.alive().await? {
             Some(connection) => connection,
             None => self.connect().await?,
         };
@@ -66,14 +69,51 @@ impl Pool {
         })
     }
 
-    /// A connection that was used before, if one still answers.
-    async fn alive(&self) -> Option<Connection> {
+    /// A connection that was used before, if one still answers, and has the file that is at the path.
+    async fn alive(&self) -> Result<Option<Connection>, Error> {
         loop {
-            let mut connection = lock(&self.idle).pop()?;
-            if connection.is_alive().await {
-                return Some(connection);
+            let idle = lock(&self.idle).pop();
+            match (idle, &self.options) {
+                (Some(Connection::Sqlite(opened)), Options::Sqlite(file)) => {
+                    if let Some(opened) = self.checked(file, opened).await? {
+                        return Ok(Some(Connection::Sqlite(opened)));
+                    }
+                }
+                (Some(mut connection), _) => {
+                    if connection.is_alive().await {
+                        return Ok(Some(connection));
+                    }
+                }
+                (None, _) => return Ok(None),
             }
         }
+    }
+
+    /// The connection, unless it was closed as its file is no longer there. To save what it has may take longer than anybody waits.
+    async fn checked(
+        &self,
+        file: &Arc<File>,
+        opened: Box<Opened>,
+    ) -> Result<Option<Box<Opened>>, Error> {
+        if file.is_same(&opened) {
+            return Ok(Some(opened));
+        }
+        let (file, saving, idle) = (
+            Arc::clone(file),
+            Arc::clone(&self.saving),
+            Arc::clone(&self.idle),
+        );
+        let saved = tokio::spawn(async move {
+            let _turn = saving.lock().await;
+            let mut slot = Some(*opened);
+            let done = file.check(&mut slot).await;
+            // It is all that is left of the file: it is tried again.
+            lock(&idle).extend(slot.map(Box::new).map(Connection::Sqlite));
+            done
+        });
+        let saved = saved.await;
+        saved.map_err(|_| Error::Away("the task that saves it is gone".into()))??;
+        Ok(None)
     }
 
     /// A new connection. Who makes a file, or finds one that was left in the middle of a write, has it alone for a moment
@@ -89,15 +129,22 @@ impl Pool {
     }
 
     async fn connect_now(&self) -> Result<Connection, Error> {
-        let mut connection = match &self.options {
-            Options::Sqlite(options) => Connection::Sqlite(options.connect().await?),
-            Options::Postgres(options) => Connection::Postgres(Box::new(options.connect().await?)),
-        };
-        if !self.is_migrated.load(Ordering::Relaxed) {
-            migrate(&mut connection).await?;
-            self.is_migrated.store(true, Ordering::Relaxed);
+        match &self.options {
+            Options::Sqlite(file) => {
+                let mut connection = Connection::Sqlite(Box::new(file.open().await?));
+                // Who knows what was put there since.
+                migrate(&mut connection).await?;
+                Ok(connection)
+            }
+            Options::Postgres(options) => {
+                let mut connection = Connection::Postgres(Box::new(options.connect().await?));
+                if !self.is_migrated.load(Ordering::Relaxed) {
+                    migrate(&mut connection).await?;
+                    self.is_migrated.store(true, Ordering::Relaxed);
+                }
+                Ok(connection)
+            }
         }
-        Ok(connection)
     }
 }
 

@@ -35,5 +35,6 @@ pub mod supply;
 pub mod synced;
 pub mod throttle;
 pub mod traces;
+mod troubles;
 pub mod upstream;
 pub mod xds;

@@ -2,9 +2,12 @@
 //!
 //! Not here: counters for metrics (`meter`).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+
+use crate::troubles::{Databases, Lasting};
 
 /// How the server is.
 #[derive(Debug)]
@@ -25,8 +28,8 @@ pub struct State {
     failed_reloads: AtomicU64,
     /// Why the contracts in use are not those of the file.
     reload_error: Mutex<Option<String>>,
-    /// Why durable counts are not written.
-    store_error: Mutex<Option<String>>,
+    /// What is wrong with databases.
+    databases: Databases,
     /// What is wrong with this node's part in the cluster.
     cluster_error: Mutex<Option<String>>,
     /// Why changes of the catalogue do not come into force.
@@ -49,7 +52,7 @@ impl State {
             reloads: AtomicU64::new(0),
             failed_reloads: AtomicU64::new(0),
             reload_error: Mutex::new(None),
-            store_error: Mutex::new(None),
+            databases: Databases::new(),
             cluster_error: Mutex::new(None),
             catalogue_error: Mutex::new(None),
             source_error: Mutex::new(None),
@@ -133,17 +136,32 @@ impl State {
     pub fn troubles(&self) -> Vec<String> {
         let reload = self.reload_error();
         let reload = reload.map(|error| format!("reload failed: {}", one_sentence(&error)));
-        let store = self.store_error.lock().clone();
-        let store = store.map(|error| format!("durable counts are not written: {error}"));
         let cluster = self.cluster_error.lock().clone();
         let catalogue = self.catalogue_error.lock().clone();
         let source = self.source_error.lock().clone();
-        let troubles = [reload, store, cluster, catalogue, source];
-        troubles.into_iter().flatten().collect()
+        let others = [reload, cluster, catalogue, source];
+        let troubles = self.databases.troubles().into_iter().chain(others);
+        troubles.flatten().collect()
+    }
+
+    /// Since when and why durable counts are not written, where they are not.
+    pub fn store_error(&self) -> Option<String> {
+        self.databases.durable_error()
     }
 
     pub(crate) fn set_store_error(&self, error: Option<String>) {
-        *self.store_error.lock() = error;
+        self.databases.durable.set(error);
+    }
+
+    /// Where the store says since when and why it does not decide.
+    pub(crate) fn set_engine_error(&self, error: Arc<Lasting>) {
+        // There is one store.
+        let _ = self.databases.engine.set(error);
+    }
+
+    /// Whether they were not written before.
+    pub(crate) fn set_statistics_error(&self, error: Option<String>) -> bool {
+        self.databases.statistics.set(error)
     }
 
     pub(crate) fn set_catalogue_error(&self, error: Option<String>) {

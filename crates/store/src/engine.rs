@@ -43,6 +43,11 @@ pub trait Engine: Send + Sync + 'static {
     /// The engine in a word, for metrics and logs: `redis`, `postgres`.
     fn name(&self) -> &'static str;
 
+    /// Whether any answer after a failure proves that it takes writes again.
+    fn proves_writes(&self) -> bool {
+        false
+    }
+
     /// Its clock against ours, as compared last; `None` where it was not, or is ours.
     fn clock(&self) -> Option<Clock> {
         None

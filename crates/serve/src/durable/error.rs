@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use tollgate_sqlite::{Fault, FileError};
 use tollgate_store::Failure;
 
 use crate::database::DatabaseError;
@@ -37,7 +38,9 @@ pub enum StoreError {
     OtherSecret(PathBuf),
     /// The disk is full.
     Full,
-    /// The database may not be written.
+    /// The disk does not do what it is asked.
+    Disk(sqlx::Error),
+    /// The database may not be opened or written.
     ReadOnly,
     /// Somebody else keeps the database locked.
     Busy,
@@ -94,6 +97,10 @@ impl fmt::Display for StoreError {
                 path.display()
             ),
             Self::Full => f.write_str("the disk is full, so that durable counts cannot be written"),
+            Self::Disk(error) => write!(
+                f,
+                "the disk of the database of durable counts fails ({error}): look at the system's log and the mode of the file"
+            ),
             Self::ReadOnly => f.write_str("the database of durable counts may not be written"),
             Self::Busy => f.write_str("the database of durable counts is locked by somebody else"),
             Self::Database(error) => write!(f, "the database: {error}"),
@@ -138,6 +145,14 @@ impl From<DatabaseError> for StoreError {
 }
 
 impl StoreError {
+    /// The same of this file.
+    pub(super) fn of_file(self, path: &Path) -> Self {
+        match self {
+            Self::Foreign(_) => Self::Foreign(path.into()),
+            error => error,
+        }
+    }
+
     /// The same once more, for whoever asks while it lasts.
     pub(super) fn again(&self) -> Self {
         match self {
@@ -153,18 +168,25 @@ impl StoreError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        // The lowest eight bits say what kind, the rest where.
-        match code(&error).map(|code| code & 0xFF) {
-            Some(5 | 6) => Self::Busy,
-            Some(8) => Self::ReadOnly,
-            Some(11 | 26) => Self::Damaged(error.to_string()),
-            Some(13) => Self::Full,
-            _ => Self::Database(error),
+        match Fault::of(&error) {
+            Fault::Busy => Self::Busy,
+            Fault::ReadOnly | Fault::Forbidden => Self::ReadOnly,
+            Fault::Broken => Self::Damaged(error.to_string()),
+            Fault::Foreign => Self::Foreign(PathBuf::new()),
+            Fault::Full => Self::Full,
+            Fault::Disk => Self::Disk(error),
+            Fault::Statement | Fault::Other => Self::Database(error),
         }
     }
 }
 
-/// The number of an error of the database.
-pub(super) fn code(error: &sqlx::Error) -> Option<u32> {
-    error.as_database_error()?.code()?.parse().ok()
+impl From<FileError> for StoreError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Sql(error) => error.into(),
+            FileError::File(_, error) if error.kind() == io::ErrorKind::StorageFull => Self::Full,
+            FileError::File(path, error) => Self::File(path, error),
+            FileError::Removed(path) => Self::File(path, io::ErrorKind::NotFound.into()),
+        }
+    }
 }

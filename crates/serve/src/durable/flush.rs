@@ -12,7 +12,6 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Moment};
 
-use parking_lot::Mutex;
 use tollgate_contract::{Contract, Terms};
 use tollgate_limit::Instant;
 use tollgate_node::Node;
@@ -31,7 +30,6 @@ use crate::shared::Shared;
 pub struct Flusher {
     orders: mpsc::SyncSender<Order>,
     thread: Option<JoinHandle<()>>,
-    trouble: Arc<Mutex<Option<String>>>,
 }
 
 enum Order {
@@ -45,7 +43,6 @@ impl Flusher {
     /// Starts to write, on a thread of its own.
     pub fn start(store: Store, shared: Arc<Shared>) -> Result<Self, StoreError> {
         let (orders, queue) = mpsc::sync_channel(ORDERS_MAX);
-        let trouble = Arc::new(Mutex::new(None));
         // Twice in an interval, so that no charge is older than that when it is written, as long as writing takes no longer
         // than half of it.
         let every = (shared.settings.keeping.flush_every / 2).max(EVERY_MIN);
@@ -61,7 +58,6 @@ impl Flusher {
             store,
             node: shared.engine.node(),
             shared,
-            trouble: Arc::clone(&trouble),
             numbers: BTreeMap::new(),
             of_terms: BTreeMap::new(),
             numbered: now,
@@ -78,7 +74,6 @@ impl Flusher {
         Ok(Self {
             orders,
             thread: Some(thread.map_err(|error| StoreError::File("flush".into(), error))?),
-            trouble,
         })
     }
 
@@ -95,11 +90,6 @@ impl Flusher {
         let sent = self.orders.send(order(done));
         sent.map_err(|_| StoreError::Gone)?;
         wait.recv().map_err(|_| StoreError::Gone)?
-    }
-
-    /// Why the last flush failed, where it did: detail for readiness.
-    pub fn trouble(&self) -> Option<String> {
-        self.trouble.lock().clone()
     }
 
     /// Writes everything charged so far and closes the database.
@@ -124,7 +114,6 @@ struct Work {
     shared: Arc<Shared>,
     /// The node of the last flush; when contracts are loaded there is another.
     node: Arc<Node>,
-    trouble: Arc<Mutex<Option<String>>>,
     /// Numbers of contracts and their shapes, by id and text.
     numbers: BTreeMap<(String, String), (i64, i64)>,
     /// Numbers of shapes, by the number of their contract and the version of the terms that keys have of their own in it.
@@ -189,9 +178,6 @@ impl Work {
         match &done {
             Ok(rows) => {
                 meter.flushed(*rows, begun, took);
-                if *rows > 0 {
-                    self.store.journal.committed();
-                }
             }
             Err(error) => {
                 if matches!(error, StoreError::TakenOver | StoreError::Fenced) {
@@ -205,7 +191,8 @@ impl Work {
                 }
             }
         }
-        *self.trouble.lock() = done.as_ref().err().map(ToString::to_string);
+        let error = done.as_ref().err().map(ToString::to_string);
+        self.shared.state.set_store_error(error);
         done.map(drop)
     }
 
@@ -215,6 +202,9 @@ impl Work {
         self.forget_numbers(now);
         let node = Arc::clone(&self.node);
         self.hold(&node, now)?;
+        if self.store.journal.look()? {
+            self.begin_anew(&node);
+        }
         self.recall(&node, now)?;
         self.inherit(&node, now)?;
         let mut rows = 0;
@@ -226,6 +216,16 @@ impl Work {
         self.waiting.clear();
         self.sweep(now)?;
         Ok(rows)
+    }
+
+    /// The database was lost: its numbers mean nothing any more, and every key is written.
+    fn begin_anew(&mut self, node: &Node) {
+        self.numbers.clear();
+        self.of_terms.clear();
+        for id in durable_ids(node) {
+            self.waiting.entry(id).or_default().all = true;
+        }
+        self.together.begin_anew(node);
     }
 
     /// Notes what changed since the last flush, also in a node that was replaced meanwhile.

@@ -3,9 +3,9 @@
 //! The lock is the system's own, so that it is gone when its holder is, however it went. Who holds a seat in a database writes
 //! that down beside it: whoever has the lock next knows that this one is gone.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
@@ -36,11 +36,22 @@ impl Folder {
         &self.path
     }
 
-    /// Where the database is, which only its owner may read.
-    pub(super) fn database(&self) -> Result<PathBuf, StoreError> {
-        let path = self.path.join(DATABASE);
-        make_private(&path)?;
-        Ok(path)
+    /// Where the database is.
+    pub(super) fn database(&self) -> PathBuf {
+        self.path.join(DATABASE)
+    }
+
+    /// Makes and takes the directory again where it was removed, or the lock in it, unless another process has it now.
+    pub(super) fn hold(&mut self) -> Result<(), StoreError> {
+        let path = self.path.join(LOCK);
+        let number = |found: Metadata| (found.dev(), found.ino());
+        let ours = self.lock.metadata().map(number);
+        let ours = ours.map_err(|error| StoreError::File(path.clone(), error))?;
+        if std::fs::metadata(&path).map(number).ok() != Some(ours) {
+            let mut again = Self::take(&self.path)?;
+            std::mem::swap(&mut self.lock, &mut again.lock);
+        }
+        Ok(())
     }
 
     /// Who held a seat and had this directory before, and so is gone; nothing where the directory is a copy, or the
@@ -77,18 +88,6 @@ impl Drop for Folder {
         // Where this fails, closing it has to do.
         let _ = self.lock.unlock();
     }
-}
-
-/// Makes a file that only its owner may read, before anything secret is in it.
-fn make_private(file: &Path) -> Result<(), StoreError> {
-    let failed = |error| StoreError::File(file.into(), error);
-    let opened = private(file).map_err(failed)?;
-    let permissions = opened.metadata().map_err(failed)?.permissions();
-    if permissions.mode() & 0o077 != 0 {
-        let mode = std::fs::Permissions::from_mode(0o600);
-        opened.set_permissions(mode).map_err(failed)?;
-    }
-    Ok(())
 }
 
 fn lock(folder: &Path) -> Result<File, StoreError> {

@@ -2,39 +2,39 @@
 //!
 //! Each question waits for its answer. Not here: SQL, and what rows mean.
 
-use sqlx::Connection;
-use sqlx::sqlite::SqliteConnection;
 use tollgate_limit::Instant;
 
+use super::StoreError;
+use super::file::OwnFile;
 use super::folder::Folder;
 use super::rows::{self, Found, Kept, Saved, Written};
 use super::seat::{self, Seat};
-use super::settle::Settler;
 use super::thread::Thread;
-use super::{StoreError, schema};
 
 /// Where rows are kept.
 pub(super) enum Journal {
     /// A file.
-    File {
-        /// Goes before the thread, whose connection must be the last.
-        settler: Settler,
-        thread: Thread<SqliteConnection>,
-    },
+    File(Thread<OwnFile>),
     /// A seat.
     Seat(Seat),
 }
 
-/// Secrets of the table and of receipts.
-type Secrets = ([u8; 16], [u8; 32]);
+/// What counts are kept under.
+#[derive(Clone, Copy)]
+pub(super) struct Secrets {
+    /// Of the table.
+    pub(super) table: [u8; 16],
+    /// Of receipts.
+    pub(super) receipts: [u8; 32],
+}
 
 /// Asks either journal the same.
 macro_rules! ask {
     ($journal:expr, $name:ident($($value:expr),*)) => {
         match $journal {
-            Self::File { thread, .. } => {
-                thread.run(async move |connection| rows::$name(connection, $($value),*).await)
-            }
+            Self::File(thread) => thread.run(async move |file| {
+                file.run(async |connection| rows::$name(connection, $($value),*).await).await
+            }),
             Self::Seat(seat) => seat.run(async move |at| seat::rows::$name(at, $($value),*).await),
         }
     };
@@ -45,37 +45,28 @@ impl Journal {
     pub(super) fn in_folder(
         folder: Folder,
         given: Option<[u8; 16]>,
-    ) -> Result<(Self, [u8; 16], [u8; 32]), StoreError> {
-        let database = folder.database()?;
-        let path = database.clone();
+    ) -> Result<(Self, Secrets), StoreError> {
         let thread = Thread::start(
-            async move || schema::open(&path).await,
-            async move |connection: SqliteConnection| {
-                // What was committed is on disk; closing only tidies up the log.
-                let _ = connection.close().await;
-                // Nobody else may have the directory before.
-                drop(folder);
-            },
+            async move || OwnFile::open(folder, given).await,
+            OwnFile::close,
         )?;
-        let (table, receipts): Secrets = thread.run(async move |connection| {
-            let table = rows::table_secret(connection, given).await?;
-            Ok((table, rows::secret(connection, "receipts").await?))
-        })?;
-        let settler = Settler::start(&database)?;
-        Ok((Self::File { settler, thread }, table, receipts))
+        let secrets = thread.run(async |file| Ok(file.secrets()))?;
+        Ok((Self::File(thread), secrets))
+    }
+
+    /// Sees to it that rows can be written. Says whether none of those that were written is sure to be there any more.
+    pub(super) fn look(&self) -> Result<bool, StoreError> {
+        match self {
+            Self::File(thread) => thread.run(async |file| file.look().await),
+            // Whether it is there is told by whoever holds the seat.
+            Self::Seat(_) => Ok(false),
+        }
     }
 
     pub(super) const fn seat(&self) -> Option<&Seat> {
         match self {
-            Self::File { .. } => None,
+            Self::File(_) => None,
             Self::Seat(seat) => Some(seat),
-        }
-    }
-
-    /// There was a commit.
-    pub(super) fn committed(&self) {
-        if let Self::File { settler, .. } = self {
-            settler.wish();
         }
     }
 
@@ -130,9 +121,10 @@ impl Journal {
     /// Writes cells; where that fails, some may have been written.
     pub(super) fn write(&self, cells: Vec<Written>) -> Result<(), StoreError> {
         match self {
-            Self::File { thread, .. } => {
-                thread.run(async move |connection| rows::write(connection, &cells).await)
-            }
+            Self::File(thread) => thread.run(async move |file| {
+                file.write(async |connection| rows::write(connection, &cells).await)
+                    .await
+            }),
             Self::Seat(seat) => {
                 for part in cells.chunks(PART) {
                     let part = part.to_vec();
@@ -146,9 +138,10 @@ impl Journal {
     /// The same of keys that are counted together.
     pub(super) fn write_saved(&self, tag: u64, keys: Vec<(u64, Saved)>) -> Result<(), StoreError> {
         match self {
-            Self::File { thread, .. } => {
-                thread.run(async move |connection| rows::write_saved(connection, tag, &keys).await)
-            }
+            Self::File(thread) => thread.run(async move |file| {
+                file.write(async |connection| rows::write_saved(connection, tag, &keys).await)
+                    .await
+            }),
             Self::Seat(seat) => {
                 for part in keys.chunks(PART) {
                     let part = part.to_vec();

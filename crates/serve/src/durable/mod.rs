@@ -6,6 +6,7 @@
 //! (`tollgate-limit`).
 
 mod error;
+mod file;
 mod flush;
 mod folder;
 mod journal;
@@ -72,13 +73,13 @@ pub fn open_with(dir: &Path, given: Option<[u8; 16]>) -> Result<(Store, Secrets)
 /// The same in a directory that is ours already.
 pub fn open_in(folder: Folder, given: Option<[u8; 16]>) -> Result<(Store, Secrets), StoreError> {
     let dir = folder.path().to_owned();
-    let (journal, table, receipts) = Journal::in_folder(folder, given)?;
-    if given.is_some_and(|given| given != table) {
+    let (journal, kept) = Journal::in_folder(folder, given)?;
+    if given.is_some_and(|given| given != kept.table) {
         return Err(StoreError::OtherSecret(dir));
     }
     let secrets = Secrets {
-        table: Seed::from_bytes(table),
-        receipts,
+        table: Seed::from_bytes(kept.table),
+        receipts: kept.receipts,
     };
     Ok((Store::new(journal), secrets))
 }

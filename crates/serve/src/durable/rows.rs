@@ -29,13 +29,19 @@ pub(super) struct Found {
     pub(super) state: Vec<u8>,
 }
 
-/// A secret of that many bytes, kept since it was first asked for.
+/// A secret that nobody knows yet.
+pub(super) fn draw<const N: usize>() -> Result<[u8; N], StoreError> {
+    let mut drawn = [0; N];
+    getrandom::fill(&mut drawn)?;
+    Ok(drawn)
+}
+
+/// The secret of a name: that which was first kept, now `drawn` where there was none.
 pub(super) async fn secret<const N: usize>(
     connection: &mut SqliteConnection,
     name: &'static str,
+    drawn: [u8; N],
 ) -> Result<[u8; N], StoreError> {
-    let mut drawn = [0; N];
-    getrandom::fill(&mut drawn)?;
     sqlx::query("INSERT INTO secret VALUES (?, ?) ON CONFLICT DO NOTHING")
         .bind(name)
         .bind(drawn.as_slice())
@@ -64,7 +70,7 @@ pub(super) async fn table_secret(
         .execute(&mut *connection)
         .await?;
     }
-    secret(connection, "table").await
+    secret(connection, "table", draw()?).await
 }
 
 /// The numbers of a contract and its shape, given out now where they are new; notes that the contract was seen.

@@ -2,14 +2,13 @@
 //!
 //! Not here: what the rows mean (`rows.rs`).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
 use super::StoreError;
-use super::error::code;
 
 /// Marks a file as ours: "toll".
 const APPLICATION: i64 = 0x746f_6c6c;
@@ -53,45 +52,34 @@ const MIGRATIONS: &[&str] = &["
     ) WITHOUT ROWID, STRICT;
 "];
 
-/// Opens the database and brings it up to date.
+/// How the database is opened.
 ///
 /// A commit is with the system when it returns, not yet on disk (`synchronous=NORMAL`): a killed process loses no commit
 /// that way, and a disk that takes a second for a sync does not hold up the flush behind it. Bringing commits to the disk,
 /// and the log back into the database, is left to `settle.rs`; only a log that outgrows it is written back in a commit.
-pub(super) async fn open(path: &Path) -> Result<SqliteConnection, StoreError> {
-    let options = SqliteConnectOptions::new()
+pub(super) fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Normal)
         .busy_timeout(BUSY)
         .pragma("journal_size_limit", WAL_BYTES.to_string())
         .pragma("wal_autocheckpoint", WAL_PAGES.to_string())
-        .disable_statement_logging();
-    let mut connection = options
-        .connect()
-        .await
-        .map_err(|error| foreign(path, error))?;
-    let ours: i64 = sqlx::query_scalar("PRAGMA application_id")
-        .fetch_one(&mut connection)
-        .await
-        .map_err(|error| foreign(path, error))?;
-    let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema")
-        .fetch_one(&mut connection)
-        .await?;
-    if ours != APPLICATION && tables > 0 {
-        return Err(StoreError::Foreign(path.into()));
-    }
-    migrate(&mut connection).await?;
-    Ok(connection)
+        .disable_statement_logging()
 }
 
-/// A file that is no database at all is somebody else's, too.
-fn foreign(path: &Path, error: sqlx::Error) -> StoreError {
-    const NOT_A_DATABASE: u32 = 26;
-    if code(&error) == Some(NOT_A_DATABASE) {
-        return StoreError::Foreign(path.into());
+/// Brings a database up to date, unless it is somebody else's.
+pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let ours: i64 = sqlx::query_scalar("PRAGMA application_id")
+        .fetch_one(&mut *connection)
+        .await?;
+    let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema")
+        .fetch_one(&mut *connection)
+        .await?;
+    if ours != APPLICATION && tables > 0 {
+        return Err(StoreError::Foreign(PathBuf::new()));
     }
-    error.into()
+    migrate(connection).await
 }
 
 async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {

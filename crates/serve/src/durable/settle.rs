@@ -25,22 +25,28 @@ pub(super) struct Settler {
 }
 
 impl Settler {
-    /// Starts the thread, for a database that is open.
+    /// Starts the thread, for a database that is open and stays so while the thread runs.
     pub(super) fn start(database: &Path) -> Result<Self, StoreError> {
-        let mut disk = Disk::open(database)?;
-        // Secrets that were drawn just now must not be drawn again.
-        disk.settle();
         let (wishes, queue) = mpsc::sync_channel(1);
-        let work = move || {
-            while queue.recv().is_ok() && disk.rest(&queue) {
+        let (opened, is_open) = mpsc::sync_channel(1);
+        let path = database.to_owned();
+        let work = move || match Disk::open(&path) {
+            Err(error) => drop(opened.send(Err(error))),
+            Ok(mut disk) => {
+                // Secrets that were drawn just now must not be drawn again.
                 disk.settle();
+                let _ = opened.send(Ok(()));
+                while queue.recv().is_ok() && disk.rest(&queue) {
+                    disk.settle();
+                }
+                disk.close();
             }
-            disk.close();
         };
         let handle = std::thread::Builder::new()
             .name("tollgate-settle".into())
             .spawn(work);
         let handle = handle.map_err(|error| StoreError::File(database.into(), error))?;
+        is_open.recv().map_err(|_| StoreError::Gone)??;
         Ok(Self {
             wishes: Some(wishes),
             handle: Some(handle),
@@ -69,7 +75,9 @@ impl Drop for Settler {
 /// What the thread works on.
 struct Disk {
     runtime: Runtime,
-    connection: SqliteConnection,
+    options: SqliteConnectOptions,
+    /// None after an error, until it is needed.
+    connection: Option<SqliteConnection>,
     log: File,
     path: PathBuf,
     /// When that was last done.
@@ -96,7 +104,8 @@ impl Disk {
         let log = File::open(&path).map_err(failed)?;
         Ok(Self {
             runtime,
-            connection,
+            options,
+            connection: Some(connection),
             log,
             path,
             settled: Instant::now(),
@@ -135,14 +144,26 @@ impl Disk {
             return Ok(());
         }
         // It waits for nobody and nobody for it: what is committed meanwhile is left for the next time.
-        let written = sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut self.connection);
-        self.runtime.block_on(written)?;
+        let connection = self.connection.take();
+        let written = self.runtime.block_on(async {
+            let mut connection = match connection {
+                Some(connection) => connection,
+                None => self.options.connect().await?,
+            };
+            let checkpoint = sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)");
+            checkpoint.execute(&mut connection).await?;
+            Ok::<_, sqlx::Error>(connection)
+        });
+        // One that failed is closed.
+        self.connection = Some(written?);
         Ok(())
     }
 
     fn close(self) {
         // The other connection is the last one, and tidies up.
-        let _ = self.runtime.block_on(self.connection.close());
+        if let Some(connection) = self.connection {
+            let _ = self.runtime.block_on(connection.close());
+        }
     }
 }
 

@@ -28,12 +28,7 @@ impl Keeper {
     ) -> io::Result<Self> {
         let (end, ended) = channel();
         let keep = move || {
-            look_after(
-                &shared,
-                &loader,
-                (flusher.as_ref(), keep.as_mut()),
-                (Watch::new(stamp), &ended),
-            );
+            look_after(&shared, &loader, keep.as_mut(), (Watch::new(stamp), &ended));
             flusher.map_or(Ok(()), Flusher::stop)
         };
         let thread = thread::Builder::new().name("keeper".into()).spawn(keep)?;
@@ -51,15 +46,12 @@ impl Keeper {
 fn look_after(
     shared: &Shared,
     loader: &Loader,
-    (flusher, mut keep): (Option<&Flusher>, Option<&mut Keep>),
+    mut keep: Option<&mut Keep>,
     (mut watch, ended): (Watch, &Receiver<()>),
 ) {
     // What the annex read before it was first looked at may be another by now: it is told once.
     let mut beside = Watch::new(None);
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK_EVERY) {
-        shared
-            .state
-            .set_store_error(flusher.and_then(Flusher::trouble));
         if let Some(keep) = &mut keep {
             keep.flush(shared);
         }

@@ -194,7 +194,6 @@ struct Writer {
     pending: Option<Batch>,
     took: Duration,
     pruned: u64,
-    is_failing: bool,
 }
 
 impl Writer {
@@ -208,7 +207,6 @@ impl Writer {
             pending: None,
             took: Duration::ZERO,
             pruned: 0,
-            is_failing: false,
         })
     }
 
@@ -230,13 +228,13 @@ impl Writer {
                     statistics.figures.refused(batch.lines.len());
                 }
                 Err(error) => {
-                    self.failed(&error, statistics);
+                    self.failed(&error, (shared, statistics));
                     self.pending = Some(batch);
                     return self;
                 }
             }
         }
-        if std::mem::take(&mut self.is_failing) {
+        if shared.state.set_statistics_error(None) {
             tracing::info!("request statistics are written again");
         }
         self.took = began.elapsed();
@@ -258,10 +256,11 @@ impl Writer {
         })
     }
 
-    fn failed(&mut self, error: &Error, statistics: &Statistics) {
+    fn failed(&mut self, error: &Error, (shared, statistics): (&Shared, &Statistics)) {
         statistics.figures.failed();
         self.took = Duration::ZERO;
-        if !std::mem::replace(&mut self.is_failing, true) {
+        let why = error.to_string();
+        if !shared.state.set_statistics_error(Some(why)) {
             tracing::warn!(%error, "request statistics are not written; they wait in memory");
         }
     }

@@ -18,6 +18,7 @@ use tollgate_store_sql::{Postgres, PostgresConfig, Sqlite, SqliteConfig};
 
 use super::{Decides, Store, clock};
 use crate::settings::StoreSettings;
+use crate::state::State;
 
 /// A store that is asked until this is dropped.
 pub struct Connected {
@@ -25,6 +26,14 @@ pub struct Connected {
     pub store: Arc<Store>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+}
+
+impl Connected {
+    /// The store, whose troubles are told by this from now on.
+    pub(crate) fn told_by(&self, state: &State) -> Arc<Store> {
+        state.set_engine_error(self.store.trouble());
+        Arc::clone(&self.store)
+    }
 }
 
 impl Drop for Connected {

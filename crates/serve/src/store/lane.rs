@@ -18,6 +18,7 @@ use super::counts::Counts;
 use super::ledger::Ledgers;
 use crate::logs::Rarely;
 use crate::meter::process::wall;
+use crate::troubles::Lasting;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +43,12 @@ pub(super) struct Lane {
     pub(super) ledgers: Ledgers,
     /// Told when the breaker opens.
     pub(super) given_up: Notify,
-    /// Says in the log that it did, and whether that was said last.
+    /// Says in the log that it did.
     pub(super) said: Rarely,
-    pub(super) is_said: AtomicBool,
+    /// Why the engine does not decide, whether that is for want of writes, and whether somebody looks whether it is over.
+    pub(super) trouble: Arc<Lasting>,
+    pub(super) is_of_writes: AtomicBool,
+    pub(super) is_watched: AtomicBool,
     /// The most batches under way.
     pub(super) batches_max: usize,
 }
@@ -197,13 +201,14 @@ impl Lane {
     }
 
     /// Learns from answers: whether the engine is there, and how keys stand.
-    fn take_note(&self, asks: &[Ask], answers: &Answers) {
+    fn take_note(self: &Arc<Self>, asks: &[Ask], answers: &Answers) {
         let mut memory = self.memory.lock();
-        let (mut is_there, mut failures) = (false, Vec::new());
+        let (mut is_there, mut has_written, mut failures) = (false, false, Vec::new());
         for (ask, answer) in asks.iter().zip(answers) {
             match answer {
                 Ok(said) => {
                     is_there = true;
+                    has_written |= ask.verb != Verb::Show;
                     memory.note(ask, said);
                 }
                 Err(failure) => failures.extend(failure.is_of_the_engine().then_some(failure)),
@@ -212,16 +217,17 @@ impl Lane {
         drop(memory);
         // An engine that answers some of a batch is there: a part of a Cluster may be missing.
         if is_there {
-            self.is_there();
+            self.is_there(has_written);
         } else {
             self.failed(&failures);
+            self.watch(asks);
         }
     }
 
     /// Learns from an answer of another kind whether the engine is there.
     pub(super) fn learn(&self, failure: Option<&Failure>) {
         match failure {
-            None => self.is_there(),
+            None => self.is_there(true),
             // Others being faster says nothing.
             Some(Failure::Busy) => {}
             Some(failure) if failure.is_of_the_engine() => self.failed(&[failure]),
@@ -229,9 +235,11 @@ impl Lane {
         }
     }
 
-    fn is_there(&self) {
+    /// Ends the trouble, unless it was that nothing can be written, and nothing was.
+    fn is_there(&self, has_written: bool) {
         self.breaker.lock().succeeded();
-        if self.is_said.swap(false, Relaxed) {
+        let is_over = has_written || !self.is_of_writes.load(Relaxed);
+        if is_over && self.trouble.set(None) {
             tracing::info!("the store answers again");
         }
     }
@@ -244,14 +252,19 @@ impl Lane {
         for _ in failures {
             breaker.failed(wall(), chance);
         }
-        let has_opened = was_closed && !breaker.is_closed();
+        let is_open = !breaker.is_closed();
         drop(breaker);
-        if !has_opened {
+        if let (true, Some(failure)) = (is_open, failures.last()) {
+            let is_of_writes = matches!(failure, Failure::Full | Failure::ReadOnly);
+            let is_open_question = is_of_writes && !self.engine.proves_writes();
+            self.is_of_writes.store(is_open_question, Relaxed);
+            self.trouble.set(Some(failure.to_string()));
+        }
+        if !(was_closed && is_open) {
             return;
         }
         if let (Some(unsaid), Some(failure)) = (self.said.now(), failures.last()) {
             tracing::warn!(unsaid, "the store is done without for now: {failure}");
-            self.is_said.store(true, Relaxed);
         }
         let waiting = {
             let mut queue = self.queue.lock();
@@ -263,6 +276,25 @@ impl Lane {
             let _ = one.answer.send(vec![Err(Failure::Late); one.asks.len()]);
         }
         self.given_up.notify_waiters();
+    }
+
+    /// Looks whether the engine is back until it is, also where nobody asks it anything.
+    fn watch(self: &Arc<Self>, asks: &[Ask]) {
+        let is_open = !self.breaker.lock().is_closed();
+        if !is_open || asks.is_empty() || self.is_watched.swap(true, Relaxed) {
+            return;
+        }
+        let (lane, asks) = (Arc::clone(self), asks[..1].to_vec());
+        self.handle.spawn(async move {
+            while !lane.breaker.lock().is_closed() {
+                tokio::time::sleep(WATCH_EVERY).await;
+                let go = lane.breaker.lock().go(wall());
+                if go == Go::Probe {
+                    lane.probe(&asks);
+                }
+            }
+            lane.is_watched.store(false, Relaxed);
+        });
     }
 
     /// Looks whether the engine is back, with nobody waiting for it.
@@ -324,6 +356,8 @@ impl Lane {
 const ASKS_MAX: usize = 1 << 16;
 /// About as many asks as a batch has.
 const BATCH: usize = 256;
+/// How often somebody looks whether it is time for a probe.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
 /// How long debts and probes are waited for.
 const PROBE: Duration = Duration::from_secs(1);
 /// Timers ring up to this much later than they are set; answers are to be there by the deadline all the same.

@@ -30,6 +30,7 @@ use tollgate_store::{
 use crate::engine::{Question, Said, Verb};
 use crate::logs::Rarely;
 use crate::settings::StoreSettings;
+use crate::troubles::Lasting;
 
 pub(crate) use connect::seed;
 pub use connect::{ConnectError, Connected, connect};
@@ -61,6 +62,9 @@ pub trait Decides: Send + Sync + 'static {
     /// The engine in a word.
     fn kind(&self) -> &'static str;
 
+    /// Whether a probe that is answered proves that it takes writes, as [`Engine::proves_writes`].
+    fn proves_writes(&self) -> bool;
+
     /// Its clock against ours, as [`Engine::clock`].
     fn clock(&self) -> Option<Clock>;
 }
@@ -80,6 +84,10 @@ impl<E: Engine> Decides for E {
 
     fn kind(&self) -> &'static str {
         self.name()
+    }
+
+    fn proves_writes(&self) -> bool {
+        Engine::proves_writes(self)
     }
 
     fn clock(&self) -> Option<Clock> {
@@ -110,13 +118,20 @@ impl Store {
             ledgers: Ledgers::default(),
             given_up: Notify::new(),
             said: Rarely::new(SAY_EVERY),
-            is_said: AtomicBool::new(false),
+            trouble: Arc::default(),
+            is_of_writes: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
             batches_max: settings.batches,
         };
         Self {
             lane: Arc::new(lane),
             deadline: settings.deadline,
         }
+    }
+
+    /// Since when and why it does not decide, where it does not.
+    pub(crate) fn trouble(&self) -> Arc<Lasting> {
+        Arc::clone(&self.lane.trouble)
     }
 
     /// What was counted so far.

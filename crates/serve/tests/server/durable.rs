@@ -375,13 +375,13 @@ fn a_flush_that_fails_is_told_and_made_up_for() {
     server.charge("user", "ann", 1);
     server.charge("user", "bob", 2);
     assert!(server.flush().is_err());
-    let flusher = server.flusher.as_ref().unwrap();
-    assert!(flusher.trouble().is_some());
+    let state = &server.shared.state;
+    assert!(state.store_error().is_some());
     let figures = server.shared.engine.meter().durable().figures();
     assert_eq!((figures.failures, figures.waiting), (1, 2));
     on_database(folder.path(), "ALTER TABLE elsewhere RENAME TO cell");
     server.flush().unwrap();
-    assert!(flusher.trouble().is_none());
+    assert!(state.store_error().is_none());
     server.stop();
     let server = Server::start(folder.path(), FILE);
     assert_eq!(server.left("user", "ann"), [92, 92, 100]);

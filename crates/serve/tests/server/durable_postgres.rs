@@ -140,7 +140,7 @@ fn an_older_process_is_refused_and_goes_on_deciding() {
     assert!(matches!(old.flush(), Err(StoreError::TakenOver)));
     assert!(old.refused() >= 2);
     assert_eq!(old.shared.engine.meter().durable().figures().waiting, 0);
-    let trouble = old.flusher.as_ref().unwrap().trouble().unwrap();
+    let trouble = old.shared.state.store_error().unwrap();
     assert!(trouble.contains("another process"), "{trouble}");
     // Not even its end frees what is another's.
     old.stop();

@@ -14,6 +14,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, Sq
 use sqlx::{ConnectOptions, Connection, Row};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use tollgate_sqlite::{Fault, File, FileError, Held};
 use tollgate_store::{Ask, Engine, Failure, LedgerId, Loaded, Name, Said, Swap, Swapped};
 
 use crate::fold::{Change, Stored, fold};
@@ -88,17 +89,14 @@ impl Sqlite {
         };
         let options = SqliteConnectOptions::new()
             .filename(&config.path)
-            .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(synchronous)
             .busy_timeout(BUSY)
             .disable_statement_logging();
-        let mut connection = options.connect().await.map_err(|error| failure(&error))?;
-        migrate(&mut connection)
-            .await
-            .map_err(|error| failure(&error))?;
+        let mut held = Held::new(File::shared(options));
+        held.ready(migrate).await.map_err(|error| failure(&error))?;
         let (jobs, queue) = mpsc::channel(JOBS_MAX);
-        tokio::spawn(work(connection, queue, config.sweep));
+        tokio::spawn(work(held, queue, config.sweep));
         Ok(Self { jobs })
     }
 }
@@ -130,6 +128,11 @@ impl Engine for Sqlite {
     fn name(&self) -> &'static str {
         "sqlite"
     }
+
+    fn proves_writes(&self) -> bool {
+        // After a failure there is a new connection, which has written.
+        true
+    }
 }
 
 impl Sqlite {
@@ -155,8 +158,13 @@ fn gone() -> Failure {
     Failure::Unreachable("the task is gone".into())
 }
 
-async fn migrate(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+/// Makes the tables where they are missing. It writes in any case: a disk that is full is found out by whoever connects, not by those
+/// who are to be decided.
+async fn migrate(connection: &mut SqliteConnection) -> Result<(), FileError> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    sqlx::raw_sql("PRAGMA user_version = 1")
+        .execute(&mut *transaction)
+        .await?;
     for (table, migration) in TABLES {
         let known = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = ?");
         let tables: i64 = known.bind(table).fetch_one(&mut *transaction).await?;
@@ -164,7 +172,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
             sqlx::raw_sql(migration).execute(&mut *transaction).await?;
         }
     }
-    transaction.commit().await
+    Ok(transaction.commit().await?)
 }
 
 /// Tables, and what makes them.
@@ -180,11 +188,7 @@ const TABLES: [(&str, &str); 2] = [
 ];
 
 /// Does jobs until nobody can ask any more, and sweeps a page when it is time.
-async fn work(
-    mut connection: SqliteConnection,
-    mut queue: mpsc::Receiver<Job>,
-    sweep: Option<Sweep>,
-) {
+async fn work(mut held: Held, mut queue: mpsc::Receiver<Job>, sweep: Option<Sweep>) {
     let mut jobs = Vec::new();
     let mut broom = sweep.map(Broom::new);
     loop {
@@ -203,7 +207,7 @@ async fn work(
         // What nobody waits for any more is not done at all.
         jobs.retain(|job| job.until > Instant::now() && !job.answer.is_closed());
         if !jobs.is_empty() {
-            let answers = together(&mut connection, &jobs).await;
+            let answers = together(&mut held, &jobs).await;
             for (job, answers) in jobs.drain(..).zip(answers) {
                 // Whoever asked may have left.
                 let _ = job.answer.send(answers);
@@ -211,16 +215,16 @@ async fn work(
         }
         // Also where jobs never end: they wait for a page, not for all of them.
         if let Some(broom) = broom.as_mut().filter(|broom| broom.due() <= Instant::now()) {
-            broom.sweep(&mut connection).await;
+            // Where there is no connection, whoever asks next makes one.
+            let _ = held.run(async |open| broom.sweep(open).await).await;
         }
     }
-    // Closing only tidies up the log.
-    let _ = connection.close().await;
+    held.give_up().await;
 }
 
 /// Does jobs in one transaction: all are done, or none.
-async fn together(connection: &mut SqliteConnection, jobs: &[Job]) -> Vec<Result<Done, Failure>> {
-    let done = async {
+async fn together(held: &mut Held, jobs: &[Job]) -> Vec<Result<Done, Failure>> {
+    let done = async |connection: &mut SqliteConnection| {
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
         let mut answers = Vec::new();
         for job in jobs {
@@ -229,7 +233,11 @@ async fn together(connection: &mut SqliteConnection, jobs: &[Job]) -> Vec<Result
         transaction.commit().await?;
         Ok(answers)
     };
-    done.await.unwrap_or_else(|error: sqlx::Error| {
+    let done = match held.ready(migrate).await {
+        Err(error) => Err(error),
+        Ok(_) => held.run(done).await.unwrap_or_else(|| Ok(Vec::new())),
+    };
+    done.unwrap_or_else(|error: FileError| {
         let failure = failure(&error);
         jobs.iter().map(|_| Err(failure.clone())).collect()
     })
@@ -344,18 +352,16 @@ async fn write(
     Ok(())
 }
 
-fn failure(error: &sqlx::Error) -> Failure {
-    let code = match error {
-        sqlx::Error::Database(error) => error.code().and_then(|code| code.parse::<u32>().ok()),
-        _ => None,
+fn failure(error: &FileError) -> Failure {
+    let FileError::Sql(of) = error else {
+        return Failure::Unreachable(error.to_string());
     };
-    // The low byte is what happened, the rest where.
-    match code.map(|code| code & 0xff) {
-        Some(5 | 6) => Failure::Late,
-        Some(8) => Failure::ReadOnly,
-        Some(13) => Failure::Full,
-        Some(3 | 14 | 23) => Failure::Forbidden(error.to_string()),
-        Some(11 | 26) => Failure::Broken(error.to_string()),
-        _ => Failure::Unreachable(error.to_string()),
+    match Fault::of(of) {
+        Fault::Busy => Failure::Late,
+        Fault::ReadOnly => Failure::ReadOnly,
+        Fault::Full => Failure::Full,
+        Fault::Forbidden => Failure::Forbidden(error.to_string()),
+        Fault::Broken | Fault::Foreign => Failure::Broken(error.to_string()),
+        Fault::Statement | Fault::Disk | Fault::Other => Failure::Unreachable(error.to_string()),
     }
 }

@@ -31,19 +31,23 @@ impl Broom {
     }
 
     /// Drops what is fresh of the next page; after the last it rests.
-    pub(super) async fn sweep(&mut self, connection: &mut SqliteConnection) {
+    pub(super) async fn sweep(
+        &mut self,
+        connection: &mut SqliteConnection,
+    ) -> Result<(), sqlx::Error> {
         // What could not be swept now is swept next time.
         let table = if self.is_at_ledgers { LEDGERS } else { STATES };
         let end = page(connection, table, &self.from, self.sweep.grace_s()).await;
         if let Ok(Some(end)) = end {
             self.from = end;
-            return;
+            return Ok(());
         }
         self.from = START;
         if self.is_at_ledgers {
             self.due = Instant::now() + self.sweep.every;
         }
         self.is_at_ledgers = !self.is_at_ledgers;
+        end.map(drop)
     }
 }
 

@@ -100,7 +100,7 @@ impl Work {
     /// Says that everything is written, and that the seat is free.
     pub(super) fn leave(&mut self) -> Result<(), StoreError> {
         let mut done = self.flush();
-        if let Err(StoreError::Away(_)) = done {
+        if done.is_err() && !matches!(done, Err(StoreError::TakenOver)) {
             // A connection may have ended unseen, or the database come back since: there is no later flush to find out.
             self.store.seat().map_or(Ok(()), Seat::hurry)?;
             done = self.flush();

@@ -30,6 +30,13 @@ impl Together {
         self.waiting.clear();
     }
 
+    /// Every key is to be written.
+    pub(super) fn begin_anew(&mut self, node: &Node) {
+        for tag in node.durable_tags() {
+            self.waiting.entry(tag).or_default().all = true;
+        }
+    }
+
     /// Contracts were loaded.
     pub(super) fn replaced(&mut self, old: &Node, new: &Node) {
         let known: BTreeSet<_> = old.durable_tags().into_iter().collect();

@@ -1,5 +1,9 @@
 //! A disk that is full, and a data directory that cannot be used.
 
+mod full;
+mod removed;
+mod shared;
+
 use std::process::{Command, Stdio};
 
 use crate::kit::{CONTRACTS, Server, file, refused, tollgate, until};
@@ -11,7 +15,7 @@ fn start_with_room(folder: &std::path::Path, contracts: &str, blocks: u32) -> Se
     let serve = tollgate(&["serve"]);
     let binary = serve.get_program().to_string_lossy().into_owned();
     let script = format!(
-        "trap '' XFSZ; ulimit -f {blocks}; exec '{binary}' serve --format json --http 127.0.0.1:0 \
+        "trap '' XFSZ; ulimit -S -f {blocks}; exec '{binary}' serve --format json --http 127.0.0.1:0 \
          --resp 127.0.0.1:0 --data-dir '{}' --contracts '{contracts}'",
         folder.display()
     );

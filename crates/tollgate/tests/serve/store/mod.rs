@@ -63,8 +63,16 @@ impl Answer {
         field.map(|(_, wish)| wish.trim())
     }
 
-    fn remaining(&self) -> u64 {
-        let rest = self.0.split("\"remaining\":").nth(1);
+    pub(crate) fn remaining(&self) -> u64 {
+        self.number("remaining")
+    }
+
+    pub(crate) fn limit(&self) -> u64 {
+        self.number("limit")
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        let rest = self.0.split(&format!("\"{name}\":")).nth(1);
         let rest = rest.unwrap_or_else(|| panic!("{}", self.0));
         let digits = rest.split([',', '}']).next().unwrap();
         digits.trim().parse().unwrap()

@@ -1,0 +1,109 @@
+//! The file of a data directory: the connection that writes it, the thread that syncs it, and the secrets that it must hold.
+//!
+//! A connection that failed is closed, and the next flush opens another. A file that was removed or replaced is written anew, with the
+//! secrets this process counts under. Not here: SQL (`rows.rs`), and how files are held open (`tollgate-sqlite`).
+
+use sqlx::sqlite::SqliteConnection;
+use tollgate_sqlite::{File, Held};
+use tollgate_store::Failure;
+
+use super::folder::Folder;
+use super::journal::Secrets;
+use super::settle::Settler;
+use super::{StoreError, rows, schema};
+
+/// What the thread has.
+pub(super) struct OwnFile {
+    /// Nobody else may have the directory before the file is closed.
+    folder: Folder,
+    held: Held,
+    /// Has a connection of its own, and goes before the other.
+    settler: Option<Settler>,
+    secrets: Secrets,
+    /// How often the file was lost when that was last looked at.
+    lost: u64,
+}
+
+impl OwnFile {
+    /// Opens the file; the secret of the table may be given.
+    pub(super) async fn open(folder: Folder, given: Option<[u8; 16]>) -> Result<Self, StoreError> {
+        let mut held = Held::new(File::alone(schema::options(&folder.database())));
+        let ready = held.ready(schema::prepare).await;
+        let connection = ready.map_err(|error| error.of_file(&folder.database()))?;
+        let secrets = Secrets {
+            table: rows::table_secret(connection, given).await?,
+            receipts: rows::secret(connection, "receipts", rows::draw()?).await?,
+        };
+        let settler = Settler::start(held.file().path())?;
+        Ok(Self {
+            folder,
+            held,
+            settler: Some(settler),
+            secrets,
+            lost: 0,
+        })
+    }
+
+    pub(super) const fn secrets(&self) -> Secrets {
+        self.secrets
+    }
+
+    /// Sees to it that there is a connection to the file in the directory. Says whether that is another than it was, so that every key must
+    /// be written.
+    pub(super) async fn look(&mut self) -> Result<bool, StoreError> {
+        self.folder.hold()?;
+        if !self.held.is_open() {
+            self.settler = None;
+        }
+        let secrets = self.secrets;
+        let prepare = async move |connection: &mut SqliteConnection| {
+            schema::prepare(connection).await?;
+            let table = rows::secret(connection, "table", secrets.table).await?;
+            let receipts = rows::secret(connection, "receipts", secrets.receipts).await?;
+            let is_ours = (table, receipts) == (secrets.table, secrets.receipts);
+            let other = || StoreError::Damaged("the secrets of another server".into());
+            is_ours.then_some(()).ok_or_else(other)
+        };
+        let ready = self.held.ready(prepare).await.map(drop);
+        ready.map_err(|error| error.of_file(self.held.file().path()))?;
+        let lost = self.held.file().lost();
+        let is_anew = lost != self.lost;
+        if is_anew {
+            self.settler = None;
+        }
+        if self.settler.is_none() {
+            self.settler = Some(Settler::start(self.held.file().path())?);
+        }
+        self.lost = lost;
+        Ok(is_anew)
+    }
+
+    /// Does something by the connection.
+    pub(super) async fn run<T>(
+        &mut self,
+        job: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let closed = || Failure::Unreachable("its connection was given up".into());
+        let done = self.held.run(job).await;
+        done.unwrap_or_else(|| Err(StoreError::Away(closed())))
+    }
+
+    /// The same, and what was written is to be on the disk soon.
+    pub(super) async fn write(
+        &mut self,
+        job: impl AsyncFnOnce(&mut SqliteConnection) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.run(job).await?;
+        if let Some(settler) = &self.settler {
+            settler.wish();
+        }
+        Ok(())
+    }
+
+    /// Closes the file, then lets go of the directory.
+    pub(super) async fn close(mut self) {
+        drop(self.settler.take());
+        self.held.give_up().await;
+        drop(self.folder);
+    }
+}

@@ -1,0 +1,69 @@
+//! What is wrong with databases, and since when, in words for whoever looks.
+
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+
+/// What is wrong with databases.
+#[derive(Debug)]
+pub(crate) struct Databases {
+    /// Why durable counts are not written.
+    pub(crate) durable: Lasting,
+    /// Why the store that policies name does not decide.
+    pub(crate) engine: OnceLock<Arc<Lasting>>,
+    /// Why request statistics are not written.
+    pub(crate) statistics: Lasting,
+}
+
+impl Databases {
+    /// Nothing.
+    pub(crate) const fn new() -> Self {
+        Self {
+            durable: Lasting::new(),
+            engine: OnceLock::new(),
+            statistics: Lasting::new(),
+        }
+    }
+
+    pub(crate) fn durable_error(&self) -> Option<String> {
+        self.durable.told("durable counts are not written")
+    }
+
+    /// What is wrong, one sentence each, and for a minute which file was lost.
+    pub(crate) fn troubles(&self) -> [Option<String>; 4] {
+        let engine = self.engine.get();
+        [
+            self.durable_error(),
+            engine.and_then(|error| error.told("the store does not decide")),
+            self.statistics.told("request statistics are not written"),
+            tollgate_sqlite::losses().lately,
+        ]
+    }
+}
+
+/// What is wrong, and since when.
+#[derive(Debug, Default)]
+pub(crate) struct Lasting(Mutex<Option<(SystemTime, String)>>);
+
+impl Lasting {
+    const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// Whether something was wrong before.
+    pub(crate) fn set(&self, error: Option<String>) -> bool {
+        let mut known = self.0.lock();
+        let since = known.as_ref().map(|(since, _)| *since);
+        *known = error.map(|error| (since.unwrap_or_else(SystemTime::now), error));
+        since.is_some()
+    }
+
+    fn told(&self, what: &str) -> Option<String> {
+        let known = self.0.lock();
+        let told = |(since, why): &(SystemTime, String)| {
+            format!("{what} since {}: {why}", httpdate::fmt_http_date(*since))
+        };
+        known.as_ref().map(told)
+    }
+}

@@ -1,0 +1,299 @@
+//! A file, connections to it, and what is done when it is no longer where it was.
+
+use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Connection};
+
+use crate::error::FileError;
+use crate::lost::note;
+use crate::mark::{Mark, Marks, beside, named};
+
+/// A database file. It is made where there is none, readable by its owner only; once it was there it is not made again, for an
+/// empty one would be taken for what it held.
+#[derive(Debug)]
+pub struct File {
+    options: SqliteConnectOptions,
+    path: PathBuf,
+    /// Whether no other process writes it, and this one knows all that it must hold.
+    is_alone: bool,
+    /// The file as it was last opened, and how often it was lost.
+    known: Mutex<(Option<Mark>, u64)>,
+}
+
+/// A connection, and which file it has.
+#[derive(Debug)]
+pub struct Opened {
+    connection: SqliteConnection,
+    marks: Marks,
+}
+
+impl Deref for Opened {
+    type Target = SqliteConnection;
+    fn deref(&self) -> &SqliteConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Opened {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.connection
+    }
+}
+
+impl File {
+    /// A file that others may write too: one that is put in its place is used from then on.
+    pub fn shared(options: SqliteConnectOptions) -> Self {
+        Self::of(options, false)
+    }
+
+    /// A file of this process alone, which knows what it must hold: one that is put in its place is set aside, and where nothing is
+    /// left of it an empty one is made.
+    pub fn alone(options: SqliteConnectOptions) -> Self {
+        Self::of(options, true)
+    }
+
+    fn of(options: SqliteConnectOptions, is_alone: bool) -> Self {
+        Self {
+            path: options.get_filename().to_owned(),
+            options: options.create_if_missing(false),
+            is_alone,
+            known: Mutex::new((None, 0)),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How often it was lost.
+    pub fn lost(&self) -> u64 {
+        self.known().1
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, (Option<Mark>, u64)> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed(&self, error: io::Error) -> FileError {
+        FileError::File(self.path.clone(), error)
+    }
+
+    fn lose(&self, what: &str) {
+        self.known().1 += 1;
+        note(format!("{} {what}", self.path.display()));
+    }
+
+    /// A connection.
+    pub async fn open(&self) -> Result<Opened, FileError> {
+        let before = self.make().map_err(|error| self.failed(error))?;
+        let before = before.ok_or_else(|| FileError::Removed(self.path.clone()))?;
+        let mut connection = self.options.connect().await?;
+        // Only then its log is surely there.
+        let read = sqlx::raw_sql("SELECT count(*) FROM sqlite_schema");
+        read.execute(&mut connection).await?;
+        let marks = Marks::of(&self.path).map_err(|error| self.failed(error))?;
+        let known = self.known().0.replace(before);
+        if known.is_some() && marks.database != Some(before) {
+            let moved = io::Error::other("it was replaced while it was opened");
+            return Err(self.failed(moved));
+        }
+        Ok(Opened { connection, marks })
+    }
+
+    /// The file at the path, made where it may be; `None` where it was there and is not.
+    fn make(&self) -> io::Result<Option<Mark>> {
+        let (known, found) = (self.known().0, Mark::of(&self.path)?);
+        match (found, known) {
+            (Some(found), Some(known)) if found != known && self.is_alone => {
+                let aside = self.set_aside()?;
+                let what = format!(
+                    "was replaced while nothing had it open: what was there is {aside} now, and all is written anew"
+                );
+                self.lose(&what);
+            }
+            (Some(_), _) => {
+                self.make_private()?;
+                return Ok(found);
+            }
+            (None, Some(_)) if !self.is_alone => return Ok(None),
+            (None, Some(_)) => {
+                self.lose("was removed while nothing had it open: all is written anew");
+            }
+            (None, None) => {
+                // Whoever misspells a folder is told so.
+                private(&self.path)?;
+                return Mark::of(&self.path);
+            }
+        }
+        self.make_folder()?;
+        private(&self.path)?;
+        Mark::of(&self.path)
+    }
+
+    /// Lets only the owner read what an older version, or somebody else, made for all. By name: to close a file would end the locks of
+    /// this process on it.
+    fn make_private(&self) -> io::Result<()> {
+        let [log, index] = beside(&self.path);
+        for path in [&self.path, &log, &index] {
+            match std::fs::metadata(path) {
+                Ok(found) if found.permissions().mode() & 0o077 != 0 && self.is_alone => {
+                    std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn make_folder(&self) -> io::Result<()> {
+        let folder = self
+            .path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        folder.map_or(Ok(()), |folder| builder.create(folder))
+    }
+
+    /// Whether a connection has the file at the path.
+    pub fn is_same(&self, opened: &Opened) -> bool {
+        Marks::of(&self.path).is_ok_and(|now| opened.marks.are_in(&now))
+    }
+
+    /// Looks whether a connection still has the file at the path. One that has not is closed, and where its file, or the log of that, is
+    /// gone, all that it has is written to a new file at the path first. After an error it is left as it is.
+    pub async fn check(&self, slot: &mut Option<Opened>) -> Result<(), FileError> {
+        let Some(opened) = slot else {
+            return Ok(());
+        };
+        let now = Marks::of(&self.path).map_err(|error| self.failed(error))?;
+        if opened.marks.are_in(&now) {
+            return Ok(());
+        }
+        let remove = opened.marks.remove_beside(&self.path);
+        remove.map_err(|error| self.failed(error))?;
+        let is_other = now.database.is_some() && now.database != opened.marks.database;
+        if is_other && now.database == self.known().0 {
+            // Another connection has found out, and done what was to be done.
+        } else if is_other && self.is_alone {
+            let aside = self.set_aside().map_err(|error| self.failed(error))?;
+            self.lose(&format!(
+                "was replaced while it was open: what was put there is {aside} now, and what was kept is written anew"
+            ));
+            self.save(opened).await?;
+        } else if is_other || !self.save(opened).await? {
+            self.lose("was replaced while it was open: what was put there is used");
+        } else if now.database.is_some() {
+            self.lose("lost its log while it was open: what was kept is written anew");
+        } else {
+            self.lose("was removed while it was open: what was kept is written anew");
+        }
+        if let Some(opened) = slot.take() {
+            opened.close().await;
+        }
+        Ok(())
+    }
+
+    /// Writes all that a connection has to a new file, and puts that at the path; not where another came there meanwhile.
+    async fn save(&self, opened: &mut Opened) -> Result<bool, FileError> {
+        let path = named(&self.path, ".saving");
+        let failed = |error| FileError::File(path.clone(), error);
+        self.make_folder().map_err(failed)?;
+        // What a try before left.
+        remove(&path).map_err(failed)?;
+        private(&path).map_err(failed)?;
+        let name = path.to_str().ok_or(io::ErrorKind::InvalidFilename);
+        let name = name.map_err(|kind| failed(kind.into()))?;
+        let vacuum = sqlx::query("VACUUM INTO ?").bind(name);
+        let done = vacuum.execute(&mut opened.connection).await;
+        let done = done.map_err(FileError::Sql).and_then(|_| {
+            let put = sync(&path).and_then(|()| self.put(&path, &opened.marks));
+            put.map_err(failed)
+        });
+        // Where it was put it has two names.
+        let removed = remove(&path);
+        let is_put = done?;
+        removed.map_err(failed)?;
+        Ok(is_put)
+    }
+
+    /// Puts a file at the path, unless there is another than that of these marks.
+    fn put(&self, saved: &Path, marks: &Marks) -> io::Result<bool> {
+        let there = Mark::of(&self.path)?;
+        if there.is_some() && there != marks.database {
+            return Ok(false);
+        }
+        // A log of another file would be read into this one.
+        let [log, index] = beside(&self.path);
+        remove(&log)?;
+        remove(&index)?;
+        let put = Mark::of(saved)?;
+        if there.is_some() {
+            std::fs::rename(saved, &self.path)?;
+        } else {
+            match std::fs::hard_link(saved, &self.path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+                done => done?,
+            }
+        }
+        self.known().0 = put;
+        Ok(true)
+    }
+
+    /// Gives what is at the path, and beside it, a name that is free; says which.
+    fn set_aside(&self) -> io::Result<String> {
+        let named_so = |number: u32| named(&self.path, &format!(".found-{number}"));
+        let is_free = |path: &PathBuf| matches!(Mark::of(path), Ok(None));
+        let free = (1..FOUND_MAX).map(named_so).find(is_free);
+        let free = free.ok_or_else(|| io::Error::other("too many files were put there"))?;
+        for (from, to) in beside(&self.path).iter().zip(beside(&free)) {
+            match std::fs::rename(from, to) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        std::fs::rename(&self.path, &free)?;
+        Ok(free.display().to_string())
+    }
+}
+
+impl Opened {
+    /// Closes the connection, and waits until its file is closed.
+    pub async fn close(self) {
+        // What was committed is in the file or its log; closing only tidies up.
+        let _ = self.connection.close().await;
+    }
+}
+
+/// Makes a file that only its owner may read.
+fn private(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn sync(path: &Path) -> io::Result<()> {
+    std::fs::File::open(path)?.sync_all()
+}
+
+/// Files that are set aside at most.
+const FOUND_MAX: u32 = 1_000;

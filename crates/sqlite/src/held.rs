@@ -1,0 +1,70 @@
+//! One connection that is there when it can be.
+
+use sqlx::sqlite::SqliteConnection;
+
+use crate::error::FileError;
+use crate::file::{File, Opened};
+
+/// A file and at most one connection to it.
+#[derive(Debug)]
+pub struct Held {
+    file: File,
+    opened: Option<Opened>,
+}
+
+impl Held {
+    /// A file that is not open yet.
+    pub const fn new(file: File) -> Self {
+        Self { file, opened: None }
+    }
+
+    /// The file.
+    pub const fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Sees to it that there is a connection to the file at the path. `prepare` brings a new one up to date.
+    pub async fn ready<E: From<FileError>>(
+        &mut self,
+        prepare: impl AsyncFnOnce(&mut SqliteConnection) -> Result<(), E>,
+    ) -> Result<&mut SqliteConnection, E> {
+        self.file.check(&mut self.opened).await?;
+        if let Some(opened) = self.opened.take() {
+            return Ok(&mut *self.opened.insert(opened));
+        }
+        let mut opened = self.file.open().await?;
+        if let Err(error) = prepare(&mut opened).await {
+            opened.close().await;
+            return Err(error);
+        }
+        Ok(&mut *self.opened.insert(opened))
+    }
+
+    /// Does something by the connection that is there; `None` where there is none. After any error it is closed: `SQLite` may have
+    /// rolled back by itself.
+    pub async fn run<T, E>(
+        &mut self,
+        job: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
+        let done = job(self.opened.as_deref_mut()?).await;
+        if done.is_err() {
+            self.give_up().await;
+        }
+        Some(done)
+    }
+
+    /// Whether there is a connection.
+    pub const fn is_open(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    /// Closes the connection, unless it is all that is left of the file: then [`Held::ready`] saves that first.
+    pub async fn give_up(&mut self) {
+        if self.file.check(&mut self.opened).await.is_err() {
+            return;
+        }
+        if let Some(opened) = self.opened.take() {
+            opened.close().await;
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What tells a file from another that has its name.
+
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A file, whatever its name. A number is given out again once a file is gone; the time of its birth tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    device: u64,
+    inode: u64,
+    born: Option<SystemTime>,
+}
+
+impl Mark {
+    /// Of the file at a path; `None` where there is none.
+    pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
+        let mark = |metadata: Metadata| Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            born: metadata.created().ok(),
+        };
+        match std::fs::metadata(path) {
+            Ok(metadata) => Ok(Some(mark(metadata))),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// A database, and the two files beside it, as far as they are there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marks {
+    pub(crate) database: Option<Mark>,
+    beside: [Option<Mark>; 2],
+}
+
+impl Marks {
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let [log, index] = beside(path);
+        Ok(Self {
+            database: Mark::of(path)?,
+            beside: [Mark::of(&log)?, Mark::of(&index)?],
+        })
+    }
+
+    /// Whether the files that were there are there now.
+    pub(crate) fn are_in(&self, now: &Self) -> bool {
+        let mut both = self.beside.iter().zip(&now.beside);
+        self.database == now.database && both.all(|(was, is)| was.is_none() || was == is)
+    }
+
+    /// Removes what is beside a database and belongs to the one that was there: to another it would be poison.
+    pub(crate) fn remove_beside(&self, path: &Path) -> io::Result<()> {
+        for (file, mark) in beside(path).iter().zip(self.beside) {
+            if mark.is_some() && Mark::of(file)? == mark {
+                std::fs::remove_file(file)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The log and its index.
+pub(crate) fn beside(path: &Path) -> [PathBuf; 2] {
+    ["-wal", "-shm"].map(|suffix| named(path, suffix))
+}
+
+/// The path with something behind it.
+pub(crate) fn named(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
