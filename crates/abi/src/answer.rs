@@ -147,7 +147,7 @@ fn names<'l>(
 ) -> Option<(&'l str, &'l str)> {
     let (contract, policy) = match answer.refused_by {
         Some(RefusedBy::Policy { contract, policy }) => (contract, policy),
-        Some(RefusedBy::FullTable) => return None,
+        Some(RefusedBy::FullTable | RefusedBy::Unread) => return None,
         None => (answer.contract?, answer.policy),
     };
     // Nothing gives a key of an embedded limiter terms of its own, so the contract's policies are the answer's.

@@ -34,7 +34,7 @@ fn main() -> Result<(), LimiterError> {
         let answer = limiter.check(&[("plan", plan), ("user", user)], 1);
         let by = match answer.refused_by {
             None => String::from("passes"),
-            Some(RefusedBy::FullTable) => String::from("refused: no room"),
+            Some(RefusedBy::FullTable | RefusedBy::Unread) => String::from("refused: no room"),
             Some(RefusedBy::Policy { contract, policy }) => {
                 let contract = contracts.get(contract);
                 let policy = contract.and_then(|contract| contract.policies.get(policy));

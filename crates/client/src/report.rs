@@ -69,7 +69,9 @@ impl<'c> Report<'c> {
     fn of_answer(node: &'c Node, answer: &'c Answer, now: Instant) -> Self {
         let place = match answer.refused_by {
             Some(RefusedBy::Policy { contract, policy }) => Some((contract, policy)),
-            Some(RefusedBy::FullTable) | None => answer.contract.map(|at| (at, answer.policy)),
+            Some(RefusedBy::FullTable | RefusedBy::Unread) | None => {
+                answer.contract.map(|at| (at, answer.policy))
+            }
         };
         match place.and_then(|place| told_entry(node, answer, place)) {
             Some((entry, dialect)) => Self::told(&entry, answer, now, dialect),
@@ -298,7 +300,7 @@ fn refusal(answer: &Answer, lines: &[Line<'_>]) -> Option<Refusal> {
         Verdict::Never => return Some(Refusal::Never),
         Verdict::Deny { retry_after } => seconds(retry_after).unwrap_or(INTEGER_MAX),
     };
-    if answer.refused_by == Some(RefusedBy::FullTable) {
+    if let Some(RefusedBy::FullTable | RefusedBy::Unread) = answer.refused_by {
         return Some(Refusal::Full(retry_after));
     }
     let latest = lines.iter().filter_map(|line| line.more_after).max();

@@ -71,6 +71,14 @@ impl Answer {
         }
     }
 
+    /// The answer to a key whose durable counts are on disk and could not be read, or cannot be kept.
+    pub fn unread() -> Self {
+        Self {
+            refused_by: Some(RefusedBy::Unread),
+            ..Self::full()
+        }
+    }
+
     /// The answer to a request that is denied before anything is counted, in the name of the one policy of these terms.
     pub fn barred(contract: usize, terms: &Arc<Terms>, retry_after: Span) -> Self {
         Self {
@@ -241,6 +249,8 @@ pub enum RefusedBy {
     },
     /// No policy: the table is full and told to refuse keys it does not know.
     FullTable,
+    /// No policy: the durable counts of the key are on disk and could not be read, or there is no room to keep them.
+    Unread,
 }
 
 /// What was charged, and to which cells. Settling it is valid once.

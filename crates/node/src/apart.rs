@@ -209,7 +209,9 @@ impl Node {
                 terms: slot.terms().map(Arc::clone),
             }
         }));
-        cells.changed(print);
+        if taken.is_some() {
+            cells.changed(print);
+        }
         taken
     }
 
@@ -247,17 +249,18 @@ impl Node {
         cells.adopt(print, now);
         on_table!(cells, table => {
             let handed = Slot::written(cells, bytes, written_by, now).map_err(RestoreError::Cell)?;
-            let merged = table.update(print, now.as_nanos(), |present| match present {
-                None => ((), Some(handed)),
-                Some(slot) => {
-                    slot.merge(cells, handed, now);
-                    ((), None)
+            let merged = table.update(print, now.as_nanos(), |present| {
+                cells.changed(print);
+                match present {
+                    None => ((), Some(handed)),
+                    Some(slot) => {
+                        slot.merge(cells, handed, now);
+                        ((), None)
+                    }
                 }
             });
-            merged.map_err(|Full| RestoreError::Full)?;
-        });
-        cells.changed(print);
-        Ok(())
+            merged.map_err(|Full| RestoreError::Full)
+        })
     }
 
     fn bounds(&self, spots: &[Spot]) -> SmallVec<[Bound<'_>; 4]> {

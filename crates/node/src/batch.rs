@@ -4,7 +4,7 @@ use tollgate_limit::{Cost, Instant};
 use tollgate_table::{Print, Rules, Table};
 
 use crate::answer::{Answer, Place};
-use crate::cells::{Worth, check_slot, on_table};
+use crate::cells::{Miss, Worth, check_slot, on_table};
 use crate::decide::Bound;
 use crate::terms::Slot;
 
@@ -57,9 +57,16 @@ where
         }
         decided += 1;
         let (Ok(slot), Some(request)) = (slot, requests.get(index)) else {
-            answer(Answer::full());
+            answer(match bound.cells.miss() {
+                Miss::Unread => Answer::unread(),
+                Miss::Full | Miss::Left => Answer::full(),
+            });
             return None;
         };
+        if slot.is_none() && bound.cells.may_have_row(request.print) {
+            answer(Answer::unread());
+            return None;
+        }
         let place = Place {
             contract: bound.contract,
             cells: bound.cells.id,

@@ -18,11 +18,32 @@ use crate::terms::{Assigned, Own, Slot, Wanted};
 
 /// Tells the table what a cell of these policies is worth.
 #[derive(Debug)]
-pub(crate) struct Worth(pub(crate) Arc<PolicySet>);
+pub(crate) struct Worth {
+    pub(crate) set: Arc<PolicySet>,
+    /// Where a policy is durable.
+    dirty: Option<Arc<Dirty>>,
+}
+
+impl Worth {
+    /// Whether somebody writes cells, so that they must not be dropped before.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.dirty.as_ref().is_some_and(|dirty| dirty.is_kept())
+    }
+
+    pub(crate) fn may_go(&self, print: Print) -> bool {
+        self.dirty.as_ref().is_none_or(|dirty| dirty.may_go(print))
+    }
+
+    pub(crate) fn goes(&self) {
+        if let Some(dirty) = &self.dirty {
+            dirty.evicted();
+        }
+    }
+}
 
 impl<const N: usize> Rules<Cell<N>> for Worth {
     fn fresh_at(&self, cell: &Cell<N>) -> u64 {
-        self.0.fresh_at(cell).as_nanos()
+        self.set.fresh_at(cell).as_nanos()
     }
 
     #[inline]
@@ -31,7 +52,19 @@ impl<const N: usize> Rules<Cell<N>> for Worth {
     }
 
     fn used(&self, cell: &Cell<N>, now: u64) -> u32 {
-        self.0.used(cell, Instant::from_nanos(now))
+        self.set.used(cell, Instant::from_nanos(now))
+    }
+
+    fn are_kept(&self) -> bool {
+        self.are_kept()
+    }
+
+    fn may_go(&self, print: Print) -> bool {
+        self.may_go(print)
+    }
+
+    fn goes(&self) {
+        self.goes();
     }
 }
 
@@ -54,7 +87,7 @@ pub(crate) struct Cells {
     /// Bit `i` is set where policy `i` of those in the cells is durable.
     pub(crate) durable: u64,
     /// Keys that changed, where a policy is durable.
-    pub(crate) dirty: Option<Dirty>,
+    pub(crate) dirty: Option<Arc<Dirty>>,
     /// Where keys may have terms of their own.
     pub(crate) assigned: Option<Box<Assigned>>,
     /// The memory that the contract can count on, whatever others hold.
@@ -70,6 +103,8 @@ pub(crate) struct Lineage {
     pub(crate) parts: Option<(Parts, PolicySet)>,
     /// Whether keys may have terms of their own.
     pub(crate) is_assigned: bool,
+    /// What is known of changes, in case a policy is durable.
+    pub(crate) dirty: Arc<Dirty>,
 }
 
 /// What to fetch ahead.
@@ -86,6 +121,8 @@ pub(crate) enum Miss {
     Left,
     /// The table is full, and told to refuse keys it does not know.
     Full,
+    /// What was counted for the key is on disk, or cannot be kept.
+    Unread,
 }
 
 /// A table by the number of policies its cells hold without a box.
@@ -130,6 +167,7 @@ impl Cells {
             origin,
             parts,
             is_assigned,
+            dirty,
         } = lineage;
         let (parts, set) = match parts {
             None => (None, contract.policy_set().clone()),
@@ -143,7 +181,11 @@ impl Cells {
         let is_assigned = is_assigned && parts.is_none();
         let assigned =
             is_assigned.then(|| Box::new(Assigned::new(contract, config, Arc::clone(&share))));
-        let worth = Worth(Arc::clone(&set));
+        let dirty = (durable != 0).then_some(dirty);
+        let worth = Worth {
+            set: Arc::clone(&set),
+            dirty: dirty.clone(),
+        };
         let width = match set.policies().len() {
             _ if is_assigned => Width::Own(Table::new(worth, config, Arc::clone(&share))),
             _ if durable == 0
@@ -166,7 +208,7 @@ impl Cells {
             parts,
             width,
             durable,
-            dirty: (durable != 0).then(Dirty::new),
+            dirty,
             assigned,
             share,
         }
@@ -182,30 +224,52 @@ impl Cells {
     ) -> Result<(Outcome, Option<Arc<Terms>>), Miss> {
         self.adopt(print, now);
         let done = on_table!(self, table => table.update(print, now.as_nanos(), |slot| {
-            if self.is_left() {
-                return (None, None);
+            if let Some(miss) = self.misses(slot.is_none(), print) {
+                return (Err(miss), None);
             }
             let wanted = self.wanted_by(slot.as_deref(), print, now);
-            let (outcome, made) = check_slot(self, slot, wanted.as_ref(), (cost, now, lot));
-            (Some(outcome), made)
+            let (checked, made) = check_slot(self, slot, wanted.as_ref(), (cost, now, lot));
+            self.decided(print, checked.0.receipt.charged);
+            (Ok(checked), made)
         }));
-        let Ok(Some((outcome, terms))) = done else {
-            return Err(self.miss());
-        };
-        self.decided(print, outcome.receipt.charged);
-        Ok((outcome, terms))
+        done.unwrap_or_else(|Full| Err(self.miss()))
     }
 
-    /// Why there is no answer.
+    /// Why there is no room.
     pub(crate) fn miss(&self) -> Miss {
         if self.is_left() {
             Miss::Left
+        } else if self.dirty.as_ref().is_some_and(|dirty| dirty.is_kept()) {
+            Miss::Unread
         } else {
             Miss::Full
         }
     }
 
-    /// Notes that a key changed, where somebody wants to know.
+    /// Why nothing is decided about a key, for who has the lock of its page.
+    #[inline]
+    pub(crate) fn misses(&self, is_absent: bool, print: Print) -> Option<Miss> {
+        if self.is_left() {
+            return Some(Miss::Left);
+        }
+        (is_absent && self.may_have_row(print)).then_some(Miss::Unread)
+    }
+
+    /// Whether a key without a cell may have a row on disk.
+    #[inline]
+    pub(crate) fn may_have_row(&self, print: Print) -> bool {
+        self.dirty
+            .as_ref()
+            .is_some_and(|dirty| dirty.is_away(print))
+    }
+
+    /// Whether a key may have a row and has no cell.
+    #[inline]
+    pub(crate) fn is_away(&self, print: Print) -> bool {
+        self.may_have_row(print) && on_table!(self, table => table.get(print, |_| ())).is_none()
+    }
+
+    /// Notes that a key changed, where somebody wants to know; for who has the lock of its page.
     #[inline]
     pub(crate) fn changed(&self, print: Print) {
         if let Some(dirty) = &self.dirty {
@@ -217,19 +281,6 @@ impl Cells {
     #[inline]
     pub(crate) fn decided(&self, print: Print, charged: u64) {
         if charged != 0 || self.assigned.is_some() {
-            self.changed(print);
-        }
-    }
-
-    /// Notes that keys changed that were noted in other cells.
-    pub(crate) fn changed_too(&self, old: &Self) {
-        let mut prints = Vec::new();
-        // Where some were not kept in mind, they are noted as they are taken over.
-        let _ = old
-            .dirty
-            .as_ref()
-            .is_some_and(|dirty| dirty.take(&mut prints));
-        for print in prints {
             self.changed(print);
         }
     }
@@ -353,7 +404,7 @@ impl Cells {
         stored.flatten()
     }
 
-    /// Puts a cell back, unless the key has one by now.
+    /// Puts a cell back that was read, unless the key has one by now, or was removed.
     pub(crate) fn restore(
         &self,
         print: Print,
@@ -366,7 +417,9 @@ impl Cells {
             let slot = Slot::written(self, bytes, written_by, now).map_err(RestoreError::Cell)?;
             table
                 .update(print, now.as_nanos(), |present| {
-                    let is_free = present.is_none() && !self.is_left();
+                    let is_newer = |dirty: &Arc<Dirty>| dirty.is_newer(print);
+                    let is_newer = self.dirty.as_ref().is_some_and(is_newer);
+                    let is_free = present.is_none() && !self.is_left() && !is_newer;
                     ((), is_free.then_some(slot))
                 })
                 .map_err(|Full| RestoreError::Full)

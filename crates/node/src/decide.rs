@@ -84,8 +84,16 @@ fn decide_one(bound: Bound<'_>, ask: Ask) -> Option<Answer> {
     }
     match cells.check(print, ask.cost, ask.now, bound.lot) {
         Ok((outcome, terms)) => Some(Answer::of(bound.place(), &outcome).under(terms)),
-        Err(Miss::Full) => Some(Answer::full()),
-        Err(Miss::Left) => None,
+        Err(miss) => missed(miss),
+    }
+}
+
+/// The answer to a request that is not decided; `None` where somebody else does.
+fn missed(miss: Miss) -> Option<Answer> {
+    match miss {
+        Miss::Full => Some(Answer::full()),
+        Miss::Unread => Some(Answer::unread()),
+        Miss::Left => None,
     }
 }
 
@@ -96,14 +104,9 @@ fn decide_several(bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
     }
     let mut tally = Tally::new(bound.len());
     match enter((bound, bound), ask, &mut tally) {
-        Ok(()) => {}
-        Err(Miss::Full) => return Some(Answer::full()),
-        Err(Miss::Left) => return None,
+        Ok(()) => Some(tally.answer()),
+        Err(miss) => missed(miss),
     }
-    for (bound, booking) in bound.iter().rev().zip(&tally.bookings) {
-        bound.cells.decided(bound.print, booking.receipt.charged);
-    }
-    Some(tally.answer())
 }
 
 /// Of all contracts, those yet to be entered, and all.
@@ -144,8 +147,8 @@ where
     Worth: Rules<S>,
 {
     let entered = table.update(first.print, ask.now.as_nanos(), |slot| {
-        if first.cells.is_left() {
-            return (Err(Miss::Left), None);
+        if let Some(miss) = first.cells.misses(slot.is_none(), first.print) {
+            return (Err(miss), None);
         }
         let wanted = first.cells.wanted_by(slot.as_deref(), first.print, ask.now);
         let mut made = None;
@@ -157,6 +160,7 @@ where
             return (Err(miss), None);
         }
         let receipt = charge(set, cell, &outcome, ask, tally.verdict);
+        first.cells.decided(first.print, receipt.charged);
         tally.book(first, receipt);
         if !tally.verdict.is_allowed() {
             let left = set.probe(cell, ask.cost, ask.now, first.lot);

@@ -4,6 +4,7 @@
 
 use core::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use tollgate_contract::{NamedPolicy, Terms};
 use tollgate_gossip::Malformed;
@@ -11,6 +12,7 @@ use tollgate_limit::{CellError, Instant, PolicySet, Stored};
 use tollgate_table::{Full, Print};
 
 use crate::cells::Cells;
+use crate::dirty::Dirty;
 use crate::node::Node;
 
 /// The policies by which bytes were written, where they are not those of the contract today.
@@ -51,6 +53,42 @@ impl fmt::Display for RestoreError {
 impl core::error::Error for RestoreError {}
 
 impl Node {
+    /// From here on somebody writes what changes, and has rows that were not read yet: cells go only once they are written, and
+    /// a key without a cell is not decided about before its row was looked for ([`Self::is_away`]).
+    pub fn keep_cells(&self) {
+        self.lasting().is_kept.store(true, Relaxed);
+        for cells in self.all_cells() {
+            if let Some(dirty) = &cells.dirty {
+                dirty.keep();
+            }
+        }
+    }
+
+    /// All rows of a contract were read.
+    pub fn all_read(&self, contract: usize) {
+        if let Some(dirty) = self.dirty(contract) {
+            dirty.all_read();
+        }
+    }
+
+    /// How many contracts have keys whose counts may be on disk only.
+    pub fn away(&self) -> &Arc<AtomicUsize> {
+        &self.lasting().away
+    }
+
+    /// Whether the counts of a key of a contract may be on disk only.
+    pub fn is_away(&self, contract: usize, print: Print) -> bool {
+        let cells = self.cells_of(contract);
+        cells.is_some_and(|cells| cells.is_away(print))
+    }
+
+    /// Notes that there is no row of a key: without a cell it is as if never seen.
+    pub fn has_no_row(&self, contract: usize, print: Print) {
+        if let Some(dirty) = self.dirty(contract) {
+            dirty.has_no_row(print);
+        }
+    }
+
     /// Places of the contracts with a durable policy.
     pub fn durable_contracts(&self) -> impl Iterator<Item = usize> + '_ {
         let places = 0..self.contracts().len();
@@ -76,8 +114,18 @@ impl Node {
     ///
     /// Says whether more changed than could be kept in mind: then every key may have ([`Self::prints_in`]).
     pub fn take_dirty(&self, contract: usize, prints: &mut Vec<Print>) -> bool {
-        let dirty = self.cells_of(contract).and_then(|c| c.dirty.as_ref());
-        dirty.is_some_and(|dirty| dirty.take(prints))
+        self.dirty(contract).is_some_and(|dirty| dirty.take(prints))
+    }
+
+    /// Everything that [`Self::take_dirty`] told of was written: such cells may go where room is short.
+    pub fn cells_written(&self, contract: usize) {
+        if let Some(dirty) = self.dirty(contract) {
+            dirty.written();
+        }
+    }
+
+    fn dirty(&self, contract: usize) -> Option<&Dirty> {
+        self.cells_of(contract)?.dirty.as_deref()
     }
 
     /// How many shards a contract's table has, for [`Self::prints_in`].
@@ -98,7 +146,7 @@ impl Node {
         self.cells_of(contract)?.store(print)
     }
 
-    /// Puts the cell of a key back, unless it has one by now.
+    /// Puts the cell of a key back, unless it has one by now or was removed.
     pub fn write_cell(
         &self,
         (contract, print): (usize, Print),

@@ -67,6 +67,9 @@ impl Cells {
     /// Forgets a key.
     pub(crate) fn reset(&self, print: Print) {
         self.disown(print);
+        // A key without a cell that changed was removed: no row of it counts any more. Marked before too, so that nobody reads
+        // the row back in between.
+        self.changed(print);
         on_table!(self, table => drop(table.remove(print)));
         self.changed(print);
         // Looked at afterwards: if the key had been taken over before, so had everything.
@@ -89,19 +92,21 @@ impl Cells {
         self.adopt(print, now);
         let wanted = self.wanted(print, now);
         let done = on_table!(self, table => table.update(print, now.as_nanos(), |slot| {
-            if self.is_left() {
-                return (Err(Miss::Left), None);
+            let is_absent = slot.is_none();
+            if let Some(miss) = self.misses(is_absent, print) {
+                return (Err(miss), None);
             }
-            (Ok(()), edit_slot((self, wanted.as_ref()), slot, (absent, edit), now))
+            let made = edit_slot((self, wanted.as_ref()), slot, (absent, edit), now);
+            if !is_absent || made.is_some() {
+                self.changed(print);
+            }
+            (Ok(()), made)
         }));
         match done {
-            Ok(Ok(())) => {
-                self.changed(print);
-                Ok(())
-            }
             // A key that is not there needs no room, so a full table has nothing to refuse.
             Err(Full) if absent == Absent::Leave && !self.is_left() => Ok(()),
-            Ok(Err(_)) | Err(Full) => Err(self.miss()),
+            Ok(done) => done,
+            Err(Full) => Err(self.miss()),
         }
     }
 }

@@ -122,14 +122,15 @@ impl Cells {
             return;
         };
         let places = &origin.states;
-        let adopted = on_table!(self, table => table.adopt(print, now.as_nanos(), || {
-            on_table!(old, from => from
+        on_table!(self, table => table.adopt(print, now.as_nanos(), || {
+            let slot = on_table!(old, from => from
                 .remove(print)
-                .map(|slot| Slot::adopted((self, &old), places, slot, now)))
+                .map(|slot| Slot::adopted((self, &old), places, slot, now)));
+            if slot.is_some() {
+                self.changed(print);
+            }
+            slot
         }));
-        if adopted {
-            self.changed(print);
-        }
     }
 
     /// Removes a key from the origin.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tollgate_contract::{Contract, Contracts};
@@ -16,6 +16,7 @@ use tollgate_table::{Budget, Counters, Holder, Share, TableConfig};
 use crate::answer::{Answer, Booking};
 use crate::cells::{Cells, Lineage};
 use crate::company::{Company, Membership, Parts, Seats};
+use crate::dirty::Dirty;
 use crate::heirs::{Heir, Origin, Places, Swap, translate};
 use crate::ids::Ids;
 use crate::node::{Node, NodeConfig, shards_each};
@@ -29,6 +30,10 @@ pub(crate) struct Lasting {
     pub(crate) budget: Arc<Budget>,
     /// What is counted with other nodes, where anything is.
     pub(crate) company: Option<Arc<Company>>,
+    /// Whether somebody writes the cells of durable policies.
+    pub(crate) is_kept: AtomicBool,
+    /// How many contracts have keys whose counts may be on disk only.
+    pub(crate) away: Arc<AtomicUsize>,
     /// Numbers given to cells so far.
     made: AtomicU64,
     past: Mutex<Past>,
@@ -54,6 +59,8 @@ impl Lasting {
             ids: Ids::new(config.ids_max),
             company: membership.map(company),
             budget,
+            is_kept: AtomicBool::new(false),
+            away: Arc::default(),
             made: AtomicU64::new(0),
             past: Mutex::default(),
         }
@@ -114,6 +121,14 @@ impl Lasting {
             None if is_hollow => Share::fixed(&self.budget, 0),
             None => Share::equal(&self.budget),
         };
+        let before = origin.as_ref().and_then(|(old, _)| old.dirty.clone());
+        let dirty = before.unwrap_or_else(|| {
+            let dirty = Dirty::among(Arc::clone(&self.away));
+            if self.is_kept.load(Relaxed) && contract.policies.iter().any(|policy| policy.durable) {
+                dirty.keep();
+            }
+            Arc::new(dirty)
+        });
         let order = origin.as_ref().map_or(id, |(old, _)| old.order);
         let lineage = Lineage {
             id,
@@ -121,6 +136,7 @@ impl Lasting {
             origin: origin.map(|(_, origin)| origin),
             parts,
             is_assigned: self.config.is_assigned && contract.plan.is_some(),
+            dirty,
         };
         let cells = Arc::new(Cells::new(contract, config, share, lineage));
         let holder: Arc<dyn Holder> = Arc::clone(&cells) as _;
@@ -294,7 +310,6 @@ impl Past {
         *page = 0;
         if old.len() == 0 {
             heir.cells.close_origin();
-            heir.cells.changed_too(old);
             self.counters = self.counters.plus(old.counters());
             self.open.pop();
         }

@@ -9,14 +9,15 @@ use tollgate_table::Print;
 
 use crate::answer::{Answer, Place};
 use crate::cells::{Cells, Width};
-use crate::decide::{Ask, decide};
+use crate::decide::{Ask, Bound, decide};
 use crate::key::Key;
 use crate::known::Stranger;
 use crate::scope::Within;
 use crate::terms::{Own, Slot, Wanted};
 
 impl Within<'_> {
-    /// Decides one request and charges it; `None` where the terms of the key are not known in a contract that binds it.
+    /// Decides one request and charges it; `None` where in a contract that binds the key its terms are not known, or its counts
+    /// are away.
     pub fn check_known(&self, key: Key<'_>, cost: Cost, now: Instant) -> Option<Answer> {
         let ask = Ask { cost, now };
         if let Some((place, cells)) = self.lone_own(key)
@@ -30,7 +31,9 @@ impl Within<'_> {
         {
             return Some(answer.by(self.node.version()));
         }
-        if bound.iter().any(|b| b.cells.is_strange(b.print, now)) {
+        let is_unknown =
+            |b: &Bound<'_>| b.cells.is_strange(b.print, now) || b.cells.is_away(b.print);
+        if bound.iter().any(is_unknown) {
             return None;
         }
         Some(match decide(&mut bound, ask) {
@@ -41,9 +44,18 @@ impl Within<'_> {
 
     /// The contracts that bind a key whose terms in them are not known.
     pub fn strangers(&self, key: Key<'_>, now: Instant) -> Vec<Stranger> {
+        self.those(key, |bound| bound.cells.is_strange(bound.print, now))
+    }
+
+    /// The contracts that bind a key whose counts in them are away: it has no cell and may have a row.
+    pub fn away(&self, key: Key<'_>) -> Vec<Stranger> {
+        self.those(key, |bound| bound.cells.is_away(bound.print))
+    }
+
+    fn those(&self, key: Key<'_>, is_one: impl Fn(&Bound<'_>) -> bool) -> Vec<Stranger> {
         let bound = self.bind(key).into_iter();
-        let unknown = bound.filter(|bound| bound.cells.is_strange(bound.print, now));
-        unknown
+        bound
+            .filter(is_one)
             .map(|bound| Stranger {
                 contract: bound.contract,
                 print: bound.print,
@@ -66,11 +78,10 @@ impl Cells {
             let Own { cell, by, .. } = own;
             let plain = by.set(&self.set).plain()?;
             let taken = plain.take(cell, ask.cost, ask.now)?;
+            self.changed(place.print);
             Some(Answer::taken(place, plain, taken).under(by.terms.clone()))
         });
-        let answer = answer??;
-        self.changed(place.print);
-        Some(answer)
+        answer?
     }
 
     /// Whether somebody has to be asked for the terms of a key.

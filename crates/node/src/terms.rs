@@ -456,12 +456,24 @@ impl Slot<1> for Own {
 
 impl Rules<Own> for Worth {
     fn fresh_at(&self, own: &Own) -> u64 {
-        own.by.set(&self.0).fresh_at(&own.cell).as_nanos()
+        own.by.set(&self.set).fresh_at(&own.cell).as_nanos()
     }
 
     fn used(&self, own: &Own, now: u64) -> u32 {
-        let set = own.by.set(&self.0);
+        let set = own.by.set(&self.set);
         set.used(&own.cell, Instant::from_nanos(now))
+    }
+
+    fn are_kept(&self) -> bool {
+        self.are_kept()
+    }
+
+    fn may_go(&self, print: Print) -> bool {
+        self.may_go(print)
+    }
+
+    fn goes(&self) {
+        self.goes();
     }
 
     fn heap_bytes(&self, own: &Own) -> usize {

@@ -18,6 +18,7 @@ use tollgate_node::Node;
 use tollgate_store::Shape;
 use tollgate_table::Print;
 
+use super::recall::Reader;
 use super::rows::{Kept, Written};
 use super::{Loaded, Store, StoreError};
 use estate::Estate;
@@ -54,6 +55,9 @@ impl Flusher {
             // Nobody else sets it.
             let _ = shared.standing.set(standing);
         }
+        let store = Arc::new(store);
+        let reader = Reader::start(&store, &shared)?;
+        shared.engine.set_reader(Arc::new(reader));
         let mut work = Work {
             store,
             node: shared.engine.node(),
@@ -110,7 +114,7 @@ impl Drop for Flusher {
 
 /// What the thread works on.
 struct Work {
-    store: Store,
+    store: Arc<Store>,
     shared: Arc<Shared>,
     /// The node of the last flush; when contracts are loaded there is another.
     node: Arc<Node>,
@@ -265,6 +269,7 @@ impl Work {
             if let Some(found) = contract {
                 let mut loaded = Loaded::default();
                 self.store.load_contract(node, found, now, &mut loaded)?;
+                node.all_read(found.0);
                 tracing::info!(id, ?loaded, "durable counts of a contract were read");
             }
             self.returned.pop_first();
@@ -318,6 +323,7 @@ impl Work {
             }
         }
         self.waiting.remove(id);
+        node.cells_written(place);
         Ok(rows)
     }
 

@@ -92,6 +92,27 @@ impl Journal {
         ask!(self, cells_after(contract, after, now.as_nanos()))
     }
 
+    /// Reads these cells of a contract, and hands those that are not fresh to `apply` before anything else is asked.
+    pub(super) fn cells_at<T: Send + 'static>(
+        &self,
+        contract: i64,
+        prints: Vec<u64>,
+        now: Instant,
+        apply: impl FnOnce(Vec<Found>) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let now = now.as_nanos();
+        match self {
+            Self::File { thread, .. } => thread.run(async move |connection| {
+                let found = rows::cells_at(connection, contract, &prints, now).await;
+                found.map(apply)
+            }),
+            Self::Seat(seat) => seat.run(async move |at| {
+                let found = seat::rows::cells_at(at, contract, &prints, now).await;
+                found.map(apply)
+            }),
+        }
+    }
+
     pub(super) fn saved_after(
         &self,
         tag: u64,

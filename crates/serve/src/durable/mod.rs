@@ -10,6 +10,7 @@ mod file;
 mod flush;
 mod folder;
 mod journal;
+mod recall;
 mod rows;
 mod schema;
 mod seat;
@@ -41,6 +42,8 @@ pub use seat::{Seat, Standing, open_seat};
 pub struct Store {
     journal: Journal,
     loaded: Mutex<Loaded>,
+    /// What is known of rows of contracts, by id and shape.
+    known: Mutex<BTreeMap<(String, String), Arc<recall::Known>>>,
 }
 
 /// What a load found.
@@ -89,6 +92,7 @@ impl Store {
         Self {
             journal,
             loaded: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
@@ -106,11 +110,13 @@ impl Store {
     pub fn load_into(&self, node: &Node) -> Result<Loaded, StoreError> {
         let now = wall();
         let mut loaded = Loaded::default();
+        node.keep_cells();
         let since = millis(now) - UNSEEN_MS_MAX;
         let mut numbers = Vec::new();
         for place in node.durable_contracts() {
             if let Some(contract) = node.contracts().get(place) {
                 let number = self.load_contract(node, (place, contract), now, &mut loaded)?;
+                node.all_read(place);
                 numbers.push(number);
             }
         }

@@ -3,7 +3,7 @@
 //! Numbers of 64 bits without a sign are kept as those with one that have the same bits. Not here: what is dirty and when
 //! it is written (`flush.rs`).
 
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row as _};
 
 use super::StoreError;
@@ -129,15 +129,39 @@ pub(super) async fn cells_after(
     .bind(BATCH)
     .fetch_all(connection)
     .await?;
-    let found = rows.into_iter().map(|row| {
-        let print: i64 = row.try_get(0)?;
-        Ok(Found {
-            print: print.cast_unsigned(),
-            shape: row.try_get(1)?,
-            state: row.try_get(2)?,
-        })
-    });
-    found.collect()
+    rows.iter().map(found).collect()
+}
+
+/// These cells of a contract, as far as they are there and not fresh.
+pub(super) async fn cells_at(
+    connection: &mut SqliteConnection,
+    contract: i64,
+    prints: &[u64],
+    now_ns: u64,
+) -> Result<Vec<Found>, StoreError> {
+    let prints: Vec<_> = prints
+        .iter()
+        .map(|print| print.cast_signed().to_string())
+        .collect();
+    let rows = sqlx::query(
+        "SELECT print, shape, state FROM cell
+         WHERE contract = ? AND print IN (SELECT value FROM json_each(?)) AND fresh_ns > ?",
+    )
+    .bind(contract)
+    .bind(format!("[{}]", prints.join(",")))
+    .bind(time(now_ns))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(found).collect()
+}
+
+fn found(row: &SqliteRow) -> Result<Found, StoreError> {
+    let print: i64 = row.try_get(0)?;
+    Ok(Found {
+        print: print.cast_unsigned(),
+        shape: row.try_get(1)?,
+        state: row.try_get(2)?,
+    })
 }
 
 /// Writes cells, all or none.

@@ -89,7 +89,7 @@ impl Turn<'_> {
         let said = said(answer.verdict);
         let refuser = match answer.refused_by {
             Some(RefusedBy::Policy { contract, .. }) => Some(contract),
-            Some(RefusedBy::FullTable) | None => None,
+            Some(RefusedBy::FullTable | RefusedBy::Unread) | None => None,
         };
         let is_bound = answer.contract.is_some() || refuser.is_some();
         let mut bookings = answer.receipt.bookings().to_vec();

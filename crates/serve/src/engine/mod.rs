@@ -35,7 +35,8 @@ pub(crate) use described::RETRY_WHEN_FULL;
 pub use error::EngineError;
 pub use explain::{Explained, Explanation, Miss};
 pub use later::{
-    Elsewhere, Heard, Hearing, Learning, Notes, Question, QuotaAsk, Registrar, Said, Unknown, Verb,
+    Elsewhere, Heard, Hearing, Learning, Missing, Notes, Question, QuotaAsk, Registrar, Said,
+    Unknown, Verb,
 };
 pub(crate) use quota::{QuotaHeard, QuotaQuestion};
 pub use seal::{Opened, Seal, SealError};
@@ -85,6 +86,7 @@ impl Engine {
         let meter = Meter::new();
         meter.load(node.contracts());
         let budget = Arc::clone(node.budget());
+        let apart = Apart::new(node.away());
         Self {
             node: ArcSwap::from_pointee(node),
             adhoc: Adhoc::new(config, secrets.table.clone(), &budget),
@@ -93,7 +95,7 @@ impl Engine {
             seal: Seal::new(&secrets.receipts),
             meter,
             loading: Mutex::new(()),
-            apart: Apart::default(),
+            apart,
             barred: Barred::default(),
             statistics: OnceLock::new(),
         }

@@ -212,6 +212,9 @@ fn denial<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Problem<'t> {
     if answer.refused_by == Some(RefusedBy::FullTable) {
         return Problem::reduced_capacity("There is no room to count another key.");
     }
+    if answer.refused_by == Some(RefusedBy::Unread) {
+        return Problem::reduced_capacity("The durable counts of this key cannot be read now.");
+    }
     if turn.fell_back().is_some() {
         return Problem::reduced_capacity("The node that counts this key cannot be reached.");
     }

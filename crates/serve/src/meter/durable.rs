@@ -21,6 +21,7 @@ pub struct DurableMeter {
     waiting: AtomicU64,
     refused: AtomicU64,
     inherited: AtomicU64,
+    reads: [AtomicU64; 4],
 }
 
 /// How durable counts stand.
@@ -48,6 +49,21 @@ pub struct DurableFigures {
     pub refused: u64,
     /// Cells of nodes that are gone, counted here since.
     pub inherited: u64,
+    /// Keys whose rows were looked for before they were decided about.
+    pub reads: Reads,
+}
+
+/// What became of keys whose counts may have been on disk only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// They had a row, which was read.
+    pub found: u64,
+    /// They had none.
+    pub new: u64,
+    /// The database did not say.
+    pub failed: u64,
+    /// It did not say in time; counted beside the others.
+    pub late: u64,
 }
 
 impl DurableMeter {
@@ -85,6 +101,22 @@ impl DurableMeter {
         self.broken.fetch_add(broken, Relaxed);
     }
 
+    /// Rows of keys were looked for: so many were there, and so many not.
+    pub fn read(&self, found: u64, new: u64) {
+        self.reads[FOUND].fetch_add(found, Relaxed);
+        self.reads[NEW].fetch_add(new, Relaxed);
+    }
+
+    /// Rows of so many keys could not be looked for.
+    pub fn read_failed(&self, keys: u64) {
+        self.reads[FAILED].fetch_add(keys, Relaxed);
+    }
+
+    /// The rows of so many keys were not there in time.
+    pub fn read_late(&self, keys: u64) {
+        self.reads[LATE].fetch_add(keys, Relaxed);
+    }
+
     /// How durable counts stand.
     pub fn figures(&self) -> DurableFigures {
         DurableFigures {
@@ -99,6 +131,17 @@ impl DurableMeter {
             waiting: self.waiting.load(Relaxed),
             refused: self.refused.load(Relaxed),
             inherited: self.inherited.load(Relaxed),
+            reads: Reads {
+                found: self.reads[FOUND].load(Relaxed),
+                new: self.reads[NEW].load(Relaxed),
+                failed: self.reads[FAILED].load(Relaxed),
+                late: self.reads[LATE].load(Relaxed),
+            },
         }
     }
 }
+
+const FOUND: usize = 0;
+const NEW: usize = 1;
+const FAILED: usize = 2;
+const LATE: usize = 3;

@@ -24,7 +24,7 @@ impl<'a> Decided<'a> {
     pub fn of(door: Door, key: Key<'a>, answer: &Answer, now: Instant) -> Self {
         let contract = match answer.refused_by {
             Some(RefusedBy::Policy { contract, .. }) => Some(contract),
-            Some(RefusedBy::FullTable) | None => answer.contract,
+            Some(RefusedBy::FullTable | RefusedBy::Unread) | None => answer.contract,
         };
         Self {
             door,

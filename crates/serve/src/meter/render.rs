@@ -233,6 +233,17 @@ impl Meter {
             "Cells of owned keys that were taken over from the rows of nodes that are gone.",
             figures.inherited,
         );
+        text.family(
+            "tollgate_durable_reads_total",
+            Kind::Counter,
+            "Keys whose rows were looked for as their counts had left memory: found, new (there was none), failed, or late, \
+             in which last two cases the request was denied.",
+        );
+        let reads = figures.reads;
+        text.sample(&[("result", "found")], reads.found);
+        text.sample(&[("result", "new")], reads.new);
+        text.sample(&[("result", "failed")], reads.failed);
+        text.sample(&[("result", "late")], reads.late);
     }
 
     fn traces(&self, text: &mut Text) {

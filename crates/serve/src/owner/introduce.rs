@@ -18,7 +18,7 @@ use super::mail::join_all;
 use super::map::Map;
 use super::work::Step;
 use super::{Owner, To};
-use crate::engine::Unknown;
+use crate::engine::{Missing, Unknown};
 use crate::shared::Shared;
 
 /// Keys to tell of, by the node that owns them.
@@ -76,9 +76,7 @@ impl Owner {
         };
         let unknown = told.into_iter().filter_map(|key| checked(&node, key, now));
         let unknown: Vec<_> = unknown.collect();
-        if let (Some(registrar), [_, ..]) = (shared.engine.registrar(), &*unknown) {
-            registrar.learn(&node, unknown, now).await;
-        }
+        shared.engine.learn(&node, unknown, now).await;
         Some(vec![VERSION])
     }
 }
@@ -120,6 +118,7 @@ fn checked(node: &Node, key: Told<'_>, now: Instant) -> Option<Unknown> {
         return None;
     }
     Some(Unknown {
+        what: Missing::Terms,
         stranger,
         contract: contract.id.clone(),
         values: values.into_iter().map(str::to_owned).collect(),

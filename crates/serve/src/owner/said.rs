@@ -92,6 +92,7 @@ fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
     let refused = match answer.refused_by {
         None => None,
         Some(RefusedBy::FullTable) => Some((FULL, None)),
+        Some(RefusedBy::Unread) => Some((UNREAD, None)),
         Some(RefusedBy::Policy { contract, policy }) => {
             Some((POLICY, place(contract).map(|spot| (spot, policy))))
         }
@@ -239,6 +240,7 @@ fn answer(
     let refused_by = match head & (FULL | POLICY) {
         0 => None,
         FULL => Some(RefusedBy::FullTable),
+        UNREAD => Some(RefusedBy::Unread),
         POLICY => {
             let (contract, policy) = place(reader)?;
             Some(RefusedBy::Policy { contract, policy })
@@ -348,6 +350,8 @@ const SHADOWED: u8 = 1 << 2;
 const LEAST: u8 = 1 << 3;
 const POLICY: u8 = 1 << 4;
 const FULL: u8 = 1 << 5;
+/// Both: the owner could not read what it counted.
+const UNREAD: u8 = FULL | POLICY;
 /// Each charge says by which terms it was made.
 const TERMS: u8 = 1 << 6;
 /// The bit of a forecast.

@@ -356,7 +356,7 @@ fn join_answers(a: Answer, b: Answer) -> Answer {
     bookings.sort_unstable_by_key(|booking| booking.contract);
     let first = |answer: &Answer| match answer.refused_by {
         Some(RefusedBy::Policy { contract, .. }) => contract,
-        Some(RefusedBy::FullTable) => 0,
+        Some(RefusedBy::FullTable | RefusedBy::Unread) => 0,
         None => usize::MAX,
     };
     let refused_by = if first(&a) <= first(&b) {

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod durable;
+mod durable_flood;
 mod durable_postgres;
 mod engine;
 mod meter;

@@ -164,7 +164,7 @@ impl Replay {
     fn contract_of(&self, answer: &Answer) -> Option<&Contract> {
         let place = match answer.refused_by {
             Some(RefusedBy::Policy { contract, .. }) => Some(contract),
-            Some(RefusedBy::FullTable) | None => answer.contract,
+            Some(RefusedBy::FullTable | RefusedBy::Unread) | None => answer.contract,
         };
         self.node.contracts().get(place?)
     }
@@ -175,7 +175,7 @@ impl Replay {
             Some(RefusedBy::Policy { contract, policy }) => {
                 Some(self.first_label.get(contract)? + policy)
             }
-            Some(RefusedBy::FullTable) => None,
+            Some(RefusedBy::FullTable | RefusedBy::Unread) => None,
             None => self.delayer,
         }
     }

@@ -7,6 +7,7 @@
 //! (`seat`), who owns a key (`owner`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant as Moment};
 
 use tollgate_limit::Instant;
@@ -240,6 +241,10 @@ impl Work {
                 terms: old.terms.as_ref(),
             });
             let place = (owned.place, Print(heir.print));
+            if node.is_away(place.0, place.1) {
+                self.store
+                    .read(&Arc::clone(&self.node), place.0, vec![heir.print], now)?;
+            }
             loaded.count(node.inherit_cell(place, &heir.state, by, now));
             if let Some(contract) = node.contracts().get(owned.place) {
                 self.estate.keys.insert((contract.id.clone(), heir.print));

@@ -170,6 +170,28 @@ pub(in crate::durable) async fn cells_after(
     rows.iter().map(found).collect()
 }
 
+/// These cells of a contract, as far as they are there and not fresh.
+pub(in crate::durable) async fn cells_at(
+    at: &mut At,
+    contract: i64,
+    prints: &[u64],
+    now_ns: u64,
+) -> Result<Vec<Found>, StoreError> {
+    let prints: Vec<_> = prints.iter().map(|print| print.cast_signed()).collect();
+    let rows = sqlx::query(
+        "SELECT print, shape, state FROM tollgate.cell
+         WHERE seat = $1 AND contract = $2 AND print = ANY($3) AND fresh_ns > $4",
+    )
+    .bind(&at.name)
+    .bind(contract)
+    .bind(prints)
+    .bind(time(now_ns))
+    .fetch_all(&mut at.connection)
+    .await
+    .map_err(|error| away(&error))?;
+    rows.iter().map(found).collect()
+}
+
 /// A print, a shape and a state.
 pub(super) fn found(row: &PgRow) -> Result<Found, StoreError> {
     let read = || {

@@ -1,7 +1,8 @@
-//! Terms of keys that nobody has told the node yet: they are asked for before the key is decided about.
+//! What nobody has told the node yet of keys: it is asked for before the key is decided about.
 //!
-//! A turn with notes writes down whose terms it misses, and goes on once they are there. Whoever cannot be asked in time is
-//! counted by the policies of the contract. Not here: where terms are written (`Registrar`).
+//! A turn with notes writes down whose terms it misses, and whose counts are on disk, and goes on once they are there. Who has
+//! no terms in time is counted by the policies of the contract; who has no counts is denied. Not here: where they are written
+//! (`Registrar`).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,15 +10,26 @@ use std::sync::Arc;
 
 use tollgate_contract::{Coordination, NamedPolicy};
 use tollgate_limit::Instant;
-use tollgate_node::{Key, Node, OwnTerms, Spot, Spots, Stranger, Within};
+use tollgate_node::{Key, Node, OwnTerms, Receipt, Spot, Spots, Stranger, Within};
 
 use super::super::{Ask, Turn};
 use super::notes::Notes;
 use super::{Question, Verb};
 
-/// A key whose terms are not known.
+/// What is missed of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Its terms.
+    Terms,
+    /// What was counted for it, which is on disk or nowhere.
+    Counts,
+}
+
+/// A key of which something is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
+    /// What.
+    pub what: Missing,
     /// Where it is counted.
     pub stranger: Stranger,
     /// The id of the contract.
@@ -29,9 +41,9 @@ pub struct Unknown {
 /// Done once all is learnt that could be.
 pub type Learning<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Somebody who knows the terms of keys.
+/// Somebody who knows the terms of keys, or their counts.
 pub trait Registrar: Send + Sync {
-    /// Tells the node the terms of these keys, or that it has to do without.
+    /// Tells the node what it misses of these keys, or that it has to do without.
     fn learn<'a>(
         &'a self,
         node: &'a Arc<Node>,
@@ -41,33 +53,69 @@ pub trait Registrar: Send + Sync {
 }
 
 impl Turn<'_> {
-    /// Whether the terms of a key have to be waited for.
-    pub(super) fn waits_for_terms(&self, notes: &Notes, ask: &Ask<'_>) -> bool {
-        let within = self.engine.registrar().map(|_| self.within(ask.scope));
-        let Some(Ok(within)) = within else {
-            return false;
-        };
-        let mut pad = notes.pad();
-        // Nobody is looked up to be denied.
-        if !pad.may_learn() || self.banned(ask).is_some() {
+    /// Whether the terms or the counts of a key have to be waited for.
+    pub(super) fn waits_to_learn(&self, notes: &Notes, ask: &Ask<'_>) -> bool {
+        let has_terms = self.engine.registrar().is_some();
+        if !has_terms && !self.engine.has_away() {
             return false;
         }
-        let unknown = self.unknown(within, ask.key);
+        let Ok(within) = self.within(ask.scope) else {
+            return false;
+        };
+        // Nobody is looked up to be denied.
+        if !notes.pad().may_learn() || self.banned(ask).is_some() {
+            return false;
+        }
+        let mut unknown = Vec::new();
+        if has_terms {
+            let strangers = within.strangers(ask.key, self.now).into_iter();
+            unknown.extend(strangers.map(|stranger| Unknown {
+                values: self.values(stranger.contract, ask.key),
+                ..self.missing(Missing::Terms, stranger)
+            }));
+        }
+        if self.reads_counts(notes) {
+            let away = within.away(ask.key).into_iter();
+            unknown.extend(away.map(|stranger| self.missing(Missing::Counts, stranger)));
+        }
+        Self::learns(notes, unknown)
+    }
+
+    /// Whether the counts that a receipt was charged to have to be waited for.
+    pub(super) fn waits_to_settle(&self, notes: &Notes, receipt: &Receipt) -> bool {
+        if !self.reads_counts(notes) || !notes.pad().may_learn() {
+            return false;
+        }
+        let bookings = receipt.bookings().iter();
+        let spots = bookings.filter_map(|booking| Some(self.node.spot_of(booking)?.0));
+        let away = spots.filter(|spot| self.node.is_away(spot.contract, spot.print));
+        let away = away.map(|spot| Stranger {
+            contract: spot.contract,
+            print: spot.print,
+        });
+        let unknown = away.map(|stranger| self.missing(Missing::Counts, stranger));
+        Self::learns(notes, unknown.collect())
+    }
+
+    fn reads_counts(&self, notes: &Notes) -> bool {
+        self.engine.has_away() && notes.pad().may_read()
+    }
+
+    fn learns(notes: &Notes, unknown: Vec<Unknown>) -> bool {
         let waits = !unknown.is_empty();
         if waits {
-            pad.learn(unknown);
+            notes.pad().learn(unknown);
         }
         waits
     }
 
-    fn unknown(&self, within: Within<'_>, key: Key<'_>) -> Vec<Unknown> {
-        let strangers = within.strangers(key, self.now).into_iter();
-        let each = strangers.map(|stranger| Unknown {
+    fn missing(&self, what: Missing, stranger: Stranger) -> Unknown {
+        Unknown {
+            what,
             stranger,
             contract: self.contract_id(stranger.contract),
-            values: self.values(stranger.contract, key),
-        });
-        each.collect()
+            values: Vec::new(),
+        }
     }
 
     /// A question about a key, with its values where whoever owns it may have to look up its terms.

@@ -14,7 +14,7 @@ mod notes;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
@@ -25,7 +25,7 @@ use tollgate_node::{Answer, Due, Lent, Node, PlaneId, QuotaReport, QuotaTold, Sp
 use super::{Engine, Turn};
 use crate::meter::Door;
 
-pub use learn::{Learning, Registrar, Unknown};
+pub use learn::{Learning, Missing, Registrar, Unknown};
 pub use notes::Notes;
 
 /// Something to be asked elsewhere, of some contracts and places in them.
@@ -150,9 +150,21 @@ pub(super) struct Apart {
     asks: AtomicBool,
     elsewhere: OnceLock<Arc<dyn Elsewhere>>,
     registrar: OnceLock<Arc<dyn Registrar>>,
+    /// Who reads counts that left memory.
+    reader: OnceLock<Arc<dyn Registrar>>,
+    /// How many contracts have such counts.
+    away: Arc<AtomicUsize>,
 }
 
 impl Apart {
+    /// Nobody yet, where so many contracts have counts on disk only.
+    pub(super) fn new(away: &Arc<AtomicUsize>) -> Self {
+        Self {
+            away: Arc::clone(away),
+            ..Self::default()
+        }
+    }
+
     /// Looks at the contracts in use, which are these.
     pub(super) fn look_at(&self, contracts: &Contracts) {
         let elsewhere = self.elsewhere.get();
@@ -191,7 +203,33 @@ impl Engine {
     /// Whether answers may have to be waited for, by the contracts in use.
     #[inline]
     pub fn is_apart(&self) -> bool {
-        self.apart.waits.load(Relaxed)
+        self.apart.waits.load(Relaxed) || self.has_away()
+    }
+
+    /// Whether counts of some keys may be on disk only.
+    #[inline]
+    pub(crate) fn has_away(&self) -> bool {
+        self.apart.away.load(Relaxed) != 0
+    }
+
+    /// From here on somebody reads counts that left memory; for once, before anything is asked.
+    pub(crate) fn set_reader(&self, reader: Arc<dyn Registrar>) {
+        let _ = self.apart.reader.set(reader);
+    }
+
+    /// Learns what is missed of keys, as far as somebody knows it.
+    pub(crate) async fn learn(&self, node: &Arc<Node>, unknown: Vec<Unknown>, now: Instant) {
+        let is_terms = |unknown: &Unknown| unknown.what == Missing::Terms;
+        let (terms, counts): (Vec<_>, Vec<_>) = unknown.into_iter().partition(is_terms);
+        let learn = async |from: Option<&Arc<dyn Registrar>>, unknown: Vec<Unknown>| {
+            if let (Some(from), [_, ..]) = (from, &*unknown) {
+                from.learn(node, unknown, now).await;
+            }
+        };
+        tokio::join!(
+            learn(self.apart.registrar.get(), terms),
+            learn(self.apart.reader.get(), counts)
+        );
     }
 
     /// Whether contracts in use are decided elsewhere.

@@ -73,7 +73,7 @@ impl Turn<'_> {
         ask: &Ask<'_>,
         ttl: Option<Span>,
     ) -> Result<Answer, EngineError> {
-        if self.waits_for_terms(notes, ask) {
+        if self.waits_to_learn(notes, ask) {
             return Ok(blank());
         }
         if let Some((known, is_told)) = notes.pad().read() {
@@ -159,7 +159,7 @@ impl Turn<'_> {
         (verb, ask): (Verb, &Ask<'_>),
         here: impl FnOnce() -> Result<bool, EngineError>,
     ) -> Result<bool, EngineError> {
-        if self.waits_for_terms(notes, ask) {
+        if self.waits_to_learn(notes, ask) {
             return Ok(true);
         }
         Self::done_noted(notes, || {
@@ -190,6 +190,12 @@ impl Turn<'_> {
         id: &str,
         actual: Cost,
     ) -> Result<(), EngineError> {
+        if self.engine.has_away()
+            && let Some(Ok(answer)) = self.node.recall(&operation(id)?, self.now)
+            && self.waits_to_settle(notes, &answer.receipt)
+        {
+            return Ok(());
+        }
         let done = Self::done_noted(notes, || {
             let mut left = None;
             let settle = |receipt: &Receipt| {
@@ -213,6 +219,9 @@ impl Turn<'_> {
         receivable: &Receivable,
         (actual, id): (Cost, Option<&str>),
     ) -> Result<(), EngineError> {
+        if self.waits_to_settle(notes, &receivable.receipt) {
+            return Ok(());
+        }
         let done = Self::done_noted(notes, || {
             let id = id.map(operation).transpose()?;
             let mut left = None;
@@ -242,6 +251,9 @@ impl Turn<'_> {
     /// Gives what a receipt says back in full.
     #[cold]
     pub(in super::super) fn give_back_noted(&self, notes: &Notes, receipt: &Receipt) {
+        if self.waits_to_settle(notes, receipt) {
+            return;
+        }
         let done = Self::done_noted(notes, || {
             self.count_settled(receipt, Cost::PEEK);
             Ok(self.settle_or_ask(receipt, Cost::PEEK).ok_or(true))
@@ -348,7 +360,7 @@ impl Turn<'_> {
         verb: Verb,
         (within, ask): (Within<'_>, &Ask<'_>),
     ) -> Reading {
-        if self.waits_for_terms(notes, ask) {
+        if self.waits_to_learn(notes, ask) {
             return Reading::Later;
         }
         let mut pad = notes.pad();

@@ -130,9 +130,7 @@ impl Notes {
         let pad = pad.get_mut();
         pad.next = 0;
         pad.waits += 1;
-        if let (Some(registrar), unknown @ [_, ..]) = (engine.registrar(), &*pad.take_unknown()) {
-            registrar.learn(node, unknown.to_vec(), *now).await;
-        }
+        engine.learn(node, pad.take_unknown(), *now).await;
         let Some(elsewhere) = engine.elsewhere().filter(|_| pad.waits <= WAITS_MAX) else {
             return pad.close();
         };
@@ -183,7 +181,12 @@ impl Pad {
         }
     }
 
-    /// Writes down terms to be learnt before an answer can be.
+    /// Whether counts may be read for what is asked now: they are at most twice, so that nobody waits for ever.
+    pub(super) const fn may_read(&self) -> bool {
+        self.waits < READS_MAX
+    }
+
+    /// Writes down what is to be learnt before an answer can be.
     pub(super) fn learn(&mut self, unknown: Vec<Unknown>) {
         self.open += 1;
         self.write(State::Learn(unknown), None);
@@ -330,3 +333,5 @@ impl Engine {
 
 /// Times that one request may wait: each time is a question that the answer to another led to.
 const WAITS_MAX: usize = 4;
+/// How often one request waits for counts to be read.
+const READS_MAX: usize = 2;

@@ -1,0 +1,224 @@
+//! Counts that are on disk and not in memory are read before their keys are decided about.
+//!
+//! Where room is short, cells of durable policies leave memory once they are written. A request for such a key waits until its
+//! row was read, half a second at most and twice at most; keys that are asked for meanwhile are read together. Whoever's row
+//! could not be read is denied, and told to come again: nobody passes because a database is slow. A row is read and put into
+//! memory in one job of the thread that also writes, so that it is never older than what was written. Not here: which cells may
+//! leave (`tollgate-node`), and who waits (`engine::later`).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak, mpsc};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tollgate_limit::Instant;
+use tollgate_node::Node;
+use tollgate_store::{Old, Shape};
+use tollgate_table::Print;
+
+use super::rows::Found;
+use super::{Loaded, Store, StoreError, is_durable, put};
+use crate::engine::{Learning, Registrar, Unknown};
+use crate::logs::Rarely;
+use crate::shared::Shared;
+
+/// What is known of the rows of a contract: its number, that of its shape, and the shapes it once had.
+pub(super) struct Known {
+    number: i64,
+    current: i64,
+    shapes: BTreeMap<i64, Old>,
+}
+
+/// What became of keys whose rows were looked for.
+#[derive(Default)]
+struct Read {
+    loaded: Loaded,
+    /// Rows of shapes that nobody knew when they were last looked at.
+    strange: Vec<u64>,
+}
+
+impl Store {
+    /// Puts the rows of these keys into memory, and notes which keys have none. Says how many had one.
+    pub(super) fn read(
+        &self,
+        node: &Arc<Node>,
+        place: usize,
+        prints: Vec<u64>,
+        now: Instant,
+    ) -> Result<u64, StoreError> {
+        let known = self.known(node, place, now)?;
+        let first = self.read_known(node, (place, known), prints, (false, now))?;
+        if first.strange.is_empty() {
+            return Ok(first.loaded.cells);
+        }
+        self.known.lock().clear();
+        let known = self.known(node, place, now)?;
+        let again = self.read_known(node, (place, known), first.strange, (true, now))?;
+        Ok(first.loaded.cells + again.loaded.cells)
+    }
+
+    fn read_known(
+        &self,
+        node: &Arc<Node>,
+        (place, known): (usize, Arc<Known>),
+        prints: Vec<u64>,
+        (is_last, now): (bool, Instant),
+    ) -> Result<Read, StoreError> {
+        let (node, asked, number) = (Arc::clone(node), prints.clone(), known.number);
+        let apply = move |found: Vec<Found>| {
+            let mut read = Read::default();
+            let mut rows: BTreeMap<u64, Found> =
+                found.into_iter().map(|row| (row.print, row)).collect();
+            for print in prints {
+                let row = rows.remove(&print);
+                let is_there = row.is_some_and(|row| {
+                    let old = known.shapes.get(&row.shape);
+                    let old = old.filter(|_| row.shape != known.current);
+                    if row.shape != known.current && old.is_none() {
+                        if is_last {
+                            read.loaded.changed += 1;
+                        } else {
+                            read.strange.push(print);
+                        }
+                        return !is_last;
+                    }
+                    let broken = read.loaded.broken;
+                    put(&node, place, (&row, old), now, &mut read.loaded);
+                    read.loaded.broken == broken
+                });
+                if !is_there {
+                    node.has_no_row(place, Print(print));
+                }
+            }
+            read
+        };
+        self.journal.cells_at(number, asked, now, apply)
+    }
+
+    fn known(&self, node: &Node, place: usize, now: Instant) -> Result<Arc<Known>, StoreError> {
+        let contract = node.contracts().get(place).ok_or(StoreError::Gone)?;
+        let policies = node.policies_in_cells(place);
+        let shape = Shape::of(contract, &policies, is_durable).text();
+        let key = (contract.id.clone(), shape);
+        if let Some(known) = self.known.lock().get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let (number, current) = self.number((contract, &policies), now)?;
+        let known = Arc::new(Known {
+            number,
+            current,
+            shapes: self.shapes(number, (contract, &policies))?,
+        });
+        self.known.lock().insert(key, Arc::clone(&known));
+        Ok(known)
+    }
+}
+
+/// A way to the thread that reads. The thread ends when this is dropped.
+pub(super) struct Reader {
+    asks: mpsc::SyncSender<Asked>,
+    shared: Weak<Shared>,
+}
+
+/// Keys whose rows somebody waits for.
+struct Asked {
+    unknown: Vec<Unknown>,
+    /// Dropped where nothing was read.
+    done: oneshot::Sender<()>,
+}
+
+impl Reader {
+    pub(super) fn start(store: &Arc<Store>, shared: &Arc<Shared>) -> Result<Self, StoreError> {
+        let (asks, queue) = mpsc::sync_channel(ASKS_MAX);
+        let mut desk = Desk {
+            store: Arc::downgrade(store),
+            shared: Arc::downgrade(shared),
+            warnings: Rarely::new(WARN_EVERY),
+        };
+        let work = move || {
+            while let Ok(first) = queue.recv() {
+                let more = queue.try_iter().take(ASKS_AT_ONCE - 1);
+                desk.answer(std::iter::once(first).chain(more).collect());
+            }
+        };
+        let thread = std::thread::Builder::new().name("tollgate-read".into());
+        thread.spawn(work).map_err(StoreError::Thread)?;
+        Ok(Self {
+            asks,
+            shared: Arc::downgrade(shared),
+        })
+    }
+}
+
+impl Registrar for Reader {
+    fn learn<'a>(&'a self, _: &'a Arc<Node>, unknown: Vec<Unknown>, _: Instant) -> Learning<'a> {
+        let keys = unknown.len() as u64;
+        let (done, wait) = oneshot::channel();
+        let sent = self.asks.try_send(Asked { unknown, done });
+        Box::pin(async move {
+            let is_late = match sent {
+                Ok(()) => tokio::time::timeout(WITHIN, wait).await.is_err(),
+                Err(_) => true,
+            };
+            if is_late && let Some(shared) = self.shared.upgrade() {
+                shared.engine.meter().durable().read_late(keys);
+            }
+        })
+    }
+}
+
+/// What the thread works with.
+struct Desk {
+    store: Weak<Store>,
+    shared: Weak<Shared>,
+    warnings: Rarely,
+}
+
+impl Desk {
+    /// Reads what all of these wait for.
+    fn answer(&mut self, asked: Vec<Asked>) {
+        let (Some(store), Some(shared)) = (self.store.upgrade(), self.shared.upgrade()) else {
+            return;
+        };
+        let (node, now) = (shared.engine.node(), shared.engine.now());
+        let mut keys: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        for unknown in asked.iter().flat_map(|asked| &asked.unknown) {
+            if let Some(place) = node.contracts().position(&unknown.contract) {
+                keys.entry(place)
+                    .or_default()
+                    .push(unknown.stranger.print.0);
+            }
+        }
+        let meter = shared.engine.meter().durable();
+        let mut is_read = true;
+        for (place, mut prints) in keys {
+            prints.sort_unstable();
+            prints.dedup();
+            let count = prints.len() as u64;
+            match store.read(&node, place, prints, now) {
+                Ok(found) => meter.read(found, count.saturating_sub(found)),
+                Err(error) => {
+                    is_read = false;
+                    meter.read_failed(count);
+                    if let Some(unsaid) = self.warnings.now() {
+                        tracing::warn!(%error, unsaid, "durable counts that left memory cannot be read; requests for their keys are denied until they can");
+                    }
+                }
+            }
+        }
+        if is_read {
+            for asked in asked {
+                // Who does not wait any more was told so.
+                let _ = asked.done.send(());
+            }
+        }
+    }
+}
+
+/// How long a request waits for a row.
+const WITHIN: Duration = Duration::from_millis(500);
+/// Requests whose keys wait to be read; those beyond are denied at once.
+const ASKS_MAX: usize = 4_096;
+/// Requests whose keys are read together.
+const ASKS_AT_ONCE: usize = 512;
+const WARN_EVERY: Duration = Duration::from_secs(10);

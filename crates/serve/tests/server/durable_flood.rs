@@ -1,0 +1,295 @@
+//! Durable counts under floods of keys: what leaves memory was written, and is read before its key is decided about.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a broken set-up must stop the test"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sqlx::Connection;
+use sqlx::sqlite::SqliteConnection;
+use tollgate_contract::Contracts;
+use tollgate_limit::Cost;
+use tollgate_node::{Answer, Key, NodeConfig, RefusedBy};
+use tollgate_parts::Postgres;
+use tollgate_serve::durable::{self, Flusher, Store};
+use tollgate_serve::engine::{Ask, Engine, Secrets, Turn};
+use tollgate_serve::meter::Door;
+use tollgate_serve::settings::{DatabaseSettings, Keeping, Settings};
+use tollgate_serve::shared::Shared;
+use tollgate_table::WhenFull;
+
+const FREE: &str = "
+contracts:
+  - { id: free, key: [ip], policies: [{ name: fast, limit: 100, per: 1h }] }
+";
+const FILE: &str = "
+contracts:
+  - { id: free, key: [ip], policies: [{ name: fast, limit: 100, per: 1h }] }
+  - id: paid
+    key: [user]
+    policies:
+      - { name: quota, limit: 3, per: 1000d, algorithm: fixed-window, durable: true }
+";
+const USERS: usize = 1_000;
+
+/// A server without doors.
+struct Server {
+    shared: Arc<Shared>,
+    flusher: Option<Flusher>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Server {
+    fn start(folder: &Path, bytes_max: u64) -> Self {
+        Self::of(durable::open(folder).unwrap(), FILE, bytes_max)
+    }
+
+    fn at(database: &Postgres, bytes_max: u64) -> Self {
+        let settings = DatabaseSettings::new(database.url().parse().unwrap());
+        let opened = durable::open_seat(&settings, "n1", None, None);
+        Self::of(opened.unwrap(), FILE, bytes_max)
+    }
+
+    fn of((store, secrets): (Store, Secrets), contracts: &str, bytes_max: u64) -> Self {
+        let config = NodeConfig {
+            bytes_max,
+            when_full: WhenFull::Evict,
+            ..NodeConfig::default()
+        };
+        let engine = Engine::new(Contracts::parse(contracts).unwrap(), config, &secrets);
+        store.load_into(&engine.node()).unwrap();
+        let settings = Settings {
+            keeping: Keeping {
+                flush_every: Duration::from_hours(1),
+                ..Keeping::default()
+            },
+            ..Settings::default()
+        };
+        let shared = Arc::new(Shared::new(engine, settings));
+        let flusher = Flusher::start(store, Arc::clone(&shared)).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        Self {
+            shared,
+            flusher: Some(flusher),
+            runtime: { runtime }.enable_all().build().unwrap(),
+        }
+    }
+
+    /// Asks as a listener does.
+    fn ask<T>(&self, mut run: impl FnMut(&Turn<'_>) -> T) -> T {
+        let engine = &self.shared.engine;
+        if !engine.is_apart() {
+            return run(&engine.turn());
+        }
+        self.runtime.block_on(engine.answer_later(Door::Http, run))
+    }
+
+    fn check(&self, name: &str, value: &str) -> Answer {
+        let entries = [(name, value)];
+        let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
+        self.ask(|turn| turn.check(&ask)).unwrap()
+    }
+
+    /// How many of the users pass.
+    fn passing(&self) -> usize {
+        let users = (0..USERS).map(|user| self.check("user", &format!("user {user}")));
+        users.filter(Answer::is_allowed).count()
+    }
+
+    fn use_up(&self) {
+        for user in 0..USERS {
+            let user = format!("user {user}");
+            while self.check("user", &user).is_allowed() {}
+            if self.shared.engine.node().bytes() > self.shared.engine.node().bytes_max() / 2 {
+                self.flush();
+            }
+        }
+        self.flush();
+    }
+
+    /// Made-up keys, each asked once, with a flush now and then.
+    fn flood(&self, name: &str, keys: usize) {
+        for key in 0..keys {
+            let _ = self.check(name, &format!("made up {key}"));
+            if key % 2_000 == 0 {
+                self.flush();
+            }
+        }
+        self.flush();
+    }
+
+    fn flush(&self) {
+        self.flusher.as_ref().unwrap().flush_now().unwrap();
+    }
+
+    fn evicted(&self) -> u64 {
+        self.shared.engine.counters().evicted_live
+    }
+
+    fn stop(mut self) {
+        self.flusher.take().unwrap().stop().unwrap();
+    }
+}
+
+/// Does something to the database behind the server's back.
+fn on_database(folder: &Path, statement: &'static str) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let path = format!("sqlite://{}", folder.join("tollgate.db").display());
+        let mut connection = SqliteConnection::connect(&path).await.unwrap();
+        sqlx::raw_sql(statement)
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        connection.close().await.unwrap();
+    });
+}
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn a_flood_of_another_contract_leaves_used_up_quotas_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), MIB);
+    server.flood("ip", 60_000);
+    assert!(
+        server.evicted() > 1_000,
+        "the flood needs more than there is"
+    );
+    server.use_up();
+    server.flood("ip", 60_000);
+    assert_eq!(server.passing(), 0);
+    let reads = server.shared.engine.meter().durable().figures().reads;
+    assert_eq!(reads.found + reads.new, 0, "none had left memory");
+}
+
+#[test]
+fn no_used_up_quota_passes_after_a_flood_of_its_own_contract_nor_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), MIB);
+    server.use_up();
+    server.flood("user", 60_000);
+    assert!(server.evicted() > 1_000);
+    assert_eq!(server.passing(), 0);
+    server.stop();
+    // More was written than there is room for.
+    let server = Server::start(folder.path(), MIB);
+    assert_eq!(server.passing(), 0);
+    server.flood("user", 10_000);
+    assert_eq!(server.passing(), 0);
+    server.stop();
+    let server = Server::start(folder.path(), 64 * MIB);
+    assert_eq!(
+        server.passing(),
+        0,
+        "no row was overwritten by a lower count"
+    );
+}
+
+#[test]
+fn no_used_up_quota_passes_after_a_flood_where_a_database_of_many_keeps_it() {
+    let database = Postgres::start();
+    let server = Server::at(&database, MIB);
+    server.use_up();
+    server.flood("user", 50_000);
+    assert!(server.evicted() > 1_000);
+    assert_eq!(server.passing(), 0);
+    let reads = server.shared.engine.meter().durable().figures().reads;
+    assert!(reads.new > 0 && reads.failed == 0, "{reads:?}");
+    server.stop();
+    assert_eq!(Server::at(&database, MIB).passing(), 0);
+}
+
+#[test]
+fn a_key_whose_row_cannot_be_read_is_denied_within_its_time_and_decided_once_it_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), MIB);
+    server.flood("user", 60_000);
+    on_database(folder.path(), "ALTER TABLE cell RENAME TO moved");
+    let began = Instant::now();
+    let answer = server.check("user", "never seen");
+    assert!(
+        began.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(answer.refused_by, Some(RefusedBy::Unread));
+    assert!(!answer.is_allowed());
+    assert!(server.check("ip", "never seen").is_allowed());
+    let reads = server.shared.engine.meter().durable().figures().reads;
+    assert!(reads.failed > 0, "{reads:?}");
+    on_database(folder.path(), "ALTER TABLE moved RENAME TO cell");
+    assert!(server.check("user", "never seen").is_allowed());
+}
+
+#[test]
+fn what_was_not_written_stays_in_memory_and_new_keys_are_denied_instead() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), MIB);
+    let users = |user: usize| server.check("user", &format!("user {user}"));
+    let first_denied = (0..100_000).find(|user| !users(*user).is_allowed());
+    let first_denied = first_denied.expect("memory ends");
+    assert_eq!(server.evicted(), 0);
+    assert_eq!(users(first_denied).refused_by, Some(RefusedBy::Unread));
+    for user in 0..100 {
+        let answer = users(user);
+        assert_eq!((answer.is_allowed(), answer.remaining), (true, 1));
+    }
+    server.flush();
+    assert!(users(first_denied).is_allowed());
+    assert!(server.evicted() > 0);
+}
+
+#[test]
+fn a_key_of_a_contract_that_comes_back_is_read_before_it_is_decided() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), 64 * MIB);
+    while server.check("user", "ann").is_allowed() {}
+    server.stop();
+    let server = Server::of(durable::open(folder.path()).unwrap(), FREE, 64 * MIB);
+    server.shared.engine.load(Contracts::parse(FILE).unwrap());
+    assert!(
+        !server.check("user", "ann").is_allowed(),
+        "before any flush"
+    );
+    assert!(server.check("user", "bob").is_allowed());
+    server.flush();
+    assert!(!server.shared.engine.is_apart(), "all rows were read");
+    assert!(!server.check("user", "ann").is_allowed());
+}
+
+#[test]
+fn what_is_given_back_and_reset_reaches_keys_that_left_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), MIB);
+    server.use_up();
+    let ask = |id| {
+        let entries = [("user", id)];
+        let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
+        server.ask(|turn| turn.check(&ask).map(|answer| turn.receipt(&answer)))
+    };
+    let receipt = ask("carl").unwrap().unwrap();
+    while server.check("user", "carl").is_allowed() {}
+    server.flood("user", 60_000);
+    let settled = server.ask(|turn| turn.settle(&receipt, Cost::PEEK, None));
+    settled.unwrap();
+    assert!(server.check("user", "carl").is_allowed(), "one came back");
+    assert!(!server.check("user", "carl").is_allowed());
+    let entries = [("user", "user 7")];
+    let reset = Ask::new(Key::Entries(&entries), Cost::PEEK);
+    server.ask(|turn| turn.reset(&reset)).unwrap();
+    let again = (0..9).filter(|_| server.check("user", "user 7").is_allowed());
+    assert_eq!(again.count(), 3);
+    server.stop();
+    let server = Server::start(folder.path(), MIB);
+    assert!(!server.check("user", "user 7").is_allowed());
+    assert!(!server.check("user", "carl").is_allowed());
+}
