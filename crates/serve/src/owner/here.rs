@@ -2,12 +2,12 @@
 
 use tollgate_contract::OnFailure;
 use tollgate_limit::{Instant, Receipt as Charge, Span, Verdict};
-use tollgate_node::{Answer, Due, KeyTerms, Node, Receipt, RefusedBy, Spot};
+use tollgate_node::{Answer, Due, KeyTerms, Node, Receipt, RefusedBy, Spot, Stranger};
 
 use super::ask;
 use super::map::{Map, Wish, strictness};
 use super::{quota, said};
-use crate::engine::{Question, Said, Verb};
+use crate::engine::{Missing, Question, Said, Unknown, Verb};
 
 /// Does what a question asks, here and now.
 pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> Said {
@@ -78,6 +78,33 @@ pub(super) fn answer_batch(
         said::put_parcel(&mut out, &answers);
     }
     Some((out, count))
+}
+
+/// The keys in a batch whose counts left memory.
+pub(super) fn away(node: &Node, map: &Map, batch: &[u8]) -> Vec<Unknown> {
+    let mut away = Vec::new();
+    for parcel in ask::parcels(batch).unwrap_or_default() {
+        // What makes no sense is found out when it is answered.
+        let _ = ask::read(parcel, map, |asked| {
+            let questions = asked.into_iter();
+            for spot in questions.flat_map(|(question, _)| question.spots) {
+                if node.is_away(spot.contract, spot.print)
+                    && let Some(contract) = node.contracts().get(spot.contract)
+                {
+                    away.push(Unknown {
+                        what: Missing::Counts,
+                        stranger: Stranger {
+                            contract: spot.contract,
+                            print: spot.print,
+                        },
+                        contract: contract.id.clone(),
+                        values: Vec::new(),
+                    });
+                }
+            }
+        });
+    }
+    away
 }
 
 /// Whether terms have to be looked up before a question is answered. What is settled says by which it was charged.

@@ -272,6 +272,14 @@ impl Owner {
         (letter.steps, answer)
     }
 
+    /// Reads the counts of keys in a batch of another node that left memory.
+    async fn fetch(&self, shared: &Shared, batch: &[u8]) {
+        let (node, now) = (shared.engine.node(), shared.engine.now());
+        let map = Arc::clone(&self.map(&node));
+        let away = here::away(&node, &map, batch);
+        shared.engine.learn(&node, away, now).await;
+    }
+
     /// Answers a batch of another node.
     fn answer_batch(&self, shared: &Shared, batch: &[u8]) -> Option<Vec<u8>> {
         let node = shared.engine.node();

@@ -27,32 +27,47 @@ impl Responder {
 
     /// The answer to a question of this kind; `None` refuses it.
     pub fn answer(&self, kind: u8, body: &[u8]) -> Option<Vec<u8>> {
-        let (owner, shared) = (self.owner.upgrade()?, self.shared.upgrade()?);
+        let (owner, shared) = self.both()?;
+        Self::answer_of(&owner, &shared, kind, body)
+    }
+
+    fn both(&self) -> Option<(Arc<Owner>, Arc<Shared>)> {
+        Some((self.owner.upgrade()?, self.shared.upgrade()?))
+    }
+
+    fn answer_of(owner: &Owner, shared: &Shared, kind: u8, body: &[u8]) -> Option<Vec<u8>> {
         // Who is about to go would have to hand over what it decides now.
         if owner.is_leaving.load(Relaxed) {
             return None;
         }
         match kind {
-            lane::FORWARD => owner.answer_batch(&shared, body),
-            moving::HAND_OVER => owner.take_over(&shared, body),
+            lane::FORWARD => owner.answer_batch(shared, body),
+            moving::HAND_OVER => owner.take_over(shared, body),
             _ => None,
         }
     }
 
     /// The same, once it is there: for questions that have to be waited for too.
     pub fn answer_later(&self, kind: u8, body: Bytes) -> Answering {
-        let both = self.owner.upgrade().zip(self.shared.upgrade());
-        let now = match kind {
-            introduce::INTRODUCE => None,
-            kind => Some(self.answer(kind, &body)),
-        };
+        let now = (!self.is_later(kind)).then(|| self.answer(kind, &body));
+        let both = self.both();
         Box::pin(async move {
-            match (now, both) {
-                (Some(answer), _) => answer,
-                (None, Some((owner, shared))) => owner.meet(&shared, &body).await,
-                (None, None) => None,
+            if let Some(answer) = now {
+                return answer;
             }
+            let (owner, shared) = both?;
+            if kind == introduce::INTRODUCE {
+                return owner.meet(&shared, &body).await;
+            }
+            owner.fetch(&shared, &body).await;
+            Self::answer_of(&owner, &shared, kind, &body)
         })
+    }
+
+    /// Whether something may have to be looked up before.
+    fn is_later(&self, kind: u8) -> bool {
+        let has_away = || self.shared.upgrade().is_some_and(|is| is.engine.has_away());
+        kind == introduce::INTRODUCE || kind == lane::FORWARD && has_away()
     }
 }
 
@@ -65,7 +80,7 @@ impl Respond for Responder {
             Some(answer) => asked.answer(&answer),
             None => asked.refuse(),
         };
-        if asked.kind != introduce::INTRODUCE {
+        if !self.is_later(asked.kind) {
             let answer = self.answer(asked.kind, &asked.body);
             return reply(asked, answer);
         }
