@@ -1,9 +1,9 @@
 //! A file, connections to it, and what is done when it is no longer where it was.
 
-use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,6 +13,7 @@ use sqlx::{ConnectOptions, Connection};
 use crate::error::FileError;
 use crate::lost::note;
 use crate::mark::{Mark, Marks, beside, named};
+use crate::private::narrow;
 
 /// A database file. It is made where there is none, readable by its owner only; once it was there it is not made again, for an
 /// empty one would be taken for what it held.
@@ -137,21 +138,10 @@ impl File {
         Mark::of(&self.path)
     }
 
-    /// Lets only the owner read what an older version, or somebody else, made for all. By name: to close a file would end the locks of
-    /// this process on it.
+    /// Lets only the owner use what an older version, or another program, made for all.
     fn make_private(&self) -> io::Result<()> {
         let [log, index] = beside(&self.path);
-        for path in [&self.path, &log, &index] {
-            match std::fs::metadata(path) {
-                Ok(found) if found.permissions().mode() & 0o077 != 0 && self.is_alone => {
-                    std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        [&self.path, &log, &index].into_iter().try_for_each(|path| narrow(path))
     }
 
     fn make_folder(&self) -> io::Result<()> {

@@ -12,6 +12,7 @@ mod file;
 mod held;
 mod lost;
 mod mark;
+pub mod private;
 
 pub use error::{Fault, FileError};
 pub use file::{File, Opened};

@@ -3,11 +3,11 @@
 //! Id and generation are kept in the data directory, in a file of two or three lines that is replaced as a whole; without a
 //! directory the id is drawn anew. Not here: the numbers by which the others call it (`tollgate-cluster`).
 
-use std::fs::{File, OpenOptions, rename};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use tollgate_sqlite::private;
 use tollgate_gossip::Writer;
 
 use super::ClusterError;
@@ -57,7 +57,7 @@ impl Identity {
     /// Writes it down.
     pub fn keep(&self, folder: &Path) -> Result<(), ClusterError> {
         let path = Self::path(folder);
-        write(folder, &path, self).map_err(|error| ClusterError::Identity(path, error))
+        write(&path, self).map_err(|error| ClusterError::Identity(path, error))
     }
 
     /// Where a data directory keeps it.
@@ -97,24 +97,16 @@ fn parse(text: &str) -> Option<(u128, u64, Option<Writer>)> {
     Some((id, generation.parse().ok()?, writer))
 }
 
-fn write(folder: &Path, path: &Path, identity: &Identity) -> io::Result<()> {
-    let beside = folder.join(BESIDE);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let mut file = options.open(&beside)?;
+fn write(path: &Path, identity: &Identity) -> io::Result<()> {
     let Identity { id, generation, .. } = identity;
-    writeln!(file, "id: {id:032x}\ngeneration: {generation}")?;
-    if let Some(Writer(writer)) = identity.writer {
-        writeln!(file, "writer: {writer}")?;
-    }
-    file.sync_all()?;
-    rename(&beside, path)?;
-    // The name is on disk only when its folder is.
-    File::open(folder)?.sync_all()
+    let writer = identity
+        .writer
+        .map_or_else(String::new, |Writer(writer)| format!("writer: {writer}\n"));
+    let text = format!("id: {id:032x}\ngeneration: {generation}\n{writer}");
+    private::replace(path, text.as_bytes())
 }
 
 const FILE: &str = "node.id";
-const BESIDE: &str = "node.id.new";
 /// More than any such file has.
 const BYTES_MAX: u64 = 256;
 
@@ -161,7 +153,7 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_written_is_a_typed_answer() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join(BESIDE)).unwrap();
+        std::fs::create_dir(folder.path().join("node.id.new")).unwrap();
         let error = Identity::take(Some(folder.path())).unwrap_err();
         assert!(matches!(error, ClusterError::Identity(..)), "{error}");
     }

@@ -13,12 +13,13 @@
 //! far a rotation is. Everything that is used is derived from these by HKDF-SHA-256. Not here: sealing, and streams.
 
 use std::fmt;
-use std::fs::{File, OpenOptions, rename};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use ring::hkdf;
+use tollgate_sqlite::private;
 use tollgate_cluster::OwnerKey;
 
 use super::seal::key_id;
@@ -213,29 +214,16 @@ impl KeyRing {
 
     /// Writes a file that is not there yet, for its owner alone.
     pub fn create(&self, path: &Path) -> Result<(), KeyError> {
-        let mut options = OpenOptions::new();
-        let opened = options.write(true).create_new(true).mode(0o600).open(path);
-        let mut file = opened.map_err(|error| match error.kind() {
+        let made = private::create(path, self.write().as_bytes());
+        made.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => KeyError::Exists,
             _ => KeyError::File(error),
-        })?;
-        file.write_all(self.write().as_bytes())
-            .map_err(KeyError::File)?;
-        file.sync_all().map_err(KeyError::File)
+        })
     }
 
     /// Replaces a file as a whole: nobody reads half of it.
     pub fn replace(&self, path: &Path) -> Result<(), KeyError> {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".new");
-        let beside = PathBuf::from(beside);
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = options.open(&beside).map_err(KeyError::File)?;
-        file.write_all(self.write().as_bytes())
-            .map_err(KeyError::File)?;
-        file.sync_all().map_err(KeyError::File)?;
-        rename(&beside, path).map_err(KeyError::File)
+        private::replace(path, self.write().as_bytes()).map_err(KeyError::File)
     }
 
     /// The next step of changing the key that seals; after each, every node reads the file before the next.

@@ -3,10 +3,12 @@
 //! The lock is the system's own, so that it is gone when its holder is, however it went. Who holds a seat in a database writes
 //! that down beside it: whoever has the lock next knows that this one is gone.
 
-use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use tollgate_sqlite::private;
 
 use super::StoreError;
 
@@ -25,6 +27,7 @@ impl Folder {
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(path).map_err(failed)?;
+        warn_of_company(path).map_err(failed)?;
         let lock = lock(path)?;
         Ok(Self {
             path: path.into(),
@@ -67,7 +70,7 @@ impl Folder {
     pub(super) fn set_holder(&self, holder: i64) -> Result<(), StoreError> {
         let path = self.path.join(SEAT);
         let place = self.place().unwrap_or_default();
-        let written = private(&path).and_then(|mut file| {
+        let written = private::open(&path).and_then(|mut file| {
             file.set_len(0)?;
             writeln!(file, "{holder} {place}")
         });
@@ -90,10 +93,25 @@ impl Drop for Folder {
     }
 }
 
+/// Files here are for their owner alone, but whoever may write to their folder can put others in their place.
+fn warn_of_company(folder: &Path) -> io::Result<()> {
+    let mode = std::fs::metadata(folder)?.mode() & 0o1777;
+    let (is_shared, is_sticky) = (mode & 0o022 != 0, mode & 0o1000 != 0);
+    if is_shared && !is_sticky {
+        let folder = folder.display();
+        tracing::warn!(
+            %folder,
+            mode = format_args!("{mode:o}"),
+            "other users of this machine can replace files of the data directory; unless that is meant, `chmod go-w` it"
+        );
+    }
+    Ok(())
+}
+
 fn lock(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join(LOCK);
     let failed = |error| StoreError::File(path.clone(), error);
-    let mut file = private(&path).map_err(failed)?;
+    let mut file = private::open(&path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -118,12 +136,6 @@ fn holder(file: &mut File) -> String {
         return "another process".into();
     }
     text.into()
-}
-
-fn private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    options.mode(0o600).open(path)
 }
 
 /// The database, in the data directory.

@@ -122,7 +122,8 @@ async fn open(settings: &StoreSettings) -> Result<Arc<dyn Decides>, ConnectError
         }
         "sqlite" => {
             let path = url.trim_start_matches("sqlite:");
-            let config = SqliteConfig::new(path.strip_prefix("//").unwrap_or(path));
+            let path = path.strip_prefix("//").unwrap_or(path);
+            let config = SqliteConfig::new(path);
             Ok(Arc::new(Sqlite::open(&config).await.map_err(wrong)?))
         }
         _ => {

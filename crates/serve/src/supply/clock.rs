@@ -3,8 +3,9 @@
 //! The clock of the engine follows the time of day, which somebody may set; this one only ever goes on, also while the machine
 //! sleeps, and is common to all processes of a machine.
 
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -34,13 +35,17 @@ pub(crate) fn boot() -> u64 {
 
 /// Writes every admission to a file of its own before it is answered: `steady-ns key cost wait-ns`, a line each.
 pub(super) fn journal(folder: &Path, name: &str, boot: u64) -> io::Result<Journal> {
-    std::fs::create_dir_all(folder)?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
     let safe: String = name
         .chars()
         .map(|letter| if letter == '/' { '_' } else { letter })
         .collect();
     let path = folder.join(format!("{safe}.{boot}.log"));
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    let mut options = OpenOptions::new();
+    let file = options.create(true).append(true).mode(0o600).open(path)?;
     Ok(Arc::new(move |admitted: &Admitted| {
         let Admitted {
             tag,

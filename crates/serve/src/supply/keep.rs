@@ -5,12 +5,11 @@
 //! other vouches for it. What cannot be written is tried again; until then others count on what is written. Not here: what it means.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, rename};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tollgate_sqlite::private;
 use tollgate_gossip::NodeId;
 use tollgate_limit::Span;
 use tollgate_node::{Kept, Limits};
@@ -168,7 +167,7 @@ impl Keep {
         self.stored.version = VERSION;
         let text = serde_json::to_string(&self.stored)?;
         match &self.to {
-            To::Folder(folder) => write(folder, text.as_bytes()),
+            To::Folder(folder) => private::replace(&folder.join(FILE), text.as_bytes()),
             To::Seat(seat) => seat.keep_supply(text).map_err(io::Error::other),
         }
     }
@@ -197,18 +196,6 @@ impl Policy {
     }
 }
 
-fn write(folder: &Path, text: &[u8]) -> io::Result<()> {
-    let beside = folder.join(BESIDE);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let mut file = options.open(&beside)?;
-    file.write_all(text)?;
-    file.sync_all()?;
-    rename(&beside, folder.join(FILE))?;
-    // The name is on disk only when its folder is.
-    File::open(folder)?.sync_all()
-}
-
 fn read(path: &Path) -> io::Result<Stored> {
     let bytes = match std::fs::metadata(path) {
         Ok(metadata) if metadata.len() > BYTES_MAX => {
@@ -233,7 +220,6 @@ fn parse(bytes: &[u8]) -> io::Result<Stored> {
 }
 
 const FILE: &str = "supply.json";
-const BESIDE: &str = "supply.json.new";
 const VERSION: u32 = 1;
 /// A start has numbers of its own for machines that begin anew.
 const BOOTS_APART: u64 = 1 << 20;
@@ -286,7 +272,7 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_written_does_not_keep_a_start() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join(BESIDE)).unwrap();
+        std::fs::create_dir(folder.path().join("supply.json.new")).unwrap();
         assert!(Keep::open(folder.path(), "a").begin() > 0);
     }
 }

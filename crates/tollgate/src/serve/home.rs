@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
@@ -28,7 +29,6 @@ pub(super) fn folder(variable: impl Fn(&str) -> Option<String>) -> Result<PathBu
 
 /// Makes the folder, for its owner only.
 pub(super) fn make(folder: &Path) -> Result<(), Failure> {
-    use std::os::unix::fs::DirBuilderExt;
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder
@@ -42,6 +42,7 @@ pub(super) fn contracts(folder: &Path) -> Result<PathBuf, Failure> {
     let created = fs::OpenOptions::new()
         .write(true)
         .create_new(true)
+        .mode(0o600)
         .open(&path);
     match created {
         Ok(mut file) => {
