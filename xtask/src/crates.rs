@@ -199,6 +199,7 @@ pub(crate) const ROOMS: &[Room] = &[
             LIMIT,
             CONTRACT,
             NODE,
+            SQLITE,
             WIRE,
             CLIENT,
             CATALOGUE,

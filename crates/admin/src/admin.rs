@@ -9,10 +9,11 @@ use bytes::Bytes;
 use http::Response;
 use tokio::runtime::{Builder, Runtime};
 use tollgate_catalogue_sql::Database;
+use tollgate_client::ClientAddress;
 use tollgate_serve::desk::{Answering, Desk, Visit};
 use tollgate_serve::shared::Shared;
 
-use crate::access::Access;
+use crate::access::{Access, signins};
 use crate::fault::Fault;
 use crate::route;
 use crate::timing::{self, Timing};
@@ -70,6 +71,8 @@ pub(crate) struct Office {
     pub(crate) books: Books,
     pub(crate) access: Access,
     pub(crate) timing: Timing,
+    /// Whose word is taken for where a request comes from.
+    pub(crate) proxies: ClientAddress,
 }
 
 impl Admin {
@@ -83,14 +86,17 @@ impl Admin {
             .enable_all()
             .build()
             .map_err(|error| format!("cannot start threads: {error}"))?;
-        let access = Access::new(config.preset)?;
+        let settings = &shared.settings;
+        let access = Access::new(config.preset.as_deref(), settings.key_place())?;
         let office = Arc::new(Office {
             server: Arc::downgrade(shared),
             books: Books::of(shared),
             access,
             timing: Timing::default(),
+            proxies: settings.client_address.clone(),
         });
         runtime.spawn(timing::keep(Arc::downgrade(&office)));
+        runtime.spawn(signins::keep_refusals(Arc::downgrade(&office)));
         runtime.block_on(crate::access::first::greet(&office, config.tell));
         Ok(Self {
             office,

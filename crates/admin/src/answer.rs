@@ -45,6 +45,14 @@ impl Answer {
         self
     }
 
+    /// The same with another field, where it has a value.
+    pub(crate) fn lines(self, name: HeaderName, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.line(name, value),
+            None => self,
+        }
+    }
+
     /// The same with the version of what it tells.
     pub(crate) fn version(self, version: u64) -> Self {
         self.line(ETAG, &format!("\"{version}\""))
@@ -74,7 +82,7 @@ const ALWAYS: [(&str, &str); 6] = [
         "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     ),
     ("cross-origin-resource-policy", "same-origin"),
-    ("referrer-policy", "no-referrer"),
+    ("referrer-policy", "same-origin"),
     ("x-content-type-options", "nosniff"),
     ("x-frame-options", "DENY"),
 ];

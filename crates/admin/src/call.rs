@@ -7,9 +7,9 @@ use http::Request;
 use serde::Deserialize;
 use tollgate_catalogue::{Kind, REASON_BYTES_MAX};
 use tollgate_catalogue_sql::{Database, Entry};
-use tollgate_serve::shared::{Peer, Shared};
+use tollgate_serve::shared::Shared;
 
-use crate::access::Caller;
+use crate::access::{Caller, Client};
 use crate::admin::Office;
 use crate::body;
 use crate::fault::Fault;
@@ -27,7 +27,7 @@ pub(crate) struct Call {
     pub(crate) names: Vec<String>,
     pub(crate) query: Query,
     pub(crate) request: Request<Bytes>,
-    pub(crate) peer: Peer,
+    pub(crate) client: Client,
 }
 
 impl Call {
@@ -65,11 +65,7 @@ impl Call {
 
     /// Where the request comes from, for the audit.
     pub(crate) fn origin(&self) -> String {
-        let address = self.peer.address;
-        address.map_or_else(
-            || "unix".to_owned(),
-            |address| address.ip().to_canonical().to_string(),
-        )
+        self.client.to_string()
     }
 
     /// Writes down what was tried.

@@ -101,10 +101,10 @@ impl Fault {
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
-    /// There were too many guesses.
+    /// The guess was wrong, as too many before it.
     pub(crate) fn guessing(seconds: u64) -> Self {
         let message = format!(
-            "too many wrong credentials came from there; none is looked at for {seconds} s"
+            "this token is wrong, and too many wrong ones came from this address; try again in {seconds} s, or at once with a right one"
         );
         let fault = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_attempts", message);
         fault.line(RETRY_AFTER, &seconds.to_string())

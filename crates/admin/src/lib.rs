@@ -22,5 +22,6 @@ mod route;
 mod time;
 mod timing;
 
+pub use access::{Key, KeyError};
 pub use admin::{Admin, Config};
 pub use route::{Described, described};

@@ -7,13 +7,14 @@ use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response};
+use http::header::SET_COOKIE;
+use http::{Method, Request, Response};
 use tollgate_catalogue::Kind;
 use tollgate_catalogue_sql::Role;
 use tollgate_serve::desk::Visit;
-use tollgate_serve::shared::{Peer, Shared};
+use tollgate_serve::shared::Shared;
 
-use crate::access::{self, Caller, sessions};
+use crate::access::{self, Caller, Client, origin, sessions};
 use crate::admin::Office;
 use crate::answer::Answer;
 use crate::call::Call;
@@ -87,15 +88,19 @@ async fn managed(
     path: &str,
 ) -> Result<Answer, Fault> {
     let Visit { request, peer } = visit;
-    let caller = access::caller(&office, request.headers(), &peer).await?;
-    check_page(&office, &caller, request.method(), request.headers()).await?;
+    let client = Client::of(&office, &peer, request.headers());
+    let caller = access::caller(&office, request.headers(), client).await?;
+    check_page(&office, &caller, &request)?;
+    let renewed = caller.session.as_ref();
+    let renewed = renewed.and_then(|session| sessions::renewed(&office, session, peer.is_sealed));
     let known = Known {
         office,
         shared,
         caller,
-        peer,
+        client,
     };
-    self::known(known, request, path).await
+    let answer = self::known(known, request, path).await?;
+    Ok(answer.lines(SET_COOKIE, renewed.as_deref()))
 }
 
 /// Somebody whose token or session is good.
@@ -103,7 +108,7 @@ pub(crate) struct Known {
     pub(crate) office: Arc<Office>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) caller: Caller,
-    pub(crate) peer: Peer,
+    pub(crate) client: Client,
 }
 
 /// Answers somebody who is known, as far as the role goes.
@@ -118,7 +123,7 @@ pub(crate) async fn known(
         office,
         shared,
         caller,
-        peer,
+        client,
     } = known;
     let call = Call {
         office,
@@ -128,7 +133,7 @@ pub(crate) async fn known(
         names,
         query,
         request,
-        peer,
+        client,
     };
     let answered = match check_role(&call.caller, route.role) {
         Ok(()) => (route.handler)(&call).await,
@@ -145,21 +150,18 @@ pub(crate) async fn known(
 }
 
 /// Whoever comes by a session must come from a page of ours to change something.
-async fn check_page(
-    office: &Office,
-    caller: &Caller,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Result<(), Fault> {
-    let Some(session) = caller.session.as_ref().filter(|_| is_change(method)) else {
+fn check_page(office: &Office, caller: &Caller, request: &Request<Bytes>) -> Result<(), Fault> {
+    let session = caller.session.as_ref();
+    let Some(session) = session.filter(|_| is_change(request.method())) else {
         return Ok(());
     };
-    let shown = headers.get(sessions::CSRF_LINE);
+    origin::check(request)?;
+    let shown = request.headers().get(sessions::CSRF_LINE);
     let shown = shown.and_then(|line| line.to_str().ok());
-    sessions::check_csrf(office, session, shown).await
+    sessions::check_csrf(office, session, shown)
 }
 
-fn is_change(method: &Method) -> bool {
+pub(crate) fn is_change(method: &Method) -> bool {
     *method != Method::GET && *method != Method::HEAD
 }
 
@@ -353,7 +355,7 @@ static OTHERS: [Row; 21] = [
         |call| Box::pin(status::audit(call)),
     ),
     (Method::GET, "/whoami", Role::Viewer, &[], |call| {
-        Box::pin(status::whoami(call))
+        Box::pin(ready(status::whoami(call)))
     }),
     (Method::GET, "/status", Role::Viewer, &[], |call| {
         Box::pin(ready(Ok(status::status(call))))

@@ -1,4 +1,4 @@
-//! Who may do what: tokens, and what all nodes must know the same of.
+//! Who may do what: tokens.
 //!
 //! Of a secret only its SHA-256 is kept; it has 256 random bits, so that nothing slower is needed. Not here: doors.
 
@@ -58,6 +58,9 @@ pub struct Token {
     pub revoked_ns: Option<u64>,
     /// When it was last used, to about a minute.
     pub used_ns: Option<u64>,
+    /// What is kept of its secret, by [`digest_of`]; told to nobody.
+    #[serde(skip)]
+    pub digest: String,
 }
 
 impl Token {
@@ -109,12 +112,13 @@ impl Database {
             expires_ns,
             revoked_ns: None,
             used_ns: None,
+            digest: digest_of(&secret),
         };
         let values = vec![
             token.id.as_str().into(),
             token.name.as_str().into(),
             role.name().into(),
-            digest_of(&secret).into(),
+            token.digest.as_str().into(),
             token.created_ns.into(),
             expires_ns.into(),
         ];
@@ -127,7 +131,7 @@ impl Database {
     /// The token with that secret; whether it may be used is another question.
     pub async fn token(&self, secret: &str) -> Result<Option<Token>, Error> {
         const OF: &str = "
-            SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns
+            SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns, digest
                 FROM catalogue_token WHERE digest = $1";
         let tokens = self.tokens_by(OF, vec![digest_of(secret).into()]).await?;
         Ok(tokens.into_iter().next())
@@ -136,9 +140,19 @@ impl Database {
     /// All tokens, the oldest first; at most a thousand.
     pub async fn tokens(&self) -> Result<Vec<Token>, Error> {
         const ALL: &str = "
-            SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns
+            SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns, digest
                 FROM catalogue_token ORDER BY created_ns, id LIMIT 1000";
         self.tokens_by(ALL, Vec::new()).await
+    }
+
+    /// Tokens that may be used now; at most ten thousand, the newest first.
+    pub async fn valid_tokens(&self) -> Result<Vec<Token>, Error> {
+        const VALID: &str = "
+            SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns, digest
+                FROM catalogue_token WHERE revoked_ns IS NULL AND (expires_ns IS NULL OR expires_ns > $1)
+                ORDER BY created_ns DESC, id LIMIT $2";
+        self.tokens_by(VALID, vec![now_ns().into(), VALID_MAX.into()])
+            .await
     }
 
     /// Ends a token: whether there was one that had not ended.
@@ -159,24 +173,6 @@ impl Database {
         let values = vec![id.into(), now.into(), now.saturating_sub(MINUTE_NS).into()];
         self.execute(TOUCH, values).await?;
         Ok(())
-    }
-
-    /// What all nodes know under a name; `fresh` where nobody has said so before.
-    pub async fn setting(&self, name: &str, fresh: &str) -> Result<String, Error> {
-        const KEEP: &str = "
-            INSERT INTO catalogue_setting (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
-        const OF: &str = "SELECT value FROM catalogue_setting WHERE name = $1";
-        self.in_time(async {
-            let mut taken = self.pool.take().await?;
-            let mut row = taken.row(OF, vec![name.into()]).await?;
-            if row.is_none() {
-                taken.execute(KEEP, vec![name.into(), fresh.into()]).await?;
-                row = taken.row(OF, vec![name.into()]).await?;
-            }
-            taken.done();
-            row.map_or(Ok(fresh.to_owned()), |row| row.text(0))
-        })
-        .await
     }
 
     async fn execute(&self, statement: &'static str, values: Vec<Value>) -> Result<u64, Error> {
@@ -215,6 +211,7 @@ fn token(row: &Row) -> Result<Token, Error> {
         expires_ns: row.number_if_any(4)?,
         revoked_ns: row.number_if_any(5)?,
         used_ns: row.number_if_any(6)?,
+        digest: row.text(7)?,
     })
 }
 
@@ -230,7 +227,8 @@ fn check_words(name: &str, secret: Option<&str>) -> Result<(), Error> {
     Ok(())
 }
 
-fn digest_of(secret: &str) -> String {
+/// What is kept of a secret: its SHA-256 in digits.
+pub fn digest_of(secret: &str) -> String {
     hex(digest(&SHA256, secret.as_bytes()).as_ref())
 }
 
@@ -242,4 +240,6 @@ fn chance(bytes: usize) -> Result<String, Error> {
 
 const NAME_BYTES_MAX: usize = 256;
 const SECRET_BYTES_MIN: usize = 16;
+/// The most tokens that are told to be valid.
+const VALID_MAX: u64 = 10_000;
 const MINUTE_NS: u64 = 60_000_000_000;

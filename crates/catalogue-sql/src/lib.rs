@@ -21,7 +21,7 @@ mod shapes;
 mod snapshot;
 mod write;
 
-pub use access::{NewToken, Role, Token};
+pub use access::{NewToken, Role, Token, digest_of};
 pub use audit::Entry;
 pub use connection::{Connection, Row, Value};
 pub use database::{Config, Database, Source};

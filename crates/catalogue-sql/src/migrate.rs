@@ -6,11 +6,12 @@
 use crate::connection::Connection;
 use crate::error::Error;
 
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     include_str!("../migrations/1-objects.sql"),
     include_str!("../migrations/2-access.sql"),
     include_str!("../migrations/3-statistics.sql"),
     include_str!("../migrations/4-sessions.sql"),
+    include_str!("../migrations/5-no-keys.sql"),
 ];
 
 /// Whoever brings the tables up to date at once takes turns by this number.

@@ -147,7 +147,7 @@ async fn half_made(server: &Server) {
     drop(other);
     furnish(&open(&source).await).await;
     let mut other = server.beside("half").await;
-    sqlx::raw_sql("DROP TABLE catalogue_ended, catalogue_token, catalogue_audit, catalogue_setting, statistics_row, statistics_writer; DELETE FROM catalogue_migration WHERE step >= 2")
+    sqlx::raw_sql("DROP TABLE catalogue_ended, catalogue_token, catalogue_audit, statistics_row, statistics_writer; DELETE FROM catalogue_migration WHERE step >= 2")
         .execute(&mut other)
         .await
         .unwrap();

@@ -158,7 +158,7 @@ async fn tables_that_were_half_made_are_made_again() {
     suite::edits::a_thing_has_a_history(&file.source()).await;
     // Or between the steps.
     let mut other = file.beside().await;
-    sqlx::raw_sql("DROP TABLE catalogue_ended; DROP TABLE catalogue_token; DROP TABLE catalogue_audit; DROP TABLE catalogue_setting; DROP TABLE statistics_row; DROP TABLE statistics_writer; DELETE FROM catalogue_migration WHERE step >= 2")
+    sqlx::raw_sql("DROP TABLE catalogue_ended; DROP TABLE catalogue_token; DROP TABLE catalogue_audit; DROP TABLE statistics_row; DROP TABLE statistics_writer; DELETE FROM catalogue_migration WHERE step >= 2")
         .execute(&mut other)
         .await
         .unwrap();

@@ -190,7 +190,7 @@ impl Frame {
             .with(
                 el("meta")
                     .attr("name", "referrer")
-                    .attr("content", "no-referrer"),
+                    .attr("content", "same-origin"),
             )
             .with(el("meta").attr("name", "robots").attr("content", "noindex"))
             .with(el("title").text(title).text(" · Tollgate"))

@@ -2,7 +2,10 @@
 //!
 //! Not here: what a door answers to those who may not, and the limits everybody has.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use subtle::Choice;
+use tollgate_client::{ClientAddress, Trust};
 
 use crate::settings::{Settings, Token};
 use crate::shared::Peer;
@@ -16,6 +19,21 @@ pub fn allows(settings: &Settings, peer: &Peer, authorization: Option<&[u8]>) ->
         return true;
     }
     authorization.is_some_and(|value| is_known(&settings.tokens, bearer(value)))
+}
+
+/// The address that a request comes from: that of the client behind proxies whose word is taken, by the lines of their header, or
+/// else that of the peer; `None` for a Unix socket.
+pub fn client<'h>(
+    proxies: &ClientAddress,
+    peer: &Peer,
+    lines: impl DoubleEndedIterator<Item = &'h [u8]>,
+) -> Option<IpAddr> {
+    let near = peer.address.map(|address| address.ip().to_canonical());
+    if proxies.trust == Trust::Nobody {
+        return near;
+    }
+    let near = near.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    Some(proxies.of_lines(near, lines))
 }
 
 /// The secret in the value of an `Authorization` field; the value itself where it names no scheme.

@@ -15,6 +15,7 @@ pub mod durable;
 pub mod engine;
 pub mod fields;
 pub mod grpc;
+pub mod guard;
 pub mod gubernator;
 pub mod http;
 pub mod lend;

@@ -10,7 +10,7 @@ use tollgate_serve::settings::StoreUrl;
 
 use crate::bench::options::BenchCommand;
 use crate::check::options::AskOptions;
-use crate::cluster::options::ClusterCommand;
+use crate::cluster::options::{ClusterCommand, KeyOptions};
 use crate::gateway::options::GatewayOptions;
 use crate::lab::options::LabCommand;
 use crate::manage::options::{
@@ -88,6 +88,18 @@ pub enum ConfigCommand {
     Check(CheckOptions),
     /// Print the JSON Schema of contract files, for editors
     Schema(SchemaOptions),
+    /// Write the file of the key that seals sessions and signed links of the console
+    #[command(subcommand, after_help = SEAL_EXAMPLES, after_long_help = SEAL_EXAMPLES)]
+    Key(SealCommand),
+}
+
+/// Commands about the key of sessions and links.
+#[derive(Debug, Subcommand)]
+pub enum SealCommand {
+    /// Write a file with a fresh key; one that is there stays
+    New(KeyOptions),
+    /// Put a fresh key in the place of the one that is there: all sessions and links end
+    Rotate(KeyOptions),
 }
 
 /// Options of `replay`.
@@ -209,6 +221,15 @@ Examples:
   tollgate lab list
   tollgate lab run thesis-b --seeds 20 --html out/
   tollgate lab trace traffic.jsonl --nodes 30 --capacity 300 --refill 0.3 --designs counter,segments,home";
+
+const SEAL_EXAMPLES: &str = "\
+Examples:
+  tollgate config key new /etc/tollgate/console.key
+  tollgate config key rotate /var/lib/tollgate/catalogue.db.key
+
+A server reads the file once a second, so that a rotation needs no restart; within a second everybody is signed out, and links that
+were given to customers open nothing any more. Give the same file to all servers on one database, as `catalogue.key_file`.
+Exit codes: 0 written, 64 bad usage, 66 no such file, 74 it cannot be written.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -5,13 +5,14 @@ use std::io::{Write, stdout};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use tollgate_admin::{Key, KeyError};
 use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX};
 use tollgate_limit::{OnLimit, Period};
 use tollgate_node::countable;
 use tollgate_serve::settings::{Listener, ROSTER_MAX, Settings, is_server_file};
 use tollgate_serve::supply::{is_divided, nodes_max};
 
-use crate::cli::{CheckFormat, CheckOptions};
+use crate::cli::{CheckFormat, CheckOptions, SealCommand};
 use crate::failure::Failure;
 
 /// Reads a contract file, or a descriptor file of envoyproxy/ratelimit.
@@ -53,6 +54,36 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
         CheckFormat::Json => json(&contracts),
     };
     stdout().write_all(text.as_bytes()).map_err(Failure::output)
+}
+
+/// Writes the key of sessions and links, a fresh one or another.
+pub fn key(command: &SealCommand) -> Result<(), Failure> {
+    let failed = |file: &Path, error: &KeyError| match error {
+        KeyError::File(error) => Failure::file(file, error),
+        error => Failure::usage(format!("error: {}: {error}", file.display())),
+    };
+    let (file, said) = match command {
+        SealCommand::New(options) => {
+            let made = Key::draw().and_then(|key| key.create(&options.file));
+            made.map_err(|error| failed(&options.file, &error))?;
+            let said = "a fresh key; give the file to every server on the database, as `catalogue.key_file`";
+            (&options.file, said)
+        }
+        SealCommand::Rotate(options) => {
+            let file = &options.file;
+            match Key::read(file) {
+                // One that others may have read is what another is made for.
+                Ok(_) | Err(KeyError::Open(_)) => {}
+                Err(KeyError::File(error)) => return Err(Failure::unreadable(file, &error)),
+                Err(error) => return Err(failed(file, &error)),
+            }
+            let made = Key::draw().and_then(|key| key.replace(file));
+            made.map_err(|error| failed(file, &error))?;
+            let said = "another key; every session and link ends within a second of a server having the file";
+            (file, said)
+        }
+    };
+    writeln!(stdout(), "{}: {said}", file.display()).map_err(Failure::output)
 }
 
 /// The same for a server's file, with the contracts it names.

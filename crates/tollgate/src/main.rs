@@ -42,6 +42,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Replay(options)) => replay::run(&options),
         Some(Command::Config(ConfigCommand::Check(options))) => config::check(&options),
         Some(Command::Config(ConfigCommand::Schema(options))) => config::schema(options.server),
+        Some(Command::Config(ConfigCommand::Key(command))) => config::key(&command),
         Some(Command::Cluster(command)) => cluster::run(&command),
         Some(Command::Lab(command)) => lab::run(&command),
         Some(Command::Contract(command)) => manage::contract(&command),

@@ -1,31 +1,41 @@
 //! Who asks: the owner of a token, shown as `Authorization: Bearer` or by a session that was begun with one.
 //!
-//! Of a token that was found good, this node asks the database again after a second; a token that is revoked elsewhere ends
-//! here that late. Where the database is away, whoever was let in lately may go on looking.
+//! Tokens are known as the database tells them once a second; a token that is revoked elsewhere ends here that late. Where the
+//! database is away, whoever was let in lately may go on looking.
 
 pub(crate) mod first;
-pub(crate) mod guard;
+mod heard;
+mod keyfile;
 pub(crate) mod links;
-mod seal;
+pub(crate) mod origin;
+pub(crate) mod seal;
 pub(crate) mod sessions;
+pub(crate) mod signins;
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 use parking_lot::Mutex;
-use ring::digest::{SHA256, digest};
 use subtle::ConstantTimeEq;
-use tollgate_catalogue_sql::{Database, Role, Token};
+use tollgate_catalogue_sql::{Database, Role, Token, digest_of};
+use tollgate_serve::access::client;
+use tollgate_serve::guard::Guard;
+use tollgate_serve::settings::{KeyPlace, TOKEN_BYTES_MIN};
 use tollgate_serve::shared::Peer;
 
 use crate::admin::{Books, Office};
 use crate::fault::Fault;
 use crate::time::now_ns;
-use guard::Guard;
-use links::Links;
-use sessions::Sessions;
+use heard::{Hearing, heard};
+use seal::Seal;
+use sessions::Ended;
+use signins::SignIns;
+
+pub use keyfile::{Key, KeyError};
 
 /// Who asks.
 #[derive(Clone, Debug)]
@@ -35,6 +45,8 @@ pub(crate) struct Caller {
     pub(crate) role: Role,
     /// The id of the token.
     pub(crate) token: String,
+    /// What is kept of the token's secret.
+    digest: String,
     /// The session, where it came by one.
     pub(crate) session: Option<sessions::Session>,
 }
@@ -45,45 +57,74 @@ impl Caller {
             name: token.name.clone(),
             role: token.role,
             token: token.id.clone(),
+            digest: token.digest.clone(),
             session: None,
+        }
+    }
+
+    /// Somebody without a token, who may look; what at, others say.
+    pub(crate) fn looking(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            role: Role::Viewer,
+            token: String::new(),
+            digest: String::new(),
+            session: None,
+        }
+    }
+}
+
+/// Where a request comes from: an address, behind proxies whose word is taken, or a Unix socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Client(Option<IpAddr>);
+
+impl Client {
+    /// The client of a request with these fields.
+    pub(crate) fn of(office: &Office, peer: &Peer, headers: &HeaderMap) -> Self {
+        let lines = headers.get_all(office.proxies.header.name()).into_iter();
+        let lines = lines.map(HeaderValue::as_bytes);
+        Self(client(&office.proxies, peer, lines))
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(address) => address.fmt(f),
+            None => f.write_str("unix"),
         }
     }
 }
 
 /// What is known of who may ask.
 pub(crate) struct Access {
-    preset: Option<[u8; 32]>,
-    pub(crate) guard: Guard,
-    pub(crate) sessions: Sessions,
-    pub(crate) links: Links,
-    found: Mutex<BTreeMap<[u8; 32], Found>>,
-}
-
-/// A token that the database knew.
-#[derive(Clone)]
-struct Found {
-    token: Token,
-    asked: Instant,
-    touched: Option<Instant>,
+    /// What is kept of the secret that was preset.
+    preset: Option<String>,
+    guard: Guard,
+    pub(crate) seal: Seal,
+    hearing: Hearing,
+    ended: Ended,
+    sign_ins: SignIns,
+    /// When the database was told last that a token is used, by its id.
+    touched: Mutex<BTreeMap<String, Instant>>,
 }
 
 impl Access {
     /// Nobody has asked yet.
-    pub(crate) fn new(preset: Option<String>) -> Result<Self, String> {
-        if preset
-            .as_ref()
-            .is_some_and(|secret| secret.len() < SECRET_BYTES_MIN)
-        {
+    pub(crate) fn new(preset: Option<&str>, key: KeyPlace) -> Result<Self, String> {
+        if preset.is_some_and(|secret| secret.len() < TOKEN_BYTES_MIN) {
             return Err(format!(
-                "TOLLGATE_ADMIN_TOKEN must have at least {SECRET_BYTES_MIN} bytes"
+                "TOLLGATE_ADMIN_TOKEN must have at least {TOKEN_BYTES_MIN} bytes; `openssl rand -hex 16` makes one"
             ));
         }
         Ok(Self {
-            preset: preset.map(|secret| hashed(&secret)),
+            preset: preset.map(digest_of),
             guard: Guard::new()?,
-            sessions: Sessions::default(),
-            links: Links::default(),
-            found: Mutex::default(),
+            seal: Seal::at(key)?,
+            hearing: Hearing::default(),
+            ended: Ended::default(),
+            sign_ins: SignIns::default(),
+            touched: Mutex::default(),
         })
     }
 
@@ -92,39 +133,26 @@ impl Access {
         self.preset.is_some()
     }
 
-    /// Forgets what was found: a token was revoked.
+    /// Forgets what the database said: a token was made or revoked.
     pub(crate) fn forget(&self) {
-        self.found.lock().clear();
-        self.sessions.forget();
+        self.hearing.forget();
     }
 
-    /// What is remembered of a token, where it is not older than that.
-    fn remembered(&self, hash: &[u8; 32], age: Duration) -> Option<Token> {
-        let found = self.found.lock();
-        let found = found.get(hash).filter(|found| found.asked.elapsed() <= age);
-        found.map(|found| found.token.clone())
-    }
-
-    /// Remembers a token; whether the database should be told that it is used.
-    fn remember(&self, hash: [u8; 32], token: &Token) -> bool {
+    /// Whether the database should be told that a token is used.
+    fn is_due(&self, id: &str) -> bool {
         let now = Instant::now();
-        let mut found = self.found.lock();
-        if found.len() >= FOUND_MAX {
-            found.clear();
+        let mut touched = self.touched.lock();
+        if touched
+            .get(id)
+            .is_some_and(|last| last.elapsed() < TOUCH_EVERY)
+        {
+            return false;
         }
-        let before = found.get(&hash).and_then(|found| found.touched);
-        let is_due = before.is_none_or(|touched| touched.elapsed() >= TOUCH_EVERY);
-        let touched = if is_due { Some(now) } else { before };
-        let token = token.clone();
-        found.insert(
-            hash,
-            Found {
-                token,
-                asked: now,
-                touched,
-            },
-        );
-        is_due
+        if touched.len() >= TOUCHED_MAX {
+            touched.clear();
+        }
+        touched.insert(id.to_owned(), now);
+        true
     }
 }
 
@@ -132,11 +160,11 @@ impl Access {
 pub(crate) async fn caller(
     office: &Office,
     headers: &HeaderMap,
-    peer: &Peer,
+    client: Client,
 ) -> Result<Caller, Fault> {
     if let Some(line) = headers.get(AUTHORIZATION) {
         let secret = line.to_str().ok().and_then(bearer);
-        return by_secret(office, secret.unwrap_or_default(), peer).await;
+        return by_secret(office, secret.unwrap_or_default(), client).await;
     }
     if let Some(text) = sessions::cookie(headers) {
         return sessions::caller(office, text).await;
@@ -149,58 +177,57 @@ pub(crate) async fn caller(
     }))
 }
 
-/// Whoever knows a secret. Whoever guesses is counted, and after too many guesses nothing is looked at for a while.
-pub(crate) async fn by_secret(office: &Office, secret: &str, peer: &Peer) -> Result<Caller, Fault> {
-    let (access, hash) = (&office.access, hashed(secret));
-    if access.remembered(&hash, TRUST_WITHOUT).is_some() {
-        // It was no guess a while ago, so that many of them at once are none now.
-        access.guard.look(peer).map_err(Fault::guessing)?;
-        let found = match access.remembered(&hash, ASK_EVERY) {
-            Some(token) => admitted(&token),
-            None => found(office, secret, hash).await?,
-        };
-        return found.ok_or_else(stranger);
-    }
-    let attempt = access.guard.begin(peer).map_err(Fault::guessing)?;
-    let found = found(office, secret, hash).await;
-    if !matches!(found, Ok(None)) {
-        access.guard.forgive(&attempt);
-    }
-    found?.ok_or_else(stranger)
-}
-
-fn stranger() -> Fault {
-    Fault::unauthorized("nobody is known by this token, or it was revoked, or its time is up")
-}
-
-fn admitted(token: &Token) -> Option<Caller> {
-    token.is_valid(now_ns()).then(|| Caller::of(token))
-}
-
-async fn found(office: &Office, secret: &str, hash: [u8; 32]) -> Result<Option<Caller>, Fault> {
-    let access = &office.access;
-    if let Some(preset) = &access.preset
-        && bool::from(preset.ct_eq(&hash))
+/// The caller with a secret. A wrong one is a guess: it is counted, and written down.
+pub(crate) async fn by_secret(
+    office: &Office,
+    secret: &str,
+    client: Client,
+) -> Result<Caller, Fault> {
+    let found = look_up(office, secret, client).await;
+    if let Err(fault) = &found
+        && fault.status().is_client_error()
     {
-        return Ok(Some(preset_caller()));
+        signins::refused(office, client).await;
     }
-    let Books::Database(database) = &office.books else {
-        return Ok(None);
-    };
-    let token = match database.token(secret).await {
-        Ok(Some(token)) => {
-            if access.remember(hash, &token) {
-                touch(database, &token.id);
-            }
-            token
+    found
+}
+
+async fn look_up(office: &Office, secret: &str, client: Client) -> Result<Caller, Fault> {
+    let (access, digest) = (&office.access, digest_of(secret));
+    if let Some(preset) = &access.preset
+        && bool::from(preset.as_bytes().ct_eq(digest.as_bytes()))
+    {
+        return Ok(preset_caller(preset));
+    }
+    let heard = heard(office).await?;
+    let known = heard.by_digest(&digest);
+    if let (Some(token), Books::Database(database)) = (known, &office.books)
+        && token.is_valid(now_ns())
+    {
+        if access.is_due(&token.id) {
+            touch(database, &token.id);
         }
-        Ok(None) => return Ok(None),
+        return Ok(Caller::of(token));
+    }
+    let attempt = access.guard.begin(client.0).map_err(Fault::guessing)?;
+    let found = match &office.books {
+        // It may have been made on another server in this second.
+        Books::Database(database) => database.token(secret).await,
+        Books::File(_) => Ok(None),
+    };
+    let found = match found {
+        Ok(token) => token.filter(|token| token.is_valid(now_ns())),
         Err(error) => {
-            let known = access.remembered(&hash, TRUST_WITHOUT);
-            known.ok_or_else(|| Fault::from(error))?
+            access.guard.forgive(&attempt);
+            return Err(error.into());
         }
     };
-    Ok(admitted(&token))
+    let Some(token) = found else {
+        let what = "nobody is known by this token, or it was revoked, or its time is up";
+        return Err(Fault::unauthorized(what));
+    };
+    access.guard.forgive(&attempt);
+    Ok(Caller::of(&token))
 }
 
 /// Tells the database that a token is used, behind the answer.
@@ -213,12 +240,13 @@ fn touch(database: &Database, id: &str) {
     });
 }
 
-/// Whoever runs the server.
-pub(crate) fn preset_caller() -> Caller {
+/// Whoever runs the server, by what is kept of the secret.
+fn preset_caller(digest: &str) -> Caller {
     Caller {
         name: PRESET.to_owned(),
         role: Role::Admin,
         token: PRESET.to_owned(),
+        digest: digest.to_owned(),
         session: None,
     }
 }
@@ -228,20 +256,9 @@ fn bearer(value: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
 }
 
-fn hashed(secret: &str) -> [u8; 32] {
-    let mut hash = [0; 32];
-    hash.copy_from_slice(digest(&SHA256, secret.as_bytes()).as_ref());
-    hash
-}
-
 /// The name and id of the secret that whoever runs the server chose.
-pub(crate) const PRESET: &str = "preset";
-const SECRET_BYTES_MIN: usize = 16;
-/// How often the database is asked about a token.
-const ASK_EVERY: Duration = Duration::from_secs(1);
-/// For how long a token is believed while the database is away.
-const TRUST_WITHOUT: Duration = Duration::from_mins(10);
+const PRESET: &str = "preset";
 /// How often the database is told that a token is used.
 const TOUCH_EVERY: Duration = Duration::from_mins(1);
-/// The most tokens remembered.
-const FOUND_MAX: usize = 10_000;
+/// The most tokens of which it is remembered.
+const TOUCHED_MAX: usize = 10_000;

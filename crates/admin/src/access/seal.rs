@@ -1,50 +1,136 @@
-//! What this server said before, and nobody else: HMAC-SHA-256 under a secret that all nodes on one database share.
+//! What this server said before, and nobody else: HMAC-SHA-256 under a key that all servers on one database share.
 
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 use ring::hmac;
-use tokio::sync::OnceCell;
-use tollgate_catalogue_sql::Error;
+use subtle::ConstantTimeEq as _;
 use tollgate_serve::engine::base64;
+use tollgate_serve::settings::KeyPlace;
 
-use crate::admin::Books;
+use super::keyfile::{Key, KeyError};
+use crate::fault::Fault;
 
-/// A secret, learnt when it is first needed.
-#[derive(Default)]
-pub(crate) struct Seal(OnceCell<hmac::Key>);
+/// The key, and where it is.
+pub(crate) struct Seal {
+    /// Where it is read again; without, it is as old as the process.
+    file: Option<PathBuf>,
+    key: Mutex<Option<(Instant, hmac::Key)>>,
+}
 
 impl Seal {
-    /// The key, by the name under which the database keeps it.
-    pub(crate) async fn key(&self, books: &Books, name: &str) -> Result<&hmac::Key, Error> {
-        // Asked for once, so that every other call may be small.
-        let learn = Box::pin(async {
-            let mut fresh = [0; 32];
-            getrandom::fill(&mut fresh).map_err(|why| Error::Away(why.to_string()))?;
-            let text = base64::encode(&fresh);
-            let text = match books {
-                Books::Database(database) => database.setting(name, &text).await?,
-                Books::File(_) => text,
-            };
-            let bytes = base64::decode(&text, 64).filter(|bytes| bytes.len() >= 32);
-            let broken = || Error::Broken(format!("the setting `{name}` is no secret"));
-            let bytes = bytes.ok_or_else(broken)?;
-            Ok(hmac::Key::new(hmac::HMAC_SHA256, &bytes))
-        });
-        self.0.get_or_try_init(|| learn).await
+    /// The key at a place. A file that only this server names is made where there is none; what is wrong with one that was given,
+    /// otherwise.
+    pub(crate) fn at(place: KeyPlace) -> Result<Self, String> {
+        let file = match place {
+            KeyPlace::Given(path) => {
+                let failed =
+                    |error| format!("the key of sessions and links, {}: {error}", path.display());
+                Key::read(&path).map_err(failed)?;
+                Some(path)
+            }
+            KeyPlace::Own(path) => {
+                if let Err(error) = own(&path) {
+                    let path = path.display();
+                    tracing::error!(%path, %error, "sessions and signed links have no key, so that nobody can sign in to the console");
+                }
+                Some(path)
+            }
+            KeyPlace::Memory => None,
+        };
+        Ok(Self {
+            file,
+            key: Mutex::default(),
+        })
+    }
+
+    /// The key, at most a second older than the file.
+    fn key(&self) -> Result<hmac::Key, Fault> {
+        let mut known = self.key.lock();
+        if let Some((read, key)) = &*known
+            && (self.file.is_none() || read.elapsed() < READ_EVERY)
+        {
+            return Ok(key.clone());
+        }
+        let failed = |error| Fault::unavailable(format!("the key of sessions and links: {error}"));
+        let key = if let Some(path) = &self.file {
+            let at = |error| failed(format!("{}: {error}", path.display()));
+            Key::read(path).map_err(at)?
+        } else {
+            tracing::warn!(
+                "the key of sessions and signed links is kept nowhere: they end with this process, and no other server knows \
+                 them; name a `key_file` in `catalogue`, or a `data_dir`"
+            );
+            Key::draw().map_err(|error| failed(error.to_string()))?
+        };
+        let key = made(&key);
+        *known = Some((Instant::now(), key.clone()));
+        Ok(key)
+    }
+
+    /// The words with their seal.
+    pub(crate) fn sealed(&self, purpose: &str, words: &[u8]) -> Result<String, Fault> {
+        let tag = hmac::sign(&self.key()?, &bound(purpose, words));
+        let (words, tag) = (base64::encode(words), base64::encode(tag.as_ref()));
+        Ok(format!("{words}.{tag}"))
+    }
+
+    /// The words of a sealed text, where they are ours; compared in a time that tells nothing.
+    pub(crate) fn opened(&self, purpose: &str, text: &str) -> Result<Option<Vec<u8>>, Fault> {
+        let key = self.key()?;
+        let open = || {
+            let (words, tag) = text.split_once('.')?;
+            let words = base64::decode(words, WORDS_BYTES_MAX)?;
+            let tag = base64::decode(tag, 32)?;
+            hmac::verify(&key, &bound(purpose, &words), &tag).ok()?;
+            Some(words)
+        };
+        Ok(open())
+    }
+
+    /// What tells a secret from every other to whoever has the key, and to nobody else.
+    pub(crate) fn mark(&self, purpose: &str, secret: &str) -> Result<Mark, Fault> {
+        let tag = hmac::sign(&self.key()?, &bound(purpose, secret.as_bytes()));
+        let mut mark = [0; MARK_BYTES];
+        mark.iter_mut()
+            .zip(tag.as_ref())
+            .for_each(|(to, from)| *to = *from);
+        Ok(Mark(mark))
     }
 }
 
-/// The words with their seal.
-pub(crate) fn sealed(key: &hmac::Key, purpose: &str, words: &[u8]) -> String {
-    let tag = hmac::sign(key, &bound(purpose, words));
-    format!("{}.{}", base64::encode(words), base64::encode(tag.as_ref()))
+/// See [`Seal::mark`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark(pub(crate) [u8; MARK_BYTES]);
+
+impl PartialEq for Mark {
+    /// In a time that tells nothing.
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
 }
 
-/// The words of a sealed text, where they are ours; compared in a time that tells nothing.
-pub(crate) fn opened(key: &hmac::Key, purpose: &str, text: &str) -> Option<Vec<u8>> {
-    let (words, tag) = text.split_once('.')?;
-    let words = base64::decode(words, WORDS_BYTES_MAX)?;
-    let tag = base64::decode(tag, 32)?;
-    hmac::verify(key, &bound(purpose, &words), &tag).ok()?;
-    Some(words)
+impl Eq for Mark {}
+
+/// Makes a file of this server's own where there is none, and looks whether it can be used.
+fn own(path: &std::path::Path) -> Result<(), KeyError> {
+    match Key::draw()?.create(path) {
+        Ok(()) => {
+            let path = path.display();
+            tracing::info!(%path, "made the key of sessions and signed links");
+            Ok(())
+        }
+        // There is one: of an earlier start, or of another server on this database.
+        Err(KeyError::File(error)) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Key::read(path).map(drop)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn made(key: &Key) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, &key.0)
 }
 
 /// What is sealed for one purpose is nothing for another.
@@ -54,3 +140,6 @@ fn bound(purpose: &str, words: &[u8]) -> Vec<u8> {
 
 /// The most bytes that are sealed.
 const WORDS_BYTES_MAX: usize = 1 << 10;
+pub(crate) const MARK_BYTES: usize = 16;
+/// How often the file is read.
+const READ_EVERY: Duration = Duration::from_secs(1);

@@ -1,20 +1,20 @@
 //! Sessions of the console: begun with a token, told by a cookie, over when the token is.
 //!
-//! A session is sealed words and kept nowhere, so that any node on the same database knows it. What changes something must also
-//! show a value that only pages of ours have (`csrf`). Whoever logs out ends the session here at once, and on other nodes within a
-//! second: of sessions that were ended before their time the database has the numbers.
+//! A session is sealed words and kept nowhere, so that any server on the same database and key knows it. It says when it was begun and
+//! when it was last used, and has a mark of the secret it was begun with: the server ends it when it is too old, was not used for too
+//! long, or its token has another secret or none. What changes something must also show a value that only pages of ours have
+//! (`csrf`). Logging out ends a session here at once, and on other servers within a second: of sessions that were ended before their
+//! time the database has the numbers.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
 
 use http::HeaderMap;
 use http::header::COOKIE;
 use parking_lot::Mutex;
-use tollgate_catalogue_sql::{Error, Token};
 
-use super::seal::{Seal, opened, sealed};
-use super::{ASK_EVERY, Caller, PRESET, TRUST_WITHOUT, preset_caller};
+use super::heard::heard;
+use super::seal::{MARK_BYTES, Mark, Seal};
+use super::{Caller, PRESET, preset_caller};
 use crate::admin::{Books, Office};
 use crate::fault::Fault;
 use crate::time::{SECOND_NS, now_ns};
@@ -24,51 +24,30 @@ use crate::time::{SECOND_NS, now_ns};
 pub(crate) struct Session {
     /// The token it was begun with.
     token: String,
-    expires_ns: u64,
+    begun_ns: u64,
+    /// When it was last used, to about [`RENEW_S`].
+    used_ns: u64,
     /// Tells it from every other.
     number: u64,
+    /// Of the secret it was begun with.
+    mark: Mark,
 }
 
-/// What is known of sessions.
+/// Sessions that were ended here before their time, with when that is.
 #[derive(Default)]
-pub(crate) struct Sessions {
-    seal: Seal,
-    /// What the database said last, and when.
-    heard: Mutex<Option<(Instant, Arc<Heard>)>>,
-    /// Sessions that were ended here before their time, with when that is.
-    ended: Mutex<BTreeMap<u64, u64>>,
-}
+pub(crate) struct Ended(Mutex<BTreeMap<u64, u64>>);
 
-/// What the database knows of sessions.
-#[derive(Default)]
-struct Heard {
-    tokens: Vec<Token>,
-    /// Sessions that were ended on any node.
-    ended: BTreeSet<String>,
-}
-
-impl Sessions {
-    /// Asks for tokens again, before anybody is let in.
-    pub(crate) fn forget(&self) {
-        *self.heard.lock() = None;
-    }
-
-    fn remembered(&self, age: Duration) -> Option<Arc<Heard>> {
-        let heard = self.heard.lock();
-        let heard = heard.as_ref().filter(|(asked, _)| asked.elapsed() <= age);
-        heard.map(|(_, heard)| Arc::clone(heard))
-    }
-
-    fn end(&self, session: &Session) {
-        let (mut ended, now) = (self.ended.lock(), now_ns());
+impl Ended {
+    fn add(&self, session: &Session) {
+        let (mut ended, now) = (self.0.lock(), now_ns());
         ended.retain(|_, until| *until > now);
         if ended.len() < ENDED_MAX {
-            ended.insert(session.number, session.expires_ns);
+            ended.insert(session.number, session.until_ns());
         }
     }
 
-    fn is_ended(&self, session: &Session) -> bool {
-        self.ended.lock().contains_key(&session.number)
+    fn has(&self, session: &Session) -> bool {
+        self.0.lock().contains_key(&session.number)
     }
 }
 
@@ -78,47 +57,79 @@ impl Session {
         format!("{:016x}", self.number)
     }
 
+    /// When it ends, however much it is used.
+    const fn until_ns(&self) -> u64 {
+        self.begun_ns.saturating_add(LASTS_S * SECOND_NS)
+    }
+
+    /// Whether it is neither too old nor unused for too long, nor of a time that has not come.
+    fn holds(&self, now_ns: u64) -> bool {
+        let unused = self.used_ns.saturating_add(UNUSED_S * SECOND_NS);
+        let soon = now_ns.saturating_add(APART_S * SECOND_NS);
+        now_ns < self.until_ns() && now_ns < unused && self.begun_ns <= soon && self.used_ns <= soon
+    }
+
     fn words(&self) -> Vec<u8> {
-        let mut words = self.expires_ns.to_be_bytes().to_vec();
-        words.extend_from_slice(&self.number.to_be_bytes());
-        words.extend_from_slice(self.token.as_bytes());
-        words
+        let numbers = [self.begun_ns, self.used_ns, self.number].map(u64::to_be_bytes);
+        [numbers.as_flattened(), &self.mark.0, self.token.as_bytes()].concat()
     }
 
     fn read(words: &[u8]) -> Option<Self> {
-        let (expires, rest) = words.split_first_chunk::<8>()?;
-        let (number, token) = rest.split_first_chunk::<8>()?;
+        let (begun, rest) = words.split_first_chunk::<8>()?;
+        let (used, rest) = rest.split_first_chunk::<8>()?;
+        let (number, rest) = rest.split_first_chunk::<8>()?;
+        let (mark, token) = rest.split_first_chunk::<MARK_BYTES>()?;
         Some(Self {
             token: std::str::from_utf8(token).ok()?.to_owned(),
-            expires_ns: u64::from_be_bytes(*expires),
+            begun_ns: u64::from_be_bytes(*begun),
+            used_ns: u64::from_be_bytes(*used),
             number: u64::from_be_bytes(*number),
+            mark: Mark(*mark),
         })
+    }
+
+    /// The value of `Set-Cookie` that has it.
+    fn cookie(&self, seal: &Seal, is_sealed: bool) -> Result<String, Fault> {
+        let left = self.until_ns().saturating_sub(now_ns()) / SECOND_NS;
+        let value = seal.sealed(PURPOSE, &self.words())?;
+        Ok(set(&value, left.min(UNUSED_S), is_sealed))
     }
 }
 
-/// Begins a session of whoever showed a token: the value of `Set-Cookie`.
-pub(crate) async fn begin(
-    office: &Office,
-    caller: &Caller,
-    is_sealed: bool,
-) -> Result<String, Fault> {
+/// Begins a session for a caller who showed a token: the value of `Set-Cookie`.
+pub(crate) fn begin(office: &Office, caller: &Caller, is_sealed: bool) -> Result<String, Fault> {
+    let seal = &office.access.seal;
     let number = getrandom::u64().map_err(|why| Fault::unavailable(why.to_string()))?;
+    let now = now_ns();
     let session = Session {
         token: caller.token.clone(),
-        expires_ns: now_ns().saturating_add(LASTS_S * SECOND_NS),
+        begun_ns: now,
+        used_ns: now,
         number,
+        mark: seal.mark(SECRET, &caller.digest)?,
     };
-    let key = office.access.sessions.seal.key(&office.books, KEY).await?;
-    let value = sealed(key, PURPOSE, &session.words());
-    Ok(set(&value, LASTS_S, is_sealed))
+    session.cookie(seal, is_sealed)
+}
+
+/// The value of `Set-Cookie` by which a session that was not used for a while is noted to be; mostly none.
+pub(crate) fn renewed(office: &Office, session: &Session, is_sealed: bool) -> Option<String> {
+    let now = now_ns();
+    if now < session.used_ns.saturating_add(RENEW_S * SECOND_NS) {
+        return None;
+    }
+    let used = Session {
+        used_ns: now,
+        ..session.clone()
+    };
+    used.cookie(&office.access.seal, is_sealed).ok()
 }
 
 /// Ends a session: the value of `Set-Cookie` that takes the cookie away.
 pub(crate) async fn end(office: &Office, session: &Session, is_sealed: bool) -> String {
-    office.access.sessions.end(session);
+    office.access.ended.add(session);
     if let Books::Database(database) = &office.books {
         let name = session.name();
-        if let Err(error) = database.end_session(&name, session.expires_ns).await {
+        if let Err(error) = database.end_session(&name, session.until_ns()).await {
             tracing::warn!(%error, "a session was ended here, and other nodes could not be told");
         }
     }
@@ -142,76 +153,56 @@ pub(super) fn cookie(headers: &HeaderMap) -> Option<&str> {
         .map(|(_, value)| value)
 }
 
-/// Whoever has a session.
+/// The caller of a session.
 pub(super) async fn caller(office: &Office, text: &str) -> Result<Caller, Fault> {
     let over = || Fault::unauthorized("the session is over; log in again");
-    let sessions = &office.access.sessions;
-    let key = sessions.seal.key(&office.books, KEY).await?;
-    let session = opened(key, PURPOSE, text).and_then(|words| Session::read(&words));
+    let access = &office.access;
+    let session = access.seal.opened(PURPOSE, text)?;
+    let session = session.and_then(|words| Session::read(&words));
     let now = now_ns();
-    let session = session.filter(|session| now < session.expires_ns && !sessions.is_ended(session));
+    let session = session.filter(|session| session.holds(now) && !access.ended.has(session));
     let session = session.ok_or_else(over)?;
     let heard = heard(office).await;
-    let is_ended = |heard: &Heard| heard.ended.contains(&session.name());
-    let mut caller = if session.token == PRESET && office.access.is_preset() {
-        // Whoever runs the server gets in without a database; what it said last still counts.
-        let last = heard.ok().or_else(|| sessions.remembered(Duration::MAX));
-        if last.is_some_and(|last| is_ended(&last)) {
+    let mut caller = if session.token == PRESET {
+        // Those who run the server get in without a database; what it said last still counts.
+        let last = heard.ok().or_else(|| access.hearing.last());
+        if last.is_some_and(|last| last.has_ended(&session.name())) {
             return Err(over());
         }
-        preset_caller()
+        access.preset.as_deref().map(preset_caller)
     } else {
         let heard = heard?;
-        let token = heard.tokens.iter().find(|token| token.id == session.token);
-        let token = token.filter(|token| token.is_valid(now) && !is_ended(&heard));
-        token.map(Caller::of).ok_or_else(over)?
-    };
+        let token = heard.by_id(&session.token);
+        let token = token.filter(|token| token.is_valid(now) && !heard.has_ended(&session.name()));
+        token.map(Caller::of)
+    }
+    .ok_or_else(over)?;
+    // A token of that name with another secret is another token.
+    if access.seal.mark(SECRET, &caller.digest)? != session.mark {
+        return Err(over());
+    }
     caller.session = Some(session);
     Ok(caller)
 }
 
-/// What the database knows of sessions, at most a second old while it answers.
-async fn heard(office: &Office) -> Result<Arc<Heard>, Fault> {
-    let sessions = &office.access.sessions;
-    let Books::Database(database) = &office.books else {
-        return Ok(Arc::default());
-    };
-    if let Some(heard) = sessions.remembered(ASK_EVERY) {
-        return Ok(heard);
-    }
-    let asked = async {
-        Ok::<_, Error>(Heard {
-            tokens: database.tokens().await?,
-            ended: database.ended_sessions().await?.into_iter().collect(),
-        })
-    };
-    match asked.await {
-        Ok(heard) => {
-            let heard = Arc::new(heard);
-            *sessions.heard.lock() = Some((Instant::now(), Arc::clone(&heard)));
-            Ok(heard)
-        }
-        Err(error) => {
-            let heard = sessions.remembered(TRUST_WITHOUT);
-            heard.ok_or_else(|| Fault::from(error))
-        }
-    }
-}
-
 /// What pages of this session put into forms, and scripts into [`CSRF_LINE`].
-pub(crate) async fn csrf(office: &Office, session: &Session) -> Result<String, Fault> {
-    let key = office.access.sessions.seal.key(&office.books, KEY).await?;
-    Ok(sealed(key, CSRF, &session.number.to_be_bytes()))
+pub(crate) fn csrf(office: &Office, session: &Session) -> Result<String, Fault> {
+    office
+        .access
+        .seal
+        .sealed(CSRF, &session.number.to_be_bytes())
 }
 
 /// Refuses what was not sent by a page of ours.
-pub(crate) async fn check_csrf(
+pub(crate) fn check_csrf(
     office: &Office,
     session: &Session,
     shown: Option<&str>,
 ) -> Result<(), Fault> {
-    let key = office.access.sessions.seal.key(&office.books, KEY).await?;
-    let number = shown.and_then(|text| opened(key, CSRF, text));
+    let number = match shown {
+        Some(text) => office.access.seal.opened(CSRF, text)?,
+        None => None,
+    };
     if number.as_deref() == Some(&session.number.to_be_bytes()[..]) {
         return Ok(());
     }
@@ -225,8 +216,41 @@ pub(crate) const CSRF_LINE: &str = "tollgate-csrf";
 const COOKIE_NAME: &str = "tollgate_session";
 const PURPOSE: &str = "session";
 const CSRF: &str = "csrf";
-const KEY: &str = "session-key-1";
+const SECRET: &str = "secret";
 /// How long a session lasts.
 const LASTS_S: u64 = 12 * 3600;
+/// How long one lasts that is not used. A page that is open uses it.
+const UNUSED_S: u64 = 3600;
+/// How much later than the last time the use of one is noted.
+const RENEW_S: u64 = 60;
+/// By how much the clocks of servers on one database may differ.
+const APART_S: u64 = 300;
 /// The most sessions remembered that were ended before their time.
 const ENDED_MAX: usize = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_ends_by_its_age_and_when_it_is_not_used() {
+        let at = |seconds: u64| seconds * SECOND_NS;
+        let session = |begun, used| Session {
+            token: "a token".to_owned(),
+            begun_ns: at(begun),
+            used_ns: at(used),
+            number: 7,
+            mark: Mark([3; MARK_BYTES]),
+        };
+        let read = Session::read(&session(1, 2).words()).unwrap();
+        assert_eq!(read, session(1, 2));
+        let day = 24 * 3600;
+        let holds = |begun, used| session(day - begun, day - used).holds(at(day));
+        assert!(holds(LASTS_S - 1, 0) && holds(0, 0) && holds(UNUSED_S - 1, UNUSED_S - 1));
+        assert!(!holds(LASTS_S, 0) && !holds(UNUSED_S, UNUSED_S));
+        // A clock that was ahead makes no session that lasts longer.
+        assert!(session(day + APART_S, day).holds(at(day)));
+        assert!(!session(day + APART_S + 1, day).holds(at(day)));
+        assert!(!session(day, day + APART_S + 1).holds(at(day)));
+    }
+}

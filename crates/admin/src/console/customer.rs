@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tollgate_catalogue_sql::Role;
 use tollgate_console::chart::Tally;
 use tollgate_console::page::{self, Closed, Customer, UsedRow};
 use tollgate_serve::desk::Visit;
@@ -15,8 +14,8 @@ use super::inner::Inner;
 use super::people::{contracts, explained, states};
 use super::told::{list, some};
 use super::{MY, figures, is_read_by_people};
-use crate::access::Caller;
-use crate::access::links::LinkError;
+use crate::access::links::{self, LinkError};
+use crate::access::{Caller, Client};
 use crate::admin::Office;
 use crate::answer::Answer;
 use crate::fault::Fault;
@@ -29,36 +28,23 @@ pub(super) async fn mine(
     visit: &Visit,
 ) -> Result<Answer, Fault> {
     let path = visit.request.uri().path();
+    let client = Client::of(&office, &visit.peer, visit.request.headers());
     let signed = path.strip_prefix(MY).unwrap_or_default();
-    let links = &office.access.links;
-    let opened = links.open(&office.books, signed, time::now_ns()).await;
+    let opened = links::open(&office.access.seal, signed, time::now_ns())?;
     let is_page = is_read_by_people(visit.request.headers());
     match opened {
         Ok(identity) if is_page => {
             let inner = Inner {
                 office,
                 shared,
-                caller: looker(),
-                peer: visit.peer,
+                caller: Caller::looking("customer"),
+                client,
             };
             shown(&inner, visit, &identity.to_string()).await
         }
         Ok(identity) => Ok(Answer::json(&json!({ "identity": identity.to_string() }))),
-        Err(LinkError::Away(error)) => Err(Fault::from(error)),
-        Err(error @ (LinkError::Tampered | LinkError::Expired)) if is_page => {
-            Ok(closed(visit, &error))
-        }
-        Err(error) => Err(Fault::forbidden(error.to_string())),
-    }
-}
-
-/// Somebody without a token, who may look; what at, this file says.
-fn looker() -> Caller {
-    Caller {
-        name: "customer".to_owned(),
-        role: Role::Viewer,
-        token: String::new(),
-        session: None,
+        Err(error) if is_page => Ok(closed(visit, error)),
+        Err(error) => Err(Fault::forbidden(error.told())),
     }
 }
 
@@ -89,12 +75,10 @@ fn most(used: &[UsedRow], of: impl Fn(&UsedRow) -> Tally) -> Tally {
 }
 
 /// A link that opens nothing.
-fn closed(visit: &Visit, error: &LinkError) -> Answer {
+fn closed(visit: &Visit, error: LinkError) -> Answer {
     let sentence = match error {
         LinkError::Expired => "The time of this link is up.",
-        LinkError::Tampered | LinkError::Away(_) => {
-            "This link is not whole: a part of it is missing or was changed."
-        }
+        LinkError::Tampered => "This link is not whole: a part of it is missing or was changed.",
     };
     let view = Closed {
         sentence: sentence.to_owned(),

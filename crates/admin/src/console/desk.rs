@@ -35,10 +35,10 @@ impl Page {
             return Err(Fault::unauthorized("sign in to look at pages"));
         };
         if body.is_some() {
-            sessions::check_csrf(&inner.office, session, Some(form.get("csrf"))).await?;
+            sessions::check_csrf(&inner.office, session, Some(form.get("csrf")))?;
         }
         let query = Fields::parse(request.uri().query().unwrap_or(""));
-        let csrf = sessions::csrf(&inner.office, session).await?;
+        let csrf = sessions::csrf(&inner.office, session)?;
         let status = inner.get("/status").await?;
         let frame = Frame {
             who: Some(Who {

@@ -13,6 +13,7 @@ use super::figures;
 use super::fit::{Fit, fitted};
 use super::inner::{Body, Inner, encoded};
 use super::told::{change, items, list, moment, some, text, texts};
+use crate::access::signins::REFUSED;
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::time::{self, SECOND_NS};
@@ -173,7 +174,7 @@ async fn tried(page: &Page, most: usize) -> Result<Audit, Fault> {
             from: text(&entry["origin"]),
             kind: String::new(),
             object: text(&entry["object"]),
-            is_done: !REFUSALS.contains(&&*outcome),
+            is_done: !REFUSALS.contains(&&*outcome) && !outcome.starts_with(REFUSED),
             action: what,
             outcome,
         }

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use http::{Method, Request};
 use serde_json::Value;
-use tollgate_serve::shared::{Peer, Shared};
+use tollgate_serve::shared::Shared;
 
-use crate::access::Caller;
+use crate::access::{Caller, Client};
 use crate::admin::Office;
 use crate::fault::Fault;
 use crate::route::{self, Known};
@@ -18,7 +18,7 @@ pub(super) struct Inner {
     pub(super) office: Arc<Office>,
     pub(super) shared: Arc<Shared>,
     pub(super) caller: Caller,
-    pub(super) peer: Peer,
+    pub(super) client: Client,
 }
 
 /// What a change is made of.
@@ -68,7 +68,7 @@ impl Inner {
             office: Arc::clone(&self.office),
             shared: Arc::clone(&self.shared),
             caller: self.caller.clone(),
-            peer: self.peer,
+            client: self.client,
         };
         let path = request.uri().path().to_owned();
         let answer = route::known(known, request, &path).await?;

@@ -27,11 +27,12 @@ use tollgate_console::{Frame, Theme, Url};
 use tollgate_serve::desk::Visit;
 use tollgate_serve::shared::Shared;
 
-use crate::access::{self, sessions};
+use crate::access::{self, Client, origin, sessions, signins};
 use crate::admin::Office;
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::query::Query;
+use crate::route::is_change;
 use desk::{Page, file, html, onward, stranger};
 use inner::Inner;
 
@@ -56,6 +57,9 @@ async fn dispatch(
 ) -> Result<Answer, Fault> {
     let request = &visit.request;
     let path = request.uri().path();
+    if is_change(request.method()) {
+        origin::check(request)?;
+    }
     if let Some(asset) = path.strip_prefix("/console/static/").and_then(Asset::find) {
         return Ok(file(asset));
     }
@@ -71,12 +75,16 @@ async fn dispatch(
             customer::mine(office, shared, visit).await
         }
         (method, path) => {
-            let caller = access::caller(&office, request.headers(), &visit.peer).await?;
+            let client = Client::of(&office, &visit.peer, request.headers());
+            let caller = access::caller(&office, request.headers(), client).await?;
+            let renewed = caller.session.as_ref();
+            let renewed = renewed
+                .and_then(|session| sessions::renewed(&office, session, visit.peer.is_sealed));
             let inner = Inner {
                 office,
                 shared,
                 caller,
-                peer: visit.peer,
+                client,
             };
             let page = Page::new(inner, request).await?;
             let is_sent = *method == Method::POST;
@@ -86,12 +94,13 @@ async fn dispatch(
             } else {
                 looked_at(&page, rest).await
             };
-            match answered {
+            let answered = match answered {
                 Err(fault) if is_read_by_people(request.headers()) => {
                     Ok(problem(&page.frame, &fault))
                 }
                 answered => answered,
-            }
+            };
+            answered.map(|answer| answer.lines(SET_COOKIE, renewed.as_deref()))
         }
     }
 }
@@ -225,8 +234,10 @@ fn form(visit: &Visit, known: &[&str]) -> Result<Query, Fault> {
 async fn login(office: &Office, visit: &Visit) -> Result<Answer, Fault> {
     let form = form(visit, &["token", "next", "user", "csrf"])?;
     let secret = form.text("token")?.unwrap_or_default();
-    let caller = access::by_secret(office, secret.trim(), &visit.peer).await?;
-    let cookie = sessions::begin(office, &caller, visit.peer.is_sealed).await?;
+    let client = Client::of(office, &visit.peer, visit.request.headers());
+    let caller = access::by_secret(office, secret.trim(), client).await?;
+    let cookie = sessions::begin(office, &caller, visit.peer.is_sealed)?;
+    signins::admitted(office, &caller.name, client).await;
     let next = form.text("next")?.unwrap_or_default();
     Ok(Answer::bare(StatusCode::SEE_OTHER)
         .line(LOCATION, ours(next))
@@ -235,11 +246,13 @@ async fn login(office: &Office, visit: &Visit) -> Result<Answer, Fault> {
 
 async fn logout(office: &Office, visit: &Visit) -> Result<Answer, Fault> {
     let form = form(visit, &["csrf"])?;
-    let caller = access::caller(office, visit.request.headers(), &visit.peer).await?;
+    let headers = visit.request.headers();
+    let client = Client::of(office, &visit.peer, headers);
+    let caller = access::caller(office, headers, client).await?;
     let Some(session) = &caller.session else {
         return Err(Fault::malformed("there is no session to end"));
     };
-    sessions::check_csrf(office, session, form.text("csrf")?).await?;
+    sessions::check_csrf(office, session, form.text("csrf")?)?;
     let cookie = sessions::end(office, session, visit.peer.is_sealed).await;
     Ok(Answer::bare(StatusCode::SEE_OTHER)
         .line(LOCATION, "/console/login")

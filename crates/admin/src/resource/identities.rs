@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tollgate_catalogue::{Identity, NAME_BYTES_MAX};
 
+use crate::access::links;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::fault::Fault;
@@ -30,12 +31,7 @@ pub(crate) async fn link(call: &Call) -> Result<Answer, Fault> {
     }
     let identity = Identity::parse(name).map_err(Fault::invalid)?;
     let expires = time::now_ns().saturating_add(days * 86_400 * SECOND_NS);
-    let office = &call.office;
-    let signed = office
-        .access
-        .links
-        .make(&office.books, &identity, expires)
-        .await?;
+    let signed = links::make(&call.office.access.seal, &identity, expires)?;
     call.audit("make link", name, &format!("{days} days")).await;
     let told = json!({ "identity": identity.to_string(), "path": format!("/my/{signed}"), "expires": time::told(expires) });
     Ok(Answer::json(&told).with(StatusCode::CREATED))

@@ -14,10 +14,10 @@ use crate::page::{self, AFTER};
 use crate::time;
 
 /// `GET /whoami`.
-pub(crate) async fn whoami(call: &Call) -> Result<Answer, Fault> {
+pub(crate) fn whoami(call: &Call) -> Result<Answer, Fault> {
     let caller = &call.caller;
     let csrf = match &caller.session {
-        Some(session) => Some(sessions::csrf(&call.office, session).await?),
+        Some(session) => Some(sessions::csrf(&call.office, session)?),
         None => None,
     };
     Ok(Answer::json(

@@ -36,6 +36,7 @@ pub(crate) async fn create(call: &Call) -> Result<Answer, Fault> {
     let role = Role::from_name(&role).ok_or_else(|| Fault::unknown("role", &role, known))?;
     let expires = expires.map(|text| expiry(&text)).transpose()?;
     let made = database.add_token(&name, role, expires, None).await?;
+    call.office.access.forget();
     call.audit("create token", &made.token.id, role.name())
         .await;
     let told = json!({ "token": Told::of(&made.token), "secret": made.secret });

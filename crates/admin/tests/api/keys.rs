@@ -124,7 +124,7 @@ fn a_change_is_in_force_when_it_is_answered() {
 #[test]
 fn a_change_through_one_node_is_in_force_on_the_other() {
     let (_postgres, at) = postgres("nodes");
-    let (one, other) = (Server::on(&at, Some(PRESET)), Server::on(&at, Some(PRESET)));
+    let [one, other] = Server::two(&at);
     one.make("/contracts/all", &contract("all", 9));
     let limit = || check(&other, &json!({ "user": "ada" }))["limit"].clone();
     until("the other node decides by it", || limit() == json!(9));

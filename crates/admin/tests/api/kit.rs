@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tollgate_admin::{Admin, Config};
+use tollgate_admin::{Admin, Config, Key};
 use tollgate_contract::Contracts;
 use tollgate_parts::Postgres;
 use tollgate_serve::annex::{Annex, GatewayView};
@@ -58,19 +58,23 @@ impl Server {
 
     /// On a catalogue.
     pub(crate) fn on(at: &str, preset: Option<&str>) -> Self {
-        let catalogue = CatalogueSettings {
-            // However busy the machine is, requests wait for terms.
-            deadline: Duration::from_secs(30),
-            ..CatalogueSettings::new(at.parse().unwrap())
+        Self::with(settings(at), preset)
+    }
+
+    /// Two on a catalogue, with one key of sessions and links.
+    pub(crate) fn two(at: &str) -> [Self; 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let key = folder.path().join("key");
+        Key::draw().unwrap().create(&key).unwrap();
+        let start = || {
+            let mut settings = settings(at);
+            let catalogue = settings.keeping.catalogue.as_mut().unwrap();
+            catalogue.key_file = Some(key.clone());
+            Self::with(settings, Some(PRESET))
         };
-        let settings = Settings {
-            keeping: Keeping {
-                catalogue: Some(catalogue),
-                ..Keeping::default()
-            },
-            ..Settings::default()
-        };
-        Self::with(settings, preset)
+        let (one, mut other) = (start(), start());
+        other.folder = Some(folder);
+        [one, other]
     }
 
     pub(crate) fn with(settings: Settings, preset: Option<&str>) -> Self {
@@ -161,6 +165,22 @@ impl Drop for Server {
             running.stop().unwrap();
         }
         drop(self.folder.take());
+    }
+}
+
+/// Settings of a server on a catalogue.
+pub(crate) fn settings(at: &str) -> Settings {
+    let catalogue = CatalogueSettings {
+        // However busy the machine is, requests wait for terms.
+        deadline: Duration::from_secs(30),
+        ..CatalogueSettings::new(at.parse().unwrap())
+    };
+    Settings {
+        keeping: Keeping {
+            catalogue: Some(catalogue),
+            ..Keeping::default()
+        },
+        ..Settings::default()
     }
 }
 

@@ -8,6 +8,7 @@ mod console;
 mod day;
 mod describe;
 mod edits;
+mod intruders;
 mod keys;
 mod killed;
 mod kit;

@@ -75,7 +75,6 @@ pub(crate) async fn names_are_only_names(source: &Source) {
             .await
             .unwrap();
         assert_eq!(token.token.name, name);
-        assert_eq!(database.setting(name, name).await.unwrap(), name);
     }
     names_that_cannot_be(&database).await;
     let fresh = open(source).await.snapshot().await.unwrap();

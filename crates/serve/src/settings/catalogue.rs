@@ -12,8 +12,8 @@ use serde::Deserialize;
 use tollgate_contract::ErrorKind;
 use tollgate_contract::file::{Node, Problem, Text, given};
 
-use super::DatabaseUrl;
 use super::file::Check;
+use super::{DatabaseUrl, Settings};
 
 /// The database of the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,37 @@ pub struct CatalogueSettings {
     pub ca_file: Option<PathBuf>,
     /// How long a request waits until the terms of its key are looked up.
     pub deadline: Duration,
+    /// The key of sessions and signed links, where all servers on the database are given the same; see [`KeyPlace`].
+    pub key_file: Option<PathBuf>,
+}
+
+/// Where the key is that seals sessions and signed links: never in the database, which others may read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// In a file that must be there.
+    Given(PathBuf),
+    /// In a file that this server makes where there is none.
+    Own(PathBuf),
+    /// Nowhere but in memory.
+    Memory,
+}
+
+impl Settings {
+    /// Where the key of sessions and signed links is: in the file that settings name, or else beside the catalogue's file, or else
+    /// in the data directory.
+    pub fn key_place(&self) -> KeyPlace {
+        let catalogue = self.keeping.catalogue.as_ref();
+        if let Some(file) = catalogue.and_then(|catalogue| catalogue.key_file.clone()) {
+            return KeyPlace::Given(file);
+        }
+        if let Some(CataloguePlace::File(path)) = catalogue.map(|catalogue| &catalogue.at) {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".key");
+            return KeyPlace::Own(name.into());
+        }
+        let own = self.data_dir.as_ref().map(|folder| folder.join(KEY));
+        own.map_or(KeyPlace::Memory, KeyPlace::Own)
+    }
 }
 
 impl CatalogueSettings {
@@ -34,6 +65,7 @@ impl CatalogueSettings {
             ca_file: None,
             // Ten times what the slowest of a hundred look-ups takes on a busy machine.
             deadline: Duration::from_millis(100),
+            key_file: None,
         }
     }
 }
@@ -92,6 +124,11 @@ pub(crate) struct RawCatalogue {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     deadline: Option<Text>,
+    /// The key of sessions and signed links, the same for all servers on the database and for their owner alone; where absent a file
+    /// beside `path`, or else in the data directory.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    key_file: Option<Text>,
 }
 
 impl Check<'_> {
@@ -102,6 +139,7 @@ impl Check<'_> {
             url,
             ca_file,
             deadline,
+            key_file,
         } = raw.value;
         let at = match (path, url) {
             (Some(path), None) => CataloguePlace::File(self.under(&path.value)),
@@ -120,14 +158,36 @@ impl Check<'_> {
         }
         let mut settings = CatalogueSettings::new(at);
         settings.ca_file = ca_file.map(|text| self.under(&text.value));
+        settings.key_file = key_file.map(|text| self.under(&text.value));
         self.duration(deadline, &mut settings.deadline);
         Some(settings)
     }
 }
 
+/// The file of the key in a data directory.
+const KEY: &str = "console.key";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_key_is_in_the_named_file_or_beside_what_it_belongs_to() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.key_place(), KeyPlace::Memory);
+        settings.data_dir = Some("data".into());
+        let own = |path: &str| KeyPlace::Own(path.into());
+        assert_eq!(settings.key_place(), own("data/console.key"));
+        let mut catalogue = CatalogueSettings::new("postgres://db/x".parse().unwrap());
+        settings.keeping.catalogue = Some(catalogue.clone());
+        assert_eq!(settings.key_place(), own("data/console.key"));
+        catalogue.at = CataloguePlace::File("a/b.db".into());
+        settings.keeping.catalogue = Some(catalogue.clone());
+        assert_eq!(settings.key_place(), own("a/b.db.key"));
+        catalogue.key_file = Some("given".into());
+        settings.keeping.catalogue = Some(catalogue);
+        assert_eq!(settings.key_place(), KeyPlace::Given("given".into()));
+    }
 
     #[test]
     fn a_place_is_a_path_or_an_address_whose_password_is_not_shown() {

@@ -29,7 +29,7 @@ pub use crate::logs::{LogFormat, LogSettings};
 pub use crate::traces::{TraceProtocol, TraceSettings};
 pub use crate::upstream::UpstreamSettings;
 pub use address::{Address, AddressError};
-pub use catalogue::{CataloguePlace, CatalogueSettings};
+pub use catalogue::{CataloguePlace, CatalogueSettings, KeyPlace};
 pub use cluster::{CLUSTER_DEFAULT, ClusterOverrides, ClusterSettings, Join, lends};
 pub use database::{DatabaseSettings, DatabaseUrl, Seat};
 pub use file::is_server_file;
@@ -38,7 +38,7 @@ pub use raw::json_schema;
 pub use roster::{ROSTER_MAX, roster};
 pub use statistics::StatisticsSettings;
 pub use store::{StoreSettings, StoreUrl};
-pub use token::Token;
+pub use token::{TOKEN_BYTES_MIN, Token};
 pub use tollgate_client::ClientTls;
 pub use xds::XdsSource;
 

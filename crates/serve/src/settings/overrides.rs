@@ -61,6 +61,8 @@ pub struct StoreOverrides {
     pub seat: Option<Seat>,
     /// Where contracts are live data.
     pub catalogue: Option<CataloguePlace>,
+    /// The key of its sessions and links.
+    pub catalogue_key: Option<PathBuf>,
     /// Nodes that decide in this server's place.
     pub upstream: Option<UpstreamSettings>,
 }
@@ -113,6 +115,7 @@ impl Overrides {
                 database: read(&variable, "TOLLGATE_DATABASE", str::parse)?,
                 seat: read(&variable, "TOLLGATE_SEAT", str::parse)?,
                 catalogue: read(&variable, "TOLLGATE_CATALOGUE", str::parse)?,
+                catalogue_key: path("TOLLGATE_CATALOGUE_KEY_FILE"),
                 upstream: upstream(&variable),
             },
         })
@@ -189,6 +192,7 @@ impl StoreOverrides {
             database: self.database.or(below.database),
             seat: self.seat.or(below.seat),
             catalogue: self.catalogue.or(below.catalogue),
+            catalogue_key: self.catalogue_key.or(below.catalogue_key),
             upstream: match (self.upstream, below.upstream) {
                 (Some(own), Some(below)) => Some(UpstreamSettings {
                     token: own.token.or(below.token),
@@ -225,6 +229,9 @@ impl StoreOverrides {
                 Some(catalogue) => catalogue.at = at,
                 catalogue => *catalogue = Some(CatalogueSettings::new(at)),
             }
+        }
+        if let (Some(file), Some(catalogue)) = (self.catalogue_key, &mut keeping.catalogue) {
+            catalogue.key_file = Some(file);
         }
         if let Some(database) = &mut keeping.database {
             database.seat = self.seat.or(database.seat.take());
@@ -382,7 +389,7 @@ fn replace<T>(old: &mut T, new: Option<T>) {
 }
 
 /// Every variable.
-const VARIABLES: [&str; 24] = [
+const VARIABLES: [&str; 25] = [
     "TOLLGATE_CONFIG",
     "TOLLGATE_CONTRACTS",
     "TOLLGATE_DATA_DIR",
@@ -403,6 +410,7 @@ const VARIABLES: [&str; 24] = [
     "TOLLGATE_DATABASE",
     "TOLLGATE_SEAT",
     "TOLLGATE_CATALOGUE",
+    "TOLLGATE_CATALOGUE_KEY_FILE",
     "TOLLGATE_UPSTREAM",
     "TOLLGATE_UPSTREAM_TOKEN",
     "TOLLGATE_ZONE",

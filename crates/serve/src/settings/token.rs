@@ -89,6 +89,8 @@ pub(crate) fn from_file(path: &Path) -> Result<Vec<Token>, String> {
 
 /// Bits of a file's mode that let anybody read or write.
 const OTHERS: u32 = 0o006;
+/// The least bytes of a secret.
+pub const TOKEN_BYTES_MIN: usize = 16;
 const TOKEN_BYTES_MAX: usize = 1024;
 const FILE_BYTES_MAX: u64 = 64 << 10;
 

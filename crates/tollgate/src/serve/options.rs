@@ -286,7 +286,7 @@ impl ServeOptions {
                 database: self.cluster.database.clone(),
                 seat: self.cluster.seat.clone(),
                 catalogue: self.cluster.catalogue.clone(),
-                upstream: None,
+                ..StoreOverrides::default()
             },
             ..Overrides::default()
         })

@@ -1,7 +1,12 @@
 //! Files, flags and the environment: what is refused, and before what.
 
+use std::fs::Permissions;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
 
 use crate::kit::{CONTRACTS, Server, file, refused, run, tollgate};
 
@@ -90,6 +95,138 @@ fn a_folder_in_use_is_named() {
     let home = folder.path().to_str().unwrap();
     let output = run(&["serve", "--http", "0", "--no-resp", "--data-dir", home]);
     refused(&output, 74, &[home, "--data-dir"]);
+}
+
+/// A folder of data and the server in it, which runs under a umask that hides nothing.
+struct Bare {
+    home: TempDir,
+    server: Server,
+}
+
+impl Bare {
+    fn start(home: TempDir) -> Self {
+        let serve = [
+            "serve",
+            "--format",
+            "json",
+            "--http",
+            "127.0.0.1:0",
+            "--resp",
+            "127.0.0.1:0",
+        ];
+        let serve = tollgate(&serve);
+        let mut command = Command::new("sh");
+        command.args(["-c", "umask 0; exec \"$0\" \"$@\""]);
+        command.arg(serve.get_program()).args(serve.get_args());
+        for (name, _) in serve.get_envs() {
+            command.env_remove(name);
+        }
+        let store = home.path().join("store.db");
+        command.env("TOLLGATE_STORE", format!("sqlite:{}", store.display()));
+        let data = home.path().join("data");
+        let server = Server::spawn(command.arg("--data-dir").arg(data).stdin(Stdio::null()));
+        Self { home, server }
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let folders = [self.home.path().to_owned(), self.home.path().join("data")];
+        let entries = folders
+            .iter()
+            .flat_map(|folder| std::fs::read_dir(folder).unwrap());
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.is_file()).collect()
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn every_file_of_a_server_is_for_its_owner_alone_whatever_the_umask_says() {
+    let bare = Bare::start(tempfile::tempdir().unwrap());
+    let data = bare.home.path().join("data");
+    assert_eq!(mode(&data), 0o700);
+    let names = [
+        "catalogue.db",
+        "catalogue.db.key",
+        "tollgate.db",
+        "tollgate.db-wal",
+        "contracts.yaml",
+        "../store.db",
+    ];
+    assert!(
+        names.iter().all(|name| data.join(name).is_file()),
+        "{:?}",
+        bare.files()
+    );
+    for path in bare.files() {
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
+#[test]
+fn files_that_an_earlier_version_left_open_are_made_private_and_the_log_says_so() {
+    let bare = Bare::start(tempfile::tempdir().unwrap());
+    // Killed, so that logs of databases stay.
+    bare.server.signal("KILL");
+    let wide = bare.files();
+    let _ = bare.server.end();
+    for path in &wide {
+        std::fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
+    }
+    let bare = Bare::start(bare.home);
+    let is_database = |path: &&PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.ends_with(".db") || name.contains(".db-")
+    };
+    let databases: Vec<_> = wide
+        .iter()
+        .filter(is_database)
+        .filter(|path| path.is_file())
+        .collect();
+    assert!(databases.len() >= 3, "{databases:?}");
+    for path in databases {
+        assert_eq!(mode(path), 0o600, "{}", path.display());
+    }
+    bare.server.signal("TERM");
+    let (code, said) = bare.server.end();
+    assert_eq!(code, Some(0));
+    assert!(said.contains("its mode is changed"), "{said}");
+    // Others may have read the key, so that it is not made good by its mode alone.
+    assert!(
+        said.contains("mode 644 lets other users of this machine read it"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_key_of_the_console_is_written_once_and_rotated_by_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("console.key");
+    let path = path.to_str().unwrap();
+    refused(&run(&["config", "key", "rotate", path]), 66, &[path]);
+    assert_eq!(run(&["config", "key", "new", path]).status.code(), Some(0));
+    refused(&run(&["config", "key", "new", path]), 74, &[path]);
+    let key = || std::fs::read_to_string(path).unwrap();
+    let before = key();
+    assert_eq!(
+        run(&["config", "key", "rotate", path]).status.code(),
+        Some(0)
+    );
+    assert_ne!(key(), before);
+    assert_eq!(mode(path.as_ref()), 0o600);
+    std::fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(
+        run(&["config", "key", "rotate", path]).status.code(),
+        Some(0)
+    );
+    std::fs::write(path, "key: mine\n").unwrap();
+    refused(
+        &run(&["config", "key", "rotate", path]),
+        64,
+        &[path, "config key new"],
+    );
 }
 
 #[test]
