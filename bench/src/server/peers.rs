@@ -69,6 +69,7 @@ impl Peers {
         let contracts = self.file("contracts.yaml", CONTRACTS.as_bytes())?;
         let data = self.scratch.join(format!("data-{kind}-{}", free_port()?));
         let mut command = Command::new(&self.tollgate);
+        command.env("TOLLGATE_SHUTDOWN_DELAY", "0s");
         command.args([
             "serve",
             "--http",

@@ -10,7 +10,7 @@ use http::Response;
 use tokio::runtime::{Builder, Runtime};
 use tollgate_catalogue_sql::Database;
 use tollgate_client::ClientAddress;
-use tollgate_serve::desk::{Answering, Desk, Visit};
+use tollgate_serve::desk::{Answering, Desk, Knock, Knocking, Visit};
 use tollgate_serve::shared::Shared;
 
 use crate::access::{Access, signins};
@@ -105,19 +105,26 @@ impl Admin {
     }
 }
 
+impl Admin {
+    /// Does something on the desk's own threads; `None` where that panicked.
+    fn on_threads<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> impl Future<Output = Option<T>> + Send + 'static {
+        let task = self.runtime.as_ref().map(|runtime| runtime.spawn(work));
+        async move { task?.await.ok() }
+    }
+}
+
 impl Desk for Admin {
+    fn knock(&self, visit: Visit) -> Knocking<'_> {
+        let knocked = self.on_threads(route::knock(Arc::clone(&self.office), visit));
+        Box::pin(async move { knocked.await.unwrap_or_else(|| Knock::Refused(broken())) })
+    }
+
     fn answer(&self, visit: Visit) -> Answering<'_> {
-        let office = Arc::clone(&self.office);
-        let task = self
-            .runtime
-            .as_ref()
-            .map(|runtime| runtime.spawn(route::answer(office, visit)));
-        Box::pin(async move {
-            match task {
-                Some(task) => task.await.unwrap_or_else(|_| broken()),
-                None => broken(),
-            }
-        })
+        let answered = self.on_threads(route::answer(Arc::clone(&self.office), visit));
+        Box::pin(async move { answered.await.unwrap_or_else(broken) })
     }
 }
 

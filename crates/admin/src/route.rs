@@ -11,7 +11,7 @@ use http::header::SET_COOKIE;
 use http::{Method, Request, Response};
 use tollgate_catalogue::Kind;
 use tollgate_catalogue_sql::Role;
-use tollgate_serve::desk::Visit;
+use tollgate_serve::desk::{Knock, Visit};
 use tollgate_serve::shared::Shared;
 
 use crate::access::{self, Caller, Client, origin, sessions};
@@ -80,6 +80,22 @@ pub(crate) async fn answer(office: Arc<Office>, visit: Visit) -> Response<Bytes>
         None => console::answer(office, shared, &visit).await,
     };
     answered.unwrap_or_else(Fault::answer).sent()
+}
+
+/// Whether the body of a request is worth waiting for: whoever must be known has to be.
+pub(crate) async fn knock(office: Arc<Office>, visit: Visit) -> Knock {
+    let path = visit.request.uri().path();
+    let is_managed = path.starts_with(PREFIX);
+    if !is_managed && console::is_open(path) {
+        return Knock::Unknown;
+    }
+    let headers = visit.request.headers();
+    let client = Client::of(&office, &visit.peer, headers);
+    match access::caller(&office, headers, client).await {
+        Ok(_) => Knock::Known,
+        Err(fault) if is_managed => Knock::Refused(fault.answer().sent()),
+        Err(fault) => Knock::Refused(console::refusal(&visit, fault).sent()),
+    }
 }
 
 async fn managed(

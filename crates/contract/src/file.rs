@@ -7,7 +7,7 @@ pub use crate::duration::PATTERN as DURATION_PATTERN;
 pub use crate::nearest::hint;
 pub use crate::problems::{Problem, Problems};
 pub use crate::raw::{RawContract, RawPlan, RawPolicies, RawPolicy};
-pub use crate::scalar::{choice, name, nanos, switch, whole};
+pub use crate::scalar::{choice, name, nanos, nanos_of, switch, whole};
 pub use crate::snippet::{Place, quote};
 pub use crate::text::{Few, Node, Pairs, Text, given};
 pub use crate::yaml::read;

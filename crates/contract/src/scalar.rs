@@ -88,10 +88,12 @@ pub fn choice(text: &Text, unknown: &str, valid: &[&str]) -> Result<usize, Probl
 
 /// A length of time in nanoseconds; calendar words at their nominal length.
 pub fn nanos(text: &Text) -> Result<u64, Problem> {
-    match duration::parse(&text.value) {
-        Ok(period) => Ok(period.nanos()),
-        Err(why) => Err(Problem::new(ErrorKind::BadValue, text.place, why)),
-    }
+    nanos_of(&text.value).map_err(|why| Problem::new(ErrorKind::BadValue, text.place, why))
+}
+
+/// The same of a text that is in no file; what is wrong with it, otherwise.
+pub fn nanos_of(text: &str) -> Result<u64, String> {
+    duration::parse(text).map(|period| period.nanos())
 }
 
 /// An id, a name, or the key or value of an entry.

@@ -22,8 +22,27 @@ pub struct Visit {
 /// An answer, once it is there.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Response<Bytes>> + Send + 'a>>;
 
+/// Whether a request's body is worth waiting for.
+#[derive(Debug)]
+pub enum Knock {
+    /// Its head shows somebody who may ask.
+    Known,
+    /// Anybody may ask that, as the way in.
+    Unknown,
+    /// It will be refused, whatever its body says.
+    Refused(Response<Bytes>),
+}
+
+/// The outcome of a knock, once it is there.
+pub type Knocking<'a> = Pin<Box<dyn Future<Output = Knock> + Send + 'a>>;
+
 /// Somebody who answers below the paths that no decision is asked at.
 pub trait Desk: Send + Sync {
+    /// Looks at a request whose body has not come yet.
+    fn knock(&self, _visit: Visit) -> Knocking<'_> {
+        Box::pin(std::future::ready(Knock::Unknown))
+    }
+
     /// Answers. The threads that poll this decide about requests as well, so that it must not keep them.
     fn answer(&self, visit: Visit) -> Answering<'_>;
 }

@@ -37,5 +37,6 @@ pub mod synced;
 pub mod throttle;
 pub mod traces;
 mod troubles;
+mod unsent;
 pub mod upstream;
 pub mod xds;

@@ -10,18 +10,20 @@ use tollgate_node::Node;
 use crate::annex::Annex;
 use crate::catalogue::Live;
 use crate::cluster::Handle;
-use crate::desk::{self, Desk};
+use crate::desk::Desk;
 use crate::durable::Standing;
 use crate::engine::Engine;
 use crate::grpc::Quotas;
 use crate::lend::Hub;
+use crate::meter::Event;
 use crate::owner::Owner;
 use crate::settings::Settings;
 use crate::statistics::Reader;
 use crate::supply::Supply;
+use crate::unsent::{Held, Own};
 use crate::xds;
 
-pub use crate::state::{State, Ticket};
+pub use crate::state::{Places, State, Ticket};
 
 /// What every connection shares.
 pub struct Shared {
@@ -89,20 +91,6 @@ impl Shared {
         let standing = self.standing.get();
         standing.is_some_and(|seat| !seat.is_sure()) && node.durable_policies(contract) != 0
     }
-
-    /// Whoever answers at a path in the engine's place.
-    #[inline]
-    pub(crate) fn desk_for(&self, path: &str) -> Option<&Arc<dyn Desk>> {
-        desk::is_for(path).then(|| self.desk.get()).flatten()
-    }
-
-    /// A place among the requests that are worked on, to be kept until the answer is there; `None` where so many are that
-    /// this one must be turned away.
-    ///
-    /// For requests that can wait for something, as for the rest of a body. What is answered at once needs no place.
-    pub fn enter(&self) -> Option<Ticket<'_>> {
-        self.state.enter()
-    }
 }
 
 /// A connection's bytes, whatever carries them.
@@ -123,25 +111,96 @@ pub struct Peer {
     pub connection: u64,
 }
 
-/// Tells connections to finish what they have begun and close.
+/// How far a server is on its way to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// It serves.
+    Serving,
+    /// It serves on, and sends clients elsewhere where their protocol has a word for that.
+    Leaving,
+    /// Connections finish what they have begun and close.
+    Stopping,
+}
+
+/// Tells connections to send clients elsewhere, and to finish what they have begun and close.
 #[derive(Clone, Debug)]
-pub struct Stop(watch::Receiver<bool>);
+pub struct Stop(watch::Receiver<Phase>);
 
 impl Stop {
-    /// A stop, and what gives the signal when `true` is sent.
-    pub fn new() -> (watch::Sender<bool>, Self) {
-        let (sender, receiver) = watch::channel(false);
+    /// A stop, and what gives the signals.
+    pub fn new() -> (watch::Sender<Phase>, Self) {
+        let (sender, receiver) = watch::channel(Phase::Serving);
         (sender, Self(receiver))
     }
 
-    /// Whether the signal was given.
+    /// Whether the signal to stop was given.
     pub fn is_given(&self) -> bool {
-        *self.0.borrow()
+        *self.0.borrow() >= Phase::Stopping
     }
 
-    /// Waits for the signal.
+    /// Whether clients should go elsewhere.
+    pub fn is_leaving(&self) -> bool {
+        *self.0.borrow() >= Phase::Leaving
+    }
+
+    /// Waits for the signal to stop.
     pub async fn given(&mut self) {
+        self.at(Phase::Stopping).await;
+    }
+
+    /// Waits until clients should go elsewhere.
+    pub async fn leaving(&mut self) {
+        self.at(Phase::Leaving).await;
+    }
+
+    async fn at(&mut self, phase: Phase) {
         // A sender that is gone will never start anything again.
-        let _ = self.0.wait_for(|stop| *stop).await;
+        let _ = self.0.wait_for(|now| *now >= phase).await;
     }
 }
+
+/// One connection: who is at its other end, and what it may take of what all share.
+pub struct Caller {
+    /// Who.
+    pub peer: Peer,
+    /// What all connections share.
+    pub shared: Arc<Shared>,
+    /// Places of requests whose bodies are awaited.
+    pub(crate) places: Places,
+    /// Answers that it has yet to take.
+    pub(crate) unsent: Arc<Own>,
+}
+
+impl Caller {
+    /// A connection that has taken nothing yet.
+    pub fn new(peer: Peer, shared: Arc<Shared>) -> Self {
+        let places = shared.settings.limits.requests_max / CONNECTIONS_MIN;
+        Self {
+            places: Places::new(places.max(PLACES_MIN)),
+            unsent: Arc::default(),
+            peer,
+            shared,
+        }
+    }
+
+    /// A place for a request whose body is awaited; `None` where this connection has too many of them, or all have.
+    pub(crate) fn enter(&self) -> Option<(Ticket<'_>, Ticket<'_>)> {
+        let own = self.places.enter()?;
+        Some((own, self.shared.state.places().enter()?))
+    }
+
+    /// Counts bytes that wait for the client; `None` where there are too many already.
+    pub(crate) fn hold(&self, bytes: usize) -> Option<Held> {
+        self.shared.state.unsent().hold(&self.unsent, bytes)
+    }
+
+    /// Counts something.
+    pub(crate) fn count(&self, event: Event) {
+        self.shared.engine.meter().count(event);
+    }
+}
+
+/// So many connections at least it takes to have all places.
+const CONNECTIONS_MIN: usize = 100;
+/// Places that a connection may have however few there are.
+const PLACES_MIN: usize = 8;

@@ -1,4 +1,4 @@
-//! How the server is: whether it is ready, how the last reload went, how many requests are worked on.
+//! How the server is: whether it is ready, how the last reload went, how many requests and answers wait.
 //!
 //! Not here: counters for metrics (`meter`).
 
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::troubles::{Databases, Lasting};
+use crate::unsent::Unsent;
 
 /// How the server is.
 #[derive(Debug)]
@@ -21,9 +22,14 @@ pub struct State {
     is_doomed: AtomicBool,
     /// Whether the thread of the cluster ended by a mistake of its own, so that this node counts alone.
     is_cut_off: AtomicBool,
-    /// Requests that are worked on.
-    working: AtomicUsize,
-    working_max: usize,
+    /// Whether the server was told to stop, and serves on for a while.
+    is_leaving: AtomicBool,
+    /// Places of requests that wait for something.
+    places: Places,
+    /// Places of those that a desk answers.
+    desk: Places,
+    /// Answers that clients have yet to take.
+    unsent: Arc<Unsent>,
     reloads: AtomicU64,
     failed_reloads: AtomicU64,
     /// Why the contracts in use are not those of the file.
@@ -40,15 +46,17 @@ pub struct State {
 
 impl State {
     /// Not ready, nothing reloaded, and at most so many requests at once.
-    pub const fn new(working_max: usize) -> Self {
+    pub fn new(working_max: usize) -> Self {
         Self {
             is_ready: AtomicBool::new(false),
             is_joining: AtomicBool::new(false),
             is_awaiting: AtomicBool::new(false),
             is_doomed: AtomicBool::new(false),
             is_cut_off: AtomicBool::new(false),
-            working: AtomicUsize::new(0),
-            working_max,
+            is_leaving: AtomicBool::new(false),
+            places: Places::new(working_max),
+            desk: Places::new(DESK_PLACES),
+            unsent: Arc::default(),
             reloads: AtomicU64::new(0),
             failed_reloads: AtomicU64::new(0),
             reload_error: Mutex::new(None),
@@ -107,18 +115,29 @@ impl State {
         self.is_ready.store(is_ready, Ordering::Relaxed);
     }
 
-    /// A place among the requests that are worked on; `None` where there are too many.
-    pub fn enter(&self) -> Option<Ticket<'_>> {
-        if self.working.fetch_add(1, Ordering::Relaxed) >= self.working_max {
-            self.working.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        }
-        Some(Ticket(self))
+    /// Whether the server was told to stop, and serves on for a while.
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::Relaxed)
     }
 
-    /// How many requests are worked on.
-    pub fn working(&self) -> usize {
-        self.working.load(Ordering::Relaxed)
+    pub(crate) fn set_leaving(&self) {
+        self.is_leaving.store(true, Ordering::Relaxed);
+        self.set_ready(false);
+    }
+
+    /// Places of requests that wait for something, as for the rest of a body.
+    pub(crate) const fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Places of requests that a desk answers, which no others take.
+    pub(crate) const fn desk_places(&self) -> &Places {
+        &self.desk
+    }
+
+    /// Answers that clients have yet to take.
+    pub(crate) const fn unsent(&self) -> &Arc<Unsent> {
+        &self.unsent
     }
 
     /// How often contracts were loaded again, and how often that failed.
@@ -195,15 +214,43 @@ fn one_sentence(error: &str) -> String {
     place.map_or_else(|| what.to_owned(), |place| format!("{place}: {what}"))
 }
 
-/// A place among the requests that are worked on, given back when it is dropped.
+/// So many places.
 #[derive(Debug)]
-pub struct Ticket<'s>(&'s State);
+pub struct Places {
+    taken: AtomicUsize,
+    most: usize,
+}
+
+impl Places {
+    pub(crate) const fn new(most: usize) -> Self {
+        Self {
+            taken: AtomicUsize::new(0),
+            most,
+        }
+    }
+
+    /// A place; `None` where all are taken.
+    pub fn enter(&self) -> Option<Ticket<'_>> {
+        if self.taken.fetch_add(1, Ordering::Relaxed) >= self.most {
+            self.taken.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Ticket(self))
+    }
+}
+
+/// A place, given back when it is dropped.
+#[derive(Debug)]
+pub struct Ticket<'p>(&'p Places);
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        self.0.working.fetch_sub(1, Ordering::Relaxed);
+        self.0.taken.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+/// Requests that a desk answers at once.
+const DESK_PLACES: usize = 256;
 
 #[cfg(test)]
 mod tests {
@@ -211,14 +258,14 @@ mod tests {
 
     #[test]
     fn turns_away_the_request_after_the_last_place() {
-        let state = State::new(2);
-        let first = state.enter();
-        let second = state.enter();
-        assert!(first.is_some() && second.is_some() && state.enter().is_none());
+        let places = Places::new(2);
+        let first = places.enter();
+        let second = places.enter();
+        assert!(first.is_some() && second.is_some() && places.enter().is_none());
         drop(first);
-        assert!(state.enter().is_some());
+        assert!(places.enter().is_some());
         drop(second);
-        assert_eq!(state.working(), 0);
+        assert_eq!(places.taken.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::v1::whole::{optional_signed, signed};
+
 /// The full name of the service, with the one method `Throttle`.
 pub const SERVICE: &str = "throttlecrab.RateLimiter";
 
@@ -51,13 +53,17 @@ pub struct HttpRequest {
     /// Who is counted.
     pub key: String,
     /// The most that may be taken at once.
+    #[serde(deserialize_with = "signed")]
     pub max_burst: i64,
     /// Tokens refilled per period.
+    #[serde(deserialize_with = "signed")]
     pub count_per_period: i64,
     /// Seconds.
+    #[serde(deserialize_with = "signed")]
     pub period: i64,
     /// The cost; one unless given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_signed")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quantity: Option<i64>,
 }
 

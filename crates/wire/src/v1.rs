@@ -17,7 +17,7 @@
 
 mod explain;
 mod key;
-mod whole;
+pub(crate) mod whole;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -29,6 +29,7 @@ use serde::{Deserialize as Read, Serialize as Write};
 pub use explain::{ExplainRequest, ExplainResponse, Miss, PolicyExplained, Verdict};
 pub use key::Key;
 use key::optional_text;
+pub use whole::NUMBER_MAX;
 use whole::{optional_whole, whole};
 
 /// The most checks of one batch.
@@ -42,9 +43,10 @@ pub fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, BodyError> {
     serde_json::from_slice(body).map_err(BodyError)
 }
 
-/// Writes a body, behind what is already in `out`.
+/// Writes a body, behind what is already in `out`. No number in it is beyond [`NUMBER_MAX`].
 pub fn encode(body: &impl serde::Serialize, out: &mut Vec<u8>) -> Result<(), BodyError> {
-    serde_json::to_writer(out, body).map_err(BodyError)
+    let mut writer = serde_json::Serializer::with_formatter(out, whole::Exact);
+    body.serialize(&mut writer).map_err(BodyError)
 }
 
 /// Why a body could not be read. Its text names the member, the line and the column.

@@ -50,6 +50,23 @@ pub(crate) async fn answer(
     }
 }
 
+/// Whether anybody may ask for a path: the way in, and what looks the same for everybody.
+pub(crate) fn is_open(path: &str) -> bool {
+    let is_way = matches!(
+        path,
+        "/console/login" | "/console/logout" | "/console/theme"
+    );
+    is_way || path.starts_with("/console/static/") || path.starts_with(MY)
+}
+
+/// Why a request is refused before its body came, as its reader likes it.
+pub(crate) fn refusal(visit: &Visit, fault: Fault) -> Answer {
+    if is_read_by_people(visit.request.headers()) {
+        return told(visit, &fault);
+    }
+    fault.answer()
+}
+
 async fn dispatch(
     office: Arc<Office>,
     shared: Arc<Shared>,

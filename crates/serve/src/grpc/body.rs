@@ -32,6 +32,11 @@ impl Body {
         Self(Kind::Message(framed))
     }
 
+    /// Whether there is one message at most.
+    pub(crate) const fn is_one(&self) -> bool {
+        !matches!(self.0, Kind::Stream(_))
+    }
+
     /// What a service of tonic answers.
     pub(super) const fn stream(body: tonic::body::Body) -> Self {
         Self(Kind::Stream(body))

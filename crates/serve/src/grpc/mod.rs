@@ -28,7 +28,7 @@ use crate::access;
 use crate::engine::Turn;
 use crate::http::FALLBACK;
 use crate::meter::{Door, Event};
-use crate::shared::{Peer, Shared};
+use crate::shared::{Caller, Shared};
 
 pub use body::Body;
 use method::{Answered, Method};
@@ -45,23 +45,28 @@ pub fn is_for<B>(request: &Request<B>) -> bool {
 }
 
 /// Answers one call.
-pub async fn answer<B>(request: Request<B>, peer: Peer, shared: Arc<Shared>) -> Response<Body>
+pub async fn answer<B>(request: Request<B>, caller: &Caller) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError> + Send + 'static,
 {
+    let shared = &caller.shared;
     if !is_protobuf(kind(request.headers()).unwrap_or_default()) {
         let mut response = Response::new(Body::EMPTY);
         *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return refused(&shared, response, Code::Unimplemented);
+        return refused(shared, response, Code::Unimplemented);
     }
     let outcome = match Method::of(request.uri().path()) {
-        Some(method) => unary(method, request, &peer, &shared).await,
+        Some(method) => unary(method, request, caller).await,
         None => match Service::of(request.uri().path()) {
-            Some(service) => match admitted(service, &request, &peer, &shared) {
+            Some(service) => match admitted(service, &request, caller) {
                 Ok(()) => {
-                    let response = services::answer(service, request, shared).await;
-                    return response.map(Body::stream);
+                    let answered = services::answer(service, request, Arc::clone(shared));
+                    let answered = timeout(shared.settings.limits.slow, answered).await;
+                    match answered {
+                        Ok(response) => return response.map(Body::stream),
+                        Err(_) => Err(late()),
+                    }
                 }
                 Err(status) => Err(status),
             },
@@ -83,23 +88,19 @@ where
         Err(status) => {
             let mut response = spoken(Body::EMPTY);
             status.put(response.headers_mut());
-            refused(&shared, response, status.code())
+            refused(shared, response, status.code())
         }
     }
 }
 
 /// Answers a call with one message each way.
-async fn unary<B>(
-    method: Method,
-    request: Request<B>,
-    peer: &Peer,
-    shared: &Shared,
-) -> Result<Answered, Status>
+async fn unary<B>(method: Method, request: Request<B>, caller: &Caller) -> Result<Answered, Status>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
 {
     check_head(&request)?;
-    check_access(request.headers(), peer, shared)?;
+    check_access(request.headers(), caller)?;
+    let shared = &*caller.shared;
     let limits = &shared.settings.limits;
     let patience = timeout::of(request.headers()).map_or(limits.slow, |told| told.min(limits.slow));
     if patience.is_zero() {
@@ -112,7 +113,7 @@ where
     let message = match first {
         Poll::Ready(message) => message?,
         Poll::Pending => {
-            let _ticket = shared.enter().ok_or_else(overloaded)?;
+            let _places = caller.enter().ok_or_else(overloaded)?;
             timeout(patience, reading).await.map_err(|_| late())??
         }
     };
@@ -128,23 +129,18 @@ where
     meter.served(Door::Grpc, 1, began.elapsed());
     let answered = answered?;
     if !answered.hold.is_zero() {
-        let _ticket = shared.enter().ok_or_else(overloaded)?;
+        let _place = shared.state.places().enter().ok_or_else(overloaded)?;
         tokio::time::sleep(answered.hold).await;
     }
     Ok(answered)
 }
 
 /// Whether a call to one of tonic's services may go on. Health is for everybody: those who probe it have no secrets.
-fn admitted<B>(
-    service: Service,
-    request: &Request<B>,
-    peer: &Peer,
-    shared: &Shared,
-) -> Result<(), Status> {
+fn admitted<B>(service: Service, request: &Request<B>, caller: &Caller) -> Result<(), Status> {
     check_head(request)?;
     match service {
         Service::Health => Ok(()),
-        Service::Reflection | Service::Quota => check_access(request.headers(), peer, shared),
+        Service::Reflection | Service::Quota => check_access(request.headers(), caller),
     }
 }
 
@@ -156,9 +152,9 @@ fn check_head<B>(request: &Request<B>) -> Result<(), Status> {
     Err(Status::new(Code::Unimplemented, what))
 }
 
-fn check_access(headers: &HeaderMap, peer: &Peer, shared: &Shared) -> Result<(), Status> {
+fn check_access(headers: &HeaderMap, caller: &Caller) -> Result<(), Status> {
     let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    if access::allows(&shared.settings, peer, shown) {
+    if access::allows(&caller.shared.settings, &caller.peer, shown) {
         return Ok(());
     }
     let what = "a bearer token is needed";

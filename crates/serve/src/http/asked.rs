@@ -1,9 +1,10 @@
-//! A request as handlers see it, whoever read it: the lean loop or hyper.
+//! A request as handlers see it, however it came.
 //!
 //! Not here: reading requests, and what is answered (`reply`).
 
 use http::HeaderMap;
 
+use super::Site;
 use crate::shared::{Peer, Shared};
 
 /// A whole request.
@@ -11,6 +12,8 @@ use crate::shared::{Peer, Shared};
 pub(crate) struct Asked<'a> {
     /// What the server was set up with.
     pub(crate) shared: &'a Shared,
+    /// What the listener answers to.
+    pub(crate) site: &'a Site,
     /// Who is at the other end of the connection.
     pub(crate) peer: Peer,
     /// The method, as it was written.
@@ -37,7 +40,7 @@ impl<'a> Asked<'a> {
 pub(crate) enum Lines<'a> {
     /// As the lean loop reads them.
     Raw(&'a [httparse::Header<'a>]),
-    /// As hyper reads them.
+    /// As others read them.
     Map(&'a HeaderMap),
 }
 

@@ -1,10 +1,8 @@
-//! Bodies that hyper reads, within limits of size, time and memory.
+//! Bodies that come in parts, within limits of size, time and memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Bytes, BytesMut};
-use http::HeaderMap;
-use http::header::CONTENT_LENGTH;
 use http_body::Body;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
@@ -24,22 +22,15 @@ pub(super) enum Uncollected {
     Broken,
 }
 
-/// Reads a whole body.
+/// Reads a whole body, of whose length the head may have `told`.
 pub(super) async fn collect<B>(
-    headers: &HeaderMap,
+    told: Option<usize>,
     body: B,
     limits: &Limits,
 ) -> Result<Bytes, Uncollected>
 where
     B: Body<Data = Bytes>,
 {
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
-    }
-    let told = headers
-        .get(CONTENT_LENGTH)
-        .and_then(|told| told.to_str().ok());
-    let told = told.and_then(|told| told.parse::<usize>().ok());
     if told.is_some_and(|told| told > limits.body_bytes_max) {
         return Err(Uncollected::TooLarge);
     }

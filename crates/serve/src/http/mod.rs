@@ -1,8 +1,9 @@
 //! The HTTP door: HTTP/1 and HTTP/2 on one port, and gRPC over the latter.
 //!
-//! A connection begins in the lean loop, which answers simple requests itself and hands everything else to hyper. Either
-//! way a request becomes an `Asked`, the table of `route` finds who answers it, and the answer is a `Reply`; every
-//! handler has the shape `fn(&Turn<'_>, &Asked<'_>, &mut Reply)`. Not here: gRPC services (`grpc`), TLS (`listen`).
+//! HTTP/1 is read by the lean loop, which has the only parser of heads; HTTP/2 by `h2`. Requests that are not whole at once, or that
+//! somebody else than the engine answers, go through `full` either way. A request becomes an `Asked`, the table of `route` finds who
+//! answers it, and the answer is a `Reply`; every handler has the shape `fn(&Turn<'_>, &Asked<'_>, &mut Reply)`. Not here: gRPC
+//! services (`grpc`), TLS (`listen`).
 
 mod asked;
 mod auth;
@@ -12,6 +13,8 @@ mod collect;
 mod compat;
 mod explain;
 mod full;
+mod http2;
+mod incoming;
 mod json;
 mod lean;
 mod pages;
@@ -20,36 +23,50 @@ mod refusal;
 mod reply;
 mod rewind;
 mod route;
-mod sent;
+mod site;
 mod supply;
 mod timed;
 mod writes;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::shared::{Peer, Shared, Stop, Stream};
-use full::Call;
+use crate::shared::{Caller, Peer, Shared, Stop, Stream};
+use http2::Line;
 use lean::Next;
 use rewind::Rewind;
 
 pub use explain::told as explained;
+pub use site::{Paths, Site};
 
 pub(crate) use asked::{Asked, Lines};
 pub(crate) use reply::Reply;
 pub(crate) use route::FALLBACK;
 
 /// Serves one connection until it ends, or until it has nothing under way when `stop` is given.
-pub async fn serve<S: Stream>(stream: S, peer: Peer, shared: Arc<Shared>, stop: Stop) {
+pub async fn serve<S: Stream>(
+    stream: S,
+    peer: Peer,
+    site: Arc<Site>,
+    shared: Arc<Shared>,
+    stop: Stop,
+) {
     // What few connections need is boxed, so that the many have small tasks.
-    match lean::serve(stream, peer, &shared, stop.clone()).await {
+    match lean::serve(stream, peer, &site, &shared, stop.clone()).await {
         Next::Nobody => {}
-        Next::Http1(stream, read) => {
-            let full = full::http1(Rewind::new(stream, read), Call::new(peer, shared), stop);
-            Box::pin(full).await;
-        }
         Next::Http2(stream, read) => {
-            let full = full::http2(Rewind::new(stream, read), Call::new(peer, shared), stop);
-            Box::pin(full).await;
+            let line = Line::new(Caller::new(peer, shared), site);
+            Box::pin(http2::serve(Rewind::new(stream, read), line, stop)).await;
         }
     }
+}
+
+/// How old a connection may get, where that is limited: some a little less and some a little more, so that those that came together do
+/// not all come again together.
+fn age(shared: &Shared, peer: &Peer) -> Option<Duration> {
+    let most = shared.settings.limits.connection_age?;
+    // By the golden ratio numbers that follow each other are far apart.
+    let spread = peer.connection.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
+    let part = u32::try_from(spread).unwrap_or_default();
+    Some(most / 10 * 9 + most / 5 * part / 256)
 }

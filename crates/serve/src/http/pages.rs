@@ -1,10 +1,13 @@
 //! What is read about the server itself: is it alive, is it ready, what did it count, what can it be asked.
 
+use std::sync::LazyLock;
+
 use http::StatusCode;
 
 use super::reply::{JSON, TEXT};
 use super::{Asked, Reply};
 use crate::engine::Turn;
+use crate::meter::text::{Kind, Text};
 
 /// `GET /livez`: the process answers.
 pub(super) fn livez(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
@@ -21,7 +24,9 @@ pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         return reply.text(TEXT, text.as_bytes());
     }
     reply.set_status(StatusCode::SERVICE_UNAVAILABLE);
-    let text: &[u8] = if asked.shared.state.is_cut_off() {
+    let text: &[u8] = if asked.shared.state.is_leaving() {
+        b"not ready: the server was told to stop, and answers those who still come\n"
+    } else if asked.shared.state.is_cut_off() {
         b"not ready: the thread of the cluster is gone, this node counts alone\n"
     } else if asked.shared.state.is_awaiting() {
         b"not ready: the management server has sent no contracts yet\n"
@@ -62,7 +67,18 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     if let Some(annex) = asked.shared.annex.get() {
         annex.render(&mut body);
     }
-    reply.text("text/plain; version=0.0.4; charset=utf-8", body.as_bytes());
+    let mut text = Text::new();
+    text.one(
+        "tollgate_unsent_bytes",
+        Kind::Gauge,
+        "Answers that clients have yet to take, and what their streams cost.",
+        asked.shared.state.unsent().bytes(),
+    );
+    body.push_str(&text.finish());
+    reply.own(
+        "text/plain; version=0.0.4; charset=utf-8",
+        body.into_bytes(),
+    );
 }
 
 /// `GET /v1/top`: what happens now.
@@ -87,18 +103,19 @@ pub(super) fn gateway(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 
 /// `GET /openapi.json`.
 pub(super) fn openapi(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
-    reply.text(JSON, OPENAPI.as_bytes());
+    reply.fix(JSON, OPENAPI);
 }
 
 /// `GET /`: where everything is; the console as well, where somebody is at the desk.
 pub(super) fn front(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    let console = if asked.shared.desk.get().is_some() {
-        CONSOLE_LINK
-    } else {
-        ""
+    static PLAIN: LazyLock<String> = LazyLock::new(|| FRONT.replace(CONSOLE_PLACE, ""));
+    static WITH_CONSOLE: LazyLock<String> =
+        LazyLock::new(|| FRONT.replace(CONSOLE_PLACE, CONSOLE_LINK));
+    let page = match asked.site.desk(asked.shared, "/console") {
+        Some(_) => &WITH_CONSOLE,
+        None => &PLAIN,
     };
-    let page = FRONT.replace(CONSOLE_PLACE, console);
-    reply.text("text/html; charset=utf-8", page.as_bytes());
+    reply.fix("text/html; charset=utf-8", page);
 }
 
 const OPENAPI: &str = include_str!("../../../../docs/openapi.json");

@@ -1,10 +1,11 @@
-//! An answer as handlers write it, whoever sends it: the lean loop or hyper.
+//! An answer as handlers write it, however it is sent.
 //!
 //! One reply serves all requests of a connection, so that its buffers are allocated once. Not here: what is asked
-//! (`asked`), and the bytes around an answer (`lean`, `full`).
+//! (`asked`), and the bytes around an answer (`lean`, `http2`).
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::StatusCode;
 use tollgate_wire::problem::{self, Problem};
 use tollgate_wire::v1;
@@ -16,6 +17,8 @@ pub(crate) struct Reply {
     /// Header fields, each with its line end.
     lines: Vec<u8>,
     body: Vec<u8>,
+    /// A body that is the same for everybody, in the place of one that was written.
+    fixed: Option<&'static [u8]>,
     hold: Duration,
 }
 
@@ -27,6 +30,7 @@ impl Reply {
             kind: "",
             lines: Vec::new(),
             body: Vec::new(),
+            fixed: None,
             hold: Duration::ZERO,
         }
     }
@@ -35,6 +39,7 @@ impl Reply {
     pub(crate) fn clear(&mut self) {
         self.status = StatusCode::OK;
         self.kind = "";
+        self.fixed = None;
         self.hold = Duration::ZERO;
         self.lines.clear();
         self.body.clear();
@@ -58,7 +63,15 @@ impl Reply {
 
     /// The body.
     pub(crate) fn body(&self) -> &[u8] {
-        &self.body
+        self.fixed.unwrap_or(&self.body)
+    }
+
+    /// The body, to be sent without a copy of it.
+    pub(crate) fn take_body(&mut self) -> Text {
+        match self.fixed.take() {
+            Some(body) => Text::fixed(Bytes::from_static(body)),
+            None => Text::own(std::mem::take(&mut self.body).into()),
+        }
     }
 
     /// How long to wait before the answer is sent.
@@ -98,6 +111,7 @@ impl Reply {
     /// Sets the body.
     pub(crate) fn text(&mut self, kind: &'static str, body: &[u8]) {
         self.kind = kind;
+        self.fixed = None;
         self.body.clear();
         self.body.extend_from_slice(body);
     }
@@ -105,12 +119,20 @@ impl Reply {
     /// Sets the body to what was written for it.
     pub(crate) fn own(&mut self, kind: &'static str, body: Vec<u8>) {
         self.kind = kind;
+        self.fixed = None;
         self.body = body;
+    }
+
+    /// Sets the body to what is the same for everybody.
+    pub(crate) const fn fix(&mut self, kind: &'static str, body: &'static str) {
+        self.kind = kind;
+        self.fixed = Some(body.as_bytes());
     }
 
     /// Sets the body to a value in JSON.
     pub(crate) fn json(&mut self, value: &impl serde::Serialize) {
         self.kind = JSON;
+        self.fixed = None;
         self.body.clear();
         // Bodies of ours have text for names, so that nothing can fail.
         let _ = v1::encode(value, &mut self.body);
@@ -133,6 +155,33 @@ impl Reply {
     pub(crate) fn shed(&mut self, detail: &str) {
         self.number("retry-after", SHED_SECONDS);
         self.problem(&Problem::reduced_capacity(detail));
+    }
+}
+
+/// A body on its way, and whether keeping it costs memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Text {
+    pub(crate) bytes: Bytes,
+    /// Bytes that are kept for this answer alone.
+    pub(crate) own: usize,
+}
+
+impl Text {
+    /// A body that was written for one answer.
+    pub(crate) const fn own(bytes: Bytes) -> Self {
+        let own = bytes.len();
+        Self { bytes, own }
+    }
+
+    /// A body that may be there anyway, or be kept for others as well.
+    pub(crate) fn of(bytes: Bytes) -> Self {
+        let own = if bytes.is_unique() { bytes.len() } else { 0 };
+        Self { bytes, own }
+    }
+
+    /// A body that is there anyway.
+    pub(crate) const fn fixed(bytes: Bytes) -> Self {
+        Self { bytes, own: 0 }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which function answers which path.
 //!
-//! Not here: how a request came (`lean`, `full`), and the answers themselves.
+//! Not here: how a request came (`lean`, `http2`), and the answers themselves.
 
 use http::StatusCode;
 
@@ -13,7 +13,7 @@ use crate::traces::Span;
 type Handler = fn(&Turn<'_>, &Asked<'_>, &mut Reply);
 
 /// A path and who answers there.
-struct Route {
+pub(super) struct Route {
     path: &'static str,
     takes: Takes,
     /// Whether a token is needed where tokens are set.
@@ -50,21 +50,40 @@ impl Takes {
     }
 }
 
+impl Route {
+    /// Whether it looks at bodies.
+    pub(super) const fn reads(&self) -> bool {
+        !matches!(self.takes, Takes::Get)
+    }
+}
+
 /// Answers a request.
 pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    let Some(route) = find(asked.path) else {
-        return nothing_there(asked, reply);
+    let Some(route) = admitted(asked, reply) else {
+        return;
     };
-    if !route.takes.allows(asked.method) {
-        return wrong_method(route, asked, reply);
-    }
-    if !route.is_open && !is_allowed(asked) {
-        return forbid(asked, reply);
-    }
     (route.handler)(turn, asked, reply);
     if let Some(instead) = turn.fell_back() {
         reply.line(FALLBACK, instead.name().as_bytes());
     }
+}
+
+/// Who answers, by the head alone; where that is not to be answered, `reply` says why.
+pub(super) fn admitted(asked: &Asked<'_>, reply: &mut Reply) -> Option<&'static Route> {
+    let route = find(asked.path).filter(|route| route.is_open || !asked.site.is_desk());
+    let Some(route) = route else {
+        nothing_there(asked, reply);
+        return None;
+    };
+    if !route.takes.allows(asked.method) {
+        wrong_method(route, asked, reply);
+        return None;
+    }
+    if !route.is_open && !is_allowed(asked) {
+        forbid(asked, reply);
+        return None;
+    }
+    Some(route)
 }
 
 /// Answers a request in a span of its own, where spans are made.
@@ -121,6 +140,16 @@ fn is_allowed(asked: &Asked<'_>) -> bool {
     access::allows(settings, &asked.peer, asked.line("authorization"))
 }
 
+/// Answers a request that calls the server by a name that it has not.
+#[cold]
+pub(super) fn misdirected(asked: &Asked<'_>, reply: &mut Reply) {
+    let meter = asked.shared.engine.meter();
+    meter.count(Event::Malformed(Door::Http));
+    let detail = "Only this machine reaches this listener, so that it answers to names of this machine: `localhost`, an \
+                  address of it, or one of `hosts` of the listener in the server's file.";
+    reply.refuse(StatusCode::MISDIRECTED_REQUEST, detail);
+}
+
 #[cold]
 fn forbid(asked: &Asked<'_>, reply: &mut Reply) {
     let meter = asked.shared.engine.meter();
@@ -145,6 +174,9 @@ fn nothing_there(asked: &Asked<'_>, reply: &mut Reply) {
     let near = tollgate_contract::nearest(path, ROUTES.iter().map(|route| route.path));
     let shown = body::shown(asked.path);
     let detail = match near {
+        _ if asked.site.is_desk() => {
+            format!("There is nothing at `{shown}`. This listener is for the management API.")
+        }
         Some(near) => format!("There is nothing at `{shown}`. Did you mean `{near}`?"),
         None => format!("There is nothing at `{shown}`. `/openapi.json` lists what there is."),
     };

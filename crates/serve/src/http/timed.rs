@@ -1,5 +1,4 @@
-//! Time limits that hyper does not have: for a head that began, for a connection without requests, for an answer that
-//! is not taken.
+//! Time limits of a connection of HTTP/2: for one without requests, and for what is written and not taken.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::shared::Stream;
 
@@ -53,72 +52,49 @@ impl Drop for AtWork {
     }
 }
 
-/// A stream with time limits.
+/// A stream whose other end must take what is written.
 pub(super) struct Timed<S> {
     stream: S,
-    /// What goes on in a connection of HTTP/1, where bytes between requests begin a head.
-    pace: Option<Arc<Pace>>,
     slow: Duration,
-    /// Runs while the other side does not take what is written.
-    writing: Option<Pin<Box<Sleep>>>,
-    /// Runs while a head is read, and the number of requests before it.
-    heading: Option<(Pin<Box<Sleep>>, u64)>,
+    /// Runs while something is left to be taken, and how much was taken since it began.
+    writing: Option<(Pin<Box<Sleep>>, usize)>,
 }
 
 impl<S> Timed<S> {
-    pub(super) const fn new(stream: S, slow: Duration, pace: Option<Arc<Pace>>) -> Self {
+    pub(super) const fn new(stream: S, slow: Duration) -> Self {
         Self {
             stream,
-            pace,
             slow,
             writing: None,
-            heading: None,
         }
     }
 
-    /// Whether a head takes too long: bytes came, and no request of them.
-    fn is_head_late(&mut self, context: &mut Context<'_>) -> bool {
-        let (Some((sleep, begun)), Some(pace)) = (&mut self.heading, &self.pace) else {
-            return false;
-        };
-        if *begun != pace.begun.load(Ordering::Relaxed) {
-            self.heading = None;
-            return false;
-        }
-        sleep.as_mut().poll(context).is_ready()
-    }
-
-    /// Bytes came: a head begins unless one did, or a body is read.
-    fn came(&mut self) {
-        let Some(pace) = &self.pace else {
-            return;
-        };
-        let begun = pace.begun.load(Ordering::Relaxed);
-        let is_head = pace.working.load(Ordering::Relaxed) == 0;
-        if is_head
-            && self
-                .heading
-                .as_ref()
-                .is_none_or(|(_, before)| *before != begun)
-        {
-            self.heading = Some((Box::pin(sleep(self.slow)), begun));
-        }
-    }
-
-    /// An outcome of writing, or an error where the other side does not take anything for too long.
+    /// An outcome of writing, or an error where the other end takes too little of it.
     fn paced<T>(
         &mut self,
         context: &mut Context<'_>,
         outcome: Poll<io::Result<T>>,
+        taken: impl FnOnce(&T) -> usize,
     ) -> Poll<io::Result<T>> {
-        if outcome.is_ready() {
-            self.writing = None;
-            return outcome;
+        match &outcome {
+            Poll::Ready(Ok(done)) => {
+                if let Some((_, sum)) = &mut self.writing {
+                    *sum += taken(done);
+                }
+                return outcome;
+            }
+            Poll::Ready(Err(_)) => return outcome,
+            Poll::Pending => {}
         }
         let slow = self.slow;
-        let writing = self.writing.get_or_insert_with(|| Box::pin(sleep(slow)));
-        if writing.as_mut().poll(context).is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        let begin = || (Box::pin(sleep(slow)), 0);
+        let (sleep, taken) = self.writing.get_or_insert_with(begin);
+        while sleep.as_mut().poll(context).is_ready() {
+            if *taken < TAKEN_MIN {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            *taken = 0;
+            sleep.as_mut().reset(Instant::now() + slow);
         }
         Poll::Pending
     }
@@ -130,17 +106,7 @@ impl<S: Stream> AsyncRead for Timed<S> {
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = out.filled().len();
-        if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(context, out) {
-            if out.filled().len() > before {
-                self.came();
-            }
-            return Poll::Ready(read);
-        }
-        if self.is_head_late(context) {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        Poll::Pending
+        Pin::new(&mut self.stream).poll_read(context, out)
     }
 }
 
@@ -151,7 +117,7 @@ impl<S: Stream> AsyncWrite for Timed<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.paced(context, outcome)
+        self.paced(context, outcome, |count| *count)
     }
 
     fn poll_write_vectored(
@@ -160,7 +126,7 @@ impl<S: Stream> AsyncWrite for Timed<S> {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
-        self.paced(context, outcome)
+        self.paced(context, outcome, |count| *count)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -169,11 +135,18 @@ impl<S: Stream> AsyncWrite for Timed<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_flush(context);
-        self.paced(context, outcome)
+        if outcome.is_ready() {
+            // All is taken.
+            self.writing = None;
+        }
+        self.paced(context, outcome, |()| 0)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.paced(context, outcome)
+        self.paced(context, outcome, |()| 0)
     }
 }
+
+/// Bytes that the other end must take in the time that an answer may take.
+const TAKEN_MIN: usize = 16 << 10;

@@ -10,7 +10,8 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 
 use super::crowd::{Crowd, Seat};
-use super::{Certificates, Socket, Speech};
+use super::{Bound, Certificates, Socket, Speech};
+use crate::http::{Paths, Site};
 use crate::logs::Rarely;
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
@@ -30,6 +31,7 @@ pub(crate) struct Ground {
 pub(crate) struct Post {
     socket: Listening,
     speech: Speech,
+    site: Arc<Site>,
     certificates: Option<Arc<Certificates>>,
 }
 
@@ -39,20 +41,22 @@ enum Listening {
 }
 
 impl Post {
-    /// Must be called within the runtime that will accept.
-    pub(crate) fn new(
-        socket: Socket,
-        speech: Speech,
-        certificates: Option<Arc<Certificates>>,
-    ) -> io::Result<Self> {
+    /// Must be called within the runtime that will accept. `is_apart` where the management API has listeners of its own.
+    pub(crate) fn new(socket: Socket, bound: &Bound, is_apart: bool) -> io::Result<Self> {
+        let paths = match bound.speech {
+            Speech::Admin => Paths::Desk,
+            Speech::Http | Speech::Resp if is_apart => Paths::NoDesk,
+            Speech::Http | Speech::Resp => Paths::All,
+        };
         let socket = match socket {
             Socket::Tcp(socket) => Listening::Tcp(TcpListener::from_std(socket)?),
             Socket::Unix(socket) => Listening::Unix(UnixListener::from_std(socket)?),
         };
         Ok(Self {
             socket,
-            speech,
-            certificates,
+            speech: bound.speech,
+            site: Arc::new(Site::new(bound.names.clone(), paths)),
+            certificates: bound.certificates.clone(),
         })
     }
 
@@ -154,7 +158,7 @@ fn turn_away(post: &Post, accepted: &Accepted) {
         return;
     }
     let words = match post.speech {
-        Speech::Http => CROWDED_HTTP,
+        Speech::Http | Speech::Admin => CROWDED_HTTP,
         Speech::Resp => CROWDED_RESP,
     };
     // Whoever cannot be told sees the end of the connection. The runtime has not yet learnt that there is room to write.
@@ -170,20 +174,21 @@ fn begin<S: Stream>(post: &Arc<Post>, ground: &Ground, (stream, peer, seat): (S,
         shared, stop, held, ..
     } = ground.clone();
     let guards = (seat, held);
+    let site = Arc::clone(&post.site);
     match (post.speech, &post.certificates) {
-        (Speech::Http, None) => {
-            let served = http::serve(stream, peer, shared, stop);
+        (Speech::Http | Speech::Admin, None) => {
+            let served = http::serve(stream, peer, site, shared, stop);
             tokio::spawn(guarded(guards, served));
         }
         (Speech::Resp, None) => {
             let served = resp::serve(stream, peer, shared, stop);
             tokio::spawn(guarded(guards, served));
         }
-        (Speech::Http, Some(certificates)) => {
+        (Speech::Http | Speech::Admin, Some(certificates)) => {
             let certificates = Arc::clone(certificates);
             tokio::spawn(guarded(guards, async move {
                 if let Some((stream, peer)) = shake(stream, peer, &certificates, &shared).await {
-                    http::serve(stream, peer, shared, stop).await;
+                    http::serve(stream, peer, site, shared, stop).await;
                 }
             }));
         }
@@ -234,6 +239,7 @@ const SAID_EVERY: Duration = Duration::from_secs(10);
 const CROWDED_RESP: &[u8] = b"-ERR too many connections\r\n";
 const CROWDED_HTTP: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
 content-type: application/problem+json\r\n\
+x-content-type-options: nosniff\r\n\
 content-length: 98\r\n\
 retry-after: 1\r\n\
 connection: close\r\n\

@@ -19,6 +19,8 @@ pub(crate) struct Bound {
     pub(crate) speech: Speech,
     /// Where, with the port that was chosen.
     pub(crate) at: Address,
+    /// Names that it answers to besides those of this machine, where only this machine reaches it and no certificate names it.
+    pub(crate) names: Option<Vec<String>>,
     pub(crate) certificates: Option<Arc<Certificates>>,
     /// One for each thread.
     pub(crate) sockets: Vec<Socket>,
@@ -74,9 +76,11 @@ pub(crate) fn bind(
         at: listener.at.clone(),
         error,
     })?;
+    let is_near = matches!(at, Address::Tcp(_)) && at.is_near() && certificates.is_none();
     Ok(Bound {
         speech,
         at,
+        names: is_near.then(|| listener.hosts.clone()),
         certificates,
         sockets,
     })

@@ -24,6 +24,8 @@ pub use tls::{TlsError, certificates, key, server_config};
 pub enum Speech {
     /// HTTP of every version, and gRPC.
     Http,
+    /// HTTP, for the management API alone.
+    Admin,
     /// RESP.
     Resp,
 }
@@ -32,7 +34,7 @@ impl Speech {
     /// The door that counts connections here.
     const fn door(self) -> Door {
         match self {
-            Self::Http => Door::Http,
+            Self::Http | Self::Admin => Door::Http,
             Self::Resp => Door::Resp,
         }
     }

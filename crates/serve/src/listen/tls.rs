@@ -85,7 +85,7 @@ impl Certificates {
 
 fn configure(files: &Tls, speech: Speech) -> Result<Arc<ServerConfig>, TlsError> {
     let mut config = server_config(files)?;
-    if speech == Speech::Http {
+    if speech != Speech::Resp {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     }
     Ok(Arc::new(config))

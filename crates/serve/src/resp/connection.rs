@@ -22,6 +22,7 @@ use super::session::{Next, Room, Session};
 use super::{act, lease};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stream};
+use crate::unsent::Held;
 
 /// One connection.
 pub(super) struct Connection<S> {
@@ -52,6 +53,8 @@ pub(super) enum End {
     Idle,
     /// Something was half done for too long.
     Slow,
+    /// The client does not take its replies, nor do so many others theirs.
+    Greedy,
     /// Everything is said; [`Connection::close`] lets the client hear it.
     Said,
 }
@@ -74,6 +77,8 @@ struct Output {
     sent: usize,
     /// Whether the stream itself may hold some back.
     is_unflushed: bool,
+    /// Counts them, and the commands behind them.
+    held: Option<Held>,
 }
 
 impl<S: Stream> Connection<S> {
@@ -149,6 +154,9 @@ impl<S: Stream> Connection<S> {
                 self.settle(true);
             }
             if self.output.is_waiting() {
+                if !self.hold() {
+                    return Poll::Ready(End::Greedy);
+                }
                 match ready!(self.output.poll_write(&mut self.stream, cx)) {
                     Ok(()) => self.settle(true),
                     Err(_) => return Poll::Ready(End::Gone),
@@ -177,6 +185,16 @@ impl<S: Stream> Connection<S> {
         // Others want to be served as well.
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Counts what waits for the client to take its replies; whether it may.
+    fn hold(&mut self) -> bool {
+        if self.output.held.is_none() {
+            let bytes = self.output.bytes.len() + self.input.len();
+            let unsent = self.shared.state.unsent();
+            self.output.held = unsent.hold(&Arc::default(), bytes);
+        }
+        self.output.held.is_some()
     }
 
     /// Tells the client to speak, where it should; whether it should.

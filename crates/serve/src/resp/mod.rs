@@ -34,6 +34,7 @@ pub async fn serve<S: Stream>(stream: S, peer: Peer, shared: Arc<Shared>, mut st
     };
     match end {
         End::Gone | End::Idle => {}
+        End::Greedy => connection.count(Event::Shed(Door::Resp)),
         End::Slow => connection.count(Event::TimedOut(Door::Resp)),
         End::Said => connection.close().await,
     }

@@ -3,13 +3,13 @@
 //! Everything that can be wrong with settings, contracts and certificates is found before the first port opens. Not here:
 //! signals and the command line, which belong to the binary.
 
+mod end;
 mod error;
 mod keeper;
 mod load;
 mod reload;
 mod worker;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -31,7 +31,7 @@ use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
 use crate::meter::process::wall;
 use crate::owner::{self, Mover};
 use crate::settings::{Address, DatabaseSettings, Listener, Seat, Settings};
-use crate::shared::{Shared, Stop};
+use crate::shared::{Phase, Shared, Stop};
 use crate::source::SourceError;
 use crate::statistics::{self, Scribe};
 use crate::store::{Connected, connect, seed};
@@ -52,8 +52,8 @@ pub struct Running {
     shared: Arc<Shared>,
     listeners: Vec<Open>,
     loader: Arc<Loader>,
-    stop: watch::Sender<bool>,
-    halt: watch::Sender<bool>,
+    stop: watch::Sender<Phase>,
+    halt: watch::Sender<Phase>,
     threads: Vec<JoinHandle<()>>,
     keeper: Option<Keeper>,
     /// Takes part in a cluster until it is dropped.
@@ -306,10 +306,14 @@ type Certified = (Listener, Speech, Option<Arc<Certificates>>);
 
 /// All listeners, with their certificates read.
 fn certified(settings: &Settings) -> Result<Vec<Certified>, StartError> {
-    let http = settings
-        .http
-        .iter()
-        .map(|listener| (listener, Speech::Http));
+    let http = settings.http.iter().map(|listener| {
+        let speech = if listener.is_admin {
+            Speech::Admin
+        } else {
+            Speech::Http
+        };
+        (listener, speech)
+    });
     let resp = settings
         .resp
         .iter()
@@ -429,11 +433,6 @@ impl Running {
         self.loader.reload()
     }
 
-    /// Stops accepting, lets connections finish for as long as the settings say, writes what is durable, and ends.
-    pub fn stop(mut self) -> Result<(), StoreError> {
-        self.end()
-    }
-
     /// Breaks the thread of the cluster.
     #[cfg(test)]
     pub(crate) fn break_cluster(&self) {
@@ -441,60 +440,7 @@ impl Running {
             cluster.break_down();
         }
     }
-
-    /// What [`Self::stop`] waits for, cut short.
-    pub fn halt(&self) {
-        let _ = self.halt.send(true);
-    }
-
-    fn end(&mut self) -> Result<(), StoreError> {
-        self.shared.state.set_ready(false);
-        let _ = self.stop.send(true);
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has nothing more to finish.
-            let _ = thread.join();
-        }
-        if let Some(cluster) = self.cluster.take() {
-            // Nothing is decided any more, so that all there is can be handed over.
-            let is_hurried = *self.halt.borrow();
-            if !is_hurried {
-                if let Some(mover) = &self.mover {
-                    mover.leave(self.shared.settings.limits.drain);
-                }
-                cluster.leave();
-            }
-            drop(self.mover.take());
-            cluster.end();
-        }
-        for path in self.listeners.drain(..).filter_map(Open::path) {
-            // Whoever starts next clears it away as well.
-            let _ = std::fs::remove_file(path);
-        }
-        drop(self.traces.take());
-        drop(self.watcher.take());
-        drop(self.follower.take());
-        drop(self.scribe.take());
-        self.keeper.take().map_or(Ok(()), Keeper::stop)
-    }
-}
-
-impl Open {
-    fn path(self) -> Option<PathBuf> {
-        match self.at {
-            Address::Tcp(_) => None,
-            Address::Unix { path, .. } => Some(path),
-        }
-    }
 }
 
 /// The seat of a server that is in no cluster, where nothing else is said.
 const SEAT: &str = "main";
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.halt();
-        if let Err(error) = self.end() {
-            tracing::error!(%error, "durable counts could not be written");
-        }
-    }
-}

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime as Tokio};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::listen::{Bound, Crowd, Ground, Post, accept};
+use crate::listen::{Bound, Crowd, Ground, Post, Speech, accept};
 use crate::settings::{Runtime, RuntimeKind};
 use crate::shared::{Shared, Stop};
 
@@ -54,9 +54,10 @@ impl Worker {
         let runtime = self.shared.settings.runtime.build()?;
         let context = runtime.enter();
         let mut posts = Vec::new();
+        let is_apart = bound.iter().any(|bound| bound.speech == Speech::Admin);
         for bound in bound {
             if let Some(socket) = bound.sockets.pop() {
-                let post = Post::new(socket, bound.speech, bound.certificates.clone())?;
+                let post = Post::new(socket, bound, is_apart)?;
                 posts.push(Arc::new(post));
             }
         }

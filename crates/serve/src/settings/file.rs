@@ -72,6 +72,10 @@ impl Check<'_> {
         if let Some(listeners) = raw.resp {
             settings.resp = self.listeners(listeners);
         }
+        if let Some(admin) = raw.admin {
+            let apart = self.listeners(admin.listen).into_iter();
+            settings.http.extend(apart.map(Listener::for_admin));
+        }
         if let Some(tls) = tls {
             settings.secure(&tls);
         }
@@ -118,15 +122,38 @@ impl Check<'_> {
                 let at = self.address(&text, raw.place)?;
                 Some(Listener::plain(at))
             }
-            RawListener::Full(RawListenerBody { at, mode, tls }) => {
+            RawListener::Full(RawListenerBody {
+                at,
+                mode,
+                tls,
+                hosts,
+            }) => {
                 let mut address = self.address(&at.value, at.place)?;
                 if let Some(text) = mode {
                     self.mode(&text, &mut address);
                 }
-                let tls = tls.map(|tls| self.tls(&tls));
-                Some(Listener { at: address, tls })
+                let hosts = hosts.map(|hosts| hosts.0).unwrap_or_default();
+                Some(Listener {
+                    tls: tls.map(|tls| self.tls(&tls)),
+                    hosts: hosts.iter().filter_map(|text| self.host(text)).collect(),
+                    ..Listener::plain(address)
+                })
             }
         }
+    }
+
+    fn host(&mut self, text: &Text) -> Option<String> {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+        if !text.value.is_empty() && text.value.bytes().all(is_name) {
+            return Some(text.value.to_string());
+        }
+        let what = format!(
+            "{} is no name of a host; write for example tollgate.example",
+            quote(&text.value)
+        );
+        self.problems
+            .add(Problem::new(ErrorKind::BadValue, text.place, what));
+        None
     }
 
     fn address(&mut self, text: &str, place: file::Place) -> Option<Address> {
@@ -285,7 +312,16 @@ impl Check<'_> {
         }
         self.duration(raw.idle, &mut limits.idle);
         self.duration(raw.slow, &mut limits.slow);
+        if let Some(text) = raw.shutdown_delay {
+            let nanos = self.problems.keep(nanos(&text));
+            limits.shutdown_delay = nanos.map_or(limits.shutdown_delay, Duration::from_nanos);
+        }
         self.duration(raw.drain, &mut limits.drain);
+        if raw.connection_age.is_some() {
+            let mut age = Duration::ZERO;
+            self.duration(raw.connection_age, &mut age);
+            limits.connection_age = Some(age);
+        }
         if let Some(ttl) = self.number(raw.quota_ttl.as_ref(), "quota_ttl", (1, 3_600)) {
             limits.quota.ttl_s = u32::try_from(ttl).unwrap_or(u32::MAX);
         }
@@ -433,9 +469,10 @@ fn narrow(number: u64) -> usize {
 /// Fields of contract files and of descriptor files.
 const CONTRACT_FIELDS: [&str; 4] = ["contracts", "plans", "domain", "descriptors"];
 /// Fields that only a server's file has.
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 16] = [
     "http",
     "resp",
+    "admin",
     "tls",
     "data_dir",
     "flush_every",

@@ -33,7 +33,7 @@ pub use catalogue::{CataloguePlace, CatalogueSettings, KeyPlace};
 pub use cluster::{CLUSTER_DEFAULT, ClusterOverrides, ClusterSettings, Join, lends};
 pub use database::{DatabaseSettings, DatabaseUrl, Seat};
 pub use file::is_server_file;
-pub use overrides::{OverrideError, Overrides, StoreOverrides, misspelt};
+pub use overrides::{OverrideError, Overrides, RuntimeOverrides, StoreOverrides, misspelt};
 pub use raw::json_schema;
 pub use roster::{ROSTER_MAX, roster};
 pub use statistics::StatisticsSettings;
@@ -51,7 +51,7 @@ pub struct Settings {
     pub data_dir: Option<PathBuf>,
     /// Where contracts come from.
     pub contracts: ContractSource,
-    /// Where HTTP and gRPC are served.
+    /// Where HTTP and gRPC are served, and behind these where the management API is, if that is apart.
     pub http: Vec<Listener>,
     /// Where RESP is served.
     pub resp: Vec<Listener>,
@@ -182,12 +182,28 @@ pub struct Listener {
     pub at: Address,
     /// Certificates, where it speaks TLS.
     pub tls: Option<Tls>,
+    /// Names that it answers to besides those of this machine, where only this machine reaches it.
+    pub hosts: Vec<String>,
+    /// Whether it is for the management API alone, which then is nowhere else.
+    pub is_admin: bool,
 }
 
 impl Listener {
     /// A listener without TLS.
     pub const fn plain(at: Address) -> Self {
-        Self { at, tls: None }
+        Self {
+            at,
+            tls: None,
+            hosts: Vec::new(),
+            is_admin: false,
+        }
+    }
+
+    /// The same for the management API alone.
+    #[must_use]
+    pub fn for_admin(self) -> Self {
+        let is_admin = true;
+        Self { is_admin, ..self }
     }
 
     /// A listener at a free port of this machine that nobody else can reach.
@@ -229,8 +245,12 @@ pub struct Limits {
     pub idle: Duration,
     /// How long a request may take to arrive once it began, and an answer to be taken.
     pub slow: Duration,
+    /// How long the server serves on after it was told to stop, while clients are sent elsewhere.
+    pub shutdown_delay: Duration,
     /// How long connections may take to finish once the server stops.
     pub drain: Duration,
+    /// How old an HTTP connection may get before its client is to connect again, where that is limited.
+    pub connection_age: Option<Duration>,
     /// How data planes are assigned quotas.
     pub quota: QuotaLimits,
 }
@@ -285,7 +305,9 @@ impl Default for Limits {
             streams_max: 256,
             idle: Duration::from_mins(5),
             slow: Duration::from_secs(10),
+            shutdown_delay: Duration::from_secs(5),
             drain: Duration::from_secs(10),
+            connection_age: None,
             quota: QuotaLimits::default(),
         }
     }
@@ -315,7 +337,7 @@ impl Settings {
     /// Names of the fields, as the file has them, that differ and cannot change while the server runs.
     pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
         let is_same = [
-            ("http", self.http == other.http),
+            ("http, admin", self.http == other.http),
             ("resp", self.resp == other.resp),
             ("data_dir", self.data_dir == other.data_dir),
             (

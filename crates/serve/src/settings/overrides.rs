@@ -4,7 +4,9 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use tollgate_contract::file::nanos_of;
 use tollgate_contract::nearest;
 
 use super::cluster::{self, ClusterOverrides};
@@ -28,14 +30,14 @@ pub struct Overrides {
     pub http: Option<Vec<Address>>,
     /// Where RESP is served; nowhere where empty.
     pub resp: Option<Vec<Address>>,
+    /// Where the management API is by itself; with the rest of HTTP where empty.
+    pub admin: Option<Vec<Address>>,
     /// Secrets of which callers must show one.
     pub tokens: Option<Vec<Token>>,
     /// Certificates of every TCP listener that names none of its own.
     pub tls: Option<Tls>,
-    /// How threads share the work.
-    pub runtime: Option<RuntimeKind>,
-    /// How many threads serve.
-    pub threads: Option<usize>,
+    /// Which threads serve, and for how long once they should not.
+    pub runtime: RuntimeOverrides,
     /// The most bytes that counting may take.
     pub memory: Option<u64>,
     /// What is logged.
@@ -48,6 +50,17 @@ pub struct Overrides {
     pub cluster: ClusterOverrides,
     /// Where counts are kept besides memory.
     pub stores: StoreOverrides,
+}
+
+/// What is said of threads and of the end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RuntimeOverrides {
+    /// How threads share the work.
+    pub kind: Option<RuntimeKind>,
+    /// How many threads serve.
+    pub threads: Option<usize>,
+    /// How long the server serves on after it was told to stop.
+    pub shutdown_delay: Option<Duration>,
 }
 
 /// What is said of engines and databases.
@@ -96,10 +109,14 @@ impl Overrides {
             data_dir: path("TOLLGATE_DATA_DIR"),
             http: read(&variable, "TOLLGATE_HTTP", addresses)?,
             resp: read(&variable, "TOLLGATE_RESP", addresses)?,
+            admin: read(&variable, "TOLLGATE_ADMIN_LISTEN", addresses)?,
             tokens: tokens(&variable)?,
             tls: tls(&variable)?,
-            runtime: read(&variable, "TOLLGATE_RUNTIME", runtime)?,
-            threads: read(&variable, "TOLLGATE_THREADS", threads)?,
+            runtime: RuntimeOverrides {
+                kind: read(&variable, "TOLLGATE_RUNTIME", runtime)?,
+                threads: read(&variable, "TOLLGATE_THREADS", threads)?,
+                shutdown_delay: read(&variable, "TOLLGATE_SHUTDOWN_DELAY", delay)?,
+            },
             memory: read(&variable, "TOLLGATE_MEMORY", memory)?,
             log: variable("TOLLGATE_LOG"),
             log_format: read(&variable, "TOLLGATE_LOG_FORMAT", log_format)?,
@@ -135,10 +152,14 @@ impl Overrides {
             data_dir: self.data_dir.or(below.data_dir),
             http: self.http.or(below.http),
             resp: self.resp.or(below.resp),
+            admin: self.admin.or(below.admin),
             tokens: self.tokens.or(below.tokens),
             tls: self.tls.or(below.tls),
-            runtime: self.runtime.or(below.runtime),
-            threads: self.threads.or(below.threads),
+            runtime: RuntimeOverrides {
+                kind: self.runtime.kind.or(below.runtime.kind),
+                threads: self.runtime.threads.or(below.runtime.threads),
+                shutdown_delay: self.runtime.shutdown_delay.or(below.runtime.shutdown_delay),
+            },
             memory: self.memory.or(below.memory),
             log: self.log.or(below.log),
             log_format: self.log_format.or(below.log_format),
@@ -150,11 +171,18 @@ impl Overrides {
 
     /// Changes settings to what is said here. A listener keeps its certificates where only its address is said again.
     pub fn apply(self, settings: &mut Settings) {
-        let plain = |list: Vec<Address>| list.into_iter().map(Listener::plain).collect();
+        let plain = |list: Vec<Address>| -> Vec<Listener> {
+            list.into_iter().map(Listener::plain).collect()
+        };
         let tls_of = |listeners: &[Listener]| listeners.iter().find_map(|l| l.tls.clone());
         let of_file = tls_of(&settings.http).or_else(|| tls_of(&settings.resp));
-        let moves = self.http.is_some() || self.resp.is_some();
-        replace(&mut settings.http, self.http.map(plain));
+        let moves = self.http.is_some() || self.resp.is_some() || self.admin.is_some();
+        let listeners = std::mem::take(&mut settings.http).into_iter();
+        let (mut apart, http): (Vec<_>, Vec<_>) = listeners.partition(|it| it.is_admin);
+        settings.http = self.http.map_or(http, plain);
+        let said = |list| plain(list).into_iter().map(Listener::for_admin);
+        replace(&mut apart, self.admin.map(|list| said(list).collect()));
+        settings.http.append(&mut apart);
         replace(&mut settings.resp, self.resp.map(plain));
         if let Some(tls) = self.tls.or(of_file.filter(|_| moves)) {
             settings.secure(&tls);
@@ -164,14 +192,18 @@ impl Overrides {
             self.contracts.map(ContractSource::named),
         );
         replace(&mut settings.tokens, self.tokens);
-        replace(&mut settings.runtime.kind, self.runtime);
+        replace(&mut settings.runtime.kind, self.runtime.kind);
+        replace(
+            &mut settings.limits.shutdown_delay,
+            self.runtime.shutdown_delay,
+        );
         replace(&mut settings.node.bytes_max, self.memory);
         replace(&mut settings.telemetry.logs.filter, self.log);
         replace(&mut settings.telemetry.logs.format, self.log_format);
         self.cluster.apply(&mut settings.cluster);
         self.stores.apply(&mut settings.keeping);
         settings.data_dir = self.data_dir.or(settings.data_dir.take());
-        settings.runtime.threads = self.threads.or(settings.runtime.threads);
+        settings.runtime.threads = self.runtime.threads.or(settings.runtime.threads);
         if let Some(endpoint) = self.otlp {
             let before = settings.telemetry.traces.take();
             settings.telemetry.traces = Some(TraceSettings {
@@ -294,6 +326,10 @@ fn threads(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("must be a whole number from 1 to {THREADS_MAX}"))
 }
 
+fn delay(text: &str) -> Result<Duration, String> {
+    nanos_of(text).map(Duration::from_nanos)
+}
+
 fn memory(text: &str) -> Result<u64, String> {
     let bytes = size::parse(text)?;
     let (least, most) = MEMORY;
@@ -389,7 +425,9 @@ fn replace<T>(old: &mut T, new: Option<T>) {
 }
 
 /// Every variable.
-const VARIABLES: [&str; 25] = [
+const VARIABLES: [&str; 27] = [
+    "TOLLGATE_ADMIN_LISTEN",
+    "TOLLGATE_SHUTDOWN_DELAY",
     "TOLLGATE_CONFIG",
     "TOLLGATE_CONTRACTS",
     "TOLLGATE_DATA_DIR",
@@ -454,6 +492,25 @@ mod tests {
         assert!(settings.resp.is_empty());
         assert_eq!(settings.data_dir, Some("of-environment".into()));
         assert_eq!(settings.node.bytes_max, 64 << 20);
+    }
+
+    #[test]
+    fn the_management_api_keeps_its_listeners_where_only_the_others_move() {
+        let mut settings = Settings::served_by_default();
+        let apart = Listener::plain("127.0.0.1:9".parse().unwrap()).for_admin();
+        settings.http.push(apart);
+        let moved = environment(&[
+            ("TOLLGATE_HTTP", "127.0.0.1:1"),
+            ("TOLLGATE_SHUTDOWN_DELAY", "0s"),
+        ]);
+        moved.unwrap().apply(&mut settings);
+        assert_eq!(shown(&settings.http), ["127.0.0.1:1", "127.0.0.1:9"]);
+        assert_eq!(settings.limits.shutdown_delay, Duration::ZERO);
+        let moved = environment(&[("TOLLGATE_ADMIN_LISTEN", "127.0.0.1:8")]);
+        moved.unwrap().apply(&mut settings);
+        assert_eq!(shown(&settings.http), ["127.0.0.1:1", "127.0.0.1:8"]);
+        assert!(!settings.http[0].is_admin && settings.http[1].is_admin);
+        assert!(environment(&[("TOLLGATE_SHUTDOWN_DELAY", "5")]).is_err());
     }
 
     #[test]

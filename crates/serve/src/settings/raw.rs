@@ -30,6 +30,9 @@ pub(crate) struct RawServer {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "ListenersSchema")]
     pub(crate) resp: Option<RawListeners>,
+    /// The management API and the console by themselves.
+    #[serde(deserialize_with = "given")]
+    pub(crate) admin: Option<RawAdmin>,
     /// Certificates of every TCP listener that names none of its own.
     #[serde(deserialize_with = "given")]
     pub(crate) tls: Option<RawTls>,
@@ -106,6 +109,20 @@ pub(crate) struct RawListenerBody {
     /// Certificates.
     #[serde(default, deserialize_with = "given")]
     pub(crate) tls: Option<RawTls>,
+    /// Names that an HTTP listener at an address of this machine answers to, besides those of this machine.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Vec<String>")]
+    pub(crate) hosts: Option<Few<Text, HOSTS_MAX>>,
+}
+
+/// The management API and the console by themselves.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Admin")]
+pub(crate) struct RawAdmin {
+    /// Where: an address, or a list of them. They are nowhere else then.
+    #[schemars(with = "ListenersSchema")]
+    pub(crate) listen: RawListeners,
 }
 
 /// Files of certificates, in PEM.
@@ -221,6 +238,14 @@ pub(crate) struct RawLimits {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) drain: Option<Text>,
+    /// How long the server serves on after SIGTERM, while clients are sent elsewhere; 5s where absent, 0s not at all.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    pub(crate) shutdown_delay: Option<Text>,
+    /// How old an HTTP connection may get, give or take a tenth, before its client is to connect again; any age where absent.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    pub(crate) connection_age: Option<Text>,
     /// For how many seconds a quota that a data plane is assigned lives; nothing is assigned where absent.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "u64")]
@@ -330,5 +355,7 @@ enum ContractsSchema {
     Here(Vec<serde_json::Value>),
 }
 
+/// The most names of a listener.
+pub(crate) const HOSTS_MAX: usize = 64;
 /// The most tokens in a file.
 pub(crate) const TOKENS_MAX: usize = 64;

@@ -18,12 +18,12 @@ use tollgate_stats_sql::{Batch, Book};
 use super::{Reader, Statistics};
 use crate::catalogue::config;
 use crate::settings::Settings;
-use crate::shared::{Shared, Stop};
+use crate::shared::{Phase, Shared, Stop};
 
 /// The thread, until it is dropped.
 pub struct Scribe {
     runtime: Option<Runtime>,
-    stop: watch::Sender<bool>,
+    stop: watch::Sender<Phase>,
     /// Nothing is ever sent; the other end is gone when all is done.
     ended: Mutex<mpsc::Receiver<()>>,
 }
@@ -104,7 +104,7 @@ pub fn start(
 impl Drop for Scribe {
     /// Waits until what was counted is written.
     fn drop(&mut self) {
-        let _ = self.stop.send(true);
+        let _ = self.stop.send(Phase::Stopping);
         if let Some(runtime) = self.runtime.take() {
             let _ = self.ended.lock().recv();
             runtime.shutdown_background();

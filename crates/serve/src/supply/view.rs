@@ -114,10 +114,27 @@ pub struct StandsView {
     pub depth: f64,
     /// Loans given and taken.
     pub loans: u32,
-    /// The number of this start.
+    /// The number of this start, as a text: it is larger than every reader of JSON can hold.
+    #[serde(with = "text")]
     pub boot: u64,
     /// How long nothing of the home is used after a restart.
     pub quarantine_ms: u64,
     /// Whether every node stands on the same limits and shares.
     pub settled: bool,
+}
+
+/// Numbers as texts.
+mod text {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    pub(super) fn serialize<S: Serializer>(number: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(number)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(from)?;
+        text.parse().map_err(D::Error::custom)
+    }
 }

@@ -25,7 +25,7 @@ use tonic_prost::ProstCodec;
 
 use crate::meter::text::{Kind, Text};
 use crate::settings::{ContractSource, XdsSource};
-use crate::shared::{Shared, Stop};
+use crate::shared::{Phase, Shared, Stop};
 use dialogue::Dialogue;
 
 /// Puts contracts into force, or remembers why there are none.
@@ -77,7 +77,7 @@ impl Figures {
 
 /// Follows a management server until it is dropped.
 pub(crate) struct Follower {
-    stop: watch::Sender<bool>,
+    stop: watch::Sender<Phase>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -124,7 +124,7 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        let _ = self.stop.send(true);
+        let _ = self.stop.send(Phase::Stopping);
         if let Some(thread) = self.thread.take() {
             // What panicked has been told by the panic.
             let _ = thread.join();

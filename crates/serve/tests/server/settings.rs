@@ -279,3 +279,44 @@ fn the_schema_names_every_field() {
     }
     assert_eq!(schema["additionalProperties"], false);
 }
+
+#[test]
+fn the_management_api_names_of_listeners_and_the_end_can_be_said() {
+    let settings = parse(
+        "http: { at: 8080, hosts: [tollgate.example, other_name] }
+admin: { listen: [127.0.0.1:9090, { at: '[::1]:9090', hosts: [admin.example] }] }
+limits: { shutdown_delay: 0s, connection_age: 1h }
+",
+    )
+    .unwrap();
+    let shown: Vec<_> = settings
+        .http
+        .iter()
+        .map(|listener| (listener.at.to_string(), listener.is_admin))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("127.0.0.1:8080".to_owned(), false),
+            ("127.0.0.1:9090".to_owned(), true),
+            ("[::1]:9090".to_owned(), true)
+        ]
+    );
+    assert_eq!(settings.http[0].hosts, ["tollgate.example", "other_name"]);
+    assert_eq!(settings.http[2].hosts, ["admin.example"]);
+    assert_eq!(settings.limits.shutdown_delay, Duration::ZERO);
+    assert_eq!(
+        settings.limits.connection_age,
+        Some(Duration::from_secs(3600))
+    );
+    let settings = parse("").unwrap();
+    assert_eq!(settings.limits.shutdown_delay, Duration::from_secs(5));
+    assert_eq!(settings.limits.connection_age, None);
+    refused(
+        "http: { at: 8080, hosts: ['a:80'] }",
+        "1:28",
+        &["is no name of a host"],
+    );
+    refused("limits: { connection_age: 0s }", "1:27", &["too short"]);
+    refused("admin: { lissten: 9090 }", "1:10", &["`listen`"]);
+}

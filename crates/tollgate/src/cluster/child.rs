@@ -54,6 +54,8 @@ impl Child {
                 command.env_remove(name);
             }
         }
+        // Whoever asks it to end knows all its clients.
+        command.env("TOLLGATE_SHUTDOWN_DELAY", "0s");
         let failed = |error| Failure::system("start a node", &error);
         let mut process = command.spawn().map_err(failed)?;
         let leash = process.stdin.take();

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use tollgate_node::{Adapt, Roster};
 use tollgate_serve::settings::{
     Address, CataloguePlace, ClientTls, ClusterOverrides, DatabaseUrl, Join, LogFormat, Overrides,
-    RuntimeKind, Seat, StoreOverrides, StoreUrl, UpstreamSettings,
+    RuntimeKind, RuntimeOverrides, Seat, StoreOverrides, StoreUrl, UpstreamSettings,
 };
 
 use crate::failure::Failure;
@@ -269,11 +269,14 @@ impl ServeOptions {
             resp: some(self.no_resp, &self.resp),
             tokens: tokens
                 .map_err(|error| Failure::usage(format!("error: --token-file: {error}")))?,
-            runtime: self.runtime.map(|kind| match kind {
-                RuntimeChoice::PerCore => RuntimeKind::PerCore,
-                RuntimeChoice::Shared => RuntimeKind::Shared,
-            }),
-            threads: self.threads.map(usize::from),
+            runtime: RuntimeOverrides {
+                kind: self.runtime.map(|kind| match kind {
+                    RuntimeChoice::PerCore => RuntimeKind::PerCore,
+                    RuntimeChoice::Shared => RuntimeKind::Shared,
+                }),
+                threads: self.threads.map(usize::from),
+                shutdown_delay: None,
+            },
             log: self.log.clone(),
             log_format: self.log_format.map(|format| match format {
                 LogChoice::Auto => LogFormat::Auto,
@@ -304,5 +307,5 @@ Examples:
   tollgate serve --cluster 10.0.0.7:7380 --join 10.0.0.8 --cluster-key cluster.key --contracts contracts.yaml
 
 Flags win over the environment (TOLLGATE_HTTP, TOLLGATE_RESP, TOLLGATE_CONTRACTS, TOLLGATE_DATA_DIR, TOLLGATE_TOKEN, …),
-that over the file. SIGHUP reads contracts and certificates again; SIGTERM or SIGINT stops once connections are done, a
-second one at once.";
+that over the file. SIGHUP reads contracts and certificates again; SIGTERM sends clients elsewhere for 5 s
+(TOLLGATE_SHUTDOWN_DELAY) and stops once connections are done, SIGINT stops without the 5 s; a second one ends at once.";

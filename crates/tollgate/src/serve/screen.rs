@@ -72,10 +72,12 @@ impl<'a> Screen<'a> {
         for open in self.listeners {
             let value = match open.speech {
                 Speech::Http => format!("{}  (and gRPC)", web(open)),
+                Speech::Admin => web(open),
                 Speech::Resp => address(open),
             };
             let name = match open.speech {
                 Speech::Http => "http",
+                Speech::Admin => "admin",
                 Speech::Resp => "resp",
             };
             facts.push((name, value));
@@ -94,7 +96,7 @@ impl<'a> Screen<'a> {
         facts.push(("data", data));
         if let Some(upstream) = &self.settings.keeping.upstream {
             facts.push(("upstream", upstream.nodes.join(", ")));
-        } else if let Some(open) = self.first(Speech::Http) {
+        } else if let Some(open) = self.first(Speech::Admin).or(self.first(Speech::Http)) {
             facts.push(("console", format!("{}/console/", web(open))));
         }
         facts
@@ -146,6 +148,7 @@ impl<'a> Screen<'a> {
         let path = |path: Option<&std::path::Path>| path.map(|path| path.display().to_string());
         let line = json!({
             "http": of(Speech::Http),
+            "admin": of(Speech::Admin),
             "resp": of(Speech::Resp),
             "contracts": path(self.settings.contracts.file()),
             "catalogue": self.catalogue(),

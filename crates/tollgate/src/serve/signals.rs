@@ -52,17 +52,23 @@ impl Signals {
     }
 
     /// Keeps the server until a signal says to stop. Whatever else must stop does before it.
+    ///
+    /// SIGTERM comes of whoever runs many servers: clients are sent elsewhere first. SIGINT comes of a person at a terminal, who does
+    /// not want to wait.
     pub(crate) fn obey(mut self, running: Running, before: impl FnOnce()) -> Result<(), Failure> {
         let mut watched = running.fatal();
-        let fatal = loop {
+        let (fatal, leaves) = loop {
             match self.next(&mut watched) {
                 // The outcome is logged, counted and remembered.
                 Heard::Reload => drop(running.reload()),
-                Heard::Stop { .. } => break None,
-                Heard::Fatal(fatal) => break Some(fatal),
+                Heard::Stop { code } => break (None, code == TERMINATED),
+                Heard::Fatal(fatal) => break (Some(fatal), false),
             }
         };
         self.exit_at_the_next();
+        if leaves {
+            running.leave();
+        }
         before();
         running.stop().map_err(|error| Failure::lost(&error))?;
         fatal.map_or(Ok(()), |fatal| Err(Failure::fatal(&fatal)))
@@ -77,8 +83,8 @@ impl Signals {
         } = self;
         runtime.block_on(async {
             tokio::select! {
-                _ = interrupt.recv() => Heard::Stop { code: 130 },
-                _ = terminate.recv() => Heard::Stop { code: 143 },
+                _ = interrupt.recv() => Heard::Stop { code: INTERRUPTED },
+                _ = terminate.recv() => Heard::Stop { code: TERMINATED },
                 _ = hang_up.recv() => Heard::Reload,
                 fatal = fatal(watched) => Heard::Fatal(fatal),
             }
@@ -107,3 +113,7 @@ async fn fatal(watched: &mut Watched) -> Fatal {
     }
     std::future::pending().await
 }
+
+/// The codes of processes that these signals end.
+const INTERRUPTED: i32 = 130;
+const TERMINATED: i32 = 143;

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 
 use crate::kit::{CONTRACTS, DEADLINE, Server, file, until};
 
@@ -60,6 +61,87 @@ fn a_second_signal_ends_at_once() {
     });
     server.signal("TERM");
     assert_eq!(server.end().0, Some(143));
+}
+
+/// A server that serves on for an hour after SIGTERM.
+fn leaving(folder: &Path) -> Server {
+    let settings = format!(
+        "http: 127.0.0.1:0\nresp: 127.0.0.1:0\nlimits: {{ shutdown_delay: 1h, drain: 300ms }}\n{CONTRACTS}"
+    );
+    let path = file(folder, "tollgate.yaml", &settings);
+    let mut command = crate::kit::tollgate(&["serve", "--format", "json", "--config"]);
+    Server::spawn(command.arg(path).env_remove("TOLLGATE_SHUTDOWN_DELAY"))
+}
+
+const READY: &str = "GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+/// The next answer on a connection, up to the end of its body.
+fn answer(stream: &mut TcpStream) -> String {
+    let mut answer = String::new();
+    let mut byte = [0];
+    loop {
+        assert_eq!(stream.read(&mut byte).unwrap(), 1, "it ended: {answer}");
+        answer.push(char::from(byte[0]));
+        if let Some((head, body)) = answer.split_once("\r\n\r\n") {
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "));
+            if length.is_none_or(|length| length.parse::<usize>().unwrap() <= body.len()) {
+                return answer;
+            }
+        }
+    }
+}
+
+#[test]
+fn sigterm_serves_on_while_clients_are_sent_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = leaving(folder.path());
+    let mut kept = begin(&server, "");
+    let mut other = begin(&server, "");
+    let mut http2 = TcpStream::connect(server.http).unwrap();
+    http2.set_read_timeout(Some(DEADLINE)).unwrap();
+    http2
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .unwrap();
+    server.signal("TERM");
+    let asked = READY.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n");
+    until("it says that it is not ready", || {
+        server.request(&asked).starts_with("HTTP/1.1 503")
+    });
+    // Who was there is answered, and told not to come again here.
+    kept.write_all(READY.as_bytes()).unwrap();
+    let told = answer(&mut kept);
+    assert!(told.starts_with("HTTP/1.1 503"), "{told}");
+    assert!(
+        told.contains("connection: close\r\n") && told.contains("told to stop"),
+        "{told}"
+    );
+    assert_eq!(kept.read(&mut [0]).unwrap(), 0);
+    // So is who comes now.
+    assert_eq!(server.take("a"), 99);
+    // GOAWAY, without an error.
+    let mut seen = Vec::new();
+    until("GOAWAY", || {
+        let mut chunk = [0; 1024];
+        let read = http2.read(&mut chunk).unwrap();
+        seen.extend_from_slice(&chunk[..read]);
+        seen.windows(17)
+            .any(|frame| frame.starts_with(&[0, 0, 8, 7, 0]) && frame.ends_with(&[0; 4]))
+    });
+    // A second signal is for those who will not wait.
+    server.signal("TERM");
+    assert_eq!(server.end().0, Some(143));
+    assert_eq!(other.read(&mut [0]).unwrap_or_default(), 0);
+}
+
+#[test]
+fn sigint_does_not_keep_a_person_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = leaving(folder.path());
+    assert_eq!(server.take("a"), 99);
+    server.signal("INT");
+    assert_eq!(server.end().0, Some(0));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod disk;
 mod files;
 mod fit;
 mod gateway;
+mod hostile;
 mod kit;
 mod languages;
 mod leases;

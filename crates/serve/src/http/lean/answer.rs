@@ -6,16 +6,17 @@ use std::time::Duration;
 use http::StatusCode;
 use tollgate_limit::Instant;
 
-use super::head::{self, Head, Read, Version};
+use super::head::{self, Head, Length, Read, Version};
 use super::write::{self, Manner};
 use crate::engine::Turn;
-use crate::http::{Asked, Lines, Reply, route};
+use crate::http::{Asked, Lines, Reply, Site, route};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared};
 
 /// What all requests of a batch have in common.
 pub(super) struct Call<'c> {
     pub(super) shared: &'c Shared,
+    pub(super) site: &'c Site,
     pub(super) peer: Peer,
     pub(super) turn: &'c Turn<'c>,
     pub(super) is_stopping: bool,
@@ -31,11 +32,13 @@ pub(super) enum Outcome {
         is_kept: bool,
         /// How long to wait before the answer is sent.
         hold: Duration,
+        /// Whether the body of the answer is still in the reply.
+        has_rest: bool,
     },
     /// They are not a whole request yet.
     Partial,
-    /// They are a request for hyper.
-    Other,
+    /// They are a request to be answered by itself, whose head has so many bytes.
+    Alone(usize),
     /// They were no request, and were told so; nothing behind them can be one.
     Refused,
 }
@@ -53,7 +56,6 @@ pub(super) fn answer(
         Read::Head(head) if head.length <= max => {
             return answer_head(call, &head, bytes, (reply, output));
         }
-        Read::Other => return Outcome::Other,
         Read::Partial if bytes.len() <= max => return Outcome::Partial,
         Read::Head(_) | Read::Partial => (
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -63,7 +65,7 @@ pub(super) fn answer(
     };
     let meter = call.shared.engine.meter();
     meter.count(Event::Malformed(Door::Http));
-    refuse(wrong, call.turn.now(), reply, output);
+    refuse(wrong, (call.turn.now(), call.peer), reply, output);
     Outcome::Refused
 }
 
@@ -73,50 +75,79 @@ fn answer_head(
     bytes: &[u8],
     (reply, output): (&mut Reply, &mut Vec<u8>),
 ) -> Outcome {
-    let length = usize::try_from(head.body).unwrap_or(usize::MAX);
-    if length > BODY_MAX || call.shared.desk_for(head.path).is_some() {
-        return Outcome::Other;
-    }
-    let Some(body) = bytes.get(head.length..head.length + length) else {
-        return Outcome::Partial;
-    };
     let asked = Asked {
         shared: call.shared,
+        site: call.site,
         peer: call.peer,
         method: head.method,
         path: head.path,
         query: head.query,
         lines: Lines::Raw(head.lines),
-        body,
+        body: &[],
+    };
+    let length = match head.length_of_body {
+        Length::Known(length) => usize::try_from(length).unwrap_or(usize::MAX),
+        Length::Chunked => usize::MAX,
+    };
+    let is_short = length <= BODY_MAX;
+    let body = bytes.get(head.length..head.length.saturating_add(length));
+    let manner = Manner {
+        version: head.version,
+        is_kept: head.is_kept && !call.is_stopping,
+        is_head: head.method == "HEAD",
+        is_sealed: call.peer.is_sealed,
+        now: call.turn.now(),
     };
     reply.clear();
+    if call.site.is_foreign(asked.line("host"), head.path) {
+        route::misdirected(&asked, reply);
+        return last(manner, reply, output);
+    }
+    if call.site.desk(call.shared, head.path).is_some() {
+        return Outcome::Alone(head.length);
+    }
+    let Some(body) = body.filter(|_| is_short) else {
+        if !is_short || head.expects {
+            return Outcome::Alone(head.length);
+        }
+        // Who may not ask is told so before the rest comes.
+        let is_refused = route::admitted(&asked, reply).is_none();
+        if is_refused && reply.status() == StatusCode::UNAUTHORIZED {
+            return last(manner, reply, output);
+        }
+        return Outcome::Partial;
+    };
+    let asked = Asked { body, ..asked };
     if call.shared.engine.meter().is_tracing() && !route::is_busy(head.path) {
         route::trace(call.turn, &asked, reply);
     } else {
         route::answer(call.turn, &asked, reply);
     }
-    let is_kept = head.is_kept && !call.is_stopping;
-    let manner = Manner {
-        version: head.version,
-        is_kept,
-        is_head: head.method == "HEAD",
-        now: call.turn.now(),
-    };
-    write::write(reply, manner, output);
+    let has_rest = write::write(reply, manner, output);
+    let is_kept = manner.is_kept;
     let length = head.length + length;
     let hold = reply.hold();
     Outcome::Answered {
         length,
         is_kept,
         hold,
+        has_rest,
     }
+}
+
+/// Writes a refusal behind which nothing is read.
+fn last(manner: Manner, reply: &Reply, output: &mut Vec<u8>) -> Outcome {
+    let is_kept = false;
+    // Refusals are short.
+    let _ = write::write(reply, Manner { is_kept, ..manner }, output);
+    Outcome::Refused
 }
 
 /// Writes the answer to what is no request, the last of a connection.
 #[cold]
 pub(super) fn refuse(
     (status, why): (StatusCode, &str),
-    now: Instant,
+    (now, peer): (Instant, Peer),
     reply: &mut Reply,
     output: &mut Vec<u8>,
 ) {
@@ -126,9 +157,10 @@ pub(super) fn refuse(
         version: Version::Http11,
         is_kept: false,
         is_head: false,
+        is_sealed: peer.is_sealed,
         now,
     };
-    write::write(reply, manner, output);
+    let _ = last(manner, reply, output);
 }
 
 /// The most bytes of a body that are kept here; larger ones wait for their turn elsewhere.

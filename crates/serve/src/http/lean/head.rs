@@ -1,7 +1,7 @@
 //! The head of an HTTP/1 request, read strictly.
 //!
 //! Two parties that disagree where a request ends can be made to see different requests, so whatever can be read in two
-//! ways is refused or left to hyper. Not here: bodies in chunks, upgrades, and whatever else hyper does as well.
+//! ways is refused. Nothing else reads heads of HTTP/1. Not here: bodies (`body`).
 
 use std::mem::MaybeUninit;
 
@@ -18,10 +18,8 @@ pub(super) type Slots<'b> = [MaybeUninit<httparse::Header<'b>>; LINES_MAX];
 pub(super) enum Read<'h, 'b> {
     /// Not all of a head yet.
     Partial,
-    /// A head whose request is simple enough to be answered here.
+    /// A head.
     Head(Head<'h, 'b>),
-    /// A request for hyper.
-    Other,
     /// No request, and nothing behind it can be one.
     Bad(StatusCode, &'static str),
 }
@@ -31,15 +29,28 @@ pub(super) enum Read<'h, 'b> {
 pub(super) struct Head<'h, 'b> {
     /// Bytes of the head.
     pub(super) length: usize,
-    /// Bytes of the body.
-    pub(super) body: u64,
+    /// Where the body ends.
+    pub(super) length_of_body: Length,
+    /// Whether the client waits to be told that it may send the body.
+    pub(super) expects: bool,
     pub(super) method: &'b str,
+    /// The path and the query.
+    pub(super) target: &'b str,
     pub(super) path: &'b str,
     pub(super) query: &'b str,
     pub(super) lines: &'h [httparse::Header<'b>],
     pub(super) version: Version,
     /// Whether the connection stays open.
     pub(super) is_kept: bool,
+}
+
+/// Where a body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    /// After so many bytes.
+    Known(u64),
+    /// After the chunk that says so.
+    Chunked,
 }
 
 /// The version of HTTP.
@@ -74,8 +85,9 @@ pub(super) fn read<'h, 'b>(bytes: &'b [u8], slots: &'h mut Slots<'b>) -> Read<'h
     else {
         return Read::Bad(StatusCode::BAD_REQUEST, NO_REQUEST);
     };
-    if !target.starts_with('/') || method == "CONNECT" {
-        return Read::Other;
+    if !target.starts_with('/') {
+        let why = "The target of a request begins with `/`; this is no proxy.";
+        return Read::Bad(StatusCode::BAD_REQUEST, why);
     }
     if !target.bytes().all(|byte| matches!(byte, b'!'..=b'~')) {
         return Read::Bad(
@@ -88,15 +100,16 @@ pub(super) fn read<'h, 'b>(bytes: &'b [u8], slots: &'h mut Slots<'b>) -> Read<'h
         _ => Version::Http11,
     };
     let framing = match Framing::of(headers, version) {
-        Ok(Some(framing)) => framing,
-        Ok(None) => return Read::Other,
-        Err(why) => return Read::Bad(StatusCode::BAD_REQUEST, why),
+        Ok(framing) => framing,
+        Err((status, why)) => return Read::Bad(status, why),
     };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     Read::Head(Head {
         length,
-        body: framing.body,
+        length_of_body: framing.body,
+        expects: framing.expects,
         method,
+        target,
         path,
         query,
         lines: headers,
@@ -107,35 +120,49 @@ pub(super) fn read<'h, 'b>(bytes: &'b [u8], slots: &'h mut Slots<'b>) -> Read<'h
 
 /// Where a request ends, and whether another may follow.
 struct Framing {
-    body: u64,
+    body: Length,
+    expects: bool,
     is_kept: bool,
 }
 
+/// Why a head is refused.
+type Wrong = (StatusCode, &'static str);
+
+/// A head that can be read in two ways.
+const fn ambiguous(why: &'static str) -> Wrong {
+    (StatusCode::BAD_REQUEST, why)
+}
+
 impl Framing {
-    /// `None` for requests that hyper must read.
-    fn of(lines: &[httparse::Header<'_>], version: Version) -> Result<Option<Self>, &'static str> {
+    fn of(lines: &[httparse::Header<'_>], version: Version) -> Result<Self, Wrong> {
         let mut found = Found::default();
         for line in lines {
             found.see(line)?;
         }
         if found.hosts > 1 || (found.hosts == 0 && version == Version::Http11) {
-            return Err("There must be one `Host`.");
+            return Err(ambiguous("There must be one `Host`."));
         }
         if found.is_coded && found.body.is_some() {
-            return Err("There is both `Transfer-Encoding` and `Content-Length`.");
+            let why = "There is both `Transfer-Encoding` and `Content-Length`.";
+            return Err(ambiguous(why));
         }
         if found.is_coded && version == Version::Http10 {
-            return Err("HTTP/1.0 has no `Transfer-Encoding`.");
-        }
-        if found.is_coded || found.is_odd {
-            return Ok(None);
+            return Err(ambiguous("HTTP/1.0 has no `Transfer-Encoding`."));
         }
         let is_kept = match version {
             Version::Http10 => found.wish == Some(Wish::Keep),
             Version::Http11 => found.wish != Some(Wish::Close),
         };
-        let body = found.body.unwrap_or(0);
-        Ok(Some(Self { body, is_kept }))
+        let body = if found.is_coded {
+            Length::Chunked
+        } else {
+            Length::Known(found.body.unwrap_or(0))
+        };
+        Ok(Self {
+            body,
+            expects: found.expects,
+            is_kept,
+        })
     }
 }
 
@@ -146,8 +173,7 @@ struct Found {
     hosts: usize,
     is_coded: bool,
     wish: Option<Wish>,
-    /// Whether something is asked that only hyper does.
-    is_odd: bool,
+    expects: bool,
 }
 
 /// What a client wants of the connection.
@@ -158,22 +184,28 @@ enum Wish {
 }
 
 impl Found {
-    fn see(&mut self, line: &httparse::Header<'_>) -> Result<(), &'static str> {
+    fn see(&mut self, line: &httparse::Header<'_>) -> Result<(), Wrong> {
         let is = |name: &str| line.name.eq_ignore_ascii_case(name);
         match line.name.len() {
             4 if is("host") => self.hosts += 1,
-            6 if is("expect") => self.is_odd = true,
-            7 if is("upgrade") => self.is_odd = true,
+            6 if is("expect") => {
+                if !line.value.eq_ignore_ascii_case(b"100-continue") {
+                    let why = "`Expect` can only be `100-continue`.";
+                    return Err((StatusCode::EXPECTATION_FAILED, why));
+                }
+                self.expects = true;
+            }
             10 if is("connection") => self.connection(line.value),
             14 if is("content-length") => {
-                let length = number(line.value).ok_or("`Content-Length` is no number.")?;
+                let length = number(line.value);
+                let length = length.ok_or(ambiguous("`Content-Length` is no number."))?;
                 if self.body.replace(length).is_some() {
-                    return Err("There is more than one `Content-Length`.");
+                    return Err(ambiguous("There is more than one `Content-Length`."));
                 }
             }
             17 if is("transfer-encoding") => {
                 if !line.value.eq_ignore_ascii_case(b"chunked") || self.is_coded {
-                    return Err("`Transfer-Encoding` can only be `chunked`.");
+                    return Err(ambiguous("`Transfer-Encoding` can only be `chunked`."));
                 }
                 self.is_coded = true;
             }
@@ -183,12 +215,12 @@ impl Found {
     }
 
     fn connection(&mut self, value: &[u8]) {
-        if value.eq_ignore_ascii_case(b"keep-alive") {
-            self.wish = self.wish.or(Some(Wish::Keep));
-        } else if value.eq_ignore_ascii_case(b"close") {
-            self.wish = Some(Wish::Close);
-        } else {
-            self.is_odd = true;
+        for wish in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+            if wish.eq_ignore_ascii_case(b"keep-alive") {
+                self.wish = self.wish.or(Some(Wish::Keep));
+            } else if wish.eq_ignore_ascii_case(b"close") {
+                self.wish = Some(Wish::Close);
+            }
         }
     }
 }
@@ -244,8 +276,8 @@ mod tests {
     #[derive(Debug, PartialEq, Eq)]
     enum Is {
         Partial,
-        Other,
         Bad(u16),
+        Chunked,
         Head { body: u64, is_kept: bool },
     }
 
@@ -254,9 +286,14 @@ mod tests {
         let mut slots = [const { MaybeUninit::uninit() }; LINES_MAX];
         let found = match read(text.as_bytes(), &mut slots) {
             Read::Partial => Is::Partial,
-            Read::Other => Is::Other,
             Read::Bad(status, _) => Is::Bad(status.as_u16()),
-            Read::Head(Head { body, is_kept, .. }) => Is::Head { body, is_kept },
+            Read::Head(head) => match head.length_of_body {
+                Length::Chunked => Is::Chunked,
+                Length::Known(body) => Is::Head {
+                    body,
+                    is_kept: head.is_kept,
+                },
+            },
         };
         assert_eq!(found, *is, "{text:?}");
     }
@@ -346,17 +383,32 @@ mod tests {
     }
 
     #[test]
-    fn what_hyper_does_as_well_is_left_to_it() {
+    fn what_is_asked_of_the_connection_changes_nothing_about_where_a_request_ends() {
+        let (body, is_kept) = (0, true);
         for lines in [
-            "Transfer-Encoding: chunked\r\n",
             "Expect: 100-continue\r\n",
             "Upgrade: h2c\r\n",
             "Connection: keep-alive, Upgrade\r\n",
+            "TE: gzip, chunked\r\n",
         ] {
-            reads(&format!("{GET}{lines}\r\n"), &Is::Other);
+            reads(&format!("{GET}{lines}\r\n"), &Is::Head { body, is_kept });
         }
-        reads("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", &Is::Other);
-        reads("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n", &Is::Other);
+        let is_kept = false;
+        let lines = "Connection: TE, Close\r\n";
+        reads(&format!("{GET}{lines}\r\n"), &Is::Head { body, is_kept });
+        let lines = "Transfer-Encoding: Chunked\r\n";
+        reads(&format!("{GET}{lines}\r\n"), &Is::Chunked);
+        reads(&format!("{GET}Expect: more\r\n\r\n"), &Is::Bad(417));
+    }
+
+    #[test]
+    fn only_paths_are_targets() {
+        for target in ["*", "http://a/", "a:443", "livez", "?"] {
+            for method in ["GET", "OPTIONS", "CONNECT"] {
+                let head = format!("{method} {target} HTTP/1.1\r\nHost: a\r\n\r\n");
+                reads(&head, &Is::Bad(400));
+            }
+        }
     }
 
     #[test]

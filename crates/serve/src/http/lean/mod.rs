@@ -1,13 +1,15 @@
-//! HTTP/1 for requests that come whole and simple, which is nearly all of them.
+//! HTTP/1, whose requests nearly always come whole.
 //!
-//! A connection is read into one buffer; every whole request in it is answered into another, which is written at once.
-//! Whatever is not simple goes to hyper with the connection and everything read of it, for good. Not here: paths and
-//! answers (`route`).
+//! A connection is read into one buffer; every whole request in it is answered into another, which is written at once. A request whose
+//! body or answer takes time is answered by itself (`alone`), and the connection goes on behind it. Not here: paths and answers
+//! (`route`).
 
+mod alone;
 mod answer;
+mod body;
 mod head;
 mod vigil;
-mod write;
+pub(super) mod write;
 
 use std::future::poll_fn;
 use std::io;
@@ -19,9 +21,10 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant as Timer, sleep, timeout};
 
-use super::Reply;
+use super::reply::Text;
+use super::{Reply, Site};
 use crate::engine::{Notes, Turn};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
@@ -33,26 +36,29 @@ use vigil::{Vigil, Woken};
 pub(super) enum Next<S> {
     /// Nobody: it ended.
     Nobody,
-    /// Hyper, with what was read.
-    Http1(S, BytesMut),
-    /// Hyper, with what was read.
+    /// HTTP/2, with what was read.
     Http2(S, BytesMut),
 }
 
-/// Serves a connection for as long as its requests are simple.
+/// Serves a connection of HTTP/1 to its end.
 pub(super) async fn serve<S: Stream>(
     stream: S,
     peer: Peer,
+    site: &Arc<Site>,
     shared: &Arc<Shared>,
     stop: Stop,
 ) -> Next<S> {
     let tick = shared.settings.limits.idle / IDLE_TICKS;
+    let age = super::age(shared, &peer);
     let mut lean = Lean {
         stream,
         peer,
+        site,
         shared,
         input: BytesMut::new(),
         output: Vec::new(),
+        tail: Text::default(),
+        old_at: age.map(|age| Timer::now() + age),
         reply: Reply::new(),
         vigil: Vigil::new(stop.clone(), tick),
         stop,
@@ -67,7 +73,6 @@ pub(super) async fn serve<S: Stream>(
     let Lean { stream, input, .. } = lean;
     match next {
         After::Close => Next::Nobody,
-        After::Http1 => Next::Http1(stream, input),
         After::Http2 => Next::Http2(stream, input),
     }
 }
@@ -75,9 +80,14 @@ pub(super) async fn serve<S: Stream>(
 struct Lean<'s, S> {
     stream: S,
     peer: Peer,
+    site: &'s Site,
     shared: &'s Arc<Shared>,
     input: BytesMut,
     output: Vec<u8>,
+    /// The body of the last answer, where it is too large to be among the output.
+    tail: Text,
+    /// From when on clients are to connect again, where that is limited.
+    old_at: Option<Timer>,
     reply: Reply,
     vigil: Vigil,
     stop: Stop,
@@ -105,16 +115,15 @@ enum Step {
     Close,
     /// The same again, once answers are there that others give.
     Later,
-    /// Hyper.
-    Http1,
-    /// Hyper.
+    /// The request that comes next by itself, whose head has so many bytes, once everything is written.
+    Alone(usize),
+    /// HTTP/2.
     Http2,
 }
 
 /// Who goes on.
 enum After {
     Close,
-    Http1,
     Http2,
 }
 
@@ -140,7 +149,15 @@ impl<S: Stream> Lean<'_, S> {
                     self.close().await;
                     return After::Close;
                 }
-                Step::Http1 => return After::Http1,
+                Step::Alone(length) => {
+                    // Few requests are, and what they need is much.
+                    if !Box::pin(self.alone(length)).await {
+                        self.close().await;
+                        return After::Close;
+                    }
+                    self.vigil.disarm();
+                    continue;
+                }
                 Step::Http2 => return After::Http2,
             }
             if !self.fill().await {
@@ -161,8 +178,9 @@ impl<S: Stream> Lean<'_, S> {
             return step;
         }
         if !self.shared.state.is_ready() {
-            self.is_stopping |= self.stop.is_given();
+            self.is_stopping |= self.stop.is_leaving();
         }
+        self.is_stopping |= self.old_at.is_some_and(|old_at| old_at <= Timer::now());
         let (done, step) = self.answer_batch();
         self.is_first &= done == 0;
         if step == Step::Read {
@@ -224,6 +242,7 @@ impl<S: Stream> Lean<'_, S> {
         let shared = self.shared;
         let call = Call {
             shared,
+            site: self.site,
             peer: self.peer,
             turn,
             is_stopping: self.is_stopping,
@@ -247,20 +266,24 @@ impl<S: Stream> Lean<'_, S> {
                     length,
                     is_kept,
                     hold,
+                    has_rest,
                 } => {
                     turn.go_on();
                     at += length;
                     done += 1;
                     self.hold = hold;
+                    if has_rest {
+                        self.tail = self.reply.take_body();
+                    }
                     if !is_kept {
                         break Step::Close;
                     }
-                    if !hold.is_zero() {
+                    if has_rest || !hold.is_zero() {
                         break Step::Again;
                     }
                 }
                 Outcome::Partial => break Step::Read,
-                Outcome::Other => break Step::Http1,
+                Outcome::Alone(length) => break Step::Alone(length),
                 Outcome::Refused => break Step::Close,
             }
         };
@@ -355,7 +378,8 @@ impl<S: Stream> Lean<'_, S> {
     /// Answers what will never be a whole request, and ends.
     async fn cut(&mut self, status: StatusCode, why: &str) {
         let now = self.shared.engine.now();
-        answer::refuse((status, why), now, &mut self.reply, &mut self.output);
+        let to = (now, self.peer);
+        answer::refuse((status, why), to, &mut self.reply, &mut self.output);
         if self.flush().await.is_ok() {
             self.close().await;
         }
@@ -366,11 +390,16 @@ impl<S: Stream> Lean<'_, S> {
         let Self {
             stream,
             output,
+            tail,
             vigil,
+            shared,
+            input,
             ..
         } = self;
+        let kept = output.len() + tail.own + input.capacity();
         let send = async {
             stream.write_all(output).await?;
+            stream.write_all(&tail.bytes).await?;
             stream.flush().await
         };
         let mut send = pin!(send);
@@ -379,11 +408,23 @@ impl<S: Stream> Lean<'_, S> {
             Poll::Ready(done) => done,
             Poll::Pending => {
                 vigil.disarm();
-                timeout(self.shared.settings.limits.slow, send).await?
+                let held = shared.state.unsent().hold(&Arc::default(), kept);
+                if held.is_none() {
+                    shared.engine.meter().count(Event::Shed(Door::Http));
+                    return Err(io::ErrorKind::OutOfMemory.into());
+                }
+                match timeout(shared.settings.limits.slow, send).await {
+                    Ok(done) => done,
+                    Err(late) => {
+                        shared.engine.meter().count(Event::TimedOut(Door::Http));
+                        return Err(late.into());
+                    }
+                }
             }
         };
         self.output.clear();
         self.output.shrink_to(OUTPUT_MAX);
+        self.tail = Text::default();
         done
     }
 

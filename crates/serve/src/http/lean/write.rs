@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::time::{Duration, UNIX_EPOCH};
 
-use http::StatusCode;
+use bytes::Bytes;
+use http::{Response, StatusCode};
 use tollgate_limit::Instant;
 
 use super::head::Version;
@@ -17,34 +18,66 @@ pub(super) struct Manner {
     pub(super) is_kept: bool,
     /// Whether the request was `HEAD`, whose answer has no body.
     pub(super) is_head: bool,
+    /// Whether the connection is sealed by TLS.
+    pub(super) is_sealed: bool,
     pub(super) now: Instant,
 }
 
-/// Writes an answer.
-pub(super) fn write(reply: &Reply, manner: Manner, out: &mut Vec<u8>) {
+/// Writes an answer. Says whether its body is left to be sent, as it is too large to be copied.
+#[must_use]
+pub(super) fn write(reply: &Reply, manner: Manner, out: &mut Vec<u8>) -> bool {
     put_status(reply.status(), out);
-    with_date(manner.now, |date| out.extend_from_slice(date));
+    put_always(manner, out);
     if !reply.kind().is_empty() {
-        out.extend_from_slice(b"content-type: ");
-        out.extend_from_slice(reply.kind().as_bytes());
-        out.extend_from_slice(b"\r\n");
+        put_line(b"content-type", reply.kind().as_bytes(), out);
     }
     out.extend_from_slice(reply.lines());
+    let body = reply.body();
+    put_end(reply.status(), manner, body.len(), out);
+    let is_large = body.len() > COPIED_MAX;
+    if !manner.is_head && !is_large {
+        out.extend_from_slice(body);
+    }
+    is_large && !manner.is_head
+}
+
+/// Writes the head of an answer that somebody else wrote.
+pub(super) fn write_whole(answered: &Response<Bytes>, manner: Manner, out: &mut Vec<u8>) {
+    put_status(answered.status(), out);
+    put_always(manner, out);
+    for (name, value) in answered.headers() {
+        if !SET_HERE.contains(&name.as_str()) {
+            put_line(name.as_str().as_bytes(), value.as_bytes(), out);
+        }
+    }
+    put_end(answered.status(), manner, answered.body().len(), out);
+}
+
+fn put_always(manner: Manner, out: &mut Vec<u8>) {
+    with_date(manner.now, |date| put_line(b"date", date, out));
+    for (name, value) in always(manner.is_sealed) {
+        put_line(name.as_bytes(), value.as_bytes(), out);
+    }
+}
+
+fn put_end(status: StatusCode, manner: Manner, length: usize, out: &mut Vec<u8>) {
     match (manner.version, manner.is_kept) {
         (Version::Http11, true) => {}
         (Version::Http10, true) => out.extend_from_slice(b"connection: keep-alive\r\n"),
         (_, false) => out.extend_from_slice(b"connection: close\r\n"),
     }
-    let body = reply.body();
-    if reply.status() != StatusCode::NO_CONTENT {
-        out.extend_from_slice(b"content-length: ");
-        out.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
-        out.extend_from_slice(b"\r\n");
+    if status != StatusCode::NO_CONTENT {
+        let mut digits = itoa::Buffer::new();
+        put_line(b"content-length", digits.format(length).as_bytes(), out);
     }
     out.extend_from_slice(b"\r\n");
-    if !manner.is_head {
-        out.extend_from_slice(body);
-    }
+}
+
+fn put_line(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
 }
 
 fn put_status(status: StatusCode, out: &mut Vec<u8>) {
@@ -59,21 +92,41 @@ fn put_status(status: StatusCode, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Hands over the line with the date, which is written once a second.
-fn with_date(now: Instant, take: impl FnOnce(&[u8])) {
+/// Hands over the date, which is written once a second.
+pub(in crate::http) fn with_date(now: Instant, take: impl FnOnce(&[u8])) {
     thread_local! {
         static DATE: RefCell<(u64, Vec<u8>)> = const { RefCell::new((0, Vec::new())) };
     }
     let second = now.as_nanos() / 1_000_000_000;
-    DATE.with_borrow_mut(|(written, line)| {
-        if *written != second || line.is_empty() {
-            let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second));
-            line.clear();
-            line.extend_from_slice(b"date: ");
-            line.extend_from_slice(date.as_bytes());
-            line.extend_from_slice(b"\r\n");
+    DATE.with_borrow_mut(|(written, date)| {
+        if *written != second || date.is_empty() {
+            let now = UNIX_EPOCH + Duration::from_secs(second);
+            *date = httpdate::fmt_http_date(now).into_bytes();
             *written = second;
         }
-        take(line);
+        take(date);
     });
 }
+
+/// Fields that every answer has: nobody takes it for something else, and whoever came by TLS comes by TLS again.
+pub(in crate::http) fn always(
+    is_sealed: bool,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let count = if is_sealed { ALWAYS.len() } else { 1 };
+    ALWAYS.into_iter().take(count)
+}
+
+const ALWAYS: [(&str, &str); 2] = [
+    ("x-content-type-options", "nosniff"),
+    ("strict-transport-security", "max-age=31536000"),
+];
+/// The largest body that is written behind its head.
+const COPIED_MAX: usize = 16 << 10;
+/// Fields that are written here, whatever somebody else says of them.
+const SET_HERE: [&str; 5] = [
+    "connection",
+    "content-length",
+    "date",
+    "strict-transport-security",
+    "x-content-type-options",
+];

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use tollgate_serve::desk::{Answering, Desk, Visit};
+use tollgate_serve::settings::Listener;
 
 use crate::http::kit::{Server, chunked, post};
 
@@ -108,4 +109,43 @@ fn where_nobody_is_there_nothing_is() {
     for path in ["/admin", "/admin/v1/contracts", "/console", "/my/x"] {
         assert_eq!(server.post(path, "{}").status, 404, "{path}");
     }
+}
+
+#[test]
+fn a_desk_with_a_listener_of_its_own_is_nowhere_else() {
+    let apart = Listener::loopback().for_admin();
+    let mut server = Server::at_desk_with(Arc::new(Echo), vec![apart]);
+    let statuses = |server: &Server| -> Vec<u16> {
+        let ask = |request: String| {
+            let mut client = server.connect();
+            client.send(request.as_bytes());
+            client.answer().status
+        };
+        let get = |path: &str| ask(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        vec![
+            get("/admin/v1/x"),
+            get("/console/"),
+            get("/my/x"),
+            ask(post("/v1/check", r#"{"key": "a"}"#)),
+            ask(chunked("/v1/check", r#"{"key": "a"}"#)),
+            get("/metrics"),
+            get("/livez"),
+        ]
+    };
+    assert_eq!(statuses(&server), [404, 404, 404, 200, 200, 200, 200]);
+    server.at = server.admin();
+    assert_eq!(statuses(&server), [203, 203, 203, 404, 404, 404, 200]);
+    assert_eq!(
+        server.curl(
+            "/my/x",
+            &[
+                "--http2-prior-knowledge",
+                "-w",
+                "%{http_code}",
+                "-o",
+                "/dev/null"
+            ]
+        ),
+        "203"
+    );
 }

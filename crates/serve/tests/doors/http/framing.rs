@@ -88,7 +88,7 @@ fn connections_are_kept_or_closed_as_asked() {
 }
 
 #[test]
-fn hyper_goes_on_where_the_lean_loop_ends() {
+fn requests_that_take_time_are_answered_in_order_among_others() {
     let server = Server::start();
     let mut client = server.connect();
     let expect = post("/v1/check", CHECK).replace("Host", "Expect: 100-continue\r\nHost");
@@ -110,36 +110,65 @@ fn hyper_goes_on_where_the_lean_loop_ends() {
 fn smuggled_requests_are_never_answered() {
     let server = Server::start();
     let hidden = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
-    for lines in [
-        "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
-        "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
-        "Content-Length: 0\r\nContent-Length: 35\r\n",
-        "Content-Length: 35\r\nContent-Length: 0\r\n",
-        "Content-Length: 0, 35\r\n",
-        "Content-Length: +0\r\n",
-        "Content-Length : 0\r\n",
-        "Content-Length: 0x0\r\n",
-        "Transfer-Encoding: xchunked\r\n",
-        "Transfer-Encoding : chunked\r\n",
-        "Transfer-Encoding: chunked, identity\r\n",
-        "Transfer-Encoding: identity\r\n",
-        " Transfer-Encoding: chunked\r\n",
-        "X: y\r\n Transfer-Encoding: chunked\r\n",
-        "X: y\nTransfer-Encoding: chunked\r\n",
-        "X: y\rTransfer-Encoding: chunked\r\n",
-        "X: \0\r\n",
-        "Host: b\r\n",
-    ] {
-        let mut client = server.connect();
-        let request = format!("POST /livez HTTP/1.1\r\nHost: a\r\n{lines}\r\n0\r\n\r\n{hidden}");
-        client.send(request.as_bytes());
-        let first = client
-            .answer_to("POST")
-            .unwrap_or_else(|| panic!("{lines:?}"));
-        let rest = client.rest();
-        assert!(first.status == 400, "{lines:?}: {}", first.status);
-        assert!(rest.is_empty(), "{lines:?}: {}", text(&rest));
+    // As the first of a connection, and behind what takes time, which used to be read by another parser.
+    for before in [String::new(), chunked("/v1/check", CHECK)] {
+        for lines in [
+            "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+            "Content-Length: 0\r\nContent-Length: 35\r\n",
+            "Content-Length: 35\r\nContent-Length: 0\r\n",
+            "Content-Length: 5\r\nContent-Length: 5\r\n",
+            "Content-Length: 0, 35\r\n",
+            "Content-Length: 5, 5\r\n",
+            "Content-Length: +0\r\n",
+            "Content-Length : 0\r\n",
+            "Content-Length: 0x0\r\n",
+            "Transfer-Encoding: xchunked\r\n",
+            "Transfer-Encoding : chunked\r\n",
+            "Transfer-Encoding: chunked, identity\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: identity\r\n",
+            " Transfer-Encoding: chunked\r\n",
+            "X: y\r\n Transfer-Encoding: chunked\r\n",
+            "X: y\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\n",
+            "X: y\rTransfer-Encoding: chunked\r\n",
+            "X: \0\r\n",
+            "Host: b\r\n",
+        ] {
+            let request =
+                format!("POST /livez HTTP/1.1\r\nHost: a\r\n{lines}\r\n0\r\n\r\n{hidden}");
+            is_refused(&server, &before, &request);
+        }
+        for target in [
+            "http://a/livez",
+            "http://b/livez",
+            "*",
+            "a:80",
+            "/livez\x7f",
+        ] {
+            let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n{hidden}");
+            is_refused(&server, &before, &request);
+        }
     }
+}
+
+/// Sends requests of which the last must be refused, and nothing behind it be read.
+#[track_caller]
+fn is_refused(server: &Server, before: &str, request: &str) {
+    let mut client = server.connect();
+    client.send(before.as_bytes());
+    if !before.is_empty() {
+        assert_eq!(client.answer().status, 200);
+    }
+    client.send(request.as_bytes());
+    let answer = client.answer_to("POST");
+    let answer = answer.unwrap_or_else(|| panic!("{request:?}"));
+    let rest = client.rest();
+    assert_eq!(answer.status, 400, "{request:?}");
+    assert!(rest.is_empty(), "{request:?}: {}", text(&rest));
 }
 
 #[test]

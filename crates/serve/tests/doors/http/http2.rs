@@ -1,6 +1,7 @@
 //! HTTP/2 in bytes: what misbehaving clients do, and that others do not notice.
 
 use std::io::{Read, Write};
+use std::time::{Duration, Instant};
 
 use crate::http::kit::{Client, Server, find};
 
@@ -150,4 +151,69 @@ fn a_stopping_server_says_goodbye() {
     let seen = read_until(&mut client, b"ok\n");
     server.stop();
     assert_eq!(goodbye_after(seen, &mut client), Some(0));
+}
+
+#[test]
+fn a_leaving_server_says_goodbye_and_answers_what_still_comes() {
+    let mut server = Server::with(|settings| {
+        settings.limits.shutdown_delay = Duration::from_millis(500);
+    });
+    let mut client = open(&server);
+    client.send(&frame(1, 0x5, 1, &get_livez()));
+    let mut seen = read_until(&mut client, b"ok\n");
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.leave());
+        // The last stream that it will take is not named yet: it still takes what was on its way.
+        seen.extend(read_until(&mut client, &[0, 0, 8, 7, 0]));
+        client.send(&frame(1, 0x5, 3, &get_livez()));
+        seen.extend(read_until(&mut client, b"ok\n"));
+        let mut fresh = server.connect();
+        fresh.send(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
+        let told = fresh.answer();
+        assert_eq!((told.status, told.line("connection")), (503, Some("close")));
+    });
+    server.stop();
+    assert_eq!(goodbye_after(seen, &mut client), Some(0));
+}
+
+#[test]
+fn connections_come_to_an_age_where_that_is_limited() {
+    let server = Server::with(|settings| {
+        settings.limits.connection_age = Some(Duration::from_millis(400));
+        settings.limits.drain = Duration::from_millis(400);
+    });
+    let began = Instant::now();
+    let mut client = open(&server);
+    client.send(&frame(1, 0x5, 1, &get_livez()));
+    let seen = read_until(&mut client, b"ok\n");
+    let mut plain = server.connect();
+    let mut answers = 0;
+    let last = loop {
+        plain.send(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n");
+        let answer = plain.answer();
+        assert_eq!(answer.status, 200);
+        answers += 1;
+        if answer.line("connection") == Some("close") {
+            break began.elapsed();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert!(answers > 1 && plain.ends());
+    assert!(last >= Duration::from_millis(350), "{last:?}");
+    // It goes of its own accord, without an error.
+    assert_eq!(goodbye_after(seen, &mut client), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_body_that_is_not_needed_fails_no_client() {
+    let server = Server::with(|settings| settings.tokens = vec!["the-secret".into()]);
+    let body = "x".repeat(100_000);
+    for version in ["--http1.1", "--http2-prior-knowledge"] {
+        for path in ["/v1/chekc", "/v1/check", "/livez"] {
+            let out = server.curl(path, &[version, "--json", &body, "-w", " %{http_code}"]);
+            let status = out.rsplit(' ').next();
+            assert!(matches!(status, Some("404" | "401" | "405")), "{out}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate_serve::desk::Desk;
+use tollgate_serve::listen::Speech;
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{Address, ContractSource, Listener, Settings};
 
@@ -52,9 +53,14 @@ impl Server {
 
     /// A server with a desk.
     pub(crate) fn at_desk(desk: Arc<dyn Desk>) -> Self {
+        Self::at_desk_with(desk, Vec::new())
+    }
+
+    /// The same, with more listeners.
+    pub(crate) fn at_desk_with(desk: Arc<dyn Desk>, more: Vec<Listener>) -> Self {
         let settings = Settings {
             contracts: ContractSource::Text(CONTRACTS.to_owned()),
-            http: vec![Listener::loopback()],
+            http: [vec![Listener::loopback()], more].concat(),
             ..Settings::default()
         };
         let running = run::start_with(settings, |_| Ok(Some(desk)));
@@ -65,6 +71,22 @@ impl Server {
         let at = running.http().expect("an address");
         let running = Some(running);
         Self { running, at }
+    }
+
+    /// Where the management API is by itself.
+    #[track_caller]
+    pub(crate) fn admin(&self) -> SocketAddr {
+        let running = self.running.as_ref().expect("a server");
+        let mut listeners = running.listeners().iter();
+        let admin = listeners.find(|open| open.speech == Speech::Admin);
+        match admin.map(|open| &open.at) {
+            Some(Address::Tcp(at)) => *at,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn leave(&self) {
+        self.running.as_ref().expect("a server").leave();
     }
 
     pub(crate) fn stop(&mut self) {

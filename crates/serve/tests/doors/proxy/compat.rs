@@ -2,7 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::proxy::kit::{self, Answer, get, post};
+use crate::proxy::kit::{self, Answer, post};
+
+fn get(at: std::net::SocketAddr, path: &str) -> Answer {
+    kit::ask(
+        at,
+        &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n"),
+        "",
+    )
+}
 
 #[track_caller]
 fn body(answer: &Answer) -> Value {

@@ -187,7 +187,7 @@ pub(crate) fn get(at: SocketAddr, path: &str) -> Answer {
 /// Posts a body.
 pub(crate) fn post(at: SocketAddr, path: &str, body: &str) -> Answer {
     let head = format!(
-        "POST {path} HTTP/1.1\r\nhost: page.test\r\ncontent-length: {}\r\n",
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n",
         body.len()
     );
     ask(at, &head, body)

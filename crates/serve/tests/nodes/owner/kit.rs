@@ -357,7 +357,8 @@ async fn listen(shared: &Arc<Shared>, is_http: bool) -> SocketAddr {
                 connection: 1,
             };
             if is_http {
-                tokio::spawn(door_http::serve(stream, peer, shared, stop.clone()));
+                let site = Arc::default();
+                tokio::spawn(door_http::serve(stream, peer, site, shared, stop.clone()));
             } else {
                 tokio::spawn(door_resp::serve(stream, peer, shared, stop.clone()));
             }

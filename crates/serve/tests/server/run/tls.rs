@@ -110,7 +110,11 @@ fn both_doors_speak_tls_and_http_chooses_its_version() {
     let authority = Authority::new();
     let running = with(&authority.tls(false), |_| {});
     let plain = authority.client(None, &[]);
-    assert_eq!(connect(running.http(), &plain).check("1").status, 200);
+    let checked = connect(running.http(), &plain).check("1");
+    assert_eq!(checked.status, 200);
+    // Whoever came by TLS comes by TLS again.
+    let stays = "strict-transport-security: max-age=31536000\r\n";
+    assert!(checked.head.contains(stays), "{}", checked.head);
     assert_eq!(connect(running.resp(), &plain).line("PING"), "+PONG");
     for (offered, chosen) in [
         (&[b"http/1.1".as_slice()][..], b"http/1.1".as_slice()),

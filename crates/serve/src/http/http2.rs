@@ -1,0 +1,435 @@
+//! HTTP/2, and gRPC over it.
+//!
+//! Every stream has a task that answers it and sends what the client has room for. What it has no room for is counted, and waits for so
+//! long and no longer. Not here: frames (`h2`), paths and answers (`route`).
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::{Builder, Connection, SendResponse};
+use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, HOST};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
+use tokio::time::{sleep, timeout};
+
+use super::incoming::Incoming;
+use super::lean::write::{always, with_date};
+use super::reply::Text;
+use super::rewind::Rewind;
+use super::site::Site;
+use super::timed::{AtWork, Pace, Timed};
+use super::{Reply, full};
+use crate::grpc;
+use crate::meter::{Door, Event};
+use crate::settings::Limits;
+use crate::shared::{Caller, Stop, Stream};
+use crate::unsent::Held;
+
+/// What all streams of a connection have in common.
+pub(super) struct Line {
+    caller: Caller,
+    site: Arc<Site>,
+    pace: Arc<Pace>,
+}
+
+impl Line {
+    pub(super) fn new(caller: Caller, site: Arc<Site>) -> Self {
+        let pace = Arc::default();
+        Self { caller, site, pace }
+    }
+}
+
+/// Serves a connection.
+pub(super) async fn serve<S: Stream>(stream: Rewind<S>, line: Line, mut stop: Stop) {
+    let line = Arc::new(line);
+    let limits = line.caller.shared.settings.limits;
+    let shaken = builder(&limits).handshake::<_, Bytes>(Timed::new(stream, limits.slow));
+    let Ok(Ok(mut connection)) = timeout(limits.slow, shaken).await else {
+        return;
+    };
+    let mut alive = pin!(alive(connection.ping_pong(), limits));
+    let is_leaving = tokio::select! {
+        () = take_all(&mut connection, &line) => return,
+        () = &mut alive => return,
+        () = stop.leaving() => true,
+        () = line.pace.idle(limits.idle) => false,
+        () = old(&line) => false,
+    };
+    connection.graceful_shutdown();
+    let over = async {
+        if is_leaving {
+            stop.given().await;
+        }
+        sleep(limits.drain).await;
+    };
+    // Who does not take the last answers does not keep the connection.
+    tokio::select! {
+        () = take_all(&mut connection, &line) => {}
+        () = &mut alive => {}
+        () = over => {}
+    }
+}
+
+/// Within limits: streams, what is kept of streams that were reset, sizes of heads and windows.
+fn builder(limits: &Limits) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .max_concurrent_streams(limits.streams_max)
+        .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
+        .max_pending_accept_reset_streams(RESETS_MAX)
+        .max_local_error_reset_streams(Some(LOCAL_RESETS_MAX))
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME_BYTES_MAX)
+        .max_send_buffer_size(SEND_BYTES_MAX);
+    builder
+}
+
+/// Ends when the client does not say for too long that it is there.
+async fn alive(pings: Option<PingPong>, limits: Limits) {
+    let Some(mut pings) = pings else {
+        return std::future::pending().await;
+    };
+    let (mut every, mut patience) = (PING_EVERY.min(limits.idle), limits.slow);
+    if limits.quota.ttl_s > 0 {
+        // What is assigned to a data plane must arrive in time, or the connection end.
+        let half = limits.quota.delivery / 2;
+        (every, patience) = (every.min(half), patience.min(half));
+    }
+    loop {
+        sleep(every).await;
+        let answered = timeout(patience, pings.ping(Ping::opaque())).await;
+        if !matches!(answered, Ok(Ok(_))) {
+            return;
+        }
+    }
+}
+
+/// Ends when a connection is so old that the client is to connect again; never where that is not limited.
+async fn old(line: &Line) {
+    match super::age(&line.caller.shared, &line.caller.peer) {
+        Some(age) => sleep(age).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Gives every stream a task, until the connection ends.
+async fn take_all<S: Stream>(
+    connection: &mut Connection<Timed<Rewind<S>>, Bytes>,
+    line: &Arc<Line>,
+) {
+    while let Some(Ok((request, mut respond))) = connection.accept().await {
+        let Some(held) = line.caller.hold(STREAM_BYTES) else {
+            line.caller.count(Event::Shed(Door::Http));
+            respond.send_reset(Reason::REFUSED_STREAM);
+            continue;
+        };
+        let (at_work, line) = (line.pace.enter(), Arc::clone(line));
+        tokio::spawn(stream(line, request, respond, (held, at_work)));
+    }
+}
+
+/// Answers one stream.
+async fn stream(
+    line: Arc<Line>,
+    request: Request<RecvStream>,
+    mut respond: SendResponse<Bytes>,
+    (held, at_work): (Held, AtWork),
+) {
+    let mut unread = None;
+    let response = tokio::select! {
+        biased;
+        response = answer(&line, request.map(Incoming), &mut unread) => response,
+        // The client wants no answer any more.
+        _ = poll_fn(|context| respond.poll_reset(context)) => return,
+    };
+    let (head, body) = response.into_parts();
+    let is_end = body.is_end();
+    let Ok(stream) = respond.send_response(Response::from_parts(head, ()), is_end) else {
+        return;
+    };
+    let sending = Sending {
+        stream,
+        line,
+        held: Some(held),
+        unread,
+        _at_work: at_work,
+    };
+    let mut sent = Box::pin(sending.send(body, is_end));
+    // What is taken at once needs no task that waits for that, and such a one is small.
+    let first = poll_fn(|context| Poll::Ready(sent.as_mut().poll(context))).await;
+    if first.is_pending() {
+        tokio::spawn(sent);
+    }
+}
+
+/// The body of an answer.
+enum Body {
+    Whole(Text),
+    Grpc(grpc::Body),
+}
+
+impl Body {
+    fn is_end(&self) -> bool {
+        match self {
+            Self::Whole(text) => text.bytes.is_empty(),
+            Self::Grpc(body) => body.is_end_stream(),
+        }
+    }
+}
+
+/// The answer to a request. A body that it was given without is left in `unread`.
+async fn answer(
+    line: &Line,
+    mut request: Request<Incoming>,
+    unread: &mut Option<Incoming>,
+) -> Response<Body> {
+    let (caller, site) = (&line.caller, &line.site);
+    let mut response = if grpc::is_for(&request) && !site.is_desk() {
+        grpc::answer(request, caller).await.map(Body::Grpc)
+    } else if !name_host(&mut request) {
+        let mut reply = Reply::new();
+        caller.count(Event::Malformed(Door::Http));
+        let why = "There must be one host, in `:authority` or in `Host`.";
+        reply.refuse(StatusCode::BAD_REQUEST, why);
+        said(reply, false)
+    } else {
+        let is_head = request.method() == Method::HEAD;
+        let mut reply = Reply::new();
+        let (head, mut body) = request.into_parts();
+        let request = Request::from_parts(head, &mut body);
+        let answered = full::answer(caller, site, request, &mut reply).await;
+        *unread = (!body.is_end_stream()).then_some(body);
+        answered.map_or_else(|| said(reply, is_head), |it| whole(it, is_head))
+    };
+    let headers = response.headers_mut();
+    with_date(caller.shared.engine.now(), |date| {
+        if let Ok(date) = HeaderValue::from_bytes(date) {
+            headers.insert(DATE, date);
+        }
+    });
+    for (name, value) in always(caller.peer.is_sealed) {
+        let name = HeaderName::from_static(name);
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Has the host of a request where HTTP/1 has it. Says whether there is one and no other.
+fn name_host(request: &mut Request<Incoming>) -> bool {
+    let authority = request.uri().authority().map(|it| it.as_str().to_owned());
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next();
+    match (authority, host) {
+        (_, Some(_)) if hosts.next().is_some() => false,
+        (Some(authority), Some(host)) => host.as_bytes().eq_ignore_ascii_case(authority.as_bytes()),
+        (Some(authority), None) => match HeaderValue::from_str(&authority) {
+            Ok(host) => {
+                request.headers_mut().insert(HOST, host);
+                true
+            }
+            Err(_) => false,
+        },
+        (None, host) => host.is_some(),
+    }
+}
+
+/// An answer of a desk, with its length.
+fn whole(answered: Response<Bytes>, is_head: bool) -> Response<Body> {
+    let length = answered.body().len();
+    let mut response = answered.map(|body| {
+        Body::Whole(if is_head {
+            Text::default()
+        } else {
+            Text::of(body)
+        })
+    });
+    measure(&mut response, length);
+    response
+}
+
+/// An answer of a handler.
+fn said(mut reply: Reply, is_head: bool) -> Response<Body> {
+    let length = reply.body().len();
+    let body = if is_head {
+        Text::default()
+    } else {
+        reply.take_body()
+    };
+    let mut response = Response::new(Body::Whole(body));
+    *response.status_mut() = reply.status();
+    let headers = response.headers_mut();
+    if !reply.kind().is_empty() {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.kind()));
+    }
+    for line in reply.lines().split(|byte| *byte == b'\n') {
+        if let Some((name, value)) = split(line) {
+            headers.append(name, value);
+        }
+    }
+    measure(&mut response, length);
+    response
+}
+
+fn measure(response: &mut Response<Body>, length: usize) {
+    if response.status() != StatusCode::NO_CONTENT {
+        let length = HeaderValue::from(length);
+        response.headers_mut().insert(CONTENT_LENGTH, length);
+    }
+}
+
+fn split(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
+    let line = line.strip_suffix(b"\r")?;
+    let colon = memchr::memchr(b':', line)?;
+    let name = HeaderName::from_bytes(line.get(..colon)?).ok()?;
+    let value = HeaderValue::from_bytes(line.get(colon + 2..)?).ok()?;
+    Some((name, value))
+}
+
+/// An answer whose head was sent.
+struct Sending {
+    stream: SendStream<Bytes>,
+    line: Arc<Line>,
+    held: Option<Held>,
+    /// What the client may still be sending, though it is not needed.
+    unread: Option<Incoming>,
+    _at_work: AtWork,
+}
+
+impl Sending {
+    async fn send(mut self, body: Body, is_end: bool) {
+        let sent = match body {
+            _ if is_end => Ok(()),
+            Body::Whole(text) => {
+                let held = self.held.take();
+                self.piece(text, held, true).await
+            }
+            Body::Grpc(body) => self.frames(body).await,
+        };
+        if let Err(reason) = sent {
+            self.stream.send_reset(reason);
+        } else if let Some(mut unread) = self.unread.take() {
+            // Some clients take a stream that ends while they send for one that failed.
+            let passed = async { while let Some(Ok(_)) = unread.frame().await {} };
+            let _ = timeout(LINGER, passed).await;
+        }
+    }
+
+    /// Sends a message, or as many as there are, and what comes behind them.
+    async fn frames(&mut self, body: grpc::Body) -> Result<(), Reason> {
+        let is_one = body.is_one();
+        let mut body = pin!(body);
+        loop {
+            let frame = tokio::select! {
+                biased;
+                frame = poll_fn(|context| body.as_mut().poll_frame(context)) => frame,
+                _ = poll_fn(|context| self.stream.poll_reset(context)) => return Ok(()),
+            };
+            let Some(Ok(frame)) = frame else {
+                return self.put(Bytes::new(), true);
+            };
+            match frame.into_data() {
+                Ok(data) => {
+                    let caller = &self.line.caller;
+                    let held = if is_one {
+                        self.held.take()
+                    } else {
+                        caller.hold(0)
+                    };
+                    self.piece(Text::own(data), held, body.is_end_stream())
+                        .await?;
+                }
+                Err(frame) => {
+                    let trailers = frame.into_trailers().unwrap_or_default();
+                    let sent = self.stream.send_trailers(trailers);
+                    return sent.map_err(|_| Reason::INTERNAL_ERROR);
+                }
+            }
+        }
+    }
+
+    /// Sends bytes as the client has room for them. They count as kept until the last of them is on its way.
+    async fn piece(
+        &mut self,
+        text: Text,
+        mut held: Option<Held>,
+        is_last: bool,
+    ) -> Result<(), Reason> {
+        if !held.as_mut().is_some_and(|held| held.grow(text.own)) {
+            self.line.caller.count(Event::Shed(Door::Http));
+            return Err(Reason::ENHANCE_YOUR_CALM);
+        }
+        let mut bytes = Bytes::from_owner(Kept {
+            bytes: text.bytes,
+            _held: held,
+        });
+        self.stream.reserve_capacity(bytes.len());
+        if self.stream.capacity() >= bytes.len() {
+            return self.put(bytes, is_last);
+        }
+        let slow = self.line.caller.shared.settings.limits.slow;
+        match timeout(slow, self.trickle(&mut bytes, is_last)).await {
+            Ok(sent) => sent,
+            Err(_) => {
+                self.line.caller.count(Event::TimedOut(Door::Http));
+                Err(Reason::CANCEL)
+            }
+        }
+    }
+
+    /// Sends bytes to a client that has too little room for all of them.
+    async fn trickle(&mut self, bytes: &mut Bytes, is_last: bool) -> Result<(), Reason> {
+        while !bytes.is_empty() {
+            let room = self.stream.capacity().min(bytes.len());
+            if room > 0 {
+                let piece = bytes.split_to(room);
+                self.put(piece, is_last && bytes.is_empty())?;
+                continue;
+            }
+            let more = poll_fn(|context| self.stream.poll_capacity(context)).await;
+            if !matches!(more, Some(Ok(_))) {
+                return Err(Reason::CANCEL);
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: Bytes, is_last: bool) -> Result<(), Reason> {
+        let sent = self.stream.send_data(bytes, is_last);
+        sent.map_err(|_| Reason::INTERNAL_ERROR)
+    }
+}
+
+/// Bytes of an answer, counted for as long as they are somewhere.
+struct Kept {
+    bytes: Bytes,
+    _held: Option<Held>,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// What a stream costs whose answer waits, besides the bytes of the answer.
+const STREAM_BYTES: usize = 4 << 10;
+/// Streams that were reset before they were looked at; a connection with more is closed.
+const RESETS_MAX: usize = 20;
+/// Streams that were reset for errors; a connection with more is closed.
+const LOCAL_RESETS_MAX: usize = 256;
+const STREAM_WINDOW: u32 = 64 << 10;
+const CONNECTION_WINDOW: u32 = 1 << 20;
+const FRAME_BYTES_MAX: u32 = 16 << 10;
+/// Bytes of one stream that wait for the system to take them.
+const SEND_BYTES_MAX: usize = 64 << 10;
+/// How long a client that has its answer may go on sending.
+const LINGER: Duration = Duration::from_secs(1);
+/// How often a client is asked whether it is there.
+const PING_EVERY: Duration = Duration::from_secs(30);

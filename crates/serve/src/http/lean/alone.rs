@@ -1,0 +1,83 @@
+//! One request of a connection that is not answered with others: its body is awaited, or its answer.
+
+use std::mem::MaybeUninit;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+
+use super::Lean;
+use super::body::Rest;
+use super::head::{self, Head, LINES_MAX, Read};
+use super::write::{self, Manner};
+use crate::http::{full, reply::Text};
+use crate::shared::{Caller, Stream};
+
+impl<S: Stream> Lean<'_, S> {
+    /// Answers the request whose head has so many bytes. Says whether another may follow.
+    pub(super) async fn alone(&mut self, length: usize) -> bool {
+        let bytes = self.input.split_to(length).freeze();
+        let mut slots = [const { MaybeUninit::uninit() }; LINES_MAX];
+        let Read::Head(head) = head::read(&bytes, &mut slots) else {
+            // It was one a moment ago.
+            return false;
+        };
+        let mut manner = Manner {
+            version: head.version,
+            is_kept: head.is_kept && !self.is_stopping,
+            is_head: head.method == "HEAD",
+            is_sealed: self.peer.is_sealed,
+            now: self.shared.engine.now(),
+        };
+        self.reply.clear();
+        let Some(request) = request(&head) else {
+            let why = "The target has bytes it may not have.";
+            self.reply.refuse(StatusCode::BAD_REQUEST, why);
+            manner.is_kept = false;
+            self.put(None, manner);
+            return self.flush().await.is_ok() && manner.is_kept;
+        };
+        let caller = Caller::new(self.peer, std::sync::Arc::clone(self.shared));
+        let mut rest = Rest::new(&mut self.stream, &mut self.input, &head);
+        let answered = {
+            let request = request.map(|()| &mut rest);
+            full::answer(&caller, self.site, request, &mut self.reply).await
+        };
+        // What is left of a body would be taken for the next request.
+        manner.is_kept &= rest.skip();
+        manner.now = self.shared.engine.now();
+        self.put(answered, manner);
+        self.flush().await.is_ok() && manner.is_kept
+    }
+
+    /// Has an answer sent with the next flush: of a desk, or what the reply says.
+    fn put(&mut self, answered: Option<Response<Bytes>>, manner: Manner) {
+        let Some(answered) = answered else {
+            if write::write(&self.reply, manner, &mut self.output) {
+                self.tail = self.reply.take_body();
+            }
+            return;
+        };
+        write::write_whole(&answered, manner, &mut self.output);
+        if !manner.is_head {
+            self.tail = Text::of(answered.into_body());
+        }
+    }
+}
+
+/// A head as others than the lean loop read them.
+fn request(head: &Head<'_, '_>) -> Option<Request<()>> {
+    let mut request = Request::new(());
+    *request.method_mut() = Method::from_bytes(head.method.as_bytes()).ok()?;
+    *request.uri_mut() = Uri::try_from(head.target).ok()?;
+    *request.headers_mut() = fields(head)?;
+    Some(request)
+}
+
+fn fields(head: &Head<'_, '_>) -> Option<HeaderMap> {
+    let mut fields = HeaderMap::with_capacity(head.lines.len());
+    for line in head.lines {
+        let name = HeaderName::from_bytes(line.name.as_bytes()).ok()?;
+        fields.append(name, HeaderValue::from_bytes(line.value).ok()?);
+    }
+    Some(fields)
+}

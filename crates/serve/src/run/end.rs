@@ -1,0 +1,77 @@
+//! The end of a server: clients are sent elsewhere, what is under way is finished, what is durable is written.
+
+use std::path::PathBuf;
+use std::thread;
+
+use super::{Keeper, Open, Running};
+use crate::durable::StoreError;
+use crate::settings::Address;
+use crate::shared::Phase;
+
+impl Running {
+    /// Has clients sent elsewhere, and serves on for as long as the settings say: `/readyz` and gRPC's health say no, HTTP/2 connections
+    /// are told to go, those of HTTP/1 end with their next answer. Returns when the time is up.
+    pub fn leave(&self) {
+        self.shared.state.set_leaving();
+        let _ = self.stop.send(Phase::Leaving);
+        thread::sleep(self.shared.settings.limits.shutdown_delay);
+    }
+
+    /// Stops accepting, lets connections finish for as long as the settings say, writes what is durable, and ends.
+    pub fn stop(mut self) -> Result<(), StoreError> {
+        self.end()
+    }
+
+    /// What [`Self::stop`] waits for, cut short.
+    pub fn halt(&self) {
+        let _ = self.halt.send(Phase::Stopping);
+    }
+
+    fn end(&mut self) -> Result<(), StoreError> {
+        self.shared.state.set_leaving();
+        let _ = self.stop.send(Phase::Stopping);
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has nothing more to finish.
+            let _ = thread.join();
+        }
+        if let Some(cluster) = self.cluster.take() {
+            // Nothing is decided any more, so that all there is can be handed over.
+            let is_hurried = *self.halt.borrow() == Phase::Stopping;
+            if !is_hurried {
+                if let Some(mover) = &self.mover {
+                    mover.leave(self.shared.settings.limits.drain);
+                }
+                cluster.leave();
+            }
+            drop(self.mover.take());
+            cluster.end();
+        }
+        for path in self.listeners.drain(..).filter_map(Open::path) {
+            // Whoever starts next clears it away as well.
+            let _ = std::fs::remove_file(path);
+        }
+        drop(self.traces.take());
+        drop(self.watcher.take());
+        drop(self.follower.take());
+        drop(self.scribe.take());
+        self.keeper.take().map_or(Ok(()), Keeper::stop)
+    }
+}
+
+impl Open {
+    fn path(self) -> Option<PathBuf> {
+        match self.at {
+            Address::Tcp(_) => None,
+            Address::Unix { path, .. } => Some(path),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.halt();
+        if let Err(error) = self.end() {
+            tracing::error!(%error, "durable counts could not be written");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Answers that clients have yet to take: how many bytes of them a connection may keep here, and all together.
+//!
+//! What a client takes at once is never counted. Not here: for how long an answer waits, and what is told to whoever keeps too many.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes that wait, of all connections.
+#[derive(Debug, Default)]
+pub(crate) struct Unsent(AtomicUsize);
+
+/// Bytes that wait, of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Own(AtomicUsize);
+
+/// Bytes that wait, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    all: Arc<Unsent>,
+    own: Arc<Own>,
+    bytes: usize,
+}
+
+impl Unsent {
+    /// Bytes that wait now.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Counts bytes that wait on a connection; `None` where that would be too many. Then they must not be kept.
+    ///
+    /// A few are kept for every connection, however many the others have, so that nobody is at the mercy of strangers.
+    pub(crate) fn hold(self: &Arc<Self>, own: &Arc<Own>, bytes: usize) -> Option<Held> {
+        let mut held = Held {
+            all: Arc::clone(self),
+            own: Arc::clone(own),
+            bytes: 0,
+        };
+        held.grow(bytes).then_some(held)
+    }
+}
+
+impl Held {
+    /// Counts so many more; whether that was possible.
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+        let before = self.own.0.fetch_add(bytes, Ordering::Relaxed);
+        let all = self.all.0.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.bytes += bytes;
+        let own = before + bytes;
+        // One answer may be larger than what a connection may have of several.
+        let is_own = own <= OWN_MAX || before <= OWN_KEPT;
+        let is_kept = own <= OWN_KEPT || (is_own && all <= ALL_MAX);
+        if !is_kept {
+            self.shrink(bytes);
+        }
+        is_kept
+    }
+
+    fn shrink(&mut self, bytes: usize) {
+        self.own.0.fetch_sub(bytes, Ordering::Relaxed);
+        self.all.0.fetch_sub(bytes, Ordering::Relaxed);
+        self.bytes -= bytes;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.shrink(self.bytes);
+    }
+}
+
+/// Bytes that every connection may keep.
+const OWN_KEPT: usize = 16 << 10;
+/// Bytes that one connection may keep in several answers while there is room.
+const OWN_MAX: usize = 2 << 20;
+/// Bytes that all connections may keep together, beyond those that each may.
+const ALL_MAX: usize = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_keeps_no_more_than_its_own_and_gives_all_of_it_back() {
+        let (all, own) = (Arc::<Unsent>::default(), Arc::<Own>::default());
+        let first = all.hold(&own, OWN_MAX).unwrap();
+        assert!(all.hold(&own, 1).is_none());
+        drop(first);
+        assert_eq!((all.bytes(), own.0.load(Ordering::Relaxed)), (0, 0));
+        let large = all.hold(&own, 2 * OWN_MAX);
+        assert!(large.is_some() && all.hold(&own, 1).is_none());
+    }
+
+    #[test]
+    fn where_others_keep_all_there_is_everybody_may_keep_a_little() {
+        let all = Arc::<Unsent>::default();
+        let greedy: Vec<_> = (0..ALL_MAX / OWN_MAX)
+            .map(|_| all.hold(&Arc::default(), OWN_MAX).unwrap())
+            .collect();
+        let own = Arc::<Own>::default();
+        let mut little = all.hold(&own, OWN_KEPT / 2).unwrap();
+        assert!(little.grow(OWN_KEPT / 2) && !little.grow(1));
+        drop(greedy);
+        assert!(little.grow(1));
+    }
+}
