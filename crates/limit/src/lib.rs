@@ -30,8 +30,8 @@ mod config;
 mod decision;
 mod forecast;
 mod kept;
-mod ledger;
 mod log;
+mod operation;
 mod plain;
 mod policy;
 mod ratio;
@@ -54,7 +54,7 @@ pub use config::{
 pub use decision::{Cost, CostTooLarge, Decision, Lot, Outcome, Receipt, Verdict};
 pub use forecast::Forecast;
 pub use kept::Kept;
-pub use ledger::{Ledger, LedgerError, OperationId};
+pub use operation::OperationId;
 pub use plain::{Plain, Taken};
 pub use policy::Policy;
 pub use set::{POLICIES_MAX, PolicySet, Status};

@@ -1,19 +1,20 @@
 //! Operations by a caller's id: reservations, and writes that must happen once.
 //!
-//! Ids are remembered for a bounded time and in bounded number; past the number an operation is refused rather than
-//! done twice. Not here: ids themselves, which callers choose.
+//! Ids are remembered for a bounded time and in bounded number, by their fingerprints, in a part of the memory for keys; past
+//! either bound an operation is refused rather than done twice. Not here: ids themselves, which callers choose.
 
 use core::fmt;
+use std::sync::Arc;
 
-use parking_lot::Mutex;
-use tollgate_limit::{Cost, Instant, Ledger, LedgerError, OperationId, Span};
+use tollgate_limit::{Cost, Instant, OperationId, Span};
+use tollgate_table::{Budget, Print, Rules, Seed, Share, Table, TableConfig, WhenFull};
 
-use crate::answer::{Answer, Receipt};
+use crate::answer::{Answer, Receipt, RefusedBy};
 use crate::apart::Remembered;
 use crate::key::Key;
-use crate::node::Node;
+use crate::node::{Node, NodeConfig};
+use crate::remembered::{Entry, Kept};
 use crate::scope::Within;
-use crate::settled::Settled;
 
 /// Why an operation by id was not done. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,21 +47,52 @@ impl fmt::Display for IdError {
 
 impl core::error::Error for IdError {}
 
-/// What an id stands for.
-#[derive(Clone, Debug)]
-enum Entry {
-    /// A reservation: the answer it got, and what it was settled at.
-    Reservation {
-        answer: Answer,
-        settled: Option<u64>,
-    },
-    /// A check or a write that was done, with the answer where it had one.
-    Done(Option<Answer>),
+/// The ids a node remembers, and the receipts that were settled by their numbers.
+#[derive(Debug)]
+pub(crate) struct Ids {
+    operations: Table<Operation, Lasts>,
+    settled: Table<Settled, Lasts>,
+    ids_max: usize,
+    seed: Seed,
 }
 
-/// The ids a node remembers.
+/// What an id stands for, and until when.
 #[derive(Debug)]
-pub(crate) struct Ids(Mutex<Ledger<Entry>>, Mutex<Settled>);
+struct Operation {
+    expires: Instant,
+    kept: Kept,
+}
+
+/// What a receipt was settled at. Whoever brings it later than that must know that it is too old.
+#[derive(Debug)]
+struct Settled {
+    expires: Instant,
+    actual: u64,
+}
+
+/// Tells tables until when these matter. Until then none may be dropped: its operation would be done again.
+#[derive(Debug)]
+struct Lasts;
+
+impl Rules<Operation> for Lasts {
+    fn fresh_at(&self, operation: &Operation) -> u64 {
+        operation.expires.as_nanos()
+    }
+
+    fn heap_bytes(&self, operation: &Operation) -> usize {
+        operation.kept.heap_bytes()
+    }
+}
+
+impl Rules<Settled> for Lasts {
+    fn fresh_at(&self, settled: &Settled) -> u64 {
+        settled.expires.as_nanos()
+    }
+
+    fn heap_bytes(&self, _: &Settled) -> usize {
+        0
+    }
+}
 
 impl Within<'_> {
     /// Decides one request and charges it, to be settled within `ttl` by [`Node::commit`] or [`Node::cancel`].
@@ -77,7 +109,7 @@ impl Within<'_> {
         let entry = self
             .node
             .ids()
-            .once(id, expires, now, || Entry::Reservation {
+            .once(id, (expires, now), || Entry::Reservation {
                 answer: self.check(key, cost, now),
                 settled: None,
             })?;
@@ -104,16 +136,12 @@ impl Within<'_> {
 
     /// The answer to an operation: copies of its receipt are one receipt.
     pub(crate) fn numbered(&self, id: &OperationId, answer: Answer, now: Instant) -> Answer {
-        let receipt = answer.receipt.once(self.number(id, now));
-        Answer { receipt, ..answer }
-    }
-
-    /// A number for the receipt of an operation, far from those that are counted up.
-    fn number(&self, id: &OperationId, now: Instant) -> u64 {
-        let mut hasher = self.node.seed().hasher();
-        hasher.bytes(id.as_bytes());
-        hasher.word(now.as_nanos());
-        hasher.finish().0 | 1 << 63
+        let ids = self.node.ids();
+        let number = ids.number(ids.print(id), now.saturating_add(REMEMBERED));
+        Answer {
+            receipt: answer.receipt.once(number),
+            ..answer
+        }
     }
 
     /// Charges once, however often it is called with the same id.
@@ -244,16 +272,43 @@ impl Node {
 
     /// How many ids are remembered.
     pub fn ids_count(&self) -> usize {
-        self.ids().0.lock().len()
+        self.ids().operations.len()
     }
 }
 
 impl Ids {
-    pub(crate) fn new(ids_max: usize) -> Self {
-        Self(
-            Mutex::new(Ledger::new(ids_max)),
-            Mutex::new(Settled::new(ids_max)),
-        )
+    /// No ids yet; those to come are charged to a share of `budget`, which they never exceed.
+    pub(crate) fn new(config: &NodeConfig, seed: Seed, budget: &Arc<Budget>) -> Self {
+        let share = Share::fixed(budget, config.bytes_max / BYTES_PART);
+        let table = TableConfig {
+            shards: Some(SHARDS),
+            when_full: WhenFull::Refuse,
+            sweep: config.sweep,
+        };
+        Self {
+            operations: Table::new(Lasts, table, Arc::clone(&share)),
+            settled: Table::new(Lasts, table, share),
+            ids_max: config.ids_max,
+            seed,
+        }
+    }
+
+    /// An id is its fingerprint, as a key is.
+    fn print(&self, id: &OperationId) -> Print {
+        self.seed.bytes(id.as_bytes())
+    }
+
+    /// A number for the receipt of an operation, far from those that are counted up.
+    fn number(&self, print: Print, expires: Instant) -> u64 {
+        let mut hasher = self.seed.hasher();
+        hasher.word(print.0);
+        hasher.word(expires.as_nanos());
+        hasher.finish().0 | 1 << 63
+    }
+
+    fn entry(&self, print: Print, operation: &Operation) -> Entry {
+        let number = self.number(print, operation.expires);
+        operation.kept.entry(number)
     }
 
     /// Settles a reservation once: `settle` is called with its receipt.
@@ -264,28 +319,32 @@ impl Ids {
         now: Instant,
         settle: impl FnOnce(&Receipt),
     ) -> Result<(), IdError> {
-        let mut ledger = self.0.lock();
-        let tokens = actual.tokens();
-        match ledger.get_mut(id, now) {
-            None => Err(IdError::Unknown),
-            Some(Entry::Done(_)) => Err(IdError::OtherKind),
-            Some(Entry::Reservation { answer, .. }) if !answer.is_allowed() => {
-                Err(IdError::Unknown)
+        let (print, tokens) = (self.print(id), actual.tokens());
+        self.operations.drop_fresh_near(print, now.as_nanos());
+        let committed = self.operations.update(print, now.as_nanos(), |operation| {
+            let Some(operation) = operation.filter(|operation| operation.expires > now) else {
+                return (Err(IdError::Unknown), None);
+            };
+            let (answer, settled) = match self.entry(print, operation) {
+                Entry::Done(_) => return (Err(IdError::OtherKind), None),
+                Entry::Reservation { answer, .. } if !answer.is_allowed() => {
+                    return (Err(IdError::Unknown), None);
+                }
+                Entry::Reservation { answer, settled } => (answer, settled),
+            };
+            match settled {
+                Some(before) if before == tokens => (Ok(()), None),
+                Some(before) => (Err(IdError::SettledOtherwise { actual: before }), None),
+                None => {
+                    settle(&answer.receipt);
+                    let settled = Some(tokens);
+                    let entry = Entry::Reservation { answer, settled };
+                    operation.kept = Kept::new(entry);
+                    (Ok(()), None)
+                }
             }
-            Some(Entry::Reservation {
-                settled: Some(before),
-                ..
-            }) if *before == tokens => Ok(()),
-            Some(Entry::Reservation {
-                settled: Some(before),
-                ..
-            }) => Err(IdError::SettledOtherwise { actual: *before }),
-            Some(Entry::Reservation { answer, settled }) => {
-                *settled = Some(tokens);
-                settle(&answer.receipt);
-                Ok(())
-            }
-        }
+        });
+        committed.unwrap_or(Err(IdError::Unknown))
     }
 
     /// Settles a receipt by its number once.
@@ -296,18 +355,32 @@ impl Ids {
         (expires, now): (Instant, Instant),
         settle: impl FnOnce(),
     ) -> Result<(), IdError> {
-        let mut settled = self.1.lock();
-        if settled.note(number, actual.tokens(), (expires, now))? {
-            settle();
-        }
-        Ok(())
+        let actual = actual.tokens();
+        let print = self.seed.word(number);
+        let is_full = self.is_full(&self.settled, print, now);
+        let settled = self
+            .settled
+            .update(print, now.as_nanos(), |before| match before {
+                Some(before) if before.actual == actual => (Ok(()), None),
+                Some(Settled { actual, .. }) => {
+                    (Err(IdError::SettledOtherwise { actual: *actual }), None)
+                }
+                None if is_full => (Err(IdError::TooManyIds), None),
+                None => {
+                    settle();
+                    (Ok(()), Some(Settled { expires, actual }))
+                }
+            });
+        settled.unwrap_or(Err(IdError::TooManyIds))
     }
 
     /// The answer that an id stands for.
     pub(crate) fn recall(&self, id: &OperationId, now: Instant) -> Option<Result<Answer, IdError>> {
-        let mut ledger = self.0.lock();
-        Some(match ledger.get_mut(id, now)? {
-            Entry::Reservation { answer, .. } | Entry::Done(Some(answer)) => Ok(answer.clone()),
+        let print = self.print(id);
+        let entry =
+            |operation: &Operation| (operation.expires > now).then(|| self.entry(print, operation));
+        Some(match self.operations.get(print, entry)?? {
+            Entry::Reservation { answer, .. } | Entry::Done(Some(answer)) => Ok(answer),
             Entry::Done(None) => Err(IdError::OtherKind),
         })
     }
@@ -321,20 +394,23 @@ impl Ids {
         now: Instant,
     ) -> Result<(), Remembered> {
         let expires = now.saturating_add(ttl.unwrap_or(REMEMBERED));
-        let entry = match ttl {
-            None => Entry::Done(Some(answer)),
-            Some(_) => Entry::Reservation {
-                answer,
-                settled: None,
-            },
-        };
-        match self.0.lock().insert_with(id, expires, now, || entry) {
-            Ok(_) => Ok(()),
-            Err(LedgerError::Full) => Err(Remembered::Id(IdError::TooManyIds)),
-            Err(LedgerError::Present(Entry::Done(None))) => Err(Remembered::Id(IdError::OtherKind)),
-            Err(LedgerError::Present(
-                Entry::Reservation { answer, .. } | Entry::Done(Some(answer)),
-            )) => Err(Remembered::Before(Box::new(answer))),
+        let mut is_first = false;
+        let entry = self.once(id, (expires, now), || {
+            is_first = true;
+            match ttl {
+                None => Entry::Done(Some(answer)),
+                Some(_) => Entry::Reservation {
+                    answer,
+                    settled: None,
+                },
+            }
+        });
+        match entry.map_err(Remembered::Id)? {
+            _ if is_first => Ok(()),
+            Entry::Done(None) => Err(Remembered::Id(IdError::OtherKind)),
+            Entry::Reservation { answer, .. } | Entry::Done(Some(answer)) => {
+                Err(Remembered::Before(Box::new(answer)))
+            }
         }
     }
 
@@ -357,9 +433,8 @@ impl Ids {
         now: Instant,
         run: impl FnOnce() -> Option<Answer>,
     ) -> Result<Option<Answer>, IdError> {
-        match self.once(id, now.saturating_add(REMEMBERED), now, || {
-            Entry::Done(run())
-        })? {
+        let expires = now.saturating_add(REMEMBERED);
+        match self.once(id, (expires, now), || Entry::Done(run()))? {
             Entry::Done(answer) => Ok(answer),
             Entry::Reservation { .. } => Err(IdError::OtherKind),
         }
@@ -367,23 +442,61 @@ impl Ids {
 
     /// Runs `run` unless the id is known, and returns what the id stands for.
     ///
-    /// Ids are locked meanwhile, so that two callers with one id cannot both run; cells are locked after ids, never
-    /// the other way round.
+    /// The page of the id is locked meanwhile, so that two callers with one id cannot both run; cells are locked after ids, never
+    /// the other way round. What was not decided for want of room is not remembered: the same id may be tried again.
     fn once(
         &self,
         id: &OperationId,
-        expires: Instant,
-        now: Instant,
+        (expires, now): (Instant, Instant),
         run: impl FnOnce() -> Entry,
     ) -> Result<Entry, IdError> {
-        let mut ledger = self.0.lock();
-        let entered = ledger.insert_with(id, expires, now, run);
-        entered.or_else(|refusal| match refusal {
-            LedgerError::Present(entry) => Ok(entry),
-            LedgerError::Full => Err(IdError::TooManyIds),
-        })
+        let print = self.print(id);
+        let is_full = self.is_full(&self.operations, print, now);
+        let entered = self.operations.update(print, now.as_nanos(), |operation| {
+            match operation.filter(|operation| operation.expires > now) {
+                Some(operation) => (Ok(self.entry(print, operation)), None),
+                None if is_full => (Err(IdError::TooManyIds), None),
+                None => {
+                    let entry = run();
+                    let kept = entry.is_decided().then(|| Kept::new(entry.clone()));
+                    (Ok(entry), kept.map(|kept| Operation { expires, kept }))
+                }
+            }
+        });
+        entered.unwrap_or(Err(IdError::TooManyIds))
+    }
+
+    /// Whether there are as many as may be. What has expired near `print` is dropped, and some more for want of room.
+    fn is_full<C>(&self, table: &Table<C, Lasts>, print: Print, now: Instant) -> bool
+    where
+        Lasts: Rules<C>,
+    {
+        table.drop_fresh_near(print, now.as_nanos());
+        if table.len() >= self.ids_max {
+            table.drop_fresh(now.as_nanos(), SWEPT_PAGES);
+        }
+        table.len() >= self.ids_max
+    }
+}
+
+impl Entry {
+    /// Whether something was decided or done.
+    const fn is_decided(&self) -> bool {
+        let (Self::Reservation { answer, .. } | Self::Done(Some(answer))) = self else {
+            return true;
+        };
+        !matches!(
+            answer.refused_by,
+            Some(RefusedBy::FullTable | RefusedBy::Unread)
+        )
     }
 }
 
 /// How long an id of anything but a reservation is remembered: ten minutes.
 const REMEMBERED: Span = Span::from_nanos(600 * 1_000_000_000);
+/// Ids may take this part of all memory.
+const BYTES_PART: u64 = 4;
+/// Pages of ids from the start.
+const SHARDS: usize = 16;
+/// Pages that are swept by an operation for which there is no room.
+const SWEPT_PAGES: usize = 16;

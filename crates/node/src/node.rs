@@ -22,13 +22,13 @@ use crate::succession::Lasting;
 /// How much a node may hold, and what it does when that is not enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeConfig {
-    /// The most bytes all cells together may take.
+    /// The most bytes that all cells and operation ids together may take. Each contract can count on an equal part of it.
     pub bytes_max: u64,
     /// What happens to a new key when they are taken.
     pub when_full: WhenFull,
     /// When cells that equal a fresh one are dropped.
     pub sweep: Sweep,
-    /// The most operation ids remembered at once.
+    /// The most operation ids remembered at once. They take a quarter of `bytes_max` at most.
     pub ids_max: usize,
     /// Whether keys of contracts that follow a plan may have terms of their own ([`Node::learn`]).
     pub is_assigned: bool,
@@ -103,7 +103,7 @@ impl Node {
         seed: Seed,
         now: Instant,
     ) -> Self {
-        let lasting = Arc::new(Lasting::new(config, membership));
+        let lasting = Arc::new(Lasting::new(config, membership, seed.clone()));
         let cells = lasting.cells_for(&contracts, now);
         Self::of(contracts, cells, (lasting, seed))
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use parking_lot::Mutex;
 use tollgate_contract::{Contract, Contracts};
 use tollgate_limit::{Instant, PolicySet, Receipt as Charge};
-use tollgate_table::{Budget, Counters, Holder, Share, TableConfig};
+use tollgate_table::{Budget, Counters, Holder, Seed, Share, TableConfig};
 
 use crate::answer::{Answer, Booking};
 use crate::cells::{Cells, Lineage};
@@ -51,12 +51,12 @@ struct Past {
 }
 
 impl Lasting {
-    pub(crate) fn new(config: NodeConfig, membership: Option<Membership>) -> Self {
+    pub(crate) fn new(config: NodeConfig, membership: Option<Membership>, seed: Seed) -> Self {
         let budget = Arc::new(Budget::new(config.bytes_max));
         let company = |members| Arc::new(Company::new(members, &config, Arc::clone(&budget)));
         Self {
             config,
-            ids: Ids::new(config.ids_max),
+            ids: Ids::new(&config, seed, &budget),
             company: membership.map(company),
             budget,
             is_kept: AtomicBool::new(false),

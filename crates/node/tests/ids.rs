@@ -158,3 +158,90 @@ fn more_ids_than_fit_are_refused_and_nothing_is_done() {
     );
     assert_eq!(left(&node), 9);
 }
+
+#[test]
+fn an_id_takes_at_most_a_hundred_bytes_of_the_memory_for_keys() {
+    const IDS: u32 = 100_000;
+    let now = at(1_700_000_000_000_000_000);
+    for (what, most) in [("check", 100), ("reserve", 100), ("charge", 45)] {
+        let node = node();
+        node.charge(Key::from("ann"), Cost::ONE, now);
+        let before = node.bytes();
+        for n in 0..IDS {
+            let id = id(&format!("4bf92f35-77b3-4da6-a3ce-{n:012x}"));
+            let done = match what {
+                "check" => node.check_once(&id, ann(1), now).map(drop),
+                "reserve" => node
+                    .reserve(&id, ann(1), Span::from_nanos(9), now)
+                    .map(drop),
+                _ => node.charge_once(&id, ann(1), now),
+            };
+            done.expect("room");
+        }
+        let each = (node.bytes() - before) / u64::from(IDS);
+        assert_eq!(node.ids_count(), IDS as usize);
+        assert!(each <= most, "{each} bytes for a {what}");
+    }
+}
+
+#[test]
+fn ids_take_no_more_than_a_quarter_of_the_memory_and_those_that_expire_make_room() {
+    let node = node_with(NodeConfig {
+        bytes_max: 1 << 20,
+        ..NodeConfig::default()
+    });
+    let charge = |n: u32, now| node.charge_once(&id(&format!("{n}")), ann(1), now);
+    let done = (0..100_000).filter(|n| charge(*n, at(0)).is_ok()).count();
+    assert!((4_000..9_000).contains(&done), "{done}");
+    assert!(node.bytes() <= (1 << 18) + (1 << 14));
+    assert_eq!(charge(99_999, at(1)), Err(IdError::TooManyIds));
+    assert_eq!(charge(0, at(1)), Ok(()), "it is known");
+    assert!(
+        node.check(Key::from("bob"), Cost::ONE, at(1)).is_allowed(),
+        "keys have their own part"
+    );
+    let later = at(601_000_000_000);
+    assert!((100_000..101_000).all(|n| charge(n, later).is_ok()));
+}
+
+#[test]
+fn receipts_that_were_settled_count_within_the_same_memory() {
+    let node = node_with(NodeConfig {
+        bytes_max: 1 << 20,
+        ..NodeConfig::default()
+    });
+    let answer = node.check(Key::from("ann"), Cost::ONE, at(0));
+    let settle = |number| {
+        let times = (at(1_000), at(0));
+        node.settle_numbered(number, (&answer.receipt, Cost::ONE), times.0, times.1)
+    };
+    let done = (0..100_000)
+        .filter(|number| settle(*number).is_ok())
+        .count();
+    assert!((5_000..11_000).contains(&done), "{done}");
+    assert_eq!(settle(0), Ok(()), "it is known");
+    assert!(node.bytes() <= (1 << 18) + (1 << 14));
+}
+
+#[test]
+fn a_check_that_found_no_room_is_not_remembered_by_its_id() {
+    let node = node_with(NodeConfig {
+        bytes_max: 64 << 10,
+        when_full: tollgate_table::WhenFull::Refuse,
+        ..NodeConfig::default()
+    });
+    let fresh_at = at(1);
+    for n in 0..100 {
+        let warm = node.charge_once(&id(&format!("warm {n}")), ann(1), fresh_at);
+        warm.expect("there is room");
+    }
+    let key = |n: u64| (Key::Word(n), Cost::ONE);
+    let full = (0..10_000).find(|n| !node.check(Key::Word(*n), Cost::ONE, fresh_at).is_allowed());
+    let full = key(full.expect("memory ends"));
+    let first = node.check_once(&id("k"), full, fresh_at).expect("room");
+    assert!(!first.is_allowed());
+    // An hour later every other key is as if never seen.
+    let later = at(3_700_000_000_000);
+    let again = node.check_once(&id("k"), full, later).expect("room");
+    assert!(again.is_allowed());
+}

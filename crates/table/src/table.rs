@@ -172,6 +172,16 @@ impl<C, R: Rules<C>> Table<C, R> {
         true
     }
 
+    /// Sweeps the page of a key for cells that are fresh at `now`, and returns how many it dropped.
+    pub fn drop_fresh_near(&self, print: Print, now: u64) -> usize {
+        let Some((_, mut page)) = self.directory.enter(print.0) else {
+            return 0;
+        };
+        let dropped = self.sweep_page(&mut page, now);
+        self.shrink(&mut page);
+        dropped
+    }
+
     /// Frees `bytes` or more, as far as one page has them, for others who share the budget: drops what is fresh, then what is
     /// to go first. Returns how many were freed. Pages that are in use are passed over.
     pub fn give(&self, bytes: usize, now: u64) -> usize {
