@@ -102,9 +102,11 @@ impl Journal {
     ) -> Result<T, StoreError> {
         let now = now.as_nanos();
         match self {
-            Self::File { thread, .. } => thread.run(async move |connection| {
-                let found = rows::cells_at(connection, contract, &prints, now).await;
-                found.map(apply)
+            Self::File(thread) => thread.run(async move |file| {
+                let found = file.run(async |connection| {
+                    rows::cells_at(connection, contract, &prints, now).await
+                });
+                found.await.map(apply)
             }),
             Self::Seat(seat) => seat.run(async move |at| {
                 let found = seat::rows::cells_at(at, contract, &prints, now).await;
