@@ -222,7 +222,7 @@ impl Work {
         Ok(rows)
     }
 
-    /// The database was lost: its numbers mean nothing any more, and every key is written.
+    /// The database was lost, or what was written to it: its numbers mean nothing any more, and every key is written.
     fn begin_anew(&mut self, node: &Node) {
         self.numbers.clear();
         self.of_terms.clear();

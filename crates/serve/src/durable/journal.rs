@@ -58,8 +58,7 @@ impl Journal {
     pub(super) fn look(&self) -> Result<bool, StoreError> {
         match self {
             Self::File(thread) => thread.run(async |file| file.look().await),
-            // Whether it is there is told by whoever holds the seat.
-            Self::Seat(_) => Ok(false),
+            Self::Seat(seat) => seat.look(),
         }
     }
 

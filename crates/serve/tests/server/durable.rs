@@ -389,6 +389,53 @@ fn a_flush_that_fails_is_told_and_made_up_for() {
 }
 
 #[test]
+fn a_file_that_is_lost_is_written_anew_by_the_next_flush_also_where_nothing_changed() {
+    for lost in ["tollgate.db", "tollgate.db-wal", "lock"] {
+        let folder = folder();
+        let server = Server::start(folder.path(), FILE);
+        server.charge("user", "ann", 7);
+        server.flush().unwrap();
+        std::fs::remove_file(folder.path().join(lost)).unwrap();
+        server.flush().unwrap();
+        for file in ["tollgate.db", "tollgate.db-wal", "lock"] {
+            let mode = folder.path().join(file).metadata().unwrap().permissions();
+            assert_eq!(mode.mode() & 0o777, 0o600, "{file} after {lost}");
+        }
+        let error = Server::try_start(folder.path(), FILE).err().unwrap();
+        assert!(matches!(error, StoreError::Taken { .. }), "{error}");
+        // As it is without another write: a copy has all of it.
+        let copy = tempfile::tempdir().unwrap();
+        for file in ["tollgate.db", "tollgate.db-wal"] {
+            std::fs::copy(folder.path().join(file), copy.path().join(file)).unwrap();
+        }
+        let found = Server::start(copy.path(), FILE);
+        assert_eq!(found.left("user", "ann"), [93, 93, 100], "{lost}");
+        server.stop();
+    }
+}
+
+#[test]
+fn a_database_of_a_wider_mode_is_made_private_with_its_log() {
+    let folder = folder();
+    let server = Server::start(folder.path(), FILE);
+    server.charge("user", "ann", 7);
+    server.flush().unwrap();
+    let copy = tempfile::tempdir().unwrap();
+    for file in ["tollgate.db", "tollgate.db-wal"] {
+        let to = copy.path().join(file);
+        std::fs::copy(folder.path().join(file), &to).unwrap();
+        std::fs::set_permissions(&to, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let found = Server::start(copy.path(), FILE);
+    assert_eq!(found.loaded.cells, 1);
+    for file in ["tollgate.db", "tollgate.db-wal", "tollgate.db-shm"] {
+        let mode = copy.path().join(file).metadata().unwrap().permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600, "{file}");
+    }
+    server.stop();
+}
+
+#[test]
 fn a_hundred_thousand_keys_are_written_and_read() {
     let folder = folder();
     let server = Server::start(folder.path(), FILE);

@@ -122,6 +122,34 @@ fn charges_are_found_again_by_whoever_takes_the_seat() {
 }
 
 #[test]
+fn a_database_whose_tables_are_dropped_is_written_anew_with_its_secrets() {
+    let database = Postgres::start();
+    let server = Server::start(&database, "n1");
+    server.charge("ann", 7);
+    server.flush().unwrap();
+    database.sql("DROP SCHEMA tollgate CASCADE");
+    server.charge("bob", 9);
+    until("it is written again", || server.flush().is_ok());
+    drop(server);
+    let server = Server::start(&database, "n1");
+    assert_eq!(server.used("ann"), [7, 0]);
+    assert_eq!(server.used("bob"), [9, 0]);
+}
+
+#[test]
+fn a_database_that_went_back_in_time_is_given_every_key_again() {
+    let database = Postgres::start();
+    let server = Server::start(&database, "n1");
+    server.charge("ann", 7);
+    server.flush().unwrap();
+    // As a standby that missed the last changes: an older fence, and rows that are not there.
+    database.sql("UPDATE tollgate.seat SET fence = fence - 1; DELETE FROM tollgate.cell");
+    until("it is written again", || server.flush().is_ok());
+    drop(server);
+    assert_eq!(Server::start(&database, "n1").used("ann"), [7, 0]);
+}
+
+#[test]
 fn an_older_process_is_refused_and_goes_on_deciding() {
     let database = Postgres::start();
     let old = Server::start(&database, "n1");

@@ -76,6 +76,8 @@ enum Done {
 const JOBS_MAX: usize = 1024;
 /// Batches that share a transaction.
 const JOBS_TOGETHER_MAX: usize = 64;
+/// How often the file is looked for where nobody asks.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long another process may keep the database locked.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -191,14 +193,10 @@ const TABLES: [(&str, &str); 2] = [
 async fn work(mut held: Held, mut queue: mpsc::Receiver<Job>, sweep: Option<Sweep>) {
     let mut jobs = Vec::new();
     let mut broom = sweep.map(Broom::new);
+    let mut look = Instant::now() + LOOK_EVERY;
     loop {
-        let due = broom.as_ref().map(Broom::due);
-        let wait = async {
-            match due {
-                Some(due) => tokio::time::sleep_until(due).await,
-                None => core::future::pending().await,
-            }
-        };
+        let due = broom.as_ref().map_or(look, |broom| broom.due().min(look));
+        let wait = tokio::time::sleep_until(due);
         tokio::select! {
             biased;
             count = queue.recv_many(&mut jobs, JOBS_TOGETHER_MAX) => if count == 0 { break },
@@ -212,6 +210,11 @@ async fn work(mut held: Held, mut queue: mpsc::Receiver<Job>, sweep: Option<Swee
                 // Whoever asked may have left.
                 let _ = job.answer.send(answers);
             }
+        }
+        if look <= Instant::now() {
+            // What it is good for is found out by whoever asks; a file that is gone is saved though nobody does.
+            let _ = held.ready(migrate).await;
+            look = Instant::now() + LOOK_EVERY;
         }
         // Also where jobs never end: they wait for a page, not for all of them.
         if let Some(broom) = broom.as_mut().filter(|broom| broom.due() <= Instant::now()) {

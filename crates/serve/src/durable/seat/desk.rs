@@ -33,6 +33,8 @@ pub(in crate::durable) struct Desk {
     /// The last fence it had.
     fence: i64,
     standing: Arc<Standing>,
+    /// Whether the database was found to know less of the seat than this process wrote.
+    has_lost: bool,
     /// Why nobody connects, and until when.
     down: Option<(StoreError, Instant)>,
 }
@@ -70,6 +72,7 @@ impl Desk {
             holder,
             fence: 0,
             standing,
+            has_lost: false,
             down: None,
         })
     }
@@ -148,9 +151,14 @@ impl Desk {
         );
         let sat = sat.await.map_err(|_| late())?;
         match sat.map_err(DatabaseError::from)? {
-            Sat::Held(fence) => {
+            Sat::Held { fence, has_lost } => {
                 self.fence = fence;
+                self.has_lost |= has_lost;
                 Ok(fence)
+            }
+            Sat::Missing => {
+                self.has_lost = true;
+                Err(StoreError::Vacated)
             }
             Sat::Vacated => Err(StoreError::Vacated),
             Sat::Taken => {
@@ -158,6 +166,17 @@ impl Desk {
                 Err(StoreError::TakenOver)
             }
         }
+    }
+
+    /// Where the database knows less than was written: does something about it first, and says so.
+    pub(super) async fn make_up(
+        &mut self,
+        job: impl AsyncFnOnce(&mut At) -> Result<(), StoreError>,
+    ) -> Result<bool, StoreError> {
+        if self.has_lost {
+            self.run(job).await?;
+        }
+        Ok(std::mem::take(&mut self.has_lost))
     }
 
     /// The next who wants a connection does not wait for the pause after a failure.
@@ -198,8 +217,10 @@ impl Desk {
 
 /// What became of a seat.
 enum Sat {
-    /// It is this process', under this fence.
-    Held(i64),
+    /// It is this process', under this fence; whether the database knew an older one than it gave.
+    Held { fence: i64, has_lost: bool },
+    /// The database does not know it.
+    Missing,
     /// Others took it for left.
     Vacated,
     /// Another process holds it.
@@ -217,7 +238,7 @@ async fn sat(
         .fetch_optional(&mut *transaction)
         .await?;
     let Some(found) = found else {
-        return Ok(Sat::Vacated);
+        return Ok(Sat::Missing);
     };
     let (last, held): (i64, Option<i64>) = (found.try_get(0)?, found.try_get(1)?);
     // A database that went back, as after a failover, knows an older fence than ours; then who it names is long gone.
@@ -232,7 +253,11 @@ async fn sat(
     let update = sqlx::query(statement).bind(name).bind(next).bind(holder);
     update.execute(&mut *transaction).await?;
     transaction.commit().await?;
-    Ok(Sat::Held(next))
+    let has_lost = last < fence;
+    Ok(Sat::Held {
+        fence: next,
+        has_lost,
+    })
 }
 
 /// Takes a seat; the new fence, and whether who had it was surely gone.

@@ -16,7 +16,8 @@ use tollgate_limit::Instant;
 use tollgate_table::Seed;
 
 use super::folder::Folder;
-use super::rows::{Found, Written};
+use super::journal::Secrets as Kept;
+use super::rows::{Found, Written, draw};
 use super::thread::Thread;
 use super::{Journal, Store, StoreError};
 use crate::database;
@@ -33,6 +34,7 @@ pub struct Seat {
     standing: Arc<Standing>,
     name: Arc<str>,
     is_sure: bool,
+    secrets: Kept,
 }
 
 /// A cell on its way: its number, its contract, and what was kept.
@@ -65,16 +67,14 @@ pub fn open_seat(
         },
     )?;
     let seat = name.to_owned();
-    let (table, receipts) = thread.run(async move |desk| {
+    let kept = thread.run(async move |desk| {
         let connection = desk.connection().await?;
         let table = rows::table_secret(connection, &seat, given).await?;
         if given.is_some_and(|given| given != table) {
             return Err(StoreError::OtherSecretOfSeat(seat));
         }
-        Ok((
-            table,
-            rows::secret::<32>(connection, &seat, "receipts").await?,
-        ))
+        let receipts = rows::secret(connection, (&seat, "receipts"), draw()?).await?;
+        Ok(Kept { table, receipts })
     })?;
     let is_sure = thread.run(async move |desk| desk.take(before).await)?;
     let seat = Seat {
@@ -82,10 +82,11 @@ pub fn open_seat(
         standing,
         name: name.into(),
         is_sure,
+        secrets: kept,
     };
     let secrets = Secrets {
-        table: Seed::from_bytes(table),
-        receipts,
+        table: Seed::from_bytes(kept.table),
+        receipts: kept.receipts,
     };
     Ok((Store::new(Journal::Seat(seat)), secrets))
 }
@@ -136,6 +137,22 @@ impl Seat {
         self.standing.check()?;
         self.thread.run(async |desk| desk.take(None).await)?;
         Ok(())
+    }
+
+    /// Whether the database was found to know less than was written, as after it went back in time or its tables were dropped. It
+    /// has the secrets again then, and every key must be written.
+    pub(super) fn look(&self) -> Result<bool, StoreError> {
+        let (name, secrets) = (Arc::clone(&self.name), self.secrets);
+        let keep = async move |at: &mut At| {
+            let connection = &mut at.connection;
+            let table = rows::secret(connection, (&name, "table"), secrets.table).await?;
+            let receipts = rows::secret(connection, (&name, "receipts"), secrets.receipts).await?;
+            if (table, receipts) != (secrets.table, secrets.receipts) {
+                return Err(StoreError::OtherSecretOfSeat(name.to_string()));
+            }
+            Ok(())
+        };
+        self.thread.run(async move |desk| desk.make_up(keep).await)
     }
 
     /// Lets whatever comes next connect at once, however short ago that failed.

@@ -9,7 +9,7 @@ use tollgate_store_sql::failure_of;
 
 use super::desk::At;
 use crate::durable::StoreError;
-use crate::durable::rows::{BATCH, Found, Kept, Saved, Written, time};
+use crate::durable::rows::{BATCH, Found, Kept, Saved, Written, draw, time};
 
 /// Begins a statement: notes that the seat `$1` is held under the fence `$2`; no row where it is not.
 macro_rules! mine {
@@ -35,14 +35,12 @@ fn fenced(rows: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A secret of that many bytes, kept since it was first asked for.
+/// The secret of a name: that which was first kept, now `drawn` where there was none.
 pub(super) async fn secret<const N: usize>(
     connection: &mut PgConnection,
-    seat: &str,
-    name: &'static str,
+    (seat, name): (&str, &'static str),
+    drawn: [u8; N],
 ) -> Result<[u8; N], StoreError> {
-    let mut drawn = [0; N];
-    getrandom::fill(&mut drawn)?;
     sqlx::query("INSERT INTO tollgate.secret VALUES ($1, $2, $3) ON CONFLICT DO NOTHING")
         .bind(seat)
         .bind(name)
@@ -82,7 +80,7 @@ pub(super) async fn table_secret(
         .await
         .map_err(|error| away(&error))?;
     }
-    secret(connection, seat, "table").await
+    secret(connection, (seat, "table"), draw()?).await
 }
 
 /// Tells that the seat is held.

@@ -30,7 +30,7 @@ pub(super) fn flushed(server: &Server) {
 }
 
 /// Charges new keys, whose names begin so, until a flush fails.
-fn fails(server: &Server, name: &str) {
+pub(super) fn fails(server: &Server, name: &str) {
     let before = server.metric(FAILED);
     let mut user = 0;
     until("a flush fails", || {

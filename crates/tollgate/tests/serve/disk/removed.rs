@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use tollgate_parts::SmallDisk;
 
-use super::full::{flushed, troubles};
+use super::full::{fails, flushed, troubles};
 use crate::kit::{CONTRACTS, Server, file, until};
 
 const LOST: &str = "tollgate_database_files_lost_total";
@@ -64,6 +65,32 @@ impl House {
         server.signal("TERM");
         assert_eq!(server.end().0, Some(0));
     }
+}
+
+#[test]
+fn counts_survive_the_removal_of_their_database_while_the_disk_is_full() {
+    let disk = SmallDisk::of(2048);
+    let folder = tempfile::tempdir().unwrap();
+    let contracts = file(folder.path(), "contracts.yaml", CONTRACTS);
+    let flags = ["--contracts", contracts.to_str().unwrap()];
+    let data = disk.path().join("data");
+    let server = Server::start(&data, &flags);
+    assert_eq!(server.take("first"), 99);
+    flushed(&server);
+    disk.fill();
+    // Its connection is closed by then, so that nothing is left of the file but what is in memory.
+    fails(&server, "u");
+    std::fs::remove_file(data.join("tollgate.db")).unwrap();
+    disk.free();
+    until("it is written anew", || server.metric(LOST) > 0.0);
+    flushed(&server);
+    server.signal("KILL");
+    server.end();
+    let server = Server::start(&data, &flags);
+    assert_eq!(server.take("first"), 98);
+    assert_eq!(server.take("u1"), 98);
+    server.signal("TERM");
+    assert_eq!(server.end().0, Some(0));
 }
 
 fn beside(database: &Path, suffix: &str) -> PathBuf {
