@@ -3,7 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
+use rustix::time::{ClockId, clock_gettime};
 use tollgate_limit::{Instant, Span};
+
+use crate::course::{ClockStanding, Course, Look};
 
 /// A source of time, in nanoseconds since the UNIX epoch.
 ///
@@ -21,17 +25,75 @@ pub trait Clock: Send + Sync {
     fn sleep(&self, span: Duration) -> impl Future<Output = ()> + Send;
 }
 
-/// The machine's time: the processor's counter, set by the wall clock once a second.
+/// The machine's time: the processor's counter, set by the clock that never jumps, and by the wall clock once a second.
 ///
-/// A wall clock that jumps forward is followed at once. One that jumps back is followed slowly, by at most a
-/// thousandth, so that a correction never stops refills.
+/// A wall clock that is steered forward is followed at once, one that is steered back by at most a thousandth, so that a
+/// correction never stops refills. One that is *set* takes a step, which is not followed: it may be wrong, and a clock
+/// that goes forty days ahead and back would fill every bucket. Time then goes on as it did, until the wall clock comes
+/// back or [`Self::follow`] is called. A machine that slept has taken no step.
 #[derive(Debug)]
-pub struct SystemClock(Ticker);
+pub struct SystemClock {
+    steady: Ticker,
+    /// What is added to steady time, wrapping.
+    lead: AtomicU64,
+    /// Steady time of the next look at the wall clock.
+    look_at: AtomicU64,
+    course: Mutex<Course>,
+}
 
 impl SystemClock {
     /// A clock that agrees with the wall clock now.
     pub fn new() -> Self {
-        Self(Ticker::new(wall_nanos, COMPARE_EVERY))
+        let steady = Ticker::new(since_boot, LOOK_EVERY);
+        let course = Course::new(look(&steady));
+        Self {
+            lead: AtomicU64::new(course.lead()),
+            look_at: AtomicU64::new(steady.nanos().saturating_add(LOOK_EVERY)),
+            course: Mutex::new(course),
+            steady,
+        }
+    }
+
+    /// How it stands to the wall clock, which is looked at where that is due.
+    pub fn standing(&self) -> ClockStanding {
+        let steady = self.steady.nanos();
+        if steady >= self.look_at.load(Relaxed) {
+            self.look();
+        }
+        self.course.lock().standing(steady)
+    }
+
+    /// Goes where the wall clock stepped to: at once, and back too. Says by how many nanoseconds.
+    ///
+    /// What was charged before keeps its time, so whoever calls this moves that as well, or accepts that buckets fill by
+    /// a step ahead, and do not fill for as long as a step back. [`tollgate_node::Node::move_time`] moves a node's.
+    pub fn follow(&self) -> i64 {
+        let mut course = self.course.lock();
+        let by = course.follow();
+        self.lead.store(course.lead(), Relaxed);
+        by
+    }
+
+    /// Looks at the wall clock, where nobody else is doing so.
+    #[cold]
+    fn look(&self) {
+        let Some(mut course) = self.course.try_lock() else {
+            return;
+        };
+        let look = look(&self.steady);
+        course.look(look);
+        self.lead.store(course.lead(), Relaxed);
+        self.look_at
+            .store(look.after.saturating_add(LOOK_EVERY), Relaxed);
+    }
+}
+
+/// Looks at the wall clock. A thread may lose the processor meanwhile.
+fn look(steady: &Ticker) -> Look {
+    Look {
+        before: steady.nanos(),
+        wall: wall_nanos(),
+        after: steady.nanos(),
     }
 }
 
@@ -71,15 +133,15 @@ impl Ticker {
         clock
     }
 
-    /// The time now.
+    /// The other clock's time now, in nanoseconds.
     #[inline]
-    pub(crate) fn now(&self) -> Instant {
+    pub(crate) fn nanos(&self) -> u64 {
         let counter = self.counter();
         let due = self.compare_at.load(Relaxed);
         if counter >= due {
             self.compare(due);
         }
-        Instant::from_nanos(counter.wrapping_add(self.offset.load(Relaxed)))
+        counter.wrapping_add(self.offset.load(Relaxed))
     }
 
     /// The counter in nanoseconds.
@@ -108,9 +170,9 @@ impl Ticker {
         }
     }
 
-    /// Corrects the offset by one look at the wall clock.
+    /// Corrects the offset by one look at the other clock: ahead at once, back by a thousandth.
     ///
-    /// A thread may lose the processor while it looks, so the wall clock is only known to have been read between the
+    /// A thread may lose the processor while it looks, so the other clock is only known to have been read between the
     /// two readings of the counter; what fits in between is no error.
     fn correct(&self, look: Look) {
         let offset = self.offset.load(Relaxed);
@@ -122,14 +184,6 @@ impl Ticker {
     }
 }
 
-/// One look at the wall clock, between two readings of the counter.
-#[derive(Clone, Copy)]
-struct Look {
-    before: u64,
-    wall: u64,
-    after: u64,
-}
-
 impl Default for SystemClock {
     fn default() -> Self {
         Self::new()
@@ -139,7 +193,11 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[inline]
     fn now(&self) -> Instant {
-        self.0.now()
+        let steady = self.steady.nanos();
+        if steady >= self.look_at.load(Relaxed) {
+            self.look();
+        }
+        Instant::from_nanos(steady.wrapping_add(self.lead.load(Relaxed)))
     }
 
     fn sleep_blocking(&self, span: Duration) {
@@ -221,10 +279,21 @@ fn wall_nanos() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// The time since the machine was started, its sleep included, in nanoseconds.
+pub(crate) fn since_boot() -> u64 {
+    #[cfg(target_os = "linux")]
+    let time = clock_gettime(ClockId::Boottime);
+    #[cfg(not(target_os = "linux"))]
+    let time = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
 /// Ticks of which the clock knows the nanoseconds, as a power of two: exact for counters above 4 MHz.
 const RATE_BITS: u32 = 56;
-/// Nanoseconds between two looks at the wall clock.
-const COMPARE_EVERY: u64 = 1_000_000_000;
+/// Nanoseconds between two looks at the wall clock, and at the clock that never jumps.
+const LOOK_EVERY: u64 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -237,63 +306,44 @@ mod tests {
         assert!(ahead.abs() < 1_000_000_000, "{ahead} ns apart");
     }
 
-    /// A clock whose counter stands at zero and whose offset is `offset`, after one look.
-    fn offset_after(offset: u64, look: Look) -> u64 {
-        let SystemClock(clock) = SystemClock::new();
-        clock.offset.store(offset, Relaxed);
-        clock.correct(look);
-        clock.offset.load(Relaxed)
-    }
-
     #[test]
-    fn a_clock_that_is_ahead_gives_way_by_a_thousandth() {
-        let look = Look {
-            before: 0,
-            wall: 10_000_000_000,
-            after: 50,
-        };
-        assert_eq!(
-            offset_after(15_000_000_000, look),
-            15_000_000_000 - 1_000_000
-        );
-        assert_eq!(offset_after(10_000_000_007, look), 10_000_000_000);
-    }
-
-    #[test]
-    fn a_clock_that_is_behind_catches_up_at_once() {
-        let look = Look {
-            before: 0,
-            wall: 3_600_000_000_000,
-            after: 50,
-        };
-        assert_eq!(offset_after(0, look), 3_600_000_000_000 - 50);
-    }
-
-    #[test]
-    fn a_thread_that_was_held_up_while_looking_corrects_nothing() {
-        let look = Look {
-            before: 0,
-            wall: 1_000_050_000,
-            after: 100_000,
-        };
-        assert_eq!(offset_after(1_000_000_000, look), 1_000_000_000);
-    }
-
-    #[test]
-    fn only_one_thread_looks_when_a_look_is_due() {
-        let SystemClock(clock) = SystemClock::new();
+    fn only_one_thread_compares_when_that_is_due() {
+        let clock = Ticker::new(since_boot, LOOK_EVERY);
         clock.compare_at.store(0, Relaxed);
         clock.offset.fetch_sub(3_600_000_000_000, Relaxed);
-        let before = clock.now();
+        let before = clock.nanos();
         let due = clock.compare_at.load(Relaxed);
-        assert!(due > 0, "the next look is planned");
+        assert!(due > 0, "the next comparison is planned");
         clock.compare(0);
         assert_eq!(
             clock.compare_at.load(Relaxed),
             due,
-            "a look that was due before is done"
+            "a comparison that was due before is done"
         );
-        assert!(i128::from(wall_nanos()) - i128::from(before.as_nanos()) < 1_000_000_000);
+        assert!(since_boot().abs_diff(before) < 1_000_000_000);
+    }
+
+    #[test]
+    fn a_step_is_told_and_followed_when_it_is_told_to() {
+        let clock = SystemClock::new();
+        let hour = 3_600_000_000_000;
+        // As if the wall clock had been an hour behind so far.
+        *clock.course.lock() = Course::new(Look {
+            before: clock.steady.nanos(),
+            wall: wall_nanos() - hour,
+            after: clock.steady.nanos(),
+        });
+        clock.look();
+        let now = clock.now().as_nanos();
+        assert!(
+            wall_nanos() - now > hour - 1_000_000_000,
+            "it is not followed"
+        );
+        let step = clock.standing().step.unwrap();
+        assert!(step.by_ns.abs_diff(hour.cast_signed()) < 1_000_000_000);
+        clock.follow();
+        assert!(wall_nanos().abs_diff(clock.now().as_nanos()) < 1_000_000_000);
+        assert_eq!(clock.standing().step, None);
     }
 
     #[test]

@@ -30,6 +30,7 @@
 mod address;
 mod backoff;
 mod clock;
+mod course;
 mod error;
 #[cfg(feature = "tower")]
 mod gate;
@@ -71,6 +72,7 @@ mod wait;
 pub use address::{ClientAddress, ForwardingHeader, Trust};
 pub use backoff::{Backoff, BackoffConfig, Draws, GiveUp};
 pub use clock::{Clock, FakeClock, SystemClock};
+pub use course::{ClockStanding, ClockStep};
 pub use error::LimiterError;
 #[cfg(feature = "tower")]
 pub use gate::Gate;

@@ -61,6 +61,30 @@ impl Policy {
         }
     }
 
+    /// The state at `to` that says of it what this one says of `at`, the time it is brought to: as much is taken, whatever
+    /// lies between, and windows go on in the one that holds `to`.
+    pub(crate) fn shift(&self, state: &mut State, at: Instant, to: Instant) {
+        match (&self.rule, &mut *state) {
+            (Rule::Weighted(rule), State::Pair { current, previous }) => {
+                let counts = Counts {
+                    current: *current,
+                    previous: *previous,
+                };
+                let Counts { current, previous } = gather_pair(Ratio::ONE, rule, counts, at);
+                *state = State::Pair { current, previous };
+            }
+            (Rule::Log(_), State::Log(log)) => log.shift(at, to),
+            (Rule::Slices(rule), State::Slices(slices)) => {
+                let entries: Vec<_> = rule.entries(slices).rev().collect();
+                let entries = entries
+                    .iter()
+                    .map(|(time, count)| (time.shifted(at, to), *count));
+                **slices = carry_slices(rule, entries, to);
+            }
+            _ => {}
+        }
+    }
+
     /// How counts scale when this policy follows on an older version of it.
     fn ratio(&self, old: &Self) -> Ratio {
         match self.config().inherit {

@@ -86,6 +86,13 @@ impl Log {
         self.sum
     }
 
+    /// Moves all entries as far as `to` is from `at`. Those that would begin before the first instant are one then.
+    pub(crate) fn shift(&mut self, at: Instant, to: Instant) {
+        for (time, cost) in std::mem::take(self).entries {
+            self.add(time.shifted(at, to), cost);
+        }
+    }
+
     /// Scales the entries so that what is left of them later is always the share of what would have been.
     pub(crate) fn scale(&mut self, ratio: Ratio) {
         let mut share = ratio.of_newest_first();

@@ -266,6 +266,15 @@ impl PolicySet {
         })
     }
 
+    /// Moves the cell to another time: what it says at `from`, or at its newest charge where that is later, it says at `to`,
+    /// however far apart these are and whichever comes first. For a clock that was set: nothing is regained by it.
+    pub fn shift<const N: usize>(&self, cell: &mut Cell<N>, from: Instant, to: Instant) {
+        self.write(cell, from, |_, policy, state, now| {
+            policy.shift(state, now, to)
+        });
+        cell.edit(self, |at, _| *at = to);
+    }
+
     /// A cell for this set from one that `old` wrote. `origins[i]` is the place in `old` of this set's policy `i`.
     pub fn inherit<const N: usize, const M: usize>(
         &self,

@@ -48,6 +48,15 @@ impl Instant {
         Self::from_nanos(self.0.saturating_add(nanos))
     }
 
+    /// The instant that is to `to` as this one is to `from`, or the first or last one there is.
+    #[must_use]
+    pub const fn shifted(self, from: Self, to: Self) -> Self {
+        match to.0.checked_sub(from.0) {
+            Some(later) => Self::from_nanos(self.0.saturating_add(later)),
+            None => Self(self.0.saturating_sub(from.0 - to.0)),
+        }
+    }
+
     /// The form cells keep: plus one, so that zero is free. It never saturates, by the choice of the last instant.
     #[inline]
     pub(crate) const fn to_stored(self) -> NonZeroU64 {

@@ -21,6 +21,7 @@ use crate::ids::IdError;
 use crate::key::Key;
 use crate::node::Node;
 use crate::scope::Within;
+use crate::set_clock::back_from_the_future;
 use crate::terms::{Slot, places};
 
 /// A contract, and the place of a key in it.
@@ -248,7 +249,9 @@ impl Node {
         let cells = self.cells_of(contract).ok_or(RestoreError::NoContract)?;
         cells.adopt(print, now);
         on_table!(cells, table => {
-            let handed = Slot::written(cells, bytes, written_by, now).map_err(RestoreError::Cell)?;
+            let mut handed =
+                Slot::written(cells, bytes, written_by, now).map_err(RestoreError::Cell)?;
+            back_from_the_future(&mut handed, cells, now);
             let merged = table.update(print, now.as_nanos(), |present| {
                 cells.changed(print);
                 match present {

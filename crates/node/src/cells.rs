@@ -14,6 +14,7 @@ use crate::company::Parts;
 use crate::dirty::Dirty;
 use crate::durable::{RestoreError, WrittenBy};
 use crate::heirs::{Heir, Origin};
+use crate::set_clock::back_from_the_future;
 use crate::terms::{Assigned, Own, Slot, Wanted};
 
 /// Tells the table what a cell of these policies is worth.
@@ -414,7 +415,8 @@ impl Cells {
     ) -> Result<(), RestoreError> {
         self.adopt(print, now);
         on_table!(self, table => {
-            let slot = Slot::written(self, bytes, written_by, now).map_err(RestoreError::Cell)?;
+            let mut slot = Slot::written(self, bytes, written_by, now).map_err(RestoreError::Cell)?;
+            back_from_the_future(&mut slot, self, now);
             table
                 .update(print, now.as_nanos(), |present| {
                     let is_newer = |dirty: &Arc<Dirty>| dirty.is_newer(print);

@@ -6,6 +6,7 @@ use tollgate_limit::{Cell, Cost, Instant, PolicySet, Receipt};
 use tollgate_table::{Full, Print};
 
 use crate::cells::{Cells, Miss, on_table};
+use crate::set_clock::no_later;
 use crate::terms::{Slot, Wanted};
 
 impl Cells {
@@ -46,6 +47,7 @@ impl Cells {
             .map_or(receipt.charged, |parts| parts.narrow(receipt.charged));
         let here = Receipt {
             charged,
+            at: no_later(receipt.at, now),
             ..*receipt
         };
         let less = here.charged == 0 || actual.tokens() <= here.cost;

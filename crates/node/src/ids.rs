@@ -15,6 +15,7 @@ use crate::key::Key;
 use crate::node::{Node, NodeConfig};
 use crate::remembered::{Entry, Kept};
 use crate::scope::Within;
+use crate::set_clock::walk;
 
 /// Why an operation by id was not done. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,6 +310,13 @@ impl Ids {
     fn entry(&self, print: Print, operation: &Operation) -> Entry {
         let number = self.number(print, operation.expires);
         operation.kept.entry(number)
+    }
+
+    /// Moves all expiries from one time to another.
+    pub(crate) fn move_time(&self, from: Instant, to: Instant) {
+        let later = |expires: &mut Instant| *expires = expires.shifted(from, to);
+        walk(&self.operations, from, |_, kept| later(&mut kept.expires));
+        walk(&self.settled, from, |_, kept| later(&mut kept.expires));
     }
 
     /// Settles a reservation once: `settle` is called with its receipt.

@@ -21,6 +21,7 @@ mod known;
 mod node;
 mod remembered;
 mod scope;
+mod set_clock;
 mod succession;
 mod sure;
 mod terms;

@@ -42,6 +42,8 @@ pub struct State {
     catalogue_error: Mutex<Option<String>>,
     /// Why the management server that contracts come from is not followed.
     source_error: Mutex<Option<String>>,
+    /// How the system's clock was set, where that is not followed.
+    clock_error: Mutex<Option<String>>,
 }
 
 impl State {
@@ -64,6 +66,7 @@ impl State {
             cluster_error: Mutex::new(None),
             catalogue_error: Mutex::new(None),
             source_error: Mutex::new(None),
+            clock_error: Mutex::new(None),
         }
     }
 
@@ -158,7 +161,7 @@ impl State {
         let cluster = self.cluster_error.lock().clone();
         let catalogue = self.catalogue_error.lock().clone();
         let source = self.source_error.lock().clone();
-        let others = [reload, cluster, catalogue, source];
+        let others = [reload, cluster, catalogue, source, self.clock_error()];
         let troubles = self.databases.troubles().into_iter().chain(others);
         troubles.flatten().collect()
     }
@@ -185,6 +188,15 @@ impl State {
 
     pub(crate) fn set_catalogue_error(&self, error: Option<String>) {
         *self.catalogue_error.lock() = error;
+    }
+
+    /// How the system's clock was set, where that is not followed.
+    pub(crate) fn clock_error(&self) -> Option<String> {
+        self.clock_error.lock().clone()
+    }
+
+    pub(crate) fn set_clock_error(&self, error: Option<String>) {
+        *self.clock_error.lock() = error;
     }
 
     pub(crate) fn set_source_error(&self, error: Option<String>) {

@@ -18,6 +18,8 @@ pub struct Memory {
     ways: usize,
     /// Entries that owe something.
     owing: usize,
+    /// When something was decided last.
+    asked: Instant,
 }
 
 #[derive(Debug)]
@@ -39,6 +41,7 @@ impl Memory {
                 .collect(),
             ways,
             owing: 0,
+            asked: Instant::default(),
         }
     }
 
@@ -74,6 +77,7 @@ impl Memory {
     /// Decides a check without the engine, by what is known of the key, and owes what it charged. `None` where there is no
     /// room to owe it, or the ask is no check.
     pub fn decide(&mut self, ask: &Ask) -> Option<Said> {
+        self.asked = ask.now;
         let slot = self.slot(ask)?;
         let is_its = slot.as_ref().is_some_and(|entry| entry.is_of(ask));
         let known = slot.as_ref().filter(|_| is_its);
@@ -105,8 +109,9 @@ impl Memory {
         self.owing
     }
 
-    /// Takes up to `most` debts out, as charges to be made at `now`. What cannot be charged is to be put back.
-    pub fn take_owed(&mut self, most: usize, now: Instant) -> Vec<Ask> {
+    /// Takes up to `most` debts out, as charges of the time at which something was decided last: that is a time of the same
+    /// clock. What cannot be charged is to be put back.
+    pub fn take_owed(&mut self, most: usize) -> Vec<Ask> {
         let mut asks = Vec::new();
         if self.owing == 0 {
             return asks;
@@ -123,7 +128,7 @@ impl Memory {
                 book: Arc::clone(&entry.book),
                 name: entry.name,
                 verb: Verb::Charge(cost),
-                now,
+                now: self.asked,
             });
         }
         asks
@@ -235,7 +240,7 @@ mod tests {
             .count();
         assert_eq!(admitted, 6, "four of ten were the engine's");
         assert_eq!(memory.owing(), 1);
-        let owed = memory.take_owed(10, ask.now);
+        let owed = memory.take_owed(10);
         assert!(matches!(owed[..], [Ask { verb: Verb::Charge(cost), .. }] if cost.tokens() == 6));
         assert_eq!(memory.owing(), 0);
         assert!(memory.put_back(&owed[0]) && memory.owing() == 1);
@@ -255,7 +260,7 @@ mod tests {
         };
         assert_eq!(passed(&mut memory, &ten), 10);
         assert_eq!(passed(&mut memory, &fifteen), 5);
-        let owed = memory.take_owed(10, Instant::default());
+        let owed = memory.take_owed(10);
         assert!(matches!(owed[..], [Ask { verb: Verb::Charge(cost), .. }] if cost.tokens() == 15));
     }
 
@@ -265,7 +270,7 @@ mod tests {
         assert!(passes(memory.decide(&check(&book, 1)).as_ref()));
         assert!(memory.decide(&check(&book, 2)).is_none());
         memory.forget_known();
-        assert_eq!(memory.take_owed(10, Instant::default()).len(), 1);
+        assert_eq!(memory.take_owed(10).len(), 1);
         assert!(passes(memory.decide(&check(&book, 2)).as_ref()));
     }
 

@@ -17,6 +17,7 @@ use tollgate_table::{
 
 use crate::key::Key;
 use crate::node::NodeConfig;
+use crate::set_clock::{move_cell, walk};
 use policies::{Described, Policies, SHARED_MAX};
 
 /// The keys of policies that requests describe themselves.
@@ -149,6 +150,13 @@ impl Adhoc {
     /// Forgets fresh keys in the next few pages of the table; for whoever has a moment to spare.
     pub fn drop_fresh(&self, now: Instant, pages: usize) -> usize {
         self.table.drop_fresh(now.as_nanos(), pages)
+    }
+
+    /// Moves every key from one time to another, as [`Node::move_time`](crate::Node::move_time) does.
+    pub fn move_time(&self, from: Instant, to: Instant) {
+        walk(&self.table, from, |_, kept| {
+            move_cell((&kept.policy.set, &mut kept.cell), from, to);
+        });
     }
 
     #[inline(never)]

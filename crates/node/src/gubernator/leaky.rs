@@ -14,7 +14,7 @@ pub(super) struct Leaky {
     part: u64,
     per: u64,
     /// When something flowed back last.
-    filled_at: i64,
+    pub(super) filled_at: i64,
     /// The last millisecond in which it is remembered.
     pub(super) ends_at: i64,
 }

@@ -28,6 +28,7 @@ use tollgate_table::{
 };
 
 use crate::node::NodeConfig;
+use crate::set_clock::{is_left_ahead, walk};
 use leaky::Leaky;
 use window::Window;
 
@@ -177,6 +178,18 @@ impl Gubernator {
         self.table.drop_fresh(now.as_nanos(), pages)
     }
 
+    /// Moves every key from one time to another, as [`Node::move_time`](crate::Node::move_time) does.
+    pub fn move_time(&self, from: Instant, to: Instant) {
+        let by = millis(to).saturating_sub(millis(from));
+        walk(&self.table, from, |_, kept| {
+            let began = u64::try_from(kept.began_at()).unwrap_or(0);
+            let began = Instant::from_nanos(began.saturating_mul(NANOS_PER_MILLI));
+            if from < to || is_left_ahead(began, from, to) {
+                kept.shift(by);
+            }
+        });
+    }
+
     fn print(&self, ask: &GubernatorAsk<'_>) -> Print {
         let mut hasher = self.seed.hasher();
         hasher.bytes(ask.name.as_bytes());
@@ -205,7 +218,7 @@ struct Asked {
 
 impl Asked {
     fn new(ask: &GubernatorAsk<'_>, now: Instant) -> Result<Self, GubernatorError> {
-        let now = i64::try_from(now.as_nanos() / NANOS_PER_MILLI).unwrap_or(i64::MAX);
+        let now = millis(now);
         let limit = ask.limit.max(0);
         let interval = if ask.is_gregorian {
             let interval = calendar::interval(ask.duration, now);
@@ -279,6 +292,24 @@ impl Kept {
         }
     }
 
+    /// When it began, or something flowed back last.
+    const fn began_at(&self) -> i64 {
+        match self {
+            Self::Window(window) => window.began_at,
+            Self::Leaky(leaky) => leaky.filled_at,
+        }
+    }
+
+    /// Moves it by so many milliseconds.
+    const fn shift(&mut self, by: i64) {
+        let (began_at, ends_at) = match self {
+            Self::Window(window) => (&mut window.began_at, &mut window.ends_at),
+            Self::Leaky(leaky) => (&mut leaky.filled_at, &mut leaky.ends_at),
+        };
+        *began_at = began_at.saturating_add(by);
+        *ends_at = ends_at.saturating_add(by);
+    }
+
     /// The last millisecond in which it is remembered.
     const fn ends_at(&self) -> i64 {
         match self {
@@ -317,6 +348,10 @@ impl Rules<Kept> for Worth {
     fn heap_bytes(&self, _kept: &Kept) -> usize {
         0
     }
+}
+
+fn millis(at: Instant) -> i64 {
+    i64::try_from(at.as_nanos() / NANOS_PER_MILLI).unwrap_or(i64::MAX)
 }
 
 const NANOS_PER_MILLI: u64 = 1_000_000;

@@ -9,7 +9,7 @@ pub(super) struct Window {
     remaining: i64,
     /// As it was asked for.
     duration: i64,
-    began_at: i64,
+    pub(super) began_at: i64,
     /// Its last millisecond.
     pub(super) ends_at: i64,
     /// Whether somebody was refused while nothing was left.

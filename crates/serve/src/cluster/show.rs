@@ -25,6 +25,7 @@ pub fn view(shared: &Shared) -> ClusterView {
     };
     let mut seen = seen(handle, now);
     seen.troubles.extend(crate::supply::troubles(shared));
+    seen.troubles.extend(shared.state.clock_error());
     ClusterView {
         on: true,
         at_ms,

@@ -17,10 +17,11 @@ mod seal;
 mod turn;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use tollgate_client::{Clock, SystemClock};
+use tollgate_client::{Clock, ClockStanding, SystemClock};
 use tollgate_contract::Contracts;
 use tollgate_limit::Instant;
 use tollgate_node::{Adhoc, Gubernator, Membership, Node, NodeConfig};
@@ -50,7 +51,7 @@ pub struct Engine {
     adhoc: Arc<Adhoc>,
     /// Keys that are counted as gubernator counts them; likewise.
     gubernator: Arc<Gubernator>,
-    clock: SystemClock,
+    clock: Arc<SystemClock>,
     seal: Seal,
     meter: Meter,
     /// Held while contracts are loaded.
@@ -65,24 +66,28 @@ impl Engine {
     /// An engine that decides by these contracts.
     pub fn new(contracts: Contracts, config: NodeConfig, secrets: &Secrets) -> Self {
         let node = Node::new(contracts, config, secrets.table.clone());
-        Self::of(node, config, secrets, SystemClock::new())
+        Self::of(node, config, secrets, Arc::default())
     }
 
     /// An engine that counts what is under `coordination: gossip` together with other nodes, which have the same table
-    /// secret. The membership's start is set to the time.
+    /// secret. The membership's start is set to the time, and where it lends its days are those of the engine.
     pub fn with_company(
         contracts: Contracts,
         config: NodeConfig,
         secrets: &Secrets,
         mut membership: Membership,
     ) -> Self {
-        let clock = SystemClock::new();
+        let clock = Arc::<SystemClock>::default();
         membership.start = clock.now();
+        if let Some(lend) = &mut membership.lend {
+            let day = Arc::clone(&clock);
+            lend.day = Some(Arc::new(move || day.now()));
+        }
         let node = Node::with_company(contracts, config, secrets.table.clone(), membership);
         Self::of(node, config, secrets, clock)
     }
 
-    fn of(node: Node, config: NodeConfig, secrets: &Secrets, clock: SystemClock) -> Self {
+    fn of(node: Node, config: NodeConfig, secrets: &Secrets, clock: Arc<SystemClock>) -> Self {
         let meter = Meter::new();
         meter.load(node.contracts());
         let budget = Arc::clone(node.budget());
@@ -127,6 +132,39 @@ impl Engine {
     /// The time.
     pub fn now(&self) -> Instant {
         self.clock.now()
+    }
+
+    /// How the time stands to the system's clock.
+    pub fn clock(&self) -> ClockStanding {
+        self.clock.standing()
+    }
+
+    /// Sets the time to what the system's clock stepped to, and every key with it, so that nothing is regained.
+    ///
+    /// It may take a while. Not for a thread that serves connections.
+    pub(crate) fn follow_clock(&self) {
+        let _alone = self.loading.lock();
+        let Some(step) = self.clock.standing().step else {
+            return;
+        };
+        let from = self.now();
+        let to = from.as_nanos().saturating_add_signed(step.by_ns);
+        let to = Instant::from_nanos(to);
+        if from < to {
+            self.move_time(from, to);
+            self.clock.follow();
+            return;
+        }
+        self.clock.follow();
+        // What requests charge that began before is moved as well. Nothing is regained until then.
+        std::thread::sleep(TURN_MAX);
+        self.move_time(from, to);
+    }
+
+    fn move_time(&self, from: Instant, to: Instant) {
+        self.node.load().move_time(from, to);
+        self.adhoc.move_time(from, to);
+        self.gubernator.move_time(from, to);
     }
 
     /// The node as it is now, for whoever needs it longer than for a turn.
@@ -200,5 +238,7 @@ impl Secrets {
     }
 }
 
+/// Longer than a request is decided as of the time at which it began.
+const TURN_MAX: Duration = Duration::from_millis(250);
 /// Pages of former contracts carried over between two looks at the time.
 const PAGES_AT_ONCE: usize = 64;

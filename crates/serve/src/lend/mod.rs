@@ -10,7 +10,6 @@ use std::sync::Arc;
 use tollgate_contract::{Contracts, Recovery};
 use tollgate_node::{Journal, Lend};
 
-use crate::meter::process::wall;
 use crate::supply::steady_now;
 
 pub use hub::{Hub, Mailbox};
@@ -49,7 +48,8 @@ pub(crate) fn lending(generation: u64, has_successors: bool, journal: Option<Jou
         generation,
         has_successors,
         steady: Some(Arc::new(steady_now)),
-        day: Some(Arc::new(wall)),
+        // The engine's, which is set where this is.
+        day: None,
         journal,
         quota: None,
     }

@@ -24,6 +24,7 @@ impl Meter {
         self.reloads(&mut text);
         self.durables(&mut text, engine);
         Self::files(&mut text);
+        Self::clock(&mut text, engine);
         self.traces(&mut text);
         self.process(&mut text);
         text.finish()
@@ -244,6 +245,28 @@ impl Meter {
         text.sample(&[("result", "new")], reads.new);
         text.sample(&[("result", "failed")], reads.failed);
         text.sample(&[("result", "late")], reads.late);
+    }
+
+    fn clock(text: &mut Text, engine: &Engine) {
+        let clock = engine.clock();
+        text.one(
+            "tollgate_clock_offset_seconds",
+            Kind::Gauge,
+            "How far the system's clock is ahead of the time that this server goes by.",
+            clock.offset_ns as f64 / 1e9,
+        );
+        text.one(
+            "tollgate_clock_steps_total",
+            Kind::Counter,
+            "How often the system's clock was set, forth and back.",
+            clock.steps,
+        );
+        text.one(
+            "tollgate_clock_followed_total",
+            Kind::Counter,
+            "How often that was followed.",
+            clock.followed,
+        );
     }
 
     fn traces(&self, text: &mut Text) {

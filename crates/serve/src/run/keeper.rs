@@ -1,5 +1,7 @@
 //! The thread that looks after the server: files that change, durable counts, what to tell about them.
 
+mod clock;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -10,6 +12,7 @@ use super::reload::{Loader, Stamp, Watch};
 use crate::durable::{Flusher, StoreError};
 use crate::shared::Shared;
 use crate::supply::Keep;
+use clock::ClockWatch;
 
 /// The thread, until it is told to end.
 pub(super) struct Keeper {
@@ -51,7 +54,9 @@ fn look_after(
 ) {
     // What the annex read before it was first looked at may be another by now: it is told once.
     let mut beside = Watch::new(None);
+    let mut clock = ClockWatch::default();
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK_EVERY) {
+        clock.look(shared);
         if let Some(keep) = &mut keep {
             keep.flush(shared);
         }

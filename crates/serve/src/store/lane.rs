@@ -17,7 +17,7 @@ use super::Decides;
 use super::counts::Counts;
 use super::ledger::Ledgers;
 use crate::logs::Rarely;
-use crate::meter::process::wall;
+use crate::supply::steady_now;
 use crate::troubles::Lasting;
 
 /// Why there is no answer.
@@ -81,7 +81,7 @@ impl Lane {
     ) -> Vec<Result<Said, Missing>> {
         let count = asks.len();
         let missing = |why: Missing| (0..count).map(|_| Err(why.clone())).collect();
-        match self.breaker.lock().go(wall()) {
+        match self.breaker.lock().go(steady_now()) {
             Go::Ask => {}
             Go::Not => return missing(Missing::Open),
             Go::Probe => {
@@ -250,7 +250,7 @@ impl Lane {
         let mut breaker = self.breaker.lock();
         let was_closed = breaker.is_closed();
         for _ in failures {
-            breaker.failed(wall(), chance);
+            breaker.failed(steady_now(), chance);
         }
         let is_open = !breaker.is_closed();
         drop(breaker);
@@ -288,7 +288,7 @@ impl Lane {
         self.handle.spawn(async move {
             while !lane.breaker.lock().is_closed() {
                 tokio::time::sleep(WATCH_EVERY).await;
-                let go = lane.breaker.lock().go(wall());
+                let go = lane.breaker.lock().go(steady_now());
                 if go == Go::Probe {
                     lane.probe(&asks);
                 }
@@ -326,7 +326,7 @@ impl Lane {
             return;
         }
         loop {
-            let debts = self.memory.lock().take_owed(BATCH, wall());
+            let debts = self.memory.lock().take_owed(BATCH);
             if debts.is_empty() {
                 break;
             }

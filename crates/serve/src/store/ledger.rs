@@ -139,7 +139,7 @@ impl Lane {
     /// Takes a question in; the first of its key sets out at once.
     fn enter(self: &Arc<Self>, ask: LedgerAsk, until: Time) -> Result<Answer, Missing> {
         // Whoever finds out whether the store is back waits for it as others did.
-        if self.breaker.lock().go(wall()) == Go::Not {
+        if self.breaker.lock().go(steady_now()) == Go::Not {
             return Err(Missing::Open);
         }
         let (sender, answer) = oneshot::channel();

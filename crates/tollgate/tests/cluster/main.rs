@@ -6,6 +6,7 @@ mod capture;
 mod clocks;
 mod dev;
 mod divided;
+mod faked;
 mod foretell;
 mod inherited;
 mod judge;

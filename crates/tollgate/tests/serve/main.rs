@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
 mod catalogue;
+mod clock;
 mod crowd;
 mod disk;
+#[path = "../cluster/faked.rs"]
+mod faked;
 mod files;
 mod fit;
 mod gateway;

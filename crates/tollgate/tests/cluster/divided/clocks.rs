@@ -2,7 +2,7 @@
 
 use super::kit::{Crowd, Divided, is_near, until};
 use super::{files, home};
-use crate::clocks::library;
+use crate::faked::library;
 
 #[test]
 fn nobody_lends_to_a_node_whose_clock_runs_wrong() {

@@ -1,0 +1,100 @@
+//! Whether the system's clock was set: told at once, and followed when it has stood so for a while.
+//!
+//! Until then time goes on as it did, so a clock that jumps and comes back changes nothing. When it is followed, every key
+//! is moved along, so that nothing is regained. Not here: how a step is told from what NTP steers (`tollgate-client`).
+
+use std::time::Duration;
+
+use crate::shared::Shared;
+
+/// How long a step must stand before it is followed.
+const FOLLOW_AFTER: Duration = Duration::from_mins(1);
+
+/// What was told of the system's clock.
+#[derive(Debug, Default)]
+pub(super) struct ClockWatch {
+    told_ns: Option<i64>,
+}
+
+impl ClockWatch {
+    /// Looks at the clock, tells what happened to it, and follows it where that is due.
+    pub(super) fn look(&mut self, shared: &Shared) {
+        let step = shared.engine.clock().step;
+        let by_ns = step.map(|step| step.by_ns);
+        let is_news = by_ns != self.told_ns;
+        self.told_ns = by_ns;
+        let Some(step) = step else {
+            if is_news {
+                tracing::warn!(
+                    "the system's clock is back; its step was not followed and changed nothing"
+                );
+                shared.state.set_clock_error(None);
+            }
+            return;
+        };
+        // The machines that count with other nodes have no way back but a restart.
+        let stays = step.by_ns < 0 && shared.cluster.get().is_some();
+        let told = sentence(step.by_ns, stays);
+        if is_news {
+            tracing::warn!("{told}");
+        }
+        shared.state.set_clock_error(Some(told));
+        if step.stood >= FOLLOW_AFTER && !stays {
+            shared.engine.follow_clock();
+            tracing::warn!(
+                by = %length(step.by_ns),
+                "the system's clock was followed; every key was moved along, so that nothing is regained"
+            );
+            self.told_ns = None;
+            shared.state.set_clock_error(None);
+        }
+    }
+}
+
+/// What happened to the clock, and what becomes of it.
+fn sentence(by_ns: i64, stays: bool) -> String {
+    let way = if by_ns < 0 { "back" } else { "ahead" };
+    let by = length(by_ns);
+    let next = if stays {
+        "other nodes do not hear this one if that is right: restart it to follow".to_owned()
+    } else {
+        let after = FOLLOW_AFTER.as_secs();
+        format!("that is followed when it has stood for {after} s")
+    };
+    format!("the system's clock was set {way} by {by}; time goes on here as it did, and {next}")
+}
+
+/// A length of time for people, to the nearest tenth of a second where it is short.
+fn length(nanos: i64) -> String {
+    let tenths = nanos.unsigned_abs().saturating_add(50_000_000) / 100_000_000;
+    let seconds = (tenths + 5) / 10;
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{}.{} s", tenths / 10, tenths % 10),
+        (0, 0, minutes) => format!("{minutes} min {} s", seconds % 60),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happened_to_the_clock_is_told_with_what_happens_next() {
+        let told = sentence(40 * 86_400_000_000_000 - 1_000, false);
+        assert!(told.contains("ahead by 40 d 0 h"), "{told}");
+        assert!(
+            told.contains("followed when it has stood for 60 s"),
+            "{told}"
+        );
+        let told = sentence(-7_260_000_000_000, true);
+        assert!(
+            told.contains("back by 2 h 1 min") && told.contains("restart"),
+            "{told}"
+        );
+        assert_eq!(length(-61_000_000_000), "1 min 1 s");
+        assert_eq!(length(700_000_000), "0.7 s");
+    }
+}
