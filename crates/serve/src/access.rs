@@ -1,24 +1,278 @@
-//! Who may ask: bearer tokens and client certificates, compared in a time that tells nothing.
+//! Who may ask what: bearer tokens with scopes, and client certificates, compared in a time that tells nothing.
 //!
-//! Not here: what a door answers to those who may not, and the limits everybody has.
+//! What each operation needs is one table ([`Operation::scope`]) for all doors. Not here: what a door answers to those who may not,
+//! and the limits everybody has.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use subtle::Choice;
+use arc_swap::ArcSwap;
+use subtle::ConditionallySelectable as _;
 use tollgate_client::{ClientAddress, Trust};
 
-use crate::settings::{Settings, Token};
+use crate::guard::Guard;
+use crate::settings::{Scope, Scopes, Token, Tokens};
 use crate::shared::Peer;
 
-/// Whether a caller may ask.
-///
-/// `authorization` is the secret itself, or the value of an `Authorization` field with it. Where no token is set everybody
-/// may; whoever showed a trusted certificate need not show a token as well.
-pub fn allows(settings: &Settings, peer: &Peer, authorization: Option<&[u8]>) -> bool {
-    if settings.tokens.is_empty() || peer.certified {
-        return true;
+/// What may be asked for, whichever door it is asked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A decision, of any protocol.
+    Check,
+    /// How a key stands, without taking anything.
+    Peek,
+    /// Tokens that are taken now and settled later.
+    Reserve,
+    /// What was taken with a receipt, or under an id, at its real cost or not at all.
+    Settle,
+    /// A lease of a client.
+    Lease,
+    /// Quotas of a data plane.
+    Quota,
+    /// Taking without asking.
+    Charge,
+    /// Giving back.
+    Refund,
+    /// Forgetting a key.
+    Reset,
+    /// Metrics.
+    Metrics,
+    /// The keys that come most.
+    Top,
+    /// Why a request would pass or not.
+    Explain,
+    /// How the cluster is, and what nodes lent.
+    Cluster,
+    /// How the gateway is.
+    Gateway,
+    /// What every client asks when it connects, and what tells nothing of keys.
+    Greet,
+}
+
+impl Operation {
+    /// What a token must be for; `None` where any token will do.
+    pub const fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Check | Self::Peek | Self::Reserve | Self::Settle | Self::Lease | Self::Quota => {
+                Some(Scope::Check)
+            }
+            Self::Charge | Self::Refund | Self::Reset => Some(Scope::Write),
+            Self::Metrics | Self::Top | Self::Explain | Self::Cluster | Self::Gateway => {
+                Some(Scope::Observe)
+            }
+            Self::Greet => None,
+        }
     }
-    authorization.is_some_and(|value| is_known(&settings.tokens, bearer(value)))
+
+    /// Whether tokens of these scopes are enough.
+    pub fn is_within(self, scopes: Scopes) -> Result<(), Denied> {
+        match self.scope() {
+            Some(scope) if !scopes.has(scope) => Err(Denied::Scope(scope)),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// Why a caller may not ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// No token was shown.
+    Missing,
+    /// It is none of those that are set, or its time is up.
+    Wrong,
+    /// The same, and too many such came from there: in how many seconds there may be another.
+    Guessing(u64),
+    /// The token is not for that.
+    Scope(Scope),
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("This needs a token: `Authorization: Bearer ...`."),
+            Self::Wrong => {
+                f.write_str("This token is none of those that are set, or its time is up.")
+            }
+            Self::Guessing(seconds) => write!(
+                f,
+                "This token is wrong, and too many wrong ones came from this address; try again in {seconds} s, or at once with a right one."
+            ),
+            Self::Scope(scope) => write!(
+                f,
+                "This token is not for that: it lacks the scope `{}`.",
+                scope.name()
+            ),
+        }
+    }
+}
+
+/// What a caller may, as of the tokens that were set then.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant {
+    scopes: Scopes,
+    expires_ns: Option<u64>,
+    /// The number of the set of tokens.
+    set: u64,
+}
+
+impl Grant {
+    /// What the caller may.
+    pub const fn scopes(&self) -> Scopes {
+        self.scopes
+    }
+}
+
+/// A caller that stays for longer than a request: what it showed, and what it may while that holds.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    peer: Peer,
+    shown: Option<Token>,
+    grant: Option<Grant>,
+}
+
+impl Pass {
+    /// One who has shown nothing but perhaps a certificate.
+    pub fn new(callers: &Callers, peer: Peer) -> Self {
+        Self {
+            peer,
+            shown: None,
+            grant: callers.grant(&peer, None),
+        }
+    }
+
+    /// Shows a token, as in [`Callers::admit`]; a wrong one changes nothing.
+    pub fn show(
+        &mut self,
+        callers: &Callers,
+        shown: Option<Token>,
+        from: impl FnOnce(&Peer) -> Option<IpAddr>,
+    ) -> Result<Scopes, Denied> {
+        let grant = callers.admit(&self.peer, shown.as_ref(), from)?;
+        (self.shown, self.grant) = (shown, Some(grant));
+        Ok(grant.scopes)
+    }
+
+    /// Whether it was let in, and not found since to be no more.
+    pub const fn is_known(&self) -> bool {
+        self.grant.is_some()
+    }
+
+    /// What it may now; `None` where nothing, or nothing any more.
+    pub fn scopes(&mut self, callers: &Callers) -> Option<Scopes> {
+        if !callers.holds(self.grant.as_ref()?) {
+            self.grant = callers.grant(&self.peer, self.shown.as_ref());
+        }
+        self.grant.map(|grant| grant.scopes)
+    }
+}
+
+/// The tokens that callers may show, and who guesses them.
+#[derive(Debug)]
+pub struct Callers {
+    tokens: ArcSwap<Tokens>,
+    /// How often they were replaced: what was granted before is looked at again.
+    set: AtomicU64,
+    /// Counts wrong tokens, from the first on.
+    guard: OnceLock<Option<Guard>>,
+}
+
+impl Callers {
+    /// Those who show one of these.
+    pub fn new(tokens: &Tokens) -> Self {
+        Self {
+            tokens: ArcSwap::from_pointee(tokens.clone()),
+            set: AtomicU64::new(0),
+            guard: OnceLock::new(),
+        }
+    }
+
+    /// Lets in those who show one of these from here on, and nobody else. Whether they are others than before; refused
+    /// where everybody would be let in.
+    pub(crate) fn adopt(&self, tokens: Tokens) -> Result<bool, String> {
+        if **self.tokens.load() == tokens {
+            return Ok(false);
+        }
+        if tokens.is_empty() {
+            let what =
+                "there were tokens, and none is left: start the server again to let everybody in";
+            return Err(what.to_owned());
+        }
+        self.tokens.store(tokens.into());
+        self.set.fetch_add(1, Ordering::Release);
+        Ok(true)
+    }
+
+    /// The tokens in force.
+    pub(crate) fn tokens(&self) -> Tokens {
+        Tokens::clone(&self.tokens.load())
+    }
+
+    /// The file of tokens, where there is one.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        self.tokens.load().file().map(PathBuf::from)
+    }
+
+    /// Whether callers must show one.
+    pub fn are_asked(&self) -> bool {
+        !self.tokens.load().is_empty()
+    }
+
+    /// What a peer may who showed this, or nothing; `None` where that is wrong.
+    ///
+    /// Where no token is set everybody may everything, as may those who showed a trusted certificate.
+    pub fn grant(&self, peer: &Peer, shown: Option<&Token>) -> Option<Grant> {
+        // Before the tokens, so that a grant is never taken for newer than it is.
+        let set = self.set.load(Ordering::Acquire);
+        let tokens = self.tokens.load();
+        let grant = |scopes, expires_ns| Grant {
+            scopes,
+            expires_ns,
+            set,
+        };
+        if tokens.is_empty() || peer.certified {
+            return Some(grant(Scopes::ALL, None));
+        }
+        let known = known(&tokens, shown?)?;
+        let grant = grant(known.scopes(), known.expires_ns());
+        self.holds(&grant).then_some(grant)
+    }
+
+    /// Whether a grant is what would be granted now.
+    pub fn holds(&self, grant: &Grant) -> bool {
+        self.set.load(Ordering::Acquire) == grant.set
+            && grant.expires_ns.is_none_or(|expires| now_ns() < expires)
+    }
+
+    /// What a caller may who showed this, or nothing. Wrong ones are counted by where they come from.
+    pub fn admit(
+        &self,
+        peer: &Peer,
+        shown: Option<&Token>,
+        from: impl FnOnce(&Peer) -> Option<IpAddr>,
+    ) -> Result<Grant, Denied> {
+        match self.grant(peer, shown) {
+            Some(grant) => Ok(grant),
+            None if shown.is_none() => Err(Denied::Missing),
+            None => Err(self.guessed(from(peer))),
+        }
+    }
+
+    #[cold]
+    fn guessed(&self, from: Option<IpAddr>) -> Denied {
+        let guard = self.guard.get_or_init(|| {
+            let made = Guard::new();
+            made.inspect_err(|error| tracing::error!(%error, "guesses of tokens are not counted"))
+                .ok()
+        });
+        match guard.as_ref().map(|guard| guard.begin(from)) {
+            Some(Err(seconds)) => Denied::Guessing(seconds),
+            Some(Ok(_)) | None => Denied::Wrong,
+        }
+    }
 }
 
 /// The address that a request comes from: that of the client behind proxies whose word is taken, by the lines of their header, or
@@ -36,6 +290,11 @@ pub fn client<'h>(
     Some(proxies.of_lines(near, lines))
 }
 
+/// What was shown: the secret itself, or the value of an `Authorization` field with it.
+pub fn shown(value: &[u8]) -> Token {
+    Token::of(bearer(value))
+}
+
 /// The secret in the value of an `Authorization` field; the value itself where it names no scheme.
 fn bearer(value: &[u8]) -> &[u8] {
     match value.split_at_checked(SCHEME.len()) {
@@ -44,14 +303,24 @@ fn bearer(value: &[u8]) -> &[u8] {
     }
 }
 
-/// Every token is compared, whichever matches: the time tells neither how many there are before it nor how much fits.
-fn is_known(tokens: &[Token], secret: &[u8]) -> bool {
-    let shown = Token::of(secret);
-    let none = Choice::from(0);
-    let known = tokens
-        .iter()
-        .fold(none, |known, token| known | token.is(&shown));
-    known.into()
+/// The token that was shown. Every token is compared, whichever matches: the time tells neither how many there are before it nor how
+/// much fits.
+fn known<'t>(tokens: &'t Tokens, shown: &Token) -> Option<&'t Token> {
+    let (mut found, mut number) = (0_u32, 0_u32);
+    for token in tokens.iter() {
+        number += 1;
+        found.conditional_assign(&number, token.is(shown));
+    }
+    let place = usize::try_from(found.checked_sub(1)?).ok()?;
+    tokens.iter().nth(place)
+}
+
+/// Nanoseconds since the epoch.
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    })
 }
 
 const SCHEME: &[u8] = b"bearer ";
@@ -67,17 +336,26 @@ mod tests {
         connection: 1,
     };
 
-    fn guarded() -> Settings {
-        Settings {
-            tokens: vec![Token::new("first-token"), Token::new("second-token")],
-            ..Settings::default()
-        }
+    fn guarded() -> Callers {
+        let tokens = [
+            Token::new("first-token"),
+            Token::new("second-token").scoped([Scope::Check].into_iter().collect()),
+            Token::new("ended-token").until(1),
+        ];
+        Callers::new(&tokens.to_vec().into())
+    }
+
+    fn admit(callers: &Callers, shown: Option<&[u8]>) -> Result<Scopes, Denied> {
+        let shown = shown.map(super::shown);
+        let admitted = callers.admit(&STRANGER, shown.as_ref(), |_| None);
+        admitted.map(|grant| grant.scopes())
     }
 
     #[test]
     fn everybody_may_ask_where_no_token_is_set() {
-        assert!(allows(&Settings::default(), &STRANGER, None));
-        assert!(allows(&Settings::default(), &STRANGER, Some(b"Bearer x")));
+        let open = Callers::new(&Tokens::default());
+        assert_eq!(admit(&open, None), Ok(Scopes::ALL));
+        assert_eq!(admit(&open, Some(b"Bearer x")), Ok(Scopes::ALL));
     }
 
     #[test]
@@ -90,25 +368,73 @@ mod tests {
             b"second-token",
         ];
         for value in shown {
-            assert!(allows(&guarded(), &STRANGER, Some(value)), "{value:?}");
+            assert!(admit(&guarded(), Some(value)).is_ok(), "{value:?}");
         }
     }
 
     #[test]
-    fn nothing_else_opens() {
-        let shown: [&[u8]; 7] = [
+    fn nothing_else_opens_and_a_right_one_does_after_any_number_of_wrong_ones() {
+        let shown: [&[u8]; 8] = [
             b"",
             b"Bearer",
             b"Bearer ",
             b"Bearer first-toke",
             b"Bearer first-token2",
+            b"Bearer ended-token",
             b"Basic first-token",
             b"\xff\xfe",
         ];
+        let callers = guarded();
         for value in shown {
-            assert!(!allows(&guarded(), &STRANGER, Some(value)), "{value:?}");
+            assert_eq!(
+                admit(&callers, Some(value)),
+                Err(Denied::Wrong),
+                "{value:?}"
+            );
         }
-        assert!(!allows(&guarded(), &STRANGER, None));
+        assert_eq!(admit(&callers, None), Err(Denied::Missing));
+        let wrong = (0..100).map(|_| admit(&callers, Some(b"guess")));
+        let looked_at = wrong.filter(|denied| *denied == Err(Denied::Wrong)).count();
+        assert_eq!(looked_at, 20 - shown.len());
+        assert!(matches!(
+            admit(&callers, Some(b"guess")),
+            Err(Denied::Guessing(1..=15))
+        ));
+        assert!(admit(&callers, Some(b"first-token")).is_ok());
+        assert_eq!(admit(&callers, None), Err(Denied::Missing));
+    }
+
+    #[test]
+    fn a_token_is_for_its_scopes_alone() {
+        let scopes = admit(&guarded(), Some(b"second-token")).unwrap();
+        assert_eq!(Operation::Settle.is_within(scopes), Ok(()));
+        assert_eq!(Operation::Greet.is_within(scopes), Ok(()));
+        for (operation, scope) in [
+            (Operation::Refund, Scope::Write),
+            (Operation::Metrics, Scope::Observe),
+        ] {
+            assert_eq!(operation.is_within(scopes), Err(Denied::Scope(scope)));
+            assert_eq!(operation.is_within(Scopes::ALL), Ok(()));
+        }
+    }
+
+    #[test]
+    fn other_tokens_end_what_was_granted_and_none_at_all_are_refused() {
+        let callers = guarded();
+        let grant = callers
+            .grant(&STRANGER, Some(&Token::new("first-token")))
+            .unwrap();
+        assert!(callers.holds(&grant));
+        assert_eq!(callers.adopt(callers.tokens()), Ok(false));
+        assert!(callers.holds(&grant));
+        assert!(callers.adopt(Tokens::default()).is_err());
+        assert_eq!(
+            callers.adopt(vec![Token::new("third-token")].into()),
+            Ok(true)
+        );
+        assert!(!callers.holds(&grant));
+        assert_eq!(admit(&callers, Some(b"first-token")), Err(Denied::Wrong));
+        assert!(admit(&callers, Some(b"third-token")).is_ok());
     }
 
     #[test]
@@ -117,6 +443,6 @@ mod tests {
             certified: true,
             ..STRANGER
         };
-        assert!(allows(&guarded(), &certified, None));
+        assert!(guarded().admit(&certified, None, |_| None).is_ok());
     }
 }

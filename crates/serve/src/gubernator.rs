@@ -29,6 +29,13 @@ impl fmt::Display for TooMany {
 
 impl std::error::Error for TooMany {}
 
+/// Whether a call gives back what was taken, or forgets it.
+pub fn writes(request: &GetRateLimitsReq) -> bool {
+    let resets = |asked: &RateLimitReq| Behavior::ResetRemaining.is_in(asked.behavior);
+    let mut requests = request.requests.iter();
+    requests.any(|asked| asked.hits < 0 || resets(asked))
+}
+
 /// Decides each request, in order. One that makes no sense has an error of its own.
 pub fn get_rate_limits(
     turn: &Turn<'_>,

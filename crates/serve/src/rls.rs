@@ -59,6 +59,12 @@ impl fmt::Display for RlsError {
 
 impl std::error::Error for RlsError {}
 
+/// Whether a request gives back what was taken.
+pub fn gives_back(request: &RateLimitRequest) -> bool {
+    let mut descriptors = request.descriptors.iter();
+    descriptors.any(|descriptor| descriptor.is_negative_hits)
+}
+
 /// Judges a request, and says no more than the statuses.
 pub fn should_rate_limit(
     turn: &Turn<'_>,

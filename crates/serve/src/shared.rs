@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tollgate_node::Node;
 
+use crate::access::Callers;
 use crate::annex::Annex;
 use crate::catalogue::Live;
 use crate::cluster::Handle;
@@ -31,6 +32,8 @@ pub struct Shared {
     pub engine: Engine,
     /// How the server was set up.
     pub settings: Settings,
+    /// Who may ask what.
+    pub callers: Callers,
     /// How the server is.
     pub state: State,
     /// The cluster, where it takes part in one; set once, before the first connection.
@@ -62,6 +65,7 @@ impl Shared {
         let state = State::new(settings.limits.requests_max);
         engine.meter().show_keys(settings.telemetry.show_keys);
         Self {
+            callers: Callers::new(&settings.tokens),
             engine,
             settings,
             state,

@@ -11,9 +11,11 @@ use tollgate_wire::rls::RateLimitRequest;
 use super::frame::{decode, encode};
 use super::status::{Code, Status};
 use super::{authz, native, throttlecrab};
+use crate::access::Operation;
 use crate::engine::{EngineError, Turn};
 use crate::gubernator::{self, TooMany};
 use crate::rls::{self, RlsError};
+use crate::settings::Scopes;
 use crate::shared::Shared;
 
 /// A method with one message each way.
@@ -59,17 +61,35 @@ impl Method {
         })
     }
 
-    /// Answers a message.
+    /// What a caller must be let do; what a message asks beyond that is looked at with it.
+    pub(super) const fn operation(self) -> Operation {
+        match self {
+            Self::ShouldRateLimit
+            | Self::CheckRateLimit
+            | Self::Authorize
+            | Self::Check
+            | Self::CheckMany
+            | Self::GetRateLimits
+            | Self::Throttle => Operation::Check,
+            Self::Report => Operation::Charge,
+            Self::HealthCheck | Self::LiveCheck => Operation::Greet,
+        }
+    }
+
+    /// Answers a message of a caller with these scopes.
     pub(super) fn answer(
         self,
         message: Bytes,
         turn: &Turn<'_>,
-        shared: &Shared,
+        (shared, scopes): (&Shared, Scopes),
     ) -> Result<Answered, Status> {
         let (limits, dialect) = (&shared.settings.limits, shared.settings.dialect);
         let framed = match self {
             Self::ShouldRateLimit => call(message, |request| {
                 bounded(&request, limits.key_bytes_max)?;
+                if rls::gives_back(&request) {
+                    within(Operation::Refund, scopes)?;
+                }
                 Ok(rls::decide(turn, &request, dialect)?)
             }),
             Self::CheckRateLimit => call(message, |request| {
@@ -90,6 +110,9 @@ impl Method {
                 let mut lengths = asked.map(|asked| asked.name.len() + asked.unique_key.len());
                 if lengths.any(|length| length > limits.key_bytes_max) {
                     return Err(native::too_long(limits.key_bytes_max));
+                }
+                if gubernator::writes(&request) {
+                    within(Operation::Reset, scopes)?;
                 }
                 Ok(gubernator::get_rate_limits(turn, &request)?)
             }),
@@ -124,6 +147,10 @@ fn authorize(message: Bytes, turn: &Turn<'_>, shared: &Shared) -> Result<Answere
         hold,
         fell_back: turn.fell_back(),
     })
+}
+
+fn within(operation: Operation, scopes: Scopes) -> Result<(), Status> {
+    operation.is_within(scopes).map_err(Status::denied)
 }
 
 /// Whether no key of a request is too long.

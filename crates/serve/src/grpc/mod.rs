@@ -24,11 +24,12 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method as Verb, Request, Response, StatusCode, Version};
 use tokio::time::timeout;
 
-use crate::access;
+use crate::access::{self, Operation, Pass};
 use crate::engine::Turn;
 use crate::http::FALLBACK;
 use crate::meter::{Door, Event};
-use crate::shared::{Caller, Shared};
+use crate::settings::Scopes;
+use crate::shared::{Caller, Peer, Shared};
 
 pub use body::Body;
 use method::{Answered, Method};
@@ -60,7 +61,9 @@ where
         Some(method) => unary(method, request, caller).await,
         None => match Service::of(request.uri().path()) {
             Some(service) => match admitted(service, &request, caller) {
-                Ok(()) => {
+                Ok(pass) => {
+                    let mut request = request;
+                    request.extensions_mut().insert(pass);
                     let answered = services::answer(service, request, Arc::clone(shared));
                     let answered = timeout(shared.settings.limits.slow, answered).await;
                     match answered {
@@ -99,8 +102,9 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
 {
     check_head(&request)?;
-    check_access(request.headers(), caller)?;
     let shared = &*caller.shared;
+    let mut pass = Pass::new(&shared.callers, caller.peer);
+    let scopes = show(&mut pass, method.operation(), (request.headers(), shared))?;
     let limits = &shared.settings.limits;
     let patience = timeout::of(request.headers()).map_or(limits.slow, |told| told.min(limits.slow));
     if patience.is_zero() {
@@ -120,10 +124,10 @@ where
     let began = Instant::now();
     let engine = &shared.engine;
     let answered = if engine.is_apart() {
-        let answer = |turn: &Turn<'_>| method.answer(message.clone(), turn, shared);
+        let answer = |turn: &Turn<'_>| method.answer(message.clone(), turn, (shared, scopes));
         engine.answer_later(Door::Grpc, answer).await
     } else {
-        method.answer(message, &engine.turn().by(Door::Grpc), shared)
+        method.answer(message, &engine.turn().by(Door::Grpc), (shared, scopes))
     };
     let meter = shared.engine.meter();
     meter.served(Door::Grpc, 1, began.elapsed());
@@ -136,12 +140,17 @@ where
 }
 
 /// Whether a call to one of tonic's services may go on. Health is for everybody: those who probe it have no secrets.
-fn admitted<B>(service: Service, request: &Request<B>, caller: &Caller) -> Result<(), Status> {
+fn admitted<B>(service: Service, request: &Request<B>, caller: &Caller) -> Result<Pass, Status> {
     check_head(request)?;
-    match service {
-        Service::Health => Ok(()),
-        Service::Reflection | Service::Quota => check_access(request.headers(), caller),
-    }
+    let shared = &*caller.shared;
+    let mut pass = Pass::new(&shared.callers, caller.peer);
+    let operation = match service {
+        Service::Health => return Ok(pass),
+        Service::Reflection => Operation::Greet,
+        Service::Quota => Operation::Quota,
+    };
+    show(&mut pass, operation, (request.headers(), shared))?;
+    Ok(pass)
 }
 
 fn check_head<B>(request: &Request<B>) -> Result<(), Status> {
@@ -152,13 +161,22 @@ fn check_head<B>(request: &Request<B>) -> Result<(), Status> {
     Err(Status::new(Code::Unimplemented, what))
 }
 
-fn check_access(headers: &HeaderMap, caller: &Caller) -> Result<(), Status> {
-    let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    if access::allows(&caller.shared.settings, &caller.peer, shown) {
-        return Ok(());
-    }
-    let what = "a bearer token is needed";
-    Err(Status::new(Code::Unauthenticated, what))
+/// Shows what a call says of its sender: what the sender may, who may do this.
+fn show(
+    pass: &mut Pass,
+    operation: Operation,
+    (headers, shared): (&HeaderMap, &Shared),
+) -> Result<Scopes, Status> {
+    let shown = headers.get(AUTHORIZATION);
+    let shown = shown.map(|value| access::shown(value.as_bytes()));
+    let from = |peer: &Peer| {
+        let proxies = &shared.settings.client_address;
+        let lines = headers.get_all(proxies.header.name()).into_iter();
+        access::client(proxies, peer, lines.map(HeaderValue::as_bytes))
+    };
+    let shown = pass.show(&shared.callers, shown, from);
+    let within = shown.and_then(|scopes| operation.is_within(scopes).map(|()| scopes));
+    within.map_err(Status::denied)
 }
 
 /// Counts what went wrong, where somebody should know.
@@ -170,6 +188,7 @@ fn refused(shared: &Shared, response: Response<Body>, code: Code) -> Response<Bo
         Code::DeadlineExceeded => Event::TimedOut(Door::Grpc),
         Code::ResourceExhausted | Code::Unavailable => Event::Shed(Door::Grpc),
         Code::Unauthenticated => Event::Unauthorized(Door::Grpc),
+        Code::PermissionDenied => Event::Forbidden(Door::Grpc),
     };
     shared.engine.meter().count(event);
     response

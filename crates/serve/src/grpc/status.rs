@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::access::Denied;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// Why a call has no message for an answer.
@@ -19,6 +20,7 @@ pub(super) struct Status {
 pub(super) enum Code {
     InvalidArgument = 3,
     DeadlineExceeded = 4,
+    PermissionDenied = 7,
     ResourceExhausted = 8,
     OutOfRange = 11,
     Unimplemented = 12,
@@ -32,6 +34,7 @@ impl Code {
         match self {
             Self::InvalidArgument => "3",
             Self::DeadlineExceeded => "4",
+            Self::PermissionDenied => "7",
             Self::ResourceExhausted => "8",
             Self::OutOfRange => "11",
             Self::Unimplemented => "12",
@@ -48,6 +51,15 @@ impl Status {
             code,
             message: message.into(),
         }
+    }
+
+    /// Why a caller may not.
+    pub(super) fn denied(denied: Denied) -> Self {
+        let code = match denied {
+            Denied::Scope(_) => Code::PermissionDenied,
+            Denied::Missing | Denied::Wrong | Denied::Guessing(_) => Code::Unauthenticated,
+        };
+        Self::new(code, denied.to_string())
     }
 
     pub(super) const fn code(&self) -> Code {

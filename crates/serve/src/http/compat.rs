@@ -11,7 +11,9 @@ use tollgate_wire::throttlecrab::{HttpRequest, HttpResponse};
 
 use super::body::Refusal;
 use super::json::{malformed, read};
+use super::route::may;
 use super::{Asked, Reply};
+use crate::access::Operation;
 use crate::engine::Turn;
 use crate::{gubernator, throttle};
 
@@ -71,6 +73,9 @@ pub(super) fn get_rate_limits(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Re
     let Some(request) = read::<GetRateLimitsReq>(asked, reply) else {
         return;
     };
+    if gubernator::writes(&request) && !may(Operation::Reset, asked, reply) {
+        return;
+    }
     match gubernator::get_rate_limits(turn, &request) {
         Ok(response) => reply.json(&response),
         Err(error) => {

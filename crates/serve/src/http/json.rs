@@ -9,7 +9,9 @@ use tollgate_wire::v1;
 
 use super::body::{Refusal, shown};
 use super::reply::TEXT;
+use super::route::may;
 use super::{Asked, Reply};
+use crate::access::Operation;
 use crate::engine::Turn;
 use crate::meter::{Door, Event};
 use crate::rls::{self, RlsError};
@@ -19,6 +21,9 @@ pub(super) fn json(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     let Some(request) = read::<RateLimitRequest>(asked, reply) else {
         return;
     };
+    if rls::gives_back(&request) && !may(Operation::Refund, asked, reply) {
+        return;
+    }
     match rls::should_rate_limit(turn, &request) {
         Ok(response) => {
             if response.overall_code == i32::from(Code::OverLimit) {

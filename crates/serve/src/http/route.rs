@@ -5,9 +5,10 @@
 use http::StatusCode;
 
 use super::{Asked, Reply, auth, body, check, compat, explain, json, pages, supply, writes};
-use crate::access;
+use crate::access::{self, Denied, Operation};
 use crate::engine::Turn;
 use crate::meter::{Door, Event};
+use crate::shared::Peer;
 use crate::traces::Span;
 
 type Handler = fn(&Turn<'_>, &Asked<'_>, &mut Reply);
@@ -16,8 +17,8 @@ type Handler = fn(&Turn<'_>, &Asked<'_>, &mut Reply);
 pub(super) struct Route {
     path: &'static str,
     takes: Takes,
-    /// Whether a token is needed where tokens are set.
-    is_open: bool,
+    /// What a token must be for where tokens are set; `None` where none is needed.
+    asks: Option<Operation>,
     handler: Handler,
 }
 
@@ -70,7 +71,7 @@ pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 
 /// Who answers, by the head alone; where that is not to be answered, `reply` says why.
 pub(super) fn admitted(asked: &Asked<'_>, reply: &mut Reply) -> Option<&'static Route> {
-    let route = find(asked.path).filter(|route| route.is_open || !asked.site.is_desk());
+    let route = find(asked.path).filter(|route| route.asks.is_none() || !asked.site.is_desk());
     let Some(route) = route else {
         nothing_there(asked, reply);
         return None;
@@ -79,8 +80,9 @@ pub(super) fn admitted(asked: &Asked<'_>, reply: &mut Reply) -> Option<&'static 
         wrong_method(route, asked, reply);
         return None;
     }
-    if !route.is_open && !is_allowed(asked) {
-        forbid(asked, reply);
+    if let Some(operation) = route.asks
+        && !may(operation, asked, reply)
+    {
         return None;
     }
     Some(route)
@@ -132,12 +134,27 @@ fn find(path: &str) -> Option<&'static Route> {
     at(path).or_else(|| auth::mirrored(path).and_then(|_| at(auth::PATH)))
 }
 
-fn is_allowed(asked: &Asked<'_>) -> bool {
-    let settings = &asked.shared.settings;
-    if settings.tokens.is_empty() {
+/// Whether a caller may; `reply` says why not.
+pub(super) fn may(operation: Operation, asked: &Asked<'_>, reply: &mut Reply) -> bool {
+    let Asked { shared, peer, .. } = asked;
+    if !shared.callers.are_asked() {
         return true;
     }
-    access::allows(settings, &asked.peer, asked.line("authorization"))
+    let from = |peer: &Peer| {
+        let proxies = &shared.settings.client_address;
+        let mut lines: smallvec::SmallVec<[&[u8]; 4]> = smallvec::SmallVec::new();
+        asked
+            .lines
+            .each(proxies.header.name(), |line| lines.push(line));
+        access::client(proxies, peer, lines.into_iter())
+    };
+    let shown = asked.line("authorization").map(access::shown);
+    let admitted = shared.callers.admit(peer, shown.as_ref(), from);
+    let allowed = admitted.and_then(|grant| operation.is_within(grant.scopes()));
+    if let Err(denied) = allowed {
+        refuse(denied, asked, reply);
+    }
+    allowed.is_ok()
 }
 
 /// Answers a request that calls the server by a name that it has not.
@@ -151,12 +168,26 @@ pub(super) fn misdirected(asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 #[cold]
-fn forbid(asked: &Asked<'_>, reply: &mut Reply) {
+fn refuse(denied: Denied, asked: &Asked<'_>, reply: &mut Reply) {
     let meter = asked.shared.engine.meter();
-    meter.count(Event::Unauthorized(Door::Http));
-    reply.line("www-authenticate", b"Bearer realm=\"tollgate\"");
-    let detail = "This needs a token: `Authorization: Bearer ...`.";
-    reply.refuse(StatusCode::UNAUTHORIZED, detail);
+    let (event, status) = match denied {
+        Denied::Scope(_) => (Event::Forbidden(Door::Http), StatusCode::FORBIDDEN),
+        Denied::Missing | Denied::Wrong => {
+            (Event::Unauthorized(Door::Http), StatusCode::UNAUTHORIZED)
+        }
+        Denied::Guessing(seconds) => {
+            reply.number("retry-after", seconds);
+            (
+                Event::Unauthorized(Door::Http),
+                StatusCode::TOO_MANY_REQUESTS,
+            )
+        }
+    };
+    meter.count(event);
+    if status == StatusCode::UNAUTHORIZED {
+        reply.line("www-authenticate", b"Bearer realm=\"tollgate\"");
+    }
+    reply.refuse(status, &denied.to_string());
 }
 
 #[cold]
@@ -183,20 +214,20 @@ fn nothing_there(asked: &Asked<'_>, reply: &mut Reply) {
     reply.refuse(StatusCode::NOT_FOUND, &detail);
 }
 
-const fn post(path: &'static str, handler: Handler) -> Route {
+const fn post(path: &'static str, asks: Operation, handler: Handler) -> Route {
     Route {
         path,
         takes: Takes::Post,
-        is_open: false,
+        asks: Some(asks),
         handler,
     }
 }
 
-const fn get(path: &'static str, handler: Handler) -> Route {
+const fn get(path: &'static str, asks: Operation, handler: Handler) -> Route {
     Route {
         path,
         takes: Takes::Get,
-        is_open: false,
+        asks: Some(asks),
         handler,
     }
 }
@@ -205,7 +236,7 @@ const fn open(path: &'static str, handler: Handler) -> Route {
     Route {
         path,
         takes: Takes::Get,
-        is_open: true,
+        asks: None,
         handler,
     }
 }
@@ -216,38 +247,42 @@ pub(crate) const FALLBACK: &str = "tollgate-fallback";
 const SPAN_PATH_MAX: usize = 128;
 /// The paths, the busiest first.
 static ROUTES: &[Route] = &[
-    post("/v1/check", check::check),
+    post("/v1/check", Operation::Check, check::check),
     Route {
         path: auth::PATH,
         takes: Takes::Any,
-        is_open: false,
+        asks: Some(Operation::Check),
         handler: auth::auth,
     },
-    post("/json", json::json),
-    post("/throttle", compat::throttle),
-    post("/v1/GetRateLimits", compat::get_rate_limits),
-    post("/v1/settle", writes::settle),
-    post("/v1/reserve", check::reserve),
-    post("/v1/commit", writes::commit),
-    post("/v1/cancel", writes::cancel),
-    post("/v1/charge", writes::charge),
-    post("/v1/refund", writes::refund),
-    post("/v1/peek", check::peek),
-    post("/v1/explain", explain::explain),
-    get("/v1/top", pages::top),
-    get("/v1/cluster", pages::cluster),
-    get("/v1/cluster/supply", supply::supply),
-    get("/v1/cluster/split", supply::split),
-    get("/v1/cluster/sync", supply::sync),
-    get("/v1/leases", supply::leases),
-    get("/v1/gateway", pages::gateway),
+    post("/json", Operation::Check, json::json),
+    post("/throttle", Operation::Check, compat::throttle),
+    post(
+        "/v1/GetRateLimits",
+        Operation::Check,
+        compat::get_rate_limits,
+    ),
+    post("/v1/settle", Operation::Settle, writes::settle),
+    post("/v1/reserve", Operation::Reserve, check::reserve),
+    post("/v1/commit", Operation::Settle, writes::commit),
+    post("/v1/cancel", Operation::Settle, writes::cancel),
+    post("/v1/charge", Operation::Charge, writes::charge),
+    post("/v1/refund", Operation::Refund, writes::refund),
+    post("/v1/peek", Operation::Peek, check::peek),
+    post("/v1/explain", Operation::Explain, explain::explain),
+    get("/v1/top", Operation::Top, pages::top),
+    get("/v1/cluster", Operation::Cluster, pages::cluster),
+    get("/v1/cluster/supply", Operation::Cluster, supply::supply),
+    get("/v1/cluster/split", Operation::Cluster, supply::split),
+    get("/v1/cluster/sync", Operation::Cluster, supply::sync),
+    get("/v1/leases", Operation::Cluster, supply::leases),
+    get("/v1/gateway", Operation::Gateway, pages::gateway),
     open("/healthcheck", json::healthcheck),
     open("/health", json::healthcheck),
     open("/v1/HealthCheck", compat::health_check),
     open("/v1/LiveCheck", compat::live_check),
     open("/livez", pages::livez),
     open("/readyz", pages::readyz),
-    get("/metrics", pages::metrics),
+    get("/metrics", Operation::Metrics, pages::metrics),
     open("/openapi.json", pages::openapi),
     open("/", pages::front),
 ];

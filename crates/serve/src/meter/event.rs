@@ -104,6 +104,8 @@ pub enum Event {
     TimedOut(Door),
     /// Somebody had no credential, or a wrong one.
     Unauthorized(Door),
+    /// A credential is not for what was asked.
+    Forbidden(Door),
     /// A connection ended by a panic, which is a bug of ours.
     Panicked(Door),
     /// Connections could not be accepted for want of descriptors or memory.
@@ -131,6 +133,7 @@ impl Event {
             Self::HandshakeFailed(door) => 8 * DOORS + door as usize,
             Self::Reloaded => 9 * DOORS,
             Self::ReloadFailed => 9 * DOORS + 1,
+            Self::Forbidden(door) => 9 * DOORS + 2 + door as usize,
         }
     }
 }
@@ -166,4 +169,4 @@ pub enum Door {
 
 pub(super) const JUDGEMENTS: usize = 5;
 pub(super) const DOORS: usize = 4;
-pub(super) const EVENTS: usize = 9 * DOORS + 2;
+pub(super) const EVENTS: usize = 10 * DOORS + 2;

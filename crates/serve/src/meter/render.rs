@@ -96,7 +96,7 @@ impl Meter {
         for door in Door::ALL {
             text.sample(&[("door", door.name())], self.open(door));
         }
-        let families: [(&'static str, &str, OfDoor); 8] = [
+        let families: [(&'static str, &str, OfDoor); 9] = [
             (
                 "tollgate_connections_total",
                 "Connections ever opened.",
@@ -136,6 +136,11 @@ impl Meter {
                 "tollgate_unauthorized_total",
                 "Requests without a credential, or with a wrong one.",
                 Event::Unauthorized,
+            ),
+            (
+                "tollgate_forbidden_total",
+                "Requests whose credential is not for what they ask.",
+                Event::Forbidden,
             ),
         ];
         for (name, help, event) in families {

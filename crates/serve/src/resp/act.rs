@@ -11,6 +11,7 @@ use tollgate_wire::resp::{Command, PeekReply, Settle, Writer};
 use super::check::{ask_of, check, entries, millis, text};
 use super::lease::lease;
 use super::refusal::Refusal;
+use crate::access::Operation;
 use crate::engine::{Ask, Turn};
 use crate::lend::Mailbox;
 use crate::shared::Shared;
@@ -27,6 +28,20 @@ pub(super) const fn is_asked(command: &Command<'_>) -> bool {
             | Command::Peek(_)
             | Command::Settle(_)
     )
+}
+
+/// What the sender of a command must be let do.
+pub(super) const fn operation(command: &Command<'_>) -> Operation {
+    match command {
+        Command::Throttle(_) | Command::Check(_) => Operation::Check,
+        Command::Lease(_) => Operation::Lease,
+        Command::Charge(_) => Operation::Charge,
+        Command::Refund(_) => Operation::Refund,
+        Command::Forget(_) => Operation::Reset,
+        Command::Peek(_) => Operation::Peek,
+        Command::Settle(_) => Operation::Settle,
+        _ => Operation::Greet,
+    }
 }
 
 /// Carries out a command that asks a turn, and writes the reply.

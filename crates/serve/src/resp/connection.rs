@@ -20,6 +20,7 @@ use super::queue::Queue;
 use super::scratch::Scratch;
 use super::session::{Next, Room, Session};
 use super::{act, lease};
+use crate::access::Operation;
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stream};
 use crate::unsent::Held;
@@ -298,7 +299,7 @@ impl<S: Stream> Connection<S> {
             };
             if let Ok(Command::Throttle(ask)) = &command
                 && ask.key.len() <= key_bytes_max
-                && self.session.is_authenticated()
+                && self.session.may(&self.shared, Operation::Check).is_ok()
                 && queue.takes(ask, bytes)
             {
                 if queue.is_full() {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::engine::EngineError;
+use crate::settings::Scope;
 
 /// Why a command is not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,10 @@ pub(super) enum Refusal {
     WrongPassword,
     /// Too often; the connection is closed.
     TooManyFailures,
+    /// The token of the client ended, or is set no more; the connection is closed.
+    Ended,
+    /// The token of the client is not for that.
+    NotInScope(Scope),
     /// A password was sent to a server that asks for none.
     NoPasswordSet,
     /// A key is longer than this many bytes.
@@ -33,6 +38,14 @@ impl fmt::Display for Refusal {
                 f.write_str("WRONGPASS invalid username-password pair or user is disabled.")
             }
             Self::TooManyFailures => f.write_str("ERR too many wrong passwords"),
+            Self::Ended => f.write_str(
+                "NOAUTH the token's time is up, or it was replaced; connect again with another.",
+            ),
+            Self::NotInScope(scope) => write!(
+                f,
+                "NOPERM this token is not for that: it lacks the scope '{}'.",
+                scope.name()
+            ),
             Self::NoPasswordSet => f.write_str(
                 "ERR AUTH <password> called without any password configured for the default user",
             ),

@@ -8,7 +8,7 @@ use tollgate_wire::resp::{
 
 use super::refusal::Refusal;
 use super::{act, info};
-use crate::access;
+use crate::access::{self, Denied, Operation, Pass};
 use crate::engine::Turn;
 use crate::lend::Mailbox;
 use crate::meter::{Door, Event};
@@ -21,7 +21,8 @@ pub(super) struct Session {
     peer: Peer,
     version: Version,
     name: Box<[u8]>,
-    is_authenticated: bool,
+    /// What the client may, once it has said who it is.
+    pass: Pass,
     /// Wrong passwords so far.
     failures: u32,
     /// Hints for the client, where it has leases.
@@ -59,7 +60,7 @@ impl Session {
             peer,
             version: Version::default(),
             name: Box::default(),
-            is_authenticated: access::allows(&shared.settings, &peer, None),
+            pass: Pass::new(&shared.callers, peer),
             failures: 0,
             mailbox: None,
         }
@@ -72,7 +73,19 @@ impl Session {
 
     /// Whether the client may ask for decisions.
     pub(super) const fn is_authenticated(&self) -> bool {
-        self.is_authenticated
+        self.pass.is_known()
+    }
+
+    /// Whether the client may do that now; why not, otherwise.
+    pub(super) fn may(&mut self, shared: &Shared, operation: Operation) -> Result<(), Refusal> {
+        if !self.pass.is_known() {
+            return Err(Refusal::NotAuthenticated);
+        }
+        let scopes = self.pass.scopes(&shared.callers).ok_or(Refusal::Ended)?;
+        match operation.is_within(scopes) {
+            Err(Denied::Scope(scope)) => Err(Refusal::NotInScope(scope)),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// The version that replies are written in.
@@ -92,13 +105,16 @@ impl Session {
             command,
             Ok(Command::Hello(_) | Command::Auth(_) | Command::Quit | Command::Reset)
         );
-        if !self.is_authenticated && !is_greeting {
-            room.shared
-                .engine
-                .meter()
-                .count(Event::Unauthorized(Door::Resp));
-            writer.error(&Refusal::NotAuthenticated);
-            return Next::Go;
+        let operation = command.as_ref().map_or(Operation::Greet, act::operation);
+        if !is_greeting && let Err(refusal) = self.may(room.shared, operation) {
+            writer.error(&refusal);
+            let (event, next) = match refusal {
+                Refusal::NotInScope(_) => (Event::Forbidden(Door::Resp), Next::Go),
+                Refusal::Ended => (Event::Unauthorized(Door::Resp), Next::Close),
+                _ => (Event::Unauthorized(Door::Resp), Next::Go),
+            };
+            room.shared.engine.meter().count(event);
+            return next;
         }
         match command {
             Ok(command) => self.carry_out(room, command, out),
@@ -178,17 +194,19 @@ impl Session {
             Err(refusal) => return refuse(&refusal, out),
         };
         match hello.credentials {
-            Some(credentials) if !self.admits(shared, credentials) => {
-                return self.refuse(shared, &mut Writer::new(out, self.version));
+            Some(credentials) => {
+                if let Err(denied) = self.admit(shared, credentials) {
+                    let writer = &mut Writer::new(out, self.version);
+                    return self.refuse(shared, denied, writer);
+                }
             }
-            None if !self.is_authenticated => {
+            None if !self.pass.is_known() => {
                 let event = Event::Unauthorized(Door::Resp);
                 shared.engine.meter().count(event);
                 return refuse(&Refusal::NotAuthenticated, out);
             }
-            Some(_) | None => {}
+            None => {}
         }
-        self.is_authenticated = true;
         self.version = hello.version.unwrap_or(self.version);
         if let Some(name) = name {
             self.name = name.into();
@@ -207,28 +225,29 @@ impl Session {
         credentials: Credentials<'_>,
         writer: &mut Writer<'_>,
     ) -> Next {
-        if shared.settings.tokens.is_empty() && credentials.user.is_none() {
+        if !shared.callers.are_asked() && credentials.user.is_none() {
             writer.error(&Refusal::NoPasswordSet);
             return Next::Go;
         }
-        if !self.admits(shared, credentials) {
-            return self.refuse(shared, writer);
+        if let Err(denied) = self.admit(shared, credentials) {
+            return self.refuse(shared, denied, writer);
         }
-        self.is_authenticated = true;
         writer.simple("OK");
         Next::Changed
     }
 
     /// Whoever knows a token is let in, whatever the user is called.
-    fn admits(&self, shared: &Shared, credentials: Credentials<'_>) -> bool {
-        access::allows(&shared.settings, &self.peer, Some(credentials.password))
+    fn admit(&mut self, shared: &Shared, credentials: Credentials<'_>) -> Result<(), Denied> {
+        let from = |peer: &Peer| peer.address.map(|address| address.ip());
+        let shown = Some(access::shown(credentials.password));
+        self.pass.show(&shared.callers, shown, from).map(drop)
     }
 
     /// Refuses a wrong password, and after many of them the connection.
-    fn refuse(&mut self, shared: &Shared, writer: &mut Writer<'_>) -> Next {
+    fn refuse(&mut self, shared: &Shared, denied: Denied, writer: &mut Writer<'_>) -> Next {
         shared.engine.meter().count(Event::Unauthorized(Door::Resp));
         self.failures += 1;
-        if self.failures < FAILURES_MAX {
+        if self.failures < FAILURES_MAX && !matches!(denied, Denied::Guessing(_)) {
             writer.error(&Refusal::WrongPassword);
             return Next::Go;
         }

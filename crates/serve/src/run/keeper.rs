@@ -52,8 +52,8 @@ fn look_after(
     mut keep: Option<&mut Keep>,
     (mut watch, ended): (Watch, &Receiver<()>),
 ) {
-    // What the annex read before it was first looked at may be another by now: it is told once.
-    let mut beside = Watch::new(None);
+    // What was read before it was first looked at may be another by now: it is told once.
+    let (mut beside, mut tokens) = (Watch::new(None), Watch::new(None));
     let mut clock = ClockWatch::default();
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK_EVERY) {
         clock.look(shared);
@@ -68,7 +68,11 @@ fn look_after(
         let file = file.filter(|_| shared.catalogue().database().is_none());
         if file.is_some_and(|file| watch.is_due(Stamp::of(file))) {
             // The outcome is logged, counted and remembered.
-            let _ = loader.reload_contracts();
+            let _ = loader.reload_watched();
+        }
+        let file = shared.callers.file();
+        if file.is_some_and(|file| tokens.is_due(Stamp::of(&file))) {
+            loader.reload_tokens();
         }
         let annex = shared.annex.get();
         let file = annex.and_then(|annex| annex.watched());

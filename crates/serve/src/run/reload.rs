@@ -14,7 +14,7 @@ use super::load;
 use crate::cluster::Daemon;
 use crate::listen::Certificates;
 use crate::meter::Event;
-use crate::settings::{ContractSource, Settings};
+use crate::settings::{ContractSource, Settings, Tokens};
 use crate::shared::Shared;
 
 /// Reads again what may change.
@@ -50,18 +50,34 @@ impl Loader {
         let keys = self.cluster.as_deref().map_or(Ok(()), Daemon::reload);
         let annex = self.shared.annex.get();
         let annex = annex.map_or(Ok(()), |annex| annex.reload());
-        let outcomes = [self.contracts(), self.certificates(), keys, annex];
+        let outcomes = [
+            self.contracts(),
+            self.tokens(),
+            self.certificates(),
+            keys,
+            annex,
+        ];
         self.tell_what_needs_a_restart();
         let errors: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
         self.remember(&errors)
     }
 
-    /// Reads contracts again.
-    pub(super) fn reload_contracts(&self) -> Result<(), String> {
+    /// Reads contracts and tokens again: a file of theirs has changed.
+    pub(super) fn reload_watched(&self) -> Result<(), String> {
         let _turn = self.turn.lock();
-        let outcome = self.contracts();
+        let outcomes = [self.contracts(), self.tokens()];
         self.tell_what_needs_a_restart();
-        self.remember(outcome.err().as_slice())
+        let errors: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
+        self.remember(&errors)
+    }
+
+    /// Reads tokens again where their file has others, or was wrong before. It is looked at first when it was just read.
+    pub(super) fn reload_tokens(&self) {
+        let is_known = self.shared.state.reload_error().is_none();
+        let same = || self.read_tokens() == Ok(self.shared.callers.tokens());
+        if !(is_known && same()) {
+            let _ = self.reload_watched();
+        }
     }
 
     /// Tells the annex that its file has changed.
@@ -88,6 +104,27 @@ impl Loader {
             Ok(())
         });
         self.remember(outcome.err().as_slice())
+    }
+
+    /// The tokens of the server's file, where nothing outside beats them, and those of the file that either names.
+    fn read_tokens(&self) -> Result<Tokens, String> {
+        let set_up = &self.shared.settings.tokens;
+        let started = self.as_started.as_ref();
+        let started = started.filter(|started| started.tokens == *set_up);
+        let Some(path) = started.and_then(|started| started.file.as_deref()) else {
+            return self.shared.callers.tokens().again();
+        };
+        let file = Settings::read(path).map_err(|error| error.to_string())?;
+        Ok(file.tokens)
+    }
+
+    fn tokens(&self) -> Result<(), String> {
+        if self.shared.callers.adopt(self.read_tokens()?)? {
+            tracing::info!(
+                "other tokens of callers are in force; those that are set no more open nothing"
+            );
+        }
+        Ok(())
     }
 
     fn contracts(&self) -> Result<(), String> {

@@ -18,7 +18,7 @@ use super::raw::{
 };
 use super::{
     Address, ContractSource, EntrySource, Limits, Listener, LogFormat, RuntimeKind, Settings, Tls,
-    Token, TraceProtocol, TraceSettings, size, token,
+    Tokens, TraceProtocol, TraceSettings, size, token,
 };
 use crate::logs::LogError;
 use crate::source::{self, SourceError};
@@ -204,19 +204,19 @@ impl Check<'_> {
         }
     }
 
-    fn access(&mut self, raw: RawAccess) -> Vec<Token> {
+    fn access(&mut self, raw: RawAccess) -> Tokens {
         let mut tokens = Vec::new();
         for text in &raw.tokens.0 {
             let token = token::checked(&text.value)
                 .map_err(|what| Problem::new(ErrorKind::BadValue, text.place, what));
             tokens.extend(self.problems.keep(token));
         }
-        if let Some(text) = raw.token_file {
-            let read = token::from_file(&self.under(&text.value))
-                .map_err(|what| Problem::new(ErrorKind::BadValue, text.place, what));
-            tokens.extend(self.problems.keep(read).unwrap_or_default());
-        }
-        tokens
+        let Some(text) = raw.token_file else {
+            return tokens.into();
+        };
+        let read = Tokens::read(tokens, Some(self.under(&text.value)))
+            .map_err(|what| Problem::new(ErrorKind::BadValue, text.place, what));
+        self.problems.keep(read).unwrap_or_default()
     }
 
     fn proxies(&mut self, raw: RawProxies, settings: &mut Settings) {

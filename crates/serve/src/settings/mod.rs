@@ -38,7 +38,7 @@ pub use raw::json_schema;
 pub use roster::{ROSTER_MAX, roster};
 pub use statistics::StatisticsSettings;
 pub use store::{StoreSettings, StoreUrl};
-pub use token::{TOKEN_BYTES_MIN, Token};
+pub use token::{Scope, Scopes, TOKEN_BYTES_MIN, Token, Tokens};
 pub use tollgate_client::ClientTls;
 pub use xds::XdsSource;
 
@@ -56,7 +56,7 @@ pub struct Settings {
     /// Where RESP is served.
     pub resp: Vec<Listener>,
     /// Secrets of which every request on the data plane must show one; empty where everybody may ask.
-    pub tokens: Vec<Token>,
+    pub tokens: Tokens,
     /// Header fields that tell clients of their quota, where a contract says nothing else.
     pub dialect: Dialect,
     /// How the address of a client behind proxies is told.
@@ -355,7 +355,6 @@ impl Settings {
                 self.keeping.statistics == other.keeping.statistics,
             ),
             ("contracts", self.contracts == other.contracts),
-            ("access", self.tokens == other.tokens),
             ("headers", self.dialect == other.dialect),
             ("proxies", self.client_address == other.client_address),
             ("auth", self.auth == other.auth),
@@ -401,7 +400,7 @@ impl Default for Settings {
             contracts: ContractSource::None,
             http: Vec::new(),
             resp: Vec::new(),
-            tokens: Vec::new(),
+            tokens: Tokens::default(),
             dialect: Dialect::default(),
             client_address: ClientAddress::default(),
             auth: AuthSettings::default(),

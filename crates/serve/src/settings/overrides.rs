@@ -3,7 +3,7 @@
 //! Flags beat the environment, the environment beats the file, the file beats the defaults.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_contract::file::nanos_of;
@@ -14,7 +14,7 @@ use super::file::{LOG_FORMATS, MEMORY, THREADS_MAX};
 use super::{
     Address, CataloguePlace, CatalogueSettings, ClientTls, ContractSource, DatabaseSettings,
     DatabaseUrl, Keeping, Listener, LogFormat, RuntimeKind, Seat, Settings, StoreSettings,
-    StoreUrl, Tls, Token, TraceProtocol, TraceSettings, UpstreamSettings, size, token,
+    StoreUrl, Tls, Tokens, TraceProtocol, TraceSettings, UpstreamSettings, size, token,
 };
 
 /// What is said outside the file.
@@ -33,7 +33,7 @@ pub struct Overrides {
     /// Where the management API is by itself; with the rest of HTTP where empty.
     pub admin: Option<Vec<Address>>,
     /// Secrets of which callers must show one.
-    pub tokens: Option<Vec<Token>>,
+    pub tokens: Option<Tokens>,
     /// Certificates of every TCP listener that names none of its own.
     pub tls: Option<Tls>,
     /// Which threads serve, and for how long once they should not.
@@ -136,11 +136,6 @@ impl Overrides {
                 upstream: upstream(&variable),
             },
         })
-    }
-
-    /// The tokens of a file, one on every line.
-    pub fn tokens_of(path: &Path) -> Result<Vec<Token>, String> {
-        token::from_file(path)
     }
 
     /// These, and where they are silent those below.
@@ -382,23 +377,14 @@ fn read<T>(
 }
 
 /// A token in the environment, and those in a file.
-fn tokens(variable: Variable<'_>) -> Result<Option<Vec<Token>>, OverrideError> {
-    let one = |text: &str| {
-        token::checked(text)
-            .map(|token| vec![token])
-            .map_err(str::to_owned)
-    };
-    let token = read(variable, "TOLLGATE_TOKEN", one)?;
-    let file = read(variable, "TOLLGATE_TOKEN_FILE", |path| {
-        token::from_file(path.as_ref())
+fn tokens(variable: Variable<'_>) -> Result<Option<Tokens>, OverrideError> {
+    let token = read(variable, "TOLLGATE_TOKEN", token::checked)?;
+    let said = Vec::from_iter(token);
+    let has_one = !said.is_empty();
+    let read = read(variable, "TOLLGATE_TOKEN_FILE", |path| {
+        Tokens::read(said.clone(), Some(path.into()))
     })?;
-    Ok(match (token, file) {
-        (Some(mut token), Some(file)) => {
-            token.extend(file);
-            Some(token)
-        }
-        (token, file) => token.or(file),
-    })
+    Ok(read.or_else(|| has_one.then(|| said.into())))
 }
 
 fn tls(variable: Variable<'_>) -> Result<Option<Tls>, OverrideError> {

@@ -147,10 +147,11 @@ pub(crate) struct RawTls {
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Access")]
 pub(crate) struct RawAccess {
-    /// Secrets of which a caller must show one.
+    /// Secrets of which a caller must show one, each of at least 16 bytes; behind it, where it is not for everything and for ever,
+    /// ` scopes=check,write,observe` and ` expires=2027-01-01T00:00:00Z`.
     #[schemars(with = "Vec<String>", length(max = 64))]
     pub(crate) tokens: Few<Text, TOKENS_MAX>,
-    /// A file with one secret on every line, which only its owner may read.
+    /// A file with one of the same on every line, which only its owner may read; read again when it changes.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) token_file: Option<Text>,

@@ -1,36 +1,193 @@
-//! A secret that callers show. Only its digest is kept, so that no log and no core file can give it away.
+//! Secrets that callers show, what each lets them do, and until when. Only digests are kept, so that no log and no core file can give a
+//! secret away.
+//!
+//! A token is said in one form wherever it is said: the secret, and behind it what it is for and when it ends, where that is not
+//! everything for ever: `0f3c… scopes=check,observe expires=2027-01-01T00:00:00Z`. Not here: what a scope covers (`access`).
 
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use subtle::{Choice, ConstantTimeEq};
+use tollgate_contract::nearest;
+
+/// What a token may be for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Asking: check, peek, reserve, lease, and settling what was asked.
+    Check,
+    /// Changing what was counted without asking: charge, refund, reset.
+    Write,
+    /// Looking: metrics, the keys that come most, explanations, the cluster.
+    Observe,
+}
+
+impl Scope {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Check, Self::Write, Self::Observe];
+
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Write => "write",
+            Self::Observe => "observe",
+        }
+    }
+}
+
+/// What a token is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scopes(u8);
+
+impl Scopes {
+    /// Everything.
+    pub const ALL: Self = Self(7);
+
+    /// Whether that is among them.
+    pub const fn has(self, scope: Scope) -> bool {
+        self.0 & (1 << scope as u8) != 0
+    }
+
+    /// The scopes of words between commas.
+    fn read(words: &str) -> Result<Self, String> {
+        let mut scopes = Self(0);
+        for word in words.split(',') {
+            let mut all = Scope::ALL.into_iter();
+            let Some(scope) = all.find(|scope| scope.name() == word) else {
+                let names = Scope::ALL.map(Scope::name);
+                // What is near no scope may be a part of a secret.
+                let hint = nearest(word, names.into_iter());
+                let hint =
+                    hint.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                let names = names.join(", ");
+                return Err(format!(
+                    "scopes of a token are some of {names}, with commas between them{hint}"
+                ));
+            };
+            scopes.0 |= 1 << scope as u8;
+        }
+        Ok(scopes)
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        let bits = scopes.into_iter().map(|scope| 1 << scope as u8);
+        Self(bits.fold(0, |all, bit: u8| all | bit))
+    }
+}
 
 /// A secret that callers show.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
     digest: [u8; SHA256_OUTPUT_LEN],
+    scopes: Scopes,
+    /// When it ends by itself: nanoseconds since the epoch.
+    expires_ns: Option<u64>,
 }
 
 impl Token {
-    /// The token with this text.
+    /// The token with this text, for everything and for ever.
     pub fn new(text: &str) -> Self {
         Self::of(text.as_bytes())
+    }
+
+    /// The same for these scopes alone.
+    #[must_use]
+    pub const fn scoped(self, scopes: Scopes) -> Self {
+        Self { scopes, ..self }
+    }
+
+    /// The same until a time, in nanoseconds since the epoch.
+    #[must_use]
+    pub const fn until(self, expires_ns: u64) -> Self {
+        let expires_ns = Some(expires_ns);
+        Self { expires_ns, ..self }
     }
 
     /// What somebody showed, to be compared with [`Self::is`].
     pub fn of(shown: &[u8]) -> Self {
         let mut bytes = [0; SHA256_OUTPUT_LEN];
         bytes.copy_from_slice(digest(&SHA256, shown).as_ref());
-        Self { digest: bytes }
+        Self {
+            digest: bytes,
+            scopes: Scopes::ALL,
+            expires_ns: None,
+        }
     }
 
-    /// Whether both are the same; takes the same time whatever they are.
+    /// Whether both have the same secret; takes the same time whatever they are.
     pub fn is(&self, other: &Self) -> Choice {
         self.digest.ct_eq(&other.digest)
+    }
+
+    /// What it is for.
+    pub const fn scopes(&self) -> Scopes {
+        self.scopes
+    }
+
+    /// When it ends by itself: nanoseconds since the epoch.
+    pub const fn expires_ns(&self) -> Option<u64> {
+        self.expires_ns
+    }
+}
+
+/// Secrets of which callers must show one: those that were said, and those of a file, which is read again when it changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    said: Vec<Token>,
+    file: Option<PathBuf>,
+    of_file: Vec<Token>,
+}
+
+impl Tokens {
+    /// These, and those of a file.
+    pub(crate) fn read(said: Vec<Token>, file: Option<PathBuf>) -> Result<Self, String> {
+        let of_file = file.as_deref().map(from_file).transpose()?;
+        Ok(Self {
+            said,
+            of_file: of_file.unwrap_or_default(),
+            file,
+        })
+    }
+
+    /// Those of a file.
+    pub fn of_file(path: &Path) -> Result<Self, String> {
+        Self::read(Vec::new(), Some(path.to_owned()))
+    }
+
+    /// The same with the file read again.
+    pub(crate) fn again(&self) -> Result<Self, String> {
+        Self::read(self.said.clone(), self.file.clone())
+    }
+
+    /// The file, where there is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Whether none is set, so that everybody may ask.
+    pub const fn is_empty(&self) -> bool {
+        self.said.is_empty() && self.of_file.is_empty()
+    }
+
+    /// All of them, ended ones too.
+    pub fn iter(&self) -> impl Iterator<Item = &Token> {
+        self.said.iter().chain(&self.of_file)
+    }
+}
+
+impl From<Vec<Token>> for Tokens {
+    fn from(said: Vec<Token>) -> Self {
+        Self {
+            said,
+            ..Self::default()
+        }
     }
 }
 
@@ -47,21 +204,39 @@ impl fmt::Debug for Token {
 }
 
 /// A token that can be sent in a header field, or what is wrong with it; never the text itself.
-pub(crate) fn checked(text: &str) -> Result<Token, &'static str> {
-    if text.is_empty() {
-        return Err("the token is empty");
+pub(crate) fn checked(text: &str) -> Result<Token, String> {
+    let mut words = text.split(' ').filter(|word| !word.is_empty());
+    let secret = words.next().unwrap_or_default();
+    if secret.len() < TOKEN_BYTES_MIN {
+        return Err(format!(
+            "a token has at least {TOKEN_BYTES_MIN} bytes; `openssl rand -hex 16` makes one"
+        ));
     }
-    if text.len() > TOKEN_BYTES_MAX {
-        return Err("the token has more than 1024 bytes");
+    if secret.len() > TOKEN_BYTES_MAX {
+        return Err(format!("the token has more than {TOKEN_BYTES_MAX} bytes"));
     }
-    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err("a token has only visible ASCII characters and no spaces");
+    let is_plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_graphic());
+    let mut token = Token::new(secret);
+    for word in words {
+        token = match word.split_once('=') {
+            Some(("scopes", scopes)) => token.scoped(Scopes::read(scopes)?),
+            Some(("expires", time)) => token.until(time_of(time)?),
+            _ => return Err(FORM.to_owned()),
+        };
     }
-    Ok(Token::new(text))
+    is_plain(secret)
+        .then_some(token)
+        .ok_or_else(|| FORM.to_owned())
+}
+
+fn time_of(text: &str) -> Result<u64, String> {
+    let time = text.parse::<Timestamp>().ok();
+    let nanos = time.and_then(|time| u64::try_from(time.as_nanosecond()).ok());
+    nanos.ok_or_else(|| "`expires` of a token is a time, as `2027-01-01T00:00:00Z`".to_owned())
 }
 
 /// The tokens of a file, one on every line; empty lines and lines that begin with `#` are passed over.
-pub(crate) fn from_file(path: &Path) -> Result<Vec<Token>, String> {
+fn from_file(path: &Path) -> Result<Vec<Token>, String> {
     let shown = path.display();
     let unreadable = |error: std::io::Error| format!("{shown} cannot be read: {error}");
     let file = File::open(path).map_err(unreadable)?;
@@ -89,6 +264,9 @@ pub(crate) fn from_file(path: &Path) -> Result<Vec<Token>, String> {
 
 /// Bits of a file's mode that let anybody read or write.
 const OTHERS: u32 = 0o006;
+/// What a token must look like.
+const FORM: &str = "a token has only visible ASCII characters and no spaces; behind it may stand `scopes=check,write,observe` and \
+                    `expires=2027-01-01T00:00:00Z`";
 /// The least bytes of a secret.
 pub const TOKEN_BYTES_MIN: usize = 16;
 const TOKEN_BYTES_MAX: usize = 1024;
@@ -98,27 +276,56 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 mod tests {
     use super::*;
 
+    const FIRST: &str = "first-of-two-tokens";
+    const SECOND: &str = "second-of-two-tokens";
+
     #[test]
     fn reads_tokens_only_where_others_cannot() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
-        std::fs::write(&path, "# ours\nfirst\n\nsecond\n").unwrap();
+        std::fs::write(&path, format!("# ours\n{FIRST}\n\n{SECOND}\n")).unwrap();
         let allow = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode));
         allow(0o644).unwrap();
         assert!(from_file(&path).unwrap_err().contains("chmod 600"));
         allow(0o600).unwrap();
         assert_eq!(
             from_file(&path).unwrap(),
-            [Token::new("first"), Token::new("second")]
+            [Token::new(FIRST), Token::new(SECOND)]
         );
         std::fs::write(&path, "#\n").unwrap();
         assert!(from_file(&path).unwrap_err().contains("no token"));
-        std::fs::write(&path, "with space\n").unwrap();
+        std::fs::write(&path, "sixteen-bytes-and with space\n").unwrap();
         let error = from_file(&path).unwrap_err();
         assert!(
             error.contains("no spaces") && !error.contains("with space"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_token_says_what_it_is_for_and_when_it_ends() {
+        let secret = "0123456789abcdef";
+        let (check, look) = (Scope::Check, Scope::Observe);
+        let plain = checked(secret).unwrap();
+        assert_eq!((plain.scopes(), plain.expires_ns()), (Scopes::ALL, None));
+        let text = format!("{secret} scopes=check,observe  expires=1970-01-01T00:00:01Z");
+        let token = checked(&text).unwrap();
+        assert_eq!(token.scopes(), [check, look].into_iter().collect());
+        assert!(token.scopes().has(look) && !token.scopes().has(Scope::Write));
+        assert_eq!(token.expires_ns(), Some(1_000_000_000));
+        assert!(bool::from(token.is(&plain)));
+        for (text, said) in [
+            ("0123456789abcde", "openssl rand -hex 16"),
+            ("", "at least 16 bytes"),
+            ("0123456789abcdef scopes=chek", "did you mean `check`?"),
+            ("0123456789abcdef scopes=", "some of check, write, observe"),
+            ("0123456789abcdef expires=soon", "2027-01-01T00:00:00Z"),
+            ("0123456789abcdef until=soon", "`expires="),
+            ("0123456789abcd\u{e9}f", "visible ASCII"),
+        ] {
+            let error = checked(text).unwrap_err();
+            assert!(error.contains(said) && !error.contains("0123"), "{error}");
+        }
     }
 
     #[test]

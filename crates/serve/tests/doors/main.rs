@@ -4,3 +4,4 @@ mod grpc;
 mod http;
 mod proxy;
 mod resp;
+mod tokens;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tollgate_client::{Dialect, ForwardingHeader, Trust};
 use tollgate_serve::settings::{
-    Address, ContractSource, EntrySource, LogFormat, RuntimeKind, Settings, Token, TraceProtocol,
-    is_server_file, json_schema,
+    Address, ContractSource, EntrySource, LogFormat, RuntimeKind, Scope, Settings, Token,
+    TraceProtocol, is_server_file, json_schema,
 };
 use tollgate_table::WhenFull;
 
@@ -87,7 +87,12 @@ fn listeners_and_files_can_be_said() {
     );
     let contracts = Path::new("/etc/tollgate/contracts.yaml");
     assert_eq!(settings.contracts.file(), Some(contracts));
-    assert_eq!(settings.tokens, [Token::new("first"), Token::new("2")]);
+    let look = [Scope::Observe].into_iter().collect();
+    let tokens = [
+        Token::new("first-of-two-tokens"),
+        Token::new("1234567890123456").scoped(look).until(0),
+    ];
+    assert!(settings.tokens.iter().eq(&tokens));
 }
 
 #[test]
@@ -122,7 +127,7 @@ tls: { certificate: cert.pem, key: key.pem, client_ca: /ca.pem }
 data_dir: data
 flush_every: 250ms
 contracts: contracts.yaml
-access: { tokens: [first, 2] }
+access: { tokens: [first-of-two-tokens, 1234567890123456 scopes=observe expires=1970-01-01T00:00:00Z] }
 headers: kong
 proxies: { networks: [10.0.0.0/8, '::1'], header: forwarded, ipv6_prefix: 56 }
 auth: { entries: { user: header X-User, tenant: query t }, hold_max: 2s }
@@ -197,6 +202,16 @@ fn bad_values_are_refused_with_what_to_write() {
         "1:23",
         &["/etc/tollgate/nowhere"],
     );
+    refused(
+        "access: { tokens: [short-secret] }\n",
+        "1:20",
+        &["at least 16 bytes", "openssl rand -hex 16"],
+    );
+    refused(
+        "access: { tokens: [long-enough-a-secret scopes=chck] }\n",
+        "1:20",
+        &["did you mean `check`?"],
+    );
     refused("tls: { certificate: a }\n", "1:8", &["`key` is missing"]);
     refused("http:\n", "1:1", &["expected an address"]);
     refused("contracts: { a: b }\n", "1:12", &[]);
@@ -218,7 +233,7 @@ fn every_mistake_is_shown_at_once() {
 
 #[test]
 fn a_secret_is_never_shown() {
-    let settings = parse("access: { tokens: [open-sesame] }\n").unwrap();
+    let settings = parse("access: { tokens: [open-sesame-open-sesame] }\n").unwrap();
     assert!(!format!("{settings:?}").contains("sesame"));
 }
 

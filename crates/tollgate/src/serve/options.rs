@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use tollgate_node::{Adapt, Roster};
 use tollgate_serve::settings::{
     Address, CataloguePlace, ClientTls, ClusterOverrides, DatabaseUrl, Join, LogFormat, Overrides,
-    RuntimeKind, RuntimeOverrides, Seat, StoreOverrides, StoreUrl, UpstreamSettings,
+    RuntimeKind, RuntimeOverrides, Seat, StoreOverrides, StoreUrl, Tokens, UpstreamSettings,
 };
 
 use crate::failure::Failure;
@@ -259,7 +259,7 @@ impl ServeOptions {
     /// What the flags say.
     pub(crate) fn overrides(&self) -> Result<Overrides, Failure> {
         let some = |off: bool, list: &[Address]| (off || !list.is_empty()).then(|| list.to_vec());
-        let tokens = self.token_file.as_deref().map(Overrides::tokens_of);
+        let tokens = self.token_file.as_deref().map(Tokens::of_file);
         let tokens = tokens.transpose();
         Ok(Overrides {
             config: self.config.clone(),

@@ -299,7 +299,7 @@ fn the_example_is_good() {
 #[test]
 fn tokens_come_from_files_that_others_cannot_read() {
     let folder = tempfile::tempdir().unwrap();
-    let tokens = file(folder.path(), "tokens", "open-sesame\n");
+    let tokens = file(folder.path(), "tokens", "open-sesame-open-sesame\n");
     let name = tokens.to_str().unwrap();
     let home = folder.path().to_str().unwrap();
     std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o644)).unwrap();
@@ -322,7 +322,7 @@ fn tokens_come_from_files_that_others_cannot_read() {
         ))
     };
     assert!(ask("").starts_with("HTTP/1.1 401"));
-    assert!(ask("authorization: Bearer open-sesame\r\n").starts_with("HTTP/1.1 200"));
+    assert!(ask("authorization: Bearer open-sesame-open-sesame\r\n").starts_with("HTTP/1.1 200"));
     let health = server.request("GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
     assert!(health.starts_with("HTTP/1.1 200"), "{health}");
     server.signal("TERM");

@@ -55,7 +55,8 @@ impl StreamingService<RateLimitQuotaUsageReports> for Opening {
         &mut self,
         request: tonic::Request<Streaming<RateLimitQuotaUsageReports>>,
     ) -> Self::Future {
-        let session = Session::open(Arc::clone(&self.0), request.into_inner());
+        let pass = request.extensions().get().cloned();
+        let session = Session::open(Arc::clone(&self.0), (request.into_inner(), pass));
         std::future::ready(session.map(tonic::Response::new))
     }
 }

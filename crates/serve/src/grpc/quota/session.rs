@@ -22,6 +22,7 @@ use tonic::{Code, Status, Streaming};
 use super::away::{self, Asking, Line};
 use super::bind::{Bound, Place, bind};
 use super::say::{blanket, elapsed_ns, response, said, wrong};
+use crate::access::{Operation, Pass};
 use crate::engine::{QuotaAsk, QuotaHeard, Turn};
 use crate::meter::{Door, Event};
 use crate::rls::LIST_MAX;
@@ -31,6 +32,8 @@ use crate::shared::Shared;
 pub(super) struct Session {
     shared: Arc<Shared>,
     reports: Streaming<RateLimitQuotaUsageReports>,
+    /// What the data plane may, which ends with its token.
+    pass: Option<Pass>,
     domain: Option<String>,
     held: BTreeMap<Arc<BucketId>, Held>,
     /// When to look after which bucket.
@@ -55,7 +58,7 @@ impl Session {
     /// Begins to listen; refused where there are too many, and where there is nothing to assign from.
     pub(super) fn open(
         shared: Arc<Shared>,
-        reports: Streaming<RateLimitQuotaUsageReports>,
+        (reports, pass): (Streaming<RateLimitQuotaUsageReports>, Option<Pass>),
     ) -> Result<Self, Status> {
         if shared.settings.limits.quota.ttl_s == 0 {
             return Err(Status::failed_precondition(
@@ -77,6 +80,7 @@ impl Session {
         Ok(Self {
             shared,
             reports,
+            pass,
             domain: None,
             held: BTreeMap::new(),
             dues: BTreeSet::new(),
@@ -320,9 +324,14 @@ impl Session {
     }
 
     /// Why the stream ends by itself, where it does.
-    fn ends(&self) -> Option<Status> {
+    fn ends(&mut self) -> Option<Status> {
         if !self.shared.state.is_ready() {
             return Some(Status::unavailable("the server stops"));
+        }
+        if !self.may_go_on() {
+            return Some(Status::unauthenticated(
+                "the token's time is up, or it was replaced; open the stream again with another",
+            ));
         }
         let limits = &self.shared.settings.limits;
         let most = if self.domain.is_none() {
@@ -334,12 +343,20 @@ impl Session {
         is_silent.then(|| Status::deadline_exceeded("nothing was reported for long"))
     }
 
+    /// Whether the token that opened the stream still does.
+    fn may_go_on(&mut self) -> bool {
+        let callers = &self.shared.callers;
+        let scopes = self.pass.as_mut().and_then(|pass| pass.scopes(callers));
+        scopes.is_some_and(|scopes| Operation::Quota.is_within(scopes).is_ok())
+    }
+
     fn end(&mut self, status: Status) -> Poll<Option<Result<RateLimitQuotaResponse, Status>>> {
         self.is_over = true;
         let event = match status.code() {
             Code::InvalidArgument => Some(Event::Malformed(Door::Grpc)),
             Code::DeadlineExceeded => Some(Event::TimedOut(Door::Grpc)),
             Code::ResourceExhausted => Some(Event::Shed(Door::Grpc)),
+            Code::Unauthenticated => Some(Event::Unauthorized(Door::Grpc)),
             _ => None,
         };
         if let Some(event) = event {

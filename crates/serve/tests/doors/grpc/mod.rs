@@ -5,8 +5,8 @@
 mod authz;
 mod others;
 mod protocol;
-mod quota;
+pub(crate) mod quota;
 mod rls;
-mod server;
+pub(crate) mod server;
 mod services;
 mod xds;

@@ -321,7 +321,7 @@ async fn other_types_and_methods_are_not_spoken() {
 #[tokio::test]
 async fn a_token_opens_everything_and_health_needs_none() {
     let settings = Settings {
-        tokens: vec![Token::new("secret-token")],
+        tokens: vec![Token::new("secret-token")].into(),
         ..Settings::default()
     };
     let server = Server::with(CONTRACTS, settings);

@@ -20,11 +20,11 @@ use tollgate_serve::settings::{Limits, QuotaLimits, Settings};
 use tollgate_wire::native::{CheckRequest, CheckResponse, Entry};
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Status, Streaming};
+use tonic::{Code, Request, Status, Streaming};
 
 use crate::grpc::server::Server;
 
-const CONTRACTS: &str = "
+pub(crate) const CONTRACTS: &str = "
 contracts:
   - id: tenants
     key: [tenant]
@@ -43,7 +43,7 @@ contracts:
 ";
 
 /// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 fn server(ttl_s: u32, delivery: Duration) -> Server {
     let limits = Limits {
@@ -57,7 +57,7 @@ fn server(ttl_s: u32, delivery: Duration) -> Server {
     Server::with(CONTRACTS, settings)
 }
 
-fn usage(
+pub(crate) fn usage(
     entries: &[(&str, &str)],
     seconds: i64,
     (allowed, denied): (u64, u64),
@@ -93,9 +93,9 @@ fn metrics(server: &Server) -> String {
 }
 
 /// One stream.
-struct Link {
+pub(crate) struct Link {
     up: mpsc::Sender<RateLimitQuotaUsageReports>,
-    down: Streaming<RateLimitQuotaResponse>,
+    pub(crate) down: Streaming<RateLimitQuotaResponse>,
 }
 
 impl Link {
@@ -104,21 +104,30 @@ impl Link {
     }
 
     async fn over(channel: Channel) -> Self {
-        let mut client = RateLimitQuotaServiceClient::new(channel);
-        let (up, reports) = mpsc::channel(16);
-        let down = client
-            .stream_rate_limit_quotas(ReceiverStream::new(reports))
-            .await;
-        let down = down.expect("a stream").into_inner();
-        Self { up, down }
+        let opened = Self::by(channel, None).await;
+        opened.expect("a stream")
     }
 
-    async fn say(&self, usages: Vec<BucketQuotaUsage>) {
+    /// With a token, where there is one.
+    pub(crate) async fn by(channel: Channel, token: Option<&str>) -> Result<Self, Status> {
+        let mut client = RateLimitQuotaServiceClient::new(channel);
+        let (up, reports) = mpsc::channel(16);
+        let mut request = Request::new(ReceiverStream::new(reports));
+        if let Some(token) = token {
+            let shown = format!("Bearer {token}").parse().expect("a value");
+            request.metadata_mut().insert("authorization", shown);
+        }
+        let down = client.stream_rate_limit_quotas(request).await?;
+        let down = down.into_inner();
+        Ok(Self { up, down })
+    }
+
+    pub(crate) async fn say(&self, usages: Vec<BucketQuotaUsage>) {
         self.up.send(reports("shop", usages)).await.expect("sent");
     }
 
     /// What is said next of the only bucket.
-    async fn hear(&mut self) -> Result<Said, Status> {
+    pub(crate) async fn hear(&mut self) -> Result<Said, Status> {
         let message = timeout(PATIENCE, self.down.message()).await;
         let message = message.expect("in time")?.expect("a message");
         let [action] = <[_; 1]>::try_from(message.bucket_action).expect("one action");
@@ -143,7 +152,7 @@ impl Link {
 }
 
 #[derive(Debug, PartialEq)]
-enum Said {
+pub(crate) enum Said {
     Bucket(TokenBucket, Duration),
     AllowAll,
     DenyAll,

@@ -74,11 +74,40 @@ impl Server {
         Q: Message + Send + Sync + 'static,
         A: Message + Default + Send + Sync + 'static,
     {
+        self.send(path, tonic::Request::new(question)).await
+    }
+
+    /// The same with a token.
+    pub(crate) async fn call_by<Q, A>(
+        &self,
+        path: &'static str,
+        question: Q,
+        token: &str,
+    ) -> Result<A, tonic::Status>
+    where
+        Q: Message + Send + Sync + 'static,
+        A: Message + Default + Send + Sync + 'static,
+    {
+        let mut request = tonic::Request::new(question);
+        let shown = format!("Bearer {token}").parse().expect("a value");
+        request.metadata_mut().insert("authorization", shown);
+        self.send(path, request).await
+    }
+
+    async fn send<Q, A>(
+        &self,
+        path: &'static str,
+        request: tonic::Request<Q>,
+    ) -> Result<A, tonic::Status>
+    where
+        Q: Message + Send + Sync + 'static,
+        A: Message + Default + Send + Sync + 'static,
+    {
         let mut grpc = Grpc::new(self.channel().await);
         grpc.ready().await.expect("ready");
         let path = PathAndQuery::from_static(path);
         let codec = ProstCodec::<Q, A>::default();
-        let answer = grpc.unary(tonic::Request::new(question), path, codec).await;
+        let answer = grpc.unary(request, path, codec).await;
         answer.map(tonic::Response::into_inner)
     }
 }

@@ -7,7 +7,7 @@ mod describe;
 mod desk;
 mod framing;
 mod http2;
-mod kit;
+pub(crate) mod kit;
 mod limits;
 mod schemathesis;
 mod v1;

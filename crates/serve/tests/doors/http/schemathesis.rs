@@ -21,7 +21,7 @@ fn schemathesis() -> Command {
 
 #[test]
 fn no_answer_is_undescribed() {
-    let server = Server::with(|settings| settings.tokens = vec![Token::new("sesame")]);
+    let server = Server::with(|settings| settings.tokens = vec![Token::new("sesame")].into());
     let out = schemathesis()
         .args(["run", &format!("http://{}/openapi.json", server.at)])
         .args(["--header", "Authorization: Bearer sesame"])

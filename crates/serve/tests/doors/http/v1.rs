@@ -351,7 +351,7 @@ fn paths_methods_and_types_are_refused_by_name() {
 
 #[test]
 fn tokens_guard_what_decides_and_nothing_else() {
-    let server = Server::with(|settings| settings.tokens = vec![Token::new("sesame")]);
+    let server = Server::with(|settings| settings.tokens = vec![Token::new("sesame")].into());
     let body = r#"{"key": "a"}"#;
     for path in ["/v1/check", "/v1/peek", "/v1/settle", "/v1/auth", "/json"] {
         let refused = server.post(path, body);

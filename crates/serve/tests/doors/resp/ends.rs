@@ -81,7 +81,7 @@ fn a_command_that_trickles_in_is_given_up() {
 #[test]
 fn strangers_have_little_time_to_say_who_they_are() {
     let server = Server::with(|settings| {
-        settings.tokens = vec![tollgate_serve::settings::Token::new("token-1")];
+        settings.tokens = vec![tollgate_serve::settings::Token::new("token-1")].into();
         settings.limits.slow = Duration::from_millis(300);
     });
     let mut silent = server.connect();

@@ -30,7 +30,7 @@ impl Server {
 
     /// One that asks for this token.
     pub(crate) fn guarded(token: &str) -> Self {
-        Self::with(|settings| settings.tokens = vec![Token::new(token)])
+        Self::with(|settings| settings.tokens = vec![Token::new(token)].into())
     }
 
     pub(crate) fn limited(change: impl FnOnce(&mut Limits)) -> Self {

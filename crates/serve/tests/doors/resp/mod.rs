@@ -7,4 +7,4 @@ mod bytes;
 mod clients;
 mod commands;
 mod ends;
-mod kit;
+pub(crate) mod kit;

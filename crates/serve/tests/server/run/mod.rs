@@ -9,3 +9,4 @@ mod reload;
 mod statistics;
 mod stop;
 mod tls;
+mod tokens;

@@ -134,7 +134,7 @@ fn both_doors_speak_tls_and_http_chooses_its_version() {
 fn whoever_must_show_a_certificate_and_does_not_is_let_nowhere() {
     let authority = Authority::new();
     let running = with(&authority.tls(true), |settings| {
-        settings.tokens = vec![Token::new("a-token-that-nobody-shows")];
+        settings.tokens = vec![Token::new("a-token-that-nobody-shows")].into();
     });
     // The certificate stands for the token.
     let ours = authority.sign("client");
@@ -159,7 +159,7 @@ fn whoever_must_show_a_certificate_and_does_not_is_let_nowhere() {
 fn a_token_is_asked_for_where_certificates_are_not() {
     let authority = Authority::new();
     let running = with(&authority.tls(false), |settings| {
-        settings.tokens = vec![Token::new("open-sesame")];
+        settings.tokens = vec![Token::new("open-sesame")].into();
     });
     let config = authority.client(None, &[]);
     let mut wire = connect(running.http(), &config);
