@@ -13,7 +13,7 @@ use proptest::sample::select;
 use tollgate_limit::{
     Cost, Decision, Inherit, Instant, Period, PolicyConfig, PolicyError, Verdict,
 };
-use tollgate_node::{Adhoc, AdhocAsk, AdhocError, NodeConfig, Space};
+use tollgate_node::{Adhoc, AdhocAsk, AdhocError, Key, NodeConfig, Space};
 use tollgate_table::{Budget, Seed, WhenFull};
 
 /// Parts of a nanosecond: every count below divides it.
@@ -274,4 +274,40 @@ fn a_full_table_refuses_strangers_where_it_was_told_to() {
     assert!(all[0].is_ok());
     assert_eq!(all[4_999], Err(AdhocError::Full));
     assert_eq!(ask(&adhoc, 0, &policy, 1, 0).unwrap().remaining, 3);
+}
+
+#[test]
+fn keys_that_requests_bring_along_and_keys_of_contracts_take_nothing_from_each_other() {
+    const CONTRACT: &str =
+        "contracts: [{ id: a, key: [user], policies: [{ name: p, limit: 2, per: 1h }] }]";
+    let config = NodeConfig {
+        bytes_max: 1 << 20,
+        ..NodeConfig::default()
+    };
+    let contracts = tollgate_contract::Contracts::parse(CONTRACT).unwrap();
+    let node = tollgate_node::Node::new(contracts, config, Seed::new([1, 2]));
+    let adhoc = Adhoc::new(config, Seed::new([3, 4]), node.budget());
+    let (policy, now) = (rate(2, 1, 3_600_000), Instant::from_nanos(0));
+    let passes = |key: u64| {
+        let by_contract = node.check(Key::Word(key), Cost::ONE, now).is_allowed();
+        let described = ask(&adhoc, key, &policy, 1, 0).unwrap();
+        (by_contract, described.verdict == Verdict::Allow)
+    };
+    // Either floods first; used-up keys of the other come later.
+    for key in 100_000..160_000 {
+        let _ = ask(&adhoc, key, &policy, 1, 0);
+    }
+    (0..500).for_each(|key| while node.check(Key::Word(key), Cost::ONE, now).is_allowed() {});
+    for key in 100_000..160_000 {
+        let _ = node.check(Key::Word(key), Cost::ONE, now);
+    }
+    for key in 0..500 {
+        while ask(&adhoc, key, &policy, 1, 0).unwrap().verdict == Verdict::Allow {}
+    }
+    for key in 160_000..200_000 {
+        let _ = ask(&adhoc, key, &policy, 1, 0);
+    }
+    assert!((0..500).all(|key| passes(key) == (false, false)));
+    assert!(adhoc.counters().evicted_live > 0 && node.counters().evicted_live > 0);
+    assert!(node.bytes() <= node.bytes_max());
 }

@@ -4,7 +4,7 @@
 
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant};
-use tollgate_node::{Key, Node, NodeConfig, WrittenBy};
+use tollgate_node::{Key, Node, NodeConfig, RefusedBy, WrittenBy};
 use tollgate_table::{Print, Seed};
 
 fn node(text: &str) -> Node {
@@ -109,4 +109,70 @@ fn a_cell_of_other_policies_is_put_back_as_they_inherit() {
             .write_cell((5, print), &stored.bytes, None, now)
             .is_err()
     );
+}
+
+/// A node with little memory whose durable cells somebody writes.
+fn kept(bytes_max: u64) -> Node {
+    const QUOTA: &str = "contracts: [{ id: kept, key: [user], policies: \
+        [{ name: q, limit: 1, per: 1000d, algorithm: fixed-window, durable: true }] }]";
+    let config = NodeConfig {
+        bytes_max,
+        ..NodeConfig::default()
+    };
+    let contracts = Contracts::parse(QUOTA).expect("a good file");
+    let node = Node::new(contracts, config, Seed::new([1, 2]));
+    node.keep_cells();
+    node.all_read(0);
+    node
+}
+
+#[test]
+fn a_cell_that_was_not_written_is_not_evicted_and_its_key_is_not_begun_anew() {
+    let (node, now) = (kept(64 << 10), Instant::from_nanos(5));
+    let check = |key| node.check(Key::Word(key), Cost::ONE, now);
+    let held = (0..10_000).filter(|key| check(*key).is_allowed()).count();
+    assert!((500..4_000).contains(&held), "{held}");
+    assert_eq!(check(9_999).refused_by, Some(RefusedBy::Unread));
+    assert_eq!(node.counters().evicted_live, 0);
+    let prints = dirty(&node, 0);
+    assert_eq!(prints.len(), held);
+    assert!(!check(9_999).is_allowed(), "they are being written");
+    node.cells_written(0);
+    let seed = Seed::new([1, 2]);
+    for key in 10_000..10_100 {
+        assert_eq!(
+            check(key).refused_by,
+            Some(RefusedBy::Unread),
+            "it may have a row"
+        );
+        node.has_no_row(0, seed.word(key));
+        assert!(check(key).is_allowed());
+    }
+    assert!(node.counters().evicted_live > 0);
+    assert_eq!(
+        dirty(&node, 0).len(),
+        100,
+        "what went is not written again, nor removed"
+    );
+}
+
+#[test]
+fn a_refund_of_a_key_that_left_memory_does_not_remove_its_row() {
+    let (node, now) = (kept(64 << 10), Instant::from_nanos(5));
+    let check = |key| node.check(Key::Word(key), Cost::ONE, now);
+    (0..1_000).for_each(|key| drop(check(key)));
+    dirty(&node, 0);
+    node.cells_written(0);
+    // From here on keys may have rows.
+    while !node.is_away(0, Seed::new([1, 2]).word(5_000)) {
+        (10_000..20_000).for_each(|key| drop(check(key)));
+    }
+    dirty(&node, 0);
+    node.cells_written(0);
+    node.refund(Key::Word(5_000), Cost::ONE, now);
+    assert!(!node.charge(Key::Word(5_000), Cost::ONE, now));
+    assert_eq!(dirty(&node, 0), []);
+    node.reset(Key::Word(5_000));
+    assert_eq!(dirty(&node, 0).len(), 1, "its row goes");
+    assert!(check(5_000).is_allowed());
 }

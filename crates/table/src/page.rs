@@ -123,13 +123,13 @@ impl<C> Page<C> {
         (before - self.len(), heap)
     }
 
-    /// The place of the cell that is to go first, of those that may.
-    pub(crate) fn first_to_go<R: Rules<C>>(&self, rules: &R, now: u64) -> Option<usize> {
+    /// The place of the cell that is to go first, of those that may, and how much of it is used.
+    pub(crate) fn first_to_go<R: Rules<C>>(&self, rules: &R, now: u64) -> Option<(usize, u32)> {
         let slots = self.slots.iter().enumerate();
         let may_go = slots.filter(|(_, slot)| rules.may_go(Print(slot.print)));
         let rank = |slot: &Slot<C>| (rules.used(&slot.cell, now), rules.fresh_at(&slot.cell));
-        let first = may_go.min_by_key(|(_, slot)| rank(slot));
-        first.map(|(at, _)| at)
+        let ranked = may_go.map(|(at, slot)| (rank(slot), at));
+        ranked.min().map(|((used, _), at)| (at, used))
     }
 
     /// Moves the slots that have `bit` set to a page of their own.

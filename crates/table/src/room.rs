@@ -60,7 +60,7 @@ impl<C, R: Rules<C>> Table<C, R> {
         if page.may_grow() {
             self.grow_by_force(page);
         } else {
-            self.evict_from(page, now);
+            self.evict_up_to(page, u32::MAX, now);
         }
     }
 
@@ -83,7 +83,7 @@ impl<C, R: Rules<C>> Table<C, R> {
         if self.when_full == WhenFull::Refuse {
             return;
         }
-        while share.is_over() && self.evict_from(page, now).is_some() {}
+        while share.is_over() && self.evict_up_to(page, u32::MAX, now).is_some() {}
     }
 
     /// Sweeps a page; returns how many cells were dropped.
@@ -155,16 +155,21 @@ impl<C, R: Rules<C>> Table<C, R> {
         false
     }
 
-    /// Frees bytes of a page: drops what is fresh, then evicts what is to go first where the table evicts. Returns how many.
-    pub(crate) fn free(&self, page: &mut Page<C>, bytes: usize, now: u64) -> usize {
+    /// Frees bytes of a page: drops what is fresh, then evicts what is to go first where the table evicts, as far as no more than
+    /// `most` of it is used, and half of the page at most. Returns how many.
+    pub(crate) fn free(&self, page: &mut Page<C>, bytes: usize, most: u32, now: u64) -> usize {
         let before = page.bytes();
         let (dropped, mut heap) = page.drop_fresh(&self.rules, now);
         self.account.dropped(dropped, heap);
         self.shrink(page);
-        while self.when_full == WhenFull::Evict
-            && heap + before.saturating_sub(page.bytes()) < bytes
-            && let Some(freed) = self.evict_from(page, now)
-        {
+        for _ in 0..page.len().div_ceil(2) {
+            let is_enough = heap + before.saturating_sub(page.bytes()) >= bytes;
+            if is_enough || self.when_full == WhenFull::Refuse {
+                break;
+            }
+            let Some(freed) = self.evict_up_to(page, most, now) else {
+                break;
+            };
             heap += freed;
             self.shrink(page);
         }
@@ -212,23 +217,38 @@ impl<C, R: Rules<C>> Table<C, R> {
         self.account.take(page.bytes().saturating_sub(before));
     }
 
-    /// Evicts from the page, or if that is empty from one of the next few; returns the heap bytes this freed.
+    /// Evicts from the page, or where nothing of it may go but what is used up, from one of the next few; returns the heap bytes
+    /// that this freed.
     fn evict_near(&self, page: &mut Page<C>, number: usize, now: u64) -> Option<usize> {
-        if !page.is_empty() {
-            return self.evict_from(page, now);
+        let evicted = self.evict_up_to(page, SPARING, now);
+        if evicted.is_some() || !page.may_grow() {
+            return evicted.or_else(|| self.evict_up_to(page, u32::MAX, now));
         }
-        let count = self.directory.count();
-        let near = (1..EVICTION_PAGES_MAX.min(count)).map(|step| (number + step) % count);
-        let mut others = near.filter_map(|other| self.try_page(other));
-        let mut victim = others.find(|other| !other.is_empty())?;
-        let heap = self.evict_from(&mut victim, now);
-        self.shrink(&mut victim);
-        heap
+        let more = Page::<C>::bytes_of(page.len() + 1).saturating_sub(page.bytes());
+        let (count, is_empty) = (self.directory.count(), page.is_empty());
+        let reach = if is_empty {
+            EVICTION_PAGES_MAX
+        } else {
+            SWEEPS_MAX
+        };
+        let near = || (1..reach.min(count)).map(|step| (number + step) % count);
+        let free = |other, most| {
+            let other = self.try_page(other);
+            other.map_or(0, |mut other| self.free(&mut other, more, most, now))
+        };
+        if near().any(|other| free(other, SPARING) > 0) {
+            return Some(0);
+        }
+        if !is_empty {
+            return self.evict_up_to(page, u32::MAX, now);
+        }
+        near().any(|other| free(other, u32::MAX) > 0).then_some(0)
     }
 
-    /// Evicts the cell of the page that is to go first; returns the heap bytes this freed.
-    fn evict_from(&self, page: &mut Page<C>, now: u64) -> Option<usize> {
-        let at = page.first_to_go(&self.rules, now)?;
+    /// Evicts the cell of the page that is to go first, if no more than `most` of it is used; returns the heap bytes this freed.
+    fn evict_up_to(&self, page: &mut Page<C>, most: u32, now: u64) -> Option<usize> {
+        let first = page.first_to_go(&self.rules, now);
+        let (at, _) = first.filter(|(_, used)| *used <= most)?;
         self.rules.goes();
         let cell = page.remove(at)?;
         let heap = self.rules.heap_bytes(&cell);
@@ -242,6 +262,8 @@ impl<C, R: Rules<C>> Table<C, R> {
     }
 }
 
+/// Evicts only what is not used up.
+pub(crate) const SPARING: u32 = u32::MAX - 1;
 /// Pages besides its own that a request sweeps when the budget is spent.
 const SWEEPS_MAX: usize = 4;
 /// Pages that are searched for a cell to evict.

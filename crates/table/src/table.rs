@@ -12,6 +12,7 @@ use crate::directory::Directory;
 use crate::lock::Lock;
 use crate::page::Page;
 use crate::print::Print;
+use crate::room::SPARING;
 use crate::share::Share;
 
 /// Cells by the prints of their keys.
@@ -182,13 +183,20 @@ impl<C, R: Rules<C>> Table<C, R> {
         dropped
     }
 
-    /// Frees `bytes` or more, as far as one page has them, for others who share the budget: drops what is fresh, then what is
-    /// to go first. Returns how many were freed. Pages that are in use are passed over.
+    /// Frees `bytes` or more, as far as half of one page has them, for others who share the budget: drops what is fresh, then what
+    /// is to go first. Returns how many were freed. Pages that are in use are passed over.
     pub fn give(&self, bytes: usize, now: u64) -> usize {
-        let pages = (0..GIVING_PAGES_MAX.min(self.directory.count())).map(|_| self.next_to_sweep());
-        let mut freed =
-            pages.filter_map(|number| Some(self.free(&mut *self.try_page(number)?, bytes, now)));
-        freed.find(|freed| *freed > 0).unwrap_or(0)
+        let pages = GIVING_PAGES_MAX.min(self.directory.count());
+        for most in [SPARING, u32::MAX] {
+            for _ in 0..pages {
+                let page = self.try_page(self.next_to_sweep());
+                let freed = page.map_or(0, |mut page| self.free(&mut page, bytes, most, now));
+                if freed > 0 {
+                    return freed;
+                }
+            }
+        }
+        0
     }
 
     /// Sweeps the next `pages` pages of the table for cells that are fresh at `now`, and returns

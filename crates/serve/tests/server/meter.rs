@@ -431,3 +431,26 @@ fn expressions(value: &serde_json::Value, visit: &mut impl FnMut(&str)) {
         _ => {}
     }
 }
+
+#[test]
+fn keys_of_limits_that_requests_bring_along_are_counted_with_those_of_contracts() {
+    let engine = engine();
+    check(&engine, Door::Http, "user", "ann");
+    let policy = tollgate_limit::PolicyConfig::token_bucket(5, tollgate_limit::Period::SECOND);
+    let space = tollgate_node::Space::named("test");
+    for key in 0..3 {
+        let ask = tollgate_node::AdhocAsk {
+            print: engine.adhoc().print(space, None, Key::Word(key)),
+            cost: Cost::ONE,
+            policy: &policy,
+        };
+        let _ = engine.adhoc().check(&ask, engine.now()).unwrap();
+    }
+    let samples = parse(&engine.meter().render(&engine));
+    assert_eq!(samples["tollgate_table_cells"], 4.0);
+    assert_eq!(samples["tollgate_table_refused_total"], 0.0);
+    for result in ["found", "new", "failed", "late"] {
+        let name = format!("tollgate_durable_reads_total{{result=\"{result}\"}}");
+        assert_eq!(samples[&name], 0.0);
+    }
+}
