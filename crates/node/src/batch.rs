@@ -4,9 +4,10 @@ use tollgate_limit::{Cost, Instant};
 use tollgate_table::{Print, Rules, Table};
 
 use crate::answer::{Answer, Place};
-use crate::cells::{Miss, Worth, check_slot, on_table};
+use crate::cells::{Miss, check_slot, on_table};
 use crate::decide::Bound;
 use crate::terms::Slot;
+use crate::worth::Worth;
 
 /// Requests whose cells are fetched together.
 pub(crate) const CHUNK: usize = 32;

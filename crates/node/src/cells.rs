@@ -16,58 +16,7 @@ use crate::durable::{RestoreError, WrittenBy};
 use crate::heirs::{Heir, Origin};
 use crate::set_clock::back_from_the_future;
 use crate::terms::{Assigned, Own, Slot, Wanted};
-
-/// Tells the table what a cell of these policies is worth.
-#[derive(Debug)]
-pub(crate) struct Worth {
-    pub(crate) set: Arc<PolicySet>,
-    /// Where a policy is durable.
-    dirty: Option<Arc<Dirty>>,
-}
-
-impl Worth {
-    /// Whether somebody writes cells, so that they must not be dropped before.
-    pub(crate) fn are_kept(&self) -> bool {
-        self.dirty.as_ref().is_some_and(|dirty| dirty.is_kept())
-    }
-
-    pub(crate) fn may_go(&self, print: Print) -> bool {
-        self.dirty.as_ref().is_none_or(|dirty| dirty.may_go(print))
-    }
-
-    pub(crate) fn goes(&self) {
-        if let Some(dirty) = &self.dirty {
-            dirty.evicted();
-        }
-    }
-}
-
-impl<const N: usize> Rules<Cell<N>> for Worth {
-    fn fresh_at(&self, cell: &Cell<N>) -> u64 {
-        self.set.fresh_at(cell).as_nanos()
-    }
-
-    #[inline]
-    fn heap_bytes(&self, cell: &Cell<N>) -> usize {
-        cell.heap_bytes()
-    }
-
-    fn used(&self, cell: &Cell<N>, now: u64) -> u32 {
-        self.set.used(cell, Instant::from_nanos(now))
-    }
-
-    fn are_kept(&self) -> bool {
-        self.are_kept()
-    }
-
-    fn may_go(&self, print: Print) -> bool {
-        self.may_go(print)
-    }
-
-    fn goes(&self) {
-        self.goes();
-    }
-}
+use crate::worth::Worth;
 
 /// The cells of one contract.
 #[derive(Debug)]

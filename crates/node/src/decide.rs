@@ -15,9 +15,10 @@ use tollgate_limit::{
 use tollgate_table::{Print, Rules, Table};
 
 use crate::answer::{Answer, Booking, KeyTerms, OwnTerms, Place, Receipt, RefusedBy};
-use crate::cells::{Cells, Miss, Worth, on_table};
+use crate::cells::{Cells, Miss, on_table};
 use crate::company::{Charged, enter_company};
 use crate::terms::Slot;
+use crate::worth::Worth;
 
 /// One contract that binds a request, and the key's print in it.
 #[derive(Clone, Copy)]

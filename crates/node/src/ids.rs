@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tollgate_limit::{Cost, Instant, OperationId, Span};
 use tollgate_table::{Budget, Print, Rules, Seed, Share, Table, TableConfig, WhenFull};
 
-use crate::answer::{Answer, Receipt, RefusedBy};
+use crate::answer::{Answer, Receipt};
 use crate::apart::Remembered;
 use crate::key::Key;
 use crate::node::{Node, NodeConfig};
@@ -53,7 +53,7 @@ impl core::error::Error for IdError {}
 pub(crate) struct Ids {
     operations: Table<Operation, Lasts>,
     settled: Table<Settled, Lasts>,
-    ids_max: usize,
+    most: usize,
     seed: Seed,
 }
 
@@ -289,7 +289,7 @@ impl Ids {
         Self {
             operations: Table::new(Lasts, table, Arc::clone(&share)),
             settled: Table::new(Lasts, table, share),
-            ids_max: config.ids_max,
+            most: config.ids_max,
             seed,
         }
     }
@@ -480,23 +480,10 @@ impl Ids {
         Lasts: Rules<C>,
     {
         table.drop_fresh_near(print, now.as_nanos());
-        if table.len() >= self.ids_max {
+        if table.len() >= self.most {
             table.drop_fresh(now.as_nanos(), SWEPT_PAGES);
         }
-        table.len() >= self.ids_max
-    }
-}
-
-impl Entry {
-    /// Whether something was decided or done.
-    const fn is_decided(&self) -> bool {
-        let (Self::Reservation { answer, .. } | Self::Done(Some(answer))) = self else {
-            return true;
-        };
-        !matches!(
-            answer.refused_by,
-            Some(RefusedBy::FullTable | RefusedBy::Unread)
-        )
+        table.len() >= self.most
     }
 }
 

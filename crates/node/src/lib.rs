@@ -25,6 +25,7 @@ mod set_clock;
 mod succession;
 mod sure;
 mod terms;
+mod worth;
 
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy};

@@ -22,6 +22,19 @@ pub(crate) enum Entry {
     Done(Option<Answer>),
 }
 
+impl Entry {
+    /// Whether something was decided or done.
+    pub(crate) const fn is_decided(&self) -> bool {
+        let (Self::Reservation { answer, .. } | Self::Done(Some(answer))) = self else {
+            return true;
+        };
+        !matches!(
+            answer.refused_by,
+            Some(RefusedBy::FullTable | RefusedBy::Unread)
+        )
+    }
+}
+
 /// The same as it is kept.
 #[derive(Debug)]
 pub(crate) enum Kept {

@@ -16,7 +16,7 @@ use tollgate_limit::{Cell, CellError, Instant, PolicySet, Receipt};
 use tollgate_table::{Print, Rules, Share, Table, TableConfig};
 
 use crate::apart::merge;
-use crate::cells::{Cells, Worth, durable, restored};
+use crate::cells::{Cells, durable, restored};
 use crate::durable::WrittenBy;
 use crate::heirs::{Places, translate};
 
@@ -183,6 +183,13 @@ impl Own {
             before: None,
             sure: Sure::NOT,
         }
+    }
+
+    /// Bytes on the heap that this key alone has.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let before = self.before.as_ref();
+        let before = before.map_or(0, |(terms, is_shared)| own_bytes(terms, *is_shared));
+        self.cell.heap_bytes() + self.by.heap_bytes() + before
     }
 
     /// Changes the cell where newer terms are wanted. Nobody's word changes nothing.
@@ -451,35 +458,6 @@ impl Slot<1> for Own {
 
     fn into_own(self) -> Result<Self, Self> {
         Ok(self)
-    }
-}
-
-impl Rules<Own> for Worth {
-    fn fresh_at(&self, own: &Own) -> u64 {
-        own.by.set(&self.set).fresh_at(&own.cell).as_nanos()
-    }
-
-    fn used(&self, own: &Own, now: u64) -> u32 {
-        let set = own.by.set(&self.set);
-        set.used(&own.cell, Instant::from_nanos(now))
-    }
-
-    fn are_kept(&self) -> bool {
-        self.are_kept()
-    }
-
-    fn may_go(&self, print: Print) -> bool {
-        self.may_go(print)
-    }
-
-    fn goes(&self) {
-        self.goes();
-    }
-
-    fn heap_bytes(&self, own: &Own) -> usize {
-        let before = own.before.as_ref();
-        let before = before.map_or(0, |(terms, is_shared)| own_bytes(terms, *is_shared));
-        own.cell.heap_bytes() + own.by.heap_bytes() + before
     }
 }
 

@@ -4,6 +4,7 @@
 
 #![allow(clippy::cast_precision_loss)] // Seconds as Prometheus wants them.
 
+use super::durable::Reads;
 use super::event::Judgement;
 use super::latency;
 use super::text::{Kind, Text};
@@ -25,6 +26,7 @@ impl Meter {
         self.durables(&mut text, engine);
         Self::files(&mut text);
         Self::clock(&mut text, engine);
+        reads(&mut text, self.durable().figures().reads);
         self.traces(&mut text);
         self.process(&mut text);
         text.finish()
@@ -239,17 +241,6 @@ impl Meter {
             "Cells of owned keys that were taken over from the rows of nodes that are gone.",
             figures.inherited,
         );
-        text.family(
-            "tollgate_durable_reads_total",
-            Kind::Counter,
-            "Keys whose rows were looked for as their counts had left memory: found, new (there was none), failed, or late, \
-             in which last two cases the request was denied.",
-        );
-        let reads = figures.reads;
-        text.sample(&[("result", "found")], reads.found);
-        text.sample(&[("result", "new")], reads.new);
-        text.sample(&[("result", "failed")], reads.failed);
-        text.sample(&[("result", "late")], reads.late);
     }
 
     fn clock(text: &mut Text, engine: &Engine) {
@@ -327,6 +318,19 @@ impl Meter {
             );
         }
     }
+}
+
+fn reads(text: &mut Text, reads: Reads) {
+    text.family(
+        "tollgate_durable_reads_total",
+        Kind::Counter,
+        "Keys whose rows were looked for as their counts had left memory: found, new (there was none), failed, or late, \
+         in which last two cases the request was denied.",
+    );
+    text.sample(&[("result", "found")], reads.found);
+    text.sample(&[("result", "new")], reads.new);
+    text.sample(&[("result", "failed")], reads.failed);
+    text.sample(&[("result", "late")], reads.late);
 }
 
 fn table(text: &mut Text, engine: &Engine) {
