@@ -9,6 +9,7 @@ use crate::bucket::{Bucket, Mark};
 use crate::codec::{Decoder, Encoder, Header, Malformed};
 use crate::ids::{Key, NodeId, Writer};
 use crate::replica::{Design, Footprint, Send};
+use crate::spare::Hand;
 
 /// Bytes of a key and the end of its backlog.
 const ENTRY_BYTES: u64 = 24;
@@ -20,6 +21,8 @@ const SAVED: u8 = 1;
 pub(crate) struct Alone {
     bucket: Bucket,
     ends: BTreeMap<Key, Mark>,
+    /// Goes round the keys that may be forgotten for want of room.
+    hand: Hand,
 }
 
 impl Alone {
@@ -27,6 +30,7 @@ impl Alone {
         Self {
             bucket,
             ends: BTreeMap::new(),
+            hand: Hand::default(),
         }
     }
 }
@@ -90,8 +94,11 @@ impl Design for Alone {
         self.ends.contains_key(&key)
     }
 
-    fn evict(&mut self, _: Instant) -> bool {
-        self.ends.pop_first().is_some()
+    fn evict(&mut self, now: Instant) -> bool {
+        let (bucket, now) = (self.bucket, self.bucket.mark(now));
+        let left = |end: &Mark| bucket.capacity().saturating_sub(end.since(now));
+        let key = self.hand.pick(&self.ends, left);
+        key.is_some_and(|key| self.ends.remove(&key).is_some())
     }
 
     fn handle_leave(&mut self, _: Instant) {}

@@ -13,7 +13,7 @@ pub struct NodeId(pub u16);
 pub struct Writer(pub u16);
 
 /// Who is counted: the 16-byte fingerprint of a key.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub u128);
 
 impl fmt::Debug for Key {

@@ -27,6 +27,7 @@ mod rounds;
 mod segments;
 mod setup;
 mod sort;
+mod spare;
 mod talk;
 mod windows;
 

@@ -185,8 +185,18 @@ impl Machine {
         on!(self, it => it.knows(key))
     }
 
-    /// Forgets one key to make room, the one that is soonest as if never seen where the design can tell.
+    /// Forgets one key to make room: of a few, the one that has most left.
     pub fn evict(&mut self, now: Instant) -> bool {
         on!(self, it => it.evict(now))
+    }
+
+    /// Drops one copy that is kept for another node, the one that matters for the shortest time; `false` where there is none.
+    pub fn drop_copy(&mut self) -> bool {
+        on!(self, it => it.drop_copy())
+    }
+
+    /// About how many bytes of memory all of it takes, copies for others and indexes included.
+    pub fn held(&self) -> u64 {
+        on!(self, it => it.held())
     }
 }

@@ -81,8 +81,19 @@ pub trait Design: std::fmt::Debug + std::marker::Send {
     /// Whether something is known of a key.
     fn knows(&self, key: Key) -> bool;
 
-    /// Forgets one key to make room, the one that is soonest as if never seen where that is known.
+    /// Forgets one key to make room: of a few, the one that has most left.
     fn evict(&mut self, now: Instant) -> bool;
+
+    /// Drops one copy that is kept for another node, the one that matters for the shortest time; `false` where there is none.
+    fn drop_copy(&mut self) -> bool {
+        false
+    }
+
+    /// About how many bytes of memory all of it takes: what the footprint counts, and what holds it.
+    fn held(&self) -> u64 {
+        let Footprint { local, extra } = self.footprint();
+        self.keys_count() as u64 * KEY_HELD + 2 * (local + extra)
+    }
 
     /// Asks the others for what a newcomer should know.
     fn handle_join(&mut self, _: Instant) {}
@@ -175,6 +186,10 @@ pub struct Replica {
     credit_many: usize,
 }
 
+/// Bytes that a key takes besides its counts: places in a few trees.
+const KEY_HELD: u64 = 256;
+/// Bytes that a key with credit takes.
+const CREDIT_HELD: u64 = 64;
 /// Fewer keys with credit are not worth looking at.
 const CREDIT_FEW: usize = 1 << 10;
 
@@ -381,9 +396,19 @@ impl Replica {
         self.design.knows(key)
     }
 
-    /// Forgets one key to make room.
+    /// Forgets one key to make room: of a few, the one that has most left.
     pub fn evict(&mut self, now: Instant) -> bool {
         self.design.evict(now)
+    }
+
+    /// Drops one copy that is kept for another node; `false` where there is none.
+    pub fn drop_copy(&mut self) -> bool {
+        self.design.drop_copy()
+    }
+
+    /// About how many bytes of memory all of it takes.
+    pub fn held(&self) -> u64 {
+        self.design.held() + self.credit.len() as u64 * CREDIT_HELD
     }
 
     /// What must not be lost of a key, and until when that matters; `None` if nothing is known.

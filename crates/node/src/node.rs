@@ -144,9 +144,13 @@ impl Node {
         let parts = cells.iter().filter_map(|cells| cells.parts());
         let seats = parts.flat_map(Parts::each);
         let seats = seats.map(|part| (part.seat.tag, Arc::clone(&part.seat)));
+        let seats: Seats = seats.collect();
+        if let Some(company) = &lasting.company {
+            company.set_seats(seats.len());
+        }
         Self {
             version: 0,
-            seats: seats.collect(),
+            seats,
             contracts,
             swap: Arc::default(),
             bare,

@@ -21,7 +21,6 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
@@ -33,6 +32,7 @@ use crate::ids::{Key, NodeId};
 use crate::replica::{Design, Footprint, Send};
 use crate::rounds::{Asks, Bits, END, JOIN, Outbox, PART_BYTES, Rounds, STATE};
 use crate::setup::Setup;
+use crate::spare::Hand;
 
 /// The most keys a node keeps.
 const KEYS_MAX: usize = 1 << 20;
@@ -56,8 +56,8 @@ struct Counter {
     /// Whose answers a newcomer waits for.
     asks: Asks,
     parsed: Parsed,
-    /// The key that was forgotten last, for want of room.
-    hand: Key,
+    /// Goes round the keys that may be forgotten for want of room.
+    hand: Hand,
     footprint: Footprint,
 }
 
@@ -79,7 +79,7 @@ impl Counter {
             outbox: Outbox::new(kind, setup.writer),
             asks: Asks::default(),
             parsed: Parsed::default(),
-            hand: Key(0),
+            hand: Hand::default(),
             footprint: Footprint::default(),
         }
     }
@@ -100,21 +100,20 @@ impl Counter {
         }
     }
 
-    /// Forgets a key, each in turn, if there is no room for another.
-    fn make_room(&mut self) {
+    /// Forgets a key if there is no room for another.
+    fn make_room(&mut self, now: Instant) {
         if self.tallies.len() >= KEYS_MAX {
-            self.forget_next();
+            self.forget_one(now);
         }
     }
 
-    /// Forgets a key, each in turn.
-    fn forget_next(&mut self) {
-        let after = (Bound::Excluded(self.hand), Bound::Unbounded);
-        let next = self.tallies.range(after).next().map(|(key, _)| *key);
-        let Some(key) = next.or_else(|| self.tallies.keys().next().copied()) else {
+    /// Forgets of a few keys the one that has most left.
+    fn forget_one(&mut self, now: Instant) {
+        let rules = self.rules;
+        let left = |tally: &Tally| tally.left(rules, now);
+        let Some(key) = self.hand.pick(&self.tallies, left) else {
             return;
         };
-        self.hand = key;
         if let Some(tally) = self.tallies.remove(&key) {
             less(&mut self.footprint, weigh(&tally));
         }
@@ -200,7 +199,7 @@ impl Design for Counter {
     fn accept(&mut self, key: Key, cost: u64, now: Instant) {
         self.rounds.hear(now);
         if !self.tallies.contains_key(&key) {
-            self.make_room();
+            self.make_room(now);
         }
         let tally = match self.tallies.entry(key) {
             Entry::Vacant(place) => place.insert(Tally::new(self.rules, now)),
@@ -290,9 +289,9 @@ impl Design for Counter {
         self.tallies.contains_key(&key)
     }
 
-    fn evict(&mut self, _: Instant) -> bool {
+    fn evict(&mut self, now: Instant) -> bool {
         let before = self.tallies.len();
-        self.forget_next();
+        self.forget_one(now);
         self.tallies.len() < before
     }
 

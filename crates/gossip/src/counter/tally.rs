@@ -134,6 +134,13 @@ impl Tally {
         full.saturating_sub(self.allowance.limit)
     }
 
+    /// Grains left; nothing where it is used up.
+    pub(crate) fn left(&self, rules: Rules, now: Instant) -> u128 {
+        let consumed = rules.bucket.grains(self.consumed);
+        let Allowance { limit, .. } = rules.refill(self.allowance, self.consumed, now);
+        limit.saturating_sub(consumed)
+    }
+
     /// Counts tokens as admitted by `who`.
     pub(crate) fn consume(&mut self, who: u16, cost: u64) {
         match self.entries.binary_search_by_key(&who, |entry| entry.who) {

@@ -119,6 +119,25 @@ impl Copies {
         self.rooms.retain(|_, room| !room.copies.is_empty());
     }
 
+    /// Drops what is kept of the key whose copies matter for the shortest time; `false` where nothing is kept.
+    pub(super) fn drop_first(&mut self) -> bool {
+        let Some(key) = self.alarm.first() else {
+            return false;
+        };
+        self.alarm.set(key, None);
+        for room in self.rooms.values_mut() {
+            if let Some(copy) = room.copies.remove(&key) {
+                self.bytes -= copy.bytes();
+                self.count -= 1;
+            }
+        }
+        true
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
     pub(super) fn next(&self) -> Option<Instant> {
         self.alarm.next()
     }

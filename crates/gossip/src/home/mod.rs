@@ -47,9 +47,19 @@ use crate::ids::{Key, NodeId, Writer};
 use crate::replica::{Design, Footprint, Send};
 use crate::setup::Setup;
 use crate::sort::Sort;
+use crate::spare::Hand;
 
 /// Keys that are remembered because somebody else spoke of them.
 const KEYS_MAX: usize = 1 << 20;
+/// A tree has room for half as much again as it holds.
+const TREE_MORE: u64 = 3;
+const TREE_LESS: u64 = 2;
+/// Bytes that a copy for another node takes besides its list: its places in two trees.
+const COPY_HELD: u64 = 160;
+/// Bytes that a key takes besides its entry: its places in other trees, and the first places of its list.
+const INDEX_HELD: u64 = 200;
+/// Bytes that what is collected takes for each byte of it on the wire: it is in trees of its own.
+const EXTRA_MORE: u64 = 10;
 /// A frame of many keys is closed when it is about that long.
 const FRAME_BYTES: usize = 16 * 1024;
 /// News is passed on that often at most, whatever anybody believes of the tree.
@@ -100,6 +110,8 @@ struct Home {
     joining_until: Option<Instant>,
     joined_at: Instant,
     bytes: Footprint,
+    /// Goes round the keys that may be forgotten for want of room.
+    hand: Hand,
 }
 
 impl Home {
@@ -136,6 +148,7 @@ impl Home {
             joining_until: None,
             joined_at: start,
             bytes: Footprint::default(),
+            hand: Hand::default(),
         };
         if let Some(was) = setup.was {
             home.join(was);
@@ -438,12 +451,27 @@ impl Design for Home {
     /// What was admitted here is reported before it is forgotten.
     fn evict(&mut self, now: Instant) -> bool {
         self.cx.now = now;
-        let soonest = self.prune.first();
-        let Some(key) = soonest.or_else(|| self.entries.keys().next().copied()) else {
+        let (bucket, now) = (self.cx.rules.bucket, self.cx.mark());
+        let left = |entry: &Entry| bucket.capacity().saturating_sub(entry.view.end.since(now));
+        let Some(key) = self.hand.pick(&self.entries, left) else {
             return false;
         };
         self.forget(key);
         true
+    }
+
+    fn drop_copy(&mut self) -> bool {
+        self.copies.drop_first()
+    }
+
+    fn held(&self) -> u64 {
+        let entry = size_of::<(Key, Entry)>() as u64;
+        let keys = self.entries.len() as u64 * (entry * TREE_MORE / TREE_LESS + INDEX_HELD);
+        let copies = self.copies.len() as u64 * COPY_HELD;
+        keys + 2 * self.bytes.local
+            + EXTRA_MORE * self.bytes.extra
+            + copies
+            + 2 * self.copies.bytes()
     }
 
     fn handle_join(&mut self, now: Instant) {

@@ -21,7 +21,6 @@ mod line;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
@@ -35,6 +34,7 @@ use crate::planted;
 use crate::replica::{Design, Footprint, Send};
 use crate::rounds::{Asks, END, JOIN, Outbox, Rounds, STATE};
 use crate::setup::Setup;
+use crate::spare::Hand;
 
 /// The most keys a node keeps.
 const KEYS_MAX: usize = 1 << 20;
@@ -92,8 +92,8 @@ struct Queue {
     listed: u64,
     /// The first unit of birth that this node has not used.
     birth: u64,
-    /// The key that was forgotten last, for want of room.
-    hand: Key,
+    /// Goes round the keys that may be forgotten for want of room.
+    hand: Hand,
 }
 
 impl Rules {
@@ -159,7 +159,7 @@ impl Queue {
             elements: 0,
             listed: 0,
             birth: 0,
-            hand: Key(0),
+            hand: Hand::default(),
         }
     }
 
@@ -225,16 +225,16 @@ impl Queue {
     /// Forgets a key, each in turn, if there is no room for another.
     fn make_room(&mut self, now: Instant) {
         if self.lines.len() >= KEYS_MAX {
-            self.forget_next(now);
+            self.forget_one(now);
         }
     }
 
-    /// Forgets a key, each in turn.
-    fn forget_next(&mut self, now: Instant) {
-        let after = (Bound::Excluded(self.hand), Bound::Unbounded);
-        let next = self.lines.range(after).next().map(|(key, _)| *key);
-        if let Some(key) = next.or_else(|| self.lines.keys().next().copied()) {
-            self.hand = key;
+    /// Forgets of a few keys the one that has most left.
+    fn forget_one(&mut self, now: Instant) {
+        let (capacity, step) = (self.rules.bucket.capacity(), self.rules.step);
+        let now_mark = self.rules.bucket.mark(now);
+        let left = |line: &Line| capacity.saturating_sub(line.level(step, now_mark));
+        if let Some(key) = self.hand.pick(&self.lines, left) {
             self.alter(key, now, Line::clear);
         }
     }
@@ -415,7 +415,7 @@ impl Design for Queue {
 
     fn evict(&mut self, now: Instant) -> bool {
         let before = self.lines.len();
-        self.forget_next(now);
+        self.forget_one(now);
         self.lines.len() < before
     }
 

@@ -98,6 +98,14 @@ impl Design for Node {
         self.talk.evict(now)
     }
 
+    fn drop_copy(&mut self) -> bool {
+        self.talk.drop_copy()
+    }
+
+    fn held(&self) -> u64 {
+        self.talk.held()
+    }
+
     fn handle_join(&mut self, now: Instant) {
         self.talk.handle_join(now);
     }

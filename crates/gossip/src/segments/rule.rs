@@ -239,6 +239,10 @@ impl Rule for Segments {
         self.is_public(cell, now)
     }
 
+    fn left(&self, cell: &Cell, now: Instant) -> u128 {
+        self.bucket.capacity().saturating_sub(self.level(cell, now))
+    }
+
     fn bytes(&self, cell: &Cell) -> u64 {
         cell.bytes()
     }

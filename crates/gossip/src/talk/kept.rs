@@ -93,6 +93,20 @@ impl Kept {
         Some((key, writer, secret))
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// Drops the copy that is due first; `false` where there is none.
+    pub(crate) fn drop_first(&mut self) -> bool {
+        let first = self.due.first().copied();
+        if let Some((_, key, writer)) = first {
+            self.remove(key, writer);
+        }
+        first.is_some()
+    }
+
     /// Keeps a copy that was due until later.
     pub(crate) fn delay(&mut self, key: Key, writer: Writer, due: Instant) {
         if let Some(copy) = self.copies.get_mut(&(key, writer)) {

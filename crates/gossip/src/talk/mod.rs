@@ -19,6 +19,7 @@ use crate::codec::{Malformed, latest};
 use crate::ids::{Key, NodeId};
 use crate::replica::{Footprint, Send};
 use crate::setup::Setup;
+use crate::spare::Hand;
 
 use self::frame::{Copied, list_bytes, parts};
 use self::kept::Kept;
@@ -31,8 +32,17 @@ pub(crate) use self::frame::{COUNT_MAX, Entry, Frame, sort};
 pub(crate) use self::known::Known;
 pub(crate) use self::rule::{News, Rule, Taken};
 
-/// Keys remembered at most. Beyond that what is admitted or heard about further ones is not counted.
+/// Keys remembered at most. Beyond that one with much left makes room for another.
 const KEYS_MAX: usize = 1 << 20;
+/// A tree has room for half as much again as it holds.
+const TREE_MORE: u64 = 3;
+const TREE_LESS: u64 = 2;
+/// Bytes that a list takes for each byte of it on the wire: those are few, and lists have room to grow.
+const LISTS_MORE: u64 = 3;
+/// Bytes that a copy for another node takes besides its list: its places in two trees.
+const COPY_HELD: u64 = 160;
+/// Bytes that a key takes besides its record: its places in other trees, and the first places of its lists.
+const INDEX_HELD: u64 = 200;
 /// A key is pruned no more often than that.
 pub(crate) const PRUNE_EVERY: Span = Span::from_nanos(1_000_000_000);
 
@@ -51,6 +61,8 @@ pub(crate) struct Talk<R: Rule> {
     repair: Repair,
     restored: Restored,
     bytes: u64,
+    /// Goes round the keys that may be forgotten for want of room.
+    hand: Hand,
 }
 
 #[derive(Debug)]
@@ -78,6 +90,7 @@ impl<R: Rule> Talk<R> {
             repair,
             restored: Restored::default(),
             bytes: 0,
+            hand: Hand::default(),
         }
     }
 
@@ -196,16 +209,32 @@ impl<R: Rule> Talk<R> {
         }
     }
 
-    /// Forgets the key that is to be looked at first, after telling the others what only this node knew of it.
+    /// Forgets of a few keys the one that has most left, after telling the others what only this node knew of it.
     pub(crate) fn evict(&mut self, now: Instant) -> bool {
-        let Some(&(due, key)) = self.due.first() else {
+        let rule = &self.rule;
+        let left = |record: &Record<R::Cell>| rule.left(&record.cell, now);
+        let Some(key) = self.hand.pick(&self.keys, left) else {
             return false;
         };
         self.tell_secret(key, now);
-        let due = self.keys.get(&key).map_or(due, |record| record.due);
-        self.due.remove(&(due, key));
+        if let Some(record) = self.keys.get(&key) {
+            self.due.remove(&(record.due, key));
+        }
         self.remove(key);
         true
+    }
+
+    /// Drops the copy for another node that matters for the shortest time.
+    pub(crate) fn drop_copy(&mut self) -> bool {
+        self.kept.drop_first()
+    }
+
+    /// About how many bytes of memory all of it takes.
+    pub(crate) fn held(&self) -> u64 {
+        let record = size_of::<(Key, Record<R::Cell>)>() as u64;
+        let keys = self.keys.len() as u64 * (record * TREE_MORE / TREE_LESS + INDEX_HELD);
+        let copies = self.kept.len() as u64 * COPY_HELD;
+        keys + LISTS_MORE * self.bytes + copies + 2 * self.kept.bytes()
     }
 
     pub(crate) fn keys(&self) -> Vec<Key> {
@@ -341,7 +370,7 @@ impl<R: Rule> Talk<R> {
     }
 
     fn begin(&mut self, key: Key, now: Instant) -> Option<()> {
-        if self.keys.len() >= KEYS_MAX {
+        if self.keys.len() >= KEYS_MAX && !self.evict(now) {
             return None;
         }
         let due = now.saturating_add(PRUNE_EVERY);
@@ -390,6 +419,7 @@ impl<R: Rule> Talk<R> {
             unkept.remove(&key);
         }
         self.restored.remove(key);
+        self.repair.remove(key);
     }
 
     /// Sends the buddy the lists that have changed.

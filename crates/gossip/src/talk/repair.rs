@@ -88,6 +88,12 @@ impl Repair {
         }
     }
 
+    /// Nothing is known of a key any more.
+    pub(crate) fn remove(&mut self, key: Key) {
+        self.changed.remove(&key);
+        self.checks.remove(&key);
+    }
+
     pub(crate) fn next_digest(&self) -> Option<Instant> {
         let digests = self.digests.as_ref()?;
         (!self.changed.is_empty()).then(|| digests.next())

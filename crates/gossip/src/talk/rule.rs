@@ -67,6 +67,9 @@ pub(crate) trait Rule: fmt::Debug {
     /// Whether copies stay as they are for now, however old.
     fn holds_copies(&self, cell: &Self::Cell, now: Instant) -> bool;
 
+    /// How much of its limit a key has left, as known here; nothing where it has used it up.
+    fn left(&self, cell: &Self::Cell, now: Instant) -> u128;
+
     /// Bytes of a cell, its key included.
     fn bytes(&self, cell: &Self::Cell) -> u64;
 }

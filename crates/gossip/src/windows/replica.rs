@@ -270,9 +270,19 @@ impl WindowReplica {
         self.talk.cell(key).is_some()
     }
 
-    /// Forgets one key to make room.
+    /// Forgets one key to make room: of a few, the one that has most left.
     pub fn evict(&mut self, now: Instant) -> bool {
         self.talk.evict(now)
+    }
+
+    /// Drops one copy that is kept for another node; `false` where there is none.
+    pub fn drop_copy(&mut self) -> bool {
+        self.talk.drop_copy()
+    }
+
+    /// About how many bytes of memory all of it takes.
+    pub fn held(&self) -> u64 {
+        self.talk.held() + self.credit.len() as u64 * CREDIT_HELD
     }
 
     /// Bytes of state held now.
@@ -280,6 +290,9 @@ impl WindowReplica {
         self.talk.footprint()
     }
 }
+
+/// Bytes that a key with credit takes.
+const CREDIT_HELD: u64 = 64;
 
 /// How long until a request that is denied now would pass, if nothing else came.
 fn retry_after(rule: &Windows, cell: &Cell, cost: u64, now: Instant) -> Span {

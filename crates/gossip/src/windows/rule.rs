@@ -228,6 +228,10 @@ impl Rule for Windows {
         false
     }
 
+    fn left(&self, cell: &Cell, now: Instant) -> u128 {
+        u128::from(self.room(Some(cell), now))
+    }
+
     fn bytes(&self, cell: &Cell) -> u64 {
         cell.bytes()
     }

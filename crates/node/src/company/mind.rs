@@ -227,4 +227,21 @@ impl Mind {
     pub(super) fn evict(&mut self, now: Instant) -> bool {
         on!(self, it => it.evict(now))
     }
+
+    /// Drops a copy that is kept for another node; `false` where there is none.
+    pub(super) fn drop_copy(&mut self) -> bool {
+        self.gossip().is_some_and(gossip::Machine::drop_copy)
+    }
+
+    /// About how many bytes of memory it takes.
+    pub(super) fn held(&self) -> u64 {
+        if let Self::Gossip(machine) = self {
+            return machine.held();
+        }
+        let Footprint { local, extra } = self.footprint();
+        self.keys_count() as u64 * KEY_BYTES + 2 * (local + extra)
+    }
 }
+
+/// What a key takes besides its counts: places in a few trees.
+const KEY_BYTES: u64 = 256;

@@ -119,6 +119,8 @@ pub(crate) struct Company {
     /// Bytes of all machines, and how many they may have.
     bytes: AtomicU64,
     bytes_max: u64,
+    /// How many machines there are: each has a share of the bytes that others cannot take.
+    seats: AtomicU64,
     budget: Arc<Budget>,
     when_full: WhenFull,
     /// What divided rates have in common, where any are.
@@ -138,15 +140,18 @@ impl Company {
     ) -> Self {
         let union = membership.share.take().map(Union::new);
         let lend = membership.lend.take();
+        let part = config.bytes_max / BYTES_PART;
+        let waiting_max = (part / WAITING_PART).min(WAITING_MAX);
         let company = Self {
             join_at: AtomicU64::new(u64::MAX),
             has_met: AtomicBool::new(membership.members.len() > 1),
             membership: Mutex::new(membership),
-            outbox: Outbox::default(),
+            outbox: Outbox::new(waiting_max),
             has_caught_up: AtomicBool::new(false),
             unknown: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            bytes_max: config.bytes_max / BYTES_PART,
+            bytes_max: part - waiting_max,
+            seats: AtomicU64::new(1),
             budget,
             when_full: config.when_full,
             union,
@@ -238,6 +243,17 @@ impl Company {
     /// Whether the machines have no room for another key.
     fn is_full(&self) -> bool {
         self.bytes.load(Relaxed) >= self.bytes_max
+    }
+
+    /// Whether that is so, and one that has so many bytes must make room: it has its share of them.
+    fn is_over(&self, bytes: u64) -> bool {
+        let share = self.bytes_max / self.seats.load(Relaxed).max(1);
+        self.is_full() && bytes >= share
+    }
+
+    /// Hears how many machines there are.
+    pub(crate) fn set_seats(&self, seats: usize) {
+        self.seats.store(seats as u64, Relaxed);
     }
 
     const fn when_full(&self) -> WhenFull {
@@ -392,13 +408,14 @@ impl Node {
             company.join_at.store(u64::MAX, Relaxed);
             company.has_met.store(true, Relaxed);
         }
-        let steady = company.steady(now);
+        let (steady, is_full) = (company.steady(now), company.is_full());
         let due = |seat: &&Arc<Seat>| {
             let now = match seat.pace() {
                 Pace::Wall => now,
                 Pace::Steady => steady,
             };
-            joins || seat.next() <= now.as_nanos()
+            // For want of room everybody gives up what is over its share.
+            joins || is_full || seat.next() <= now.as_nanos()
         };
         for seat in node.seats().values().filter(due) {
             let mut held = seat.hold(company);
@@ -486,7 +503,11 @@ impl Node {
 
 /// How long a message is expected to take where nobody knows better.
 const DELAY: Span = Span::from_nanos(1_000_000);
-/// Machines may have that part of the node's bytes: one half.
+/// Machines may have that part of the node's bytes: one half,
 const BYTES_PART: u64 = 2;
+/// of which a quarter is for frames that wait to be sent,
+const WAITING_PART: u64 = 4;
+/// and no more than that.
+const WAITING_MAX: u64 = 64 << 20;
 /// How long nobody must have come before everybody is asked.
 const SETTLE: Span = Span::from_nanos(250_000_000);

@@ -28,9 +28,10 @@ pub struct Outgoing {
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// What waits, and who is told.
-#[derive(Default)]
 pub(super) struct Outbox {
     queue: Mutex<Queue>,
+    /// The most that frames may take.
+    bytes_max: u64,
     dropped: AtomicU64,
     waker: OnceLock<Waker>,
     /// The times at which whoever sends will look again by itself, on either clock.
@@ -49,10 +50,21 @@ pub(super) enum Pace {
 #[derive(Default)]
 struct Queue {
     frames: VecDeque<Outgoing>,
-    bytes: usize,
+    bytes: u64,
 }
 
 impl Outbox {
+    /// Nothing waits yet; frames may take so many bytes.
+    pub(super) fn new(bytes_max: u64) -> Self {
+        Self {
+            queue: Mutex::default(),
+            bytes_max,
+            dropped: AtomicU64::new(0),
+            waker: OnceLock::new(),
+            armed: [AtomicU64::new(0), AtomicU64::new(0)],
+        }
+    }
+
     /// Sets who is woken; the first who does stays.
     pub(super) fn set_waker(&self, waker: Waker) {
         let _ = self.waker.set(waker);
@@ -63,9 +75,9 @@ impl Outbox {
         let mut queue = self.queue.lock();
         let was_empty = queue.frames.is_empty();
         for outgoing in frames {
-            queue.bytes += outgoing.frame.len();
+            queue.bytes += held(&outgoing);
             queue.frames.push_back(outgoing);
-            while queue.frames.len() > FRAMES_MAX || queue.bytes > BYTES_MAX {
+            while queue.frames.len() > FRAMES_MAX || queue.bytes > self.bytes_max {
                 queue.pop();
                 self.dropped.fetch_add(1, Relaxed);
             }
@@ -116,7 +128,7 @@ impl Outbox {
 impl Queue {
     fn pop(&mut self) -> Option<Outgoing> {
         let first = self.frames.pop_front()?;
-        self.bytes -= first.frame.len();
+        self.bytes -= held(&first);
         Some(first)
     }
 }
@@ -130,6 +142,11 @@ impl fmt::Debug for Outbox {
     }
 }
 
+/// About how many bytes of memory a frame takes.
+fn held(outgoing: &Outgoing) -> u64 {
+    outgoing.frame.len() as u64 + FRAME_HELD
+}
+
 /// An instant as a number; never is the greatest.
 pub(super) fn nanos(at: Option<Instant>) -> u64 {
     at.map_or(u64::MAX, Instant::as_nanos)
@@ -137,5 +154,5 @@ pub(super) fn nanos(at: Option<Instant>) -> u64 {
 
 /// Frames that may wait.
 const FRAMES_MAX: usize = 1 << 16;
-/// Their bytes.
-const BYTES_MAX: usize = 64 << 20;
+/// What a frame takes besides its bytes: its place here, and what whoever shares it counts.
+const FRAME_HELD: u64 = 96;

@@ -42,6 +42,8 @@ pub(crate) struct Talked {
     pub(crate) malformed: u64,
     pub(crate) evicted: u64,
     pub(crate) refused: u64,
+    /// Copies for other nodes that were dropped for want of room.
+    pub(crate) copies_dropped: u64,
     /// The most tokens that a key was seen above its limit.
     pub(crate) over_max: u64,
 }
@@ -176,21 +178,50 @@ impl Held<'_> {
         divided.or_else(|| lend.and_then(|lend| lend.journal.as_ref()))
     }
 
-    /// Whether there is room for a key; another may have to make it.
+    /// Whether there is room for a key; others may have to make it.
     pub(crate) fn has_room(&mut self, key: Key, now: Instant) -> bool {
-        if !self.company.is_full() || self.inner.machine.knows(key) {
+        if !self.company.is_over(self.inner.bytes) || self.inner.machine.knows(key) {
             return true;
         }
-        let made = match self.company.when_full() {
-            WhenFull::Evict => self.inner.machine.evict(now),
-            WhenFull::Refuse => false,
-        };
-        if made {
-            self.inner.talked.evicted += 1;
-        } else {
-            self.inner.talked.refused += 1;
+        // Copies for others make room whatever becomes of keys.
+        let mut made = false;
+        for _ in 0..EVICTED_FOR_ONE {
+            let done = self.inner.machine.drop_copy();
+            self.inner.talked.copies_dropped += u64::from(done);
+            let done = done || self.company.when_full() == WhenFull::Evict && self.evict(now);
+            made |= done;
+            if !done || !self.company.is_over(self.inner.bytes) {
+                break;
+            }
         }
+        self.inner.talked.refused += u64::from(!made);
         made
+    }
+
+    /// Forgets one key for want of room; `false` where there is none.
+    fn evict(&mut self, now: Instant) -> bool {
+        let done = self.inner.machine.evict(now);
+        self.inner.talked.evicted += u64::from(done);
+        done
+    }
+
+    /// Gives up what is too much: what was heard, or what there was before others needed some of it.
+    fn shrink(&mut self, now: Instant) {
+        if !self.company.is_full() {
+            return;
+        }
+        self.weigh(0);
+        for _ in 0..EVICTED_AT_ONCE {
+            if !self.company.is_over(self.inner.bytes) {
+                break;
+            }
+            let done = self.inner.machine.drop_copy();
+            self.inner.talked.copies_dropped += u64::from(done);
+            if !done && !self.evict(now) {
+                break;
+            }
+            self.weigh(0);
+        }
     }
 
     /// Starts the machine anew under other numbers; what it knew it knows under the old ones.
@@ -236,13 +267,7 @@ impl Held<'_> {
         {
             *last = now;
         }
-        for _ in 0..EVICTED_AT_ONCE {
-            if !self.company.is_full() || !self.inner.machine.evict(now) {
-                break;
-            }
-            self.inner.talked.evicted += 1;
-            self.weigh();
-        }
+        self.shrink(now);
         taken
     }
 
@@ -250,6 +275,7 @@ impl Held<'_> {
         let now = self.at(Some(now));
         self.has_moved = true;
         self.inner.machine.handle_timeout(now);
+        self.shrink(now);
         if let Some((began, last)) = self.inner.joining {
             let is_answered = !self.inner.machine.is_joining() && last.saturating_add(CALM) <= now;
             if is_answered || began.saturating_add(JOIN_MAX) <= now {
@@ -295,7 +321,7 @@ impl Held<'_> {
             if is_asking { latest } else { calm.min(latest) }
         });
         let next = nanos(machine.poll_timeout().into_iter().chain(settled).min());
-        self.weigh();
+        self.weigh(STEP_BYTES);
         if self.seat.next.swap(next, Relaxed) != next {
             wakes |= outbox.is_late_for(self.seat.pace(), next);
         }
@@ -315,10 +341,10 @@ impl Held<'_> {
     }
 
     /// Counts the machine's bytes against the budget, in steps.
-    fn weigh(&mut self) {
-        let is = bytes(&self.inner.machine);
+    fn weigh(&mut self, step: u64) {
+        let is = self.inner.machine.held();
         let was = self.inner.bytes;
-        if is.abs_diff(was) >= STEP_BYTES || (is == 0 && was > 0) {
+        if is.abs_diff(was) >= step || (is == 0 && was > 0) {
             self.company.charge_bytes(was, is);
             self.inner.bytes = is;
         }
@@ -349,20 +375,13 @@ pub(super) fn restarted(
     }
 }
 
-/// About how many bytes a machine takes.
-fn bytes(machine: &Mind) -> u64 {
-    let footprint = machine.footprint();
-    let keys = machine.keys_count() as u64;
-    keys * KEY_BYTES + 2 * (footprint.local + footprint.extra)
-}
-
-/// What a key takes besides its counts: places in a few trees.
-const KEY_BYTES: u64 = 256;
 /// Changes smaller than that are not counted.
 const STEP_BYTES: u64 = 16 << 10;
 /// What IP and UDP add to every frame, as the lab counts them.
 const HEADER_BYTES: u64 = 28;
-/// Keys that make room for what one frame brought.
+/// Copies and keys that make room for one key, so that what is over shrinks.
+const EVICTED_FOR_ONE: usize = 2;
+/// Copies and keys that make room for what one frame brought.
 const EVICTED_AT_ONCE: usize = 1 << 10;
 /// Nothing came for that long: all is there.
 const CALM: Span = Span::from_nanos(200_000_000);

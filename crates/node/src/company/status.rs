@@ -32,6 +32,10 @@ pub struct PolicyGossip {
     pub malformed: u64,
     /// Keys that made room for others, and requests for keys that found none.
     pub evicted_refused: (u64, u64),
+    /// Copies for other nodes that made room.
+    pub copies_dropped: u64,
+    /// Bytes of memory that it takes, about.
+    pub held_bytes: u64,
     /// The most tokens that a key was seen above its limit here.
     pub over_max: u64,
     /// Whether nothing waits to be told to anybody.
@@ -122,6 +126,7 @@ impl Node {
                     malformed,
                     evicted,
                     refused,
+                    copies_dropped,
                     over_max,
                 } = *held.talked();
                 let machine = held.machine();
@@ -138,6 +143,8 @@ impl Node {
                     heard,
                     malformed,
                     evicted_refused: (evicted, refused),
+                    copies_dropped,
+                    held_bytes: machine.held(),
                     over_max,
                     quiet: machine.is_quiet(),
                 });

@@ -161,6 +161,8 @@ pub(super) fn policies(shared: &Shared) -> Vec<PolicyView> {
         malformed: policy.malformed,
         over_max: policy.over_max,
         state_bytes: policy.state_bytes.0.saturating_add(policy.state_bytes.1),
+        held_bytes: policy.held_bytes,
+        copies_dropped: policy.copies_dropped,
         crowded_out: policy
             .evicted_refused
             .0

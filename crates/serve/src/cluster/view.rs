@@ -170,8 +170,14 @@ pub struct PolicyView {
     pub over_max: u64,
     /// Bytes of its state, as the lab counts.
     pub state_bytes: u64,
+    /// Bytes of memory that it takes, about.
+    #[serde(default)]
+    pub held_bytes: u64,
     /// Keys that made room for others, and requests for keys that found none.
     pub crowded_out: u64,
+    /// Copies for other nodes that made room.
+    #[serde(default)]
+    pub copies_dropped: u64,
     /// Whether nothing waits to be told.
     pub quiet: bool,
 }

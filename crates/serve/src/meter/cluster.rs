@@ -210,6 +210,18 @@ const POLICIES: [OfPolicy; 9] = [
         |policy| policy.crowded_out,
     ),
     (
+        "tollgate_gossip_copies_dropped_total",
+        Kind::Counter,
+        "Copies for other nodes that made room: what those had not told is lost if they are killed.",
+        |policy| policy.copies_dropped,
+    ),
+    (
+        "tollgate_gossip_held_bytes",
+        Kind::Gauge,
+        "Memory that a policy takes, about, with what is kept for other nodes.",
+        |policy| policy.held_bytes,
+    ),
+    (
         "tollgate_gossip_over_max",
         Kind::Gauge,
         "The most tokens that a key of a policy was seen above its limit: an estimate of over-admission.",

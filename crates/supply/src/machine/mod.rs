@@ -60,7 +60,7 @@ pub struct Machine {
     now: Instant,
 }
 
-/// What does not change, or only from outside.
+/// What does not change, or only from outside, and where the next look for room begins.
 #[derive(Debug)]
 struct Own {
     me: NodeId,
@@ -70,6 +70,7 @@ struct Own {
     /// The longest that was.
     waited: Span,
     leaks: bool,
+    cursor: Key,
 }
 
 /// Whoever sent a message.
@@ -130,6 +131,7 @@ impl Machine {
                 wait_max: setup.wait_max,
                 waited,
                 leaks: setup.leaks,
+                cursor: Key(0),
                 config,
             },
         })

@@ -2,6 +2,8 @@
 //!
 //! Not here: what a look or a loan is.
 
+use std::ops::Bound::{Excluded, Unbounded};
+
 use tollgate_gossip::Key;
 use tollgate_limit::{Instant, Span};
 
@@ -124,8 +126,11 @@ impl Machine {
     pub fn evict(&mut self, now: Instant) -> bool {
         let now = self.at(now);
         let blank = self.blank_at(now).tokens;
-        let keys: Vec<_> = self.cells.keys().copied().take(EVICT_LOOKS_MAX).collect();
+        let behind = self.cells.range((Excluded(self.own.cursor), Unbounded));
+        let around = behind.chain(self.cells.range(..=self.own.cursor));
+        let keys: Vec<_> = around.map(|(key, _)| *key).take(EVICT_LOOKS_MAX).collect();
         for key in keys {
+            self.own.cursor = key;
             let is_blank = self
                 .settled(key, now)
                 .is_some_and(|cell| cell.is_blank(blank));

@@ -352,3 +352,14 @@ fn keys_beyond_the_most_that_may_be_known_are_refused_and_counted() {
     let _ = machine.handle_request(Key(9), 1, at(60_000));
     assert!(machine.knows(Key(9)));
 }
+
+#[test]
+fn a_key_that_is_as_if_never_seen_is_found_behind_many_that_are_not() {
+    let mut machine = Machine::new(setup(0, 1)).unwrap();
+    machine.take(Key(900), 1, at(0));
+    for key in 0..600 {
+        machine.take(Key(key), 1, at(60_000));
+    }
+    let found = (0..4).filter(|_| machine.evict(at(60_000))).count();
+    assert_eq!((found, machine.knows(Key(900))), (1, false));
+}
