@@ -29,6 +29,18 @@ impl Postgres {
         server
     }
 
+    /// The same with its data in a folder, as on a disk of its own. It needs about 100 MiB.
+    pub fn start_in(folder: &Path) -> Self {
+        let folder = tempfile::tempdir_in(folder).expect("a folder");
+        let mut server = Self::made_in(folder);
+        // Logs of few changes are small.
+        assert!(
+            server.try_run(&["max_wal_size=32MB"]),
+            "postgres does not start"
+        );
+        server
+    }
+
     /// A new server that speaks TLS on a port of 127.0.0.1 and lets in whom this method of `pg_hba.conf` does: by
     /// `scram-sha-256` or by `cert`, for example.
     pub fn with_tls(papers: &Papers, method: &str) -> Self {
@@ -106,9 +118,13 @@ impl Postgres {
     }
 
     fn made() -> Self {
+        Self::made_in(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn made_in(folder: TempDir) -> Self {
         let server = Self {
             process: None,
-            folder: tempfile::tempdir().expect("a folder"),
+            folder,
             owner: owner(),
             port: None,
         };

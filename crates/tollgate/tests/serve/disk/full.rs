@@ -11,7 +11,7 @@ use tollgate_parts::SmallDisk;
 use super::{READY, start_with_room};
 use crate::kit::{CONTRACTS, Server, file, refused, tollgate, until};
 
-const FAILED: &str = "tollgate_durable_flushes_total{result=\"failed\"}";
+pub(super) const FAILED: &str = "tollgate_durable_flushes_total{result=\"failed\"}";
 const WRITTEN: &str = "tollgate_durable_flushes_total{result=\"ok\"}";
 
 /// What is said behind the first line of `/readyz`, which is to say that requests may come.

@@ -1,6 +1,7 @@
 //! A disk that is full, and a data directory that cannot be used.
 
 mod full;
+mod postgres;
 mod removed;
 mod shared;
 
