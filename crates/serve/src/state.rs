@@ -24,12 +24,7 @@ pub struct State {
     is_cut_off: AtomicBool,
     /// Whether the server was told to stop, and serves on for a while.
     is_leaving: AtomicBool,
-    /// Places of requests that wait for something.
-    places: Places,
-    /// Places of those that a desk answers.
-    desk: Places,
-    /// Answers that clients have yet to take.
-    unsent: Arc<Unsent>,
+    room: Room,
     reloads: AtomicU64,
     failed_reloads: AtomicU64,
     /// Why the contracts in use are not those of the file.
@@ -46,6 +41,17 @@ pub struct State {
     clock_error: Mutex<Option<String>>,
 }
 
+/// How much may wait at once.
+#[derive(Debug)]
+struct Room {
+    /// Places of requests that wait for something.
+    places: Places,
+    /// Places of those that a desk answers.
+    desk: Places,
+    /// Answers that clients have yet to take.
+    unsent: Arc<Unsent>,
+}
+
 impl State {
     /// Not ready, nothing reloaded, and at most so many requests at once.
     pub fn new(working_max: usize) -> Self {
@@ -56,9 +62,11 @@ impl State {
             is_doomed: AtomicBool::new(false),
             is_cut_off: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
-            places: Places::new(working_max),
-            desk: Places::new(DESK_PLACES),
-            unsent: Arc::default(),
+            room: Room {
+                places: Places::new(working_max),
+                desk: Places::new(DESK_PLACES),
+                unsent: Arc::default(),
+            },
             reloads: AtomicU64::new(0),
             failed_reloads: AtomicU64::new(0),
             reload_error: Mutex::new(None),
@@ -130,17 +138,17 @@ impl State {
 
     /// Places of requests that wait for something, as for the rest of a body.
     pub(crate) const fn places(&self) -> &Places {
-        &self.places
+        &self.room.places
     }
 
     /// Places of requests that a desk answers, which no others take.
     pub(crate) const fn desk_places(&self) -> &Places {
-        &self.desk
+        &self.room.desk
     }
 
     /// Answers that clients have yet to take.
     pub(crate) const fn unsent(&self) -> &Arc<Unsent> {
-        &self.unsent
+        &self.room.unsent
     }
 
     /// How often contracts were loaded again, and how often that failed.

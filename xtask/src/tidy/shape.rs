@@ -11,7 +11,7 @@ use super::scan::{Token, mask, tokens};
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 70;
 const FIELDS_MAX: usize = 15;
-const RAW_FIELDS_MAX: usize = 20;
+const RAW_FIELDS_MAX: usize = 22;
 const ARGUMENTS_MAX: usize = 5;
 
 pub(crate) fn check(file: &File) -> Vec<Finding> {

@@ -149,9 +149,9 @@ async fn stream(
         // The client wants no answer any more.
         _ = poll_fn(|context| respond.poll_reset(context)) => return,
     };
-    let (head, body) = response.into_parts();
+    let (parts, body) = response.into_parts();
     let is_end = body.is_end();
-    let Ok(stream) = respond.send_response(Response::from_parts(head, ()), is_end) else {
+    let Ok(stream) = respond.send_response(Response::from_parts(parts, ()), is_end) else {
         return;
     };
     let sending = Sending {
@@ -243,13 +243,8 @@ fn name_host(request: &mut Request<Incoming>) -> bool {
 /// An answer of a desk, with its length.
 fn whole(answered: Response<Bytes>, is_head: bool) -> Response<Body> {
     let length = answered.body().len();
-    let mut response = answered.map(|body| {
-        Body::Whole(if is_head {
-            Text::default()
-        } else {
-            Text::of(body)
-        })
-    });
+    let mut response =
+        answered.map(|body| Body::Whole(if is_head { Text::NONE } else { Text::of(body) }));
     measure(&mut response, length);
     response
 }
@@ -258,7 +253,7 @@ fn whole(answered: Response<Bytes>, is_head: bool) -> Response<Body> {
 fn said(mut reply: Reply, is_head: bool) -> Response<Body> {
     let length = reply.body().len();
     let body = if is_head {
-        Text::default()
+        Text::NONE
     } else {
         reply.take_body()
     };
@@ -374,13 +369,11 @@ impl Sending {
             return self.put(bytes, is_last);
         }
         let slow = self.line.caller.shared.settings.limits.slow;
-        match timeout(slow, self.trickle(&mut bytes, is_last)).await {
-            Ok(sent) => sent,
-            Err(_) => {
-                self.line.caller.count(Event::TimedOut(Door::Http));
-                Err(Reason::CANCEL)
-            }
-        }
+        let Ok(sent) = timeout(slow, self.trickle(&mut bytes, is_last)).await else {
+            self.line.caller.count(Event::TimedOut(Door::Http));
+            return Err(Reason::CANCEL);
+        };
+        sent
     }
 
     /// Sends bytes to a client that has too little room for all of them.

@@ -159,7 +159,7 @@ impl Reply {
 }
 
 /// A body on its way, and whether keeping it costs memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Text {
     pub(crate) bytes: Bytes,
     /// Bytes that are kept for this answer alone.
@@ -167,6 +167,9 @@ pub(crate) struct Text {
 }
 
 impl Text {
+    /// No body.
+    pub(crate) const NONE: Self = Self::fixed(Bytes::new());
+
     /// A body that was written for one answer.
     pub(crate) const fn own(bytes: Bytes) -> Self {
         let own = bytes.len();

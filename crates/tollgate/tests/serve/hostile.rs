@@ -145,7 +145,7 @@ fn streams_whose_answer_is_not_taken_end() {
     let mut resets = 0;
     let mut seen = Vec::new();
     until("every stream is reset", || {
-        let mut chunk = [0; 64 << 10];
+        let mut chunk = vec![0; 64 << 10];
         let read = flood[0].read(&mut chunk).unwrap();
         assert!(read > 0, "the connection stays");
         seen.extend_from_slice(&chunk[..read]);

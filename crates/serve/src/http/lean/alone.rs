@@ -28,10 +28,10 @@ impl<S: Stream> Lean<'_, S> {
             is_sealed: self.peer.is_sealed,
             now: self.shared.engine.now(),
         };
-        self.reply.clear();
+        self.said.reply.clear();
         let Some(request) = request(&head) else {
             let why = "The target has bytes it may not have.";
-            self.reply.refuse(StatusCode::BAD_REQUEST, why);
+            self.said.reply.refuse(StatusCode::BAD_REQUEST, why);
             manner.is_kept = false;
             self.put(None, manner);
             return self.flush().await.is_ok() && manner.is_kept;
@@ -40,7 +40,7 @@ impl<S: Stream> Lean<'_, S> {
         let mut rest = Rest::new(&mut self.stream, &mut self.input, &head);
         let answered = {
             let request = request.map(|()| &mut rest);
-            full::answer(&caller, self.site, request, &mut self.reply).await
+            full::answer(&caller, self.site, request, &mut self.said.reply).await
         };
         // What is left of a body would be taken for the next request.
         manner.is_kept &= rest.skip();
@@ -52,14 +52,14 @@ impl<S: Stream> Lean<'_, S> {
     /// Has an answer sent with the next flush: of a desk, or what the reply says.
     fn put(&mut self, answered: Option<Response<Bytes>>, manner: Manner) {
         let Some(answered) = answered else {
-            if write::write(&self.reply, manner, &mut self.output) {
-                self.tail = self.reply.take_body();
+            if write::write(&self.said.reply, manner, &mut self.said.output) {
+                self.said.tail = self.said.reply.take_body();
             }
             return;
         };
-        write::write_whole(&answered, manner, &mut self.output);
+        write::write_whole(&answered, manner, &mut self.said.output);
         if !manner.is_head {
-            self.tail = Text::of(answered.into_body());
+            self.said.tail = Text::of(answered.into_body());
         }
     }
 }

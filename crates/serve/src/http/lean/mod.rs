@@ -56,17 +56,14 @@ pub(super) async fn serve<S: Stream>(
         site,
         shared,
         input: BytesMut::new(),
-        output: Vec::new(),
-        tail: Text::default(),
+        said: Said::new(),
         old_at: age.map(|age| Timer::now() + age),
-        reply: Reply::new(),
         vigil: Vigil::new(stop.clone(), tick),
         stop,
         is_first: true,
         is_stopping: false,
         is_partial: false,
         ticks: 0,
-        hold: Duration::ZERO,
         notes: None,
     };
     let next = lean.run().await;
@@ -83,12 +80,9 @@ struct Lean<'s, S> {
     site: &'s Site,
     shared: &'s Arc<Shared>,
     input: BytesMut,
-    output: Vec<u8>,
-    /// The body of the last answer, where it is too large to be among the output.
-    tail: Text,
+    said: Said,
     /// From when on clients are to connect again, where that is limited.
     old_at: Option<Timer>,
-    reply: Reply,
     vigil: Vigil,
     stop: Stop,
     /// Whether nothing was answered yet, so that HTTP/2 may still begin.
@@ -98,10 +92,29 @@ struct Lean<'s, S> {
     is_partial: bool,
     /// For how many ticks nothing came.
     ticks: u32,
-    /// How long to wait before the answers are written.
-    hold: Duration,
     /// What the first request asked that others answer.
     notes: Option<Box<Notes>>,
+}
+
+/// Answers that are not sent yet.
+struct Said {
+    reply: Reply,
+    output: Vec<u8>,
+    /// The body of the last answer, where it is too large to be among the output.
+    tail: Text,
+    /// How long to wait before they are written.
+    hold: Duration,
+}
+
+impl Said {
+    const fn new() -> Self {
+        Self {
+            reply: Reply::new(),
+            output: Vec::new(),
+            tail: Text::NONE,
+            hold: Duration::ZERO,
+        }
+    }
 }
 
 /// What comes after everything was answered that is whole.
@@ -131,11 +144,11 @@ impl<S: Stream> Lean<'_, S> {
     async fn run(&mut self) -> After {
         loop {
             let step = self.answer_whole();
-            if !self.hold.is_zero() {
-                sleep(std::mem::take(&mut self.hold)).await;
+            if !self.said.hold.is_zero() {
+                sleep(std::mem::take(&mut self.said.hold)).await;
                 self.vigil.disarm();
             }
-            if !self.output.is_empty() && self.flush().await.is_err() {
+            if !self.said.output.is_empty() && self.flush().await.is_err() {
                 return After::Close;
             }
             match step {
@@ -253,13 +266,13 @@ impl<S: Stream> Lean<'_, S> {
             if bytes.is_empty() {
                 break Step::Read;
             }
-            if self.output.len() > OUTPUT_MAX || done >= most {
+            if self.said.output.len() > OUTPUT_MAX || done >= most {
                 break Step::Again;
             }
-            let written = self.output.len();
-            match answer::answer(&call, bytes, &mut self.reply, &mut self.output) {
+            let written = self.said.output.len();
+            match answer::answer(&call, bytes, &mut self.said.reply, &mut self.said.output) {
                 Outcome::Answered { .. } if turn.waits() => {
-                    self.output.truncate(written);
+                    self.said.output.truncate(written);
                     break Step::Later;
                 }
                 Outcome::Answered {
@@ -271,9 +284,9 @@ impl<S: Stream> Lean<'_, S> {
                     turn.go_on();
                     at += length;
                     done += 1;
-                    self.hold = hold;
+                    self.said.hold = hold;
                     if has_rest {
-                        self.tail = self.reply.take_body();
+                        self.said.tail = self.said.reply.take_body();
                     }
                     if !is_kept {
                         break Step::Close;
@@ -370,7 +383,7 @@ impl<S: Stream> Lean<'_, S> {
             return false;
         }
         // Who has not asked for a while gives memory back.
-        (self.input, self.output, self.reply) = (BytesMut::new(), Vec::new(), Reply::new());
+        (self.input, self.said) = (BytesMut::new(), Said::new());
         self.vigil.set(limits.idle / IDLE_TICKS);
         true
     }
@@ -379,7 +392,12 @@ impl<S: Stream> Lean<'_, S> {
     async fn cut(&mut self, status: StatusCode, why: &str) {
         let now = self.shared.engine.now();
         let to = (now, self.peer);
-        answer::refuse((status, why), to, &mut self.reply, &mut self.output);
+        answer::refuse(
+            (status, why),
+            to,
+            &mut self.said.reply,
+            &mut self.said.output,
+        );
         if self.flush().await.is_ok() {
             self.close().await;
         }
@@ -389,8 +407,7 @@ impl<S: Stream> Lean<'_, S> {
     async fn flush(&mut self) -> io::Result<()> {
         let Self {
             stream,
-            output,
-            tail,
+            said: Said { output, tail, .. },
             vigil,
             shared,
             input,
@@ -422,9 +439,9 @@ impl<S: Stream> Lean<'_, S> {
                 }
             }
         };
-        self.output.clear();
-        self.output.shrink_to(OUTPUT_MAX);
-        self.tail = Text::default();
+        self.said.output.clear();
+        self.said.output.shrink_to(OUTPUT_MAX);
+        self.said.tail = Text::NONE;
         done
     }
 

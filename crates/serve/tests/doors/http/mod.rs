@@ -9,5 +9,6 @@ mod framing;
 mod http2;
 pub(crate) mod kit;
 mod limits;
+mod safe;
 mod schemathesis;
 mod v1;
