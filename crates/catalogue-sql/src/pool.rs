@@ -28,7 +28,7 @@ pub(crate) struct Pool {
     options: Options,
     patience: Duration,
     idle: Arc<Mutex<Vec<Connection>>>,
-    /// Held by whoever saves what a connection has of a file that is gone.
+    /// Held by the task that saves what a connection has of a file that is gone.
     saving: Arc<tokio::sync::Mutex<()>>,
     permits: Arc<Semaphore>,
     is_migrated: AtomicBool,
@@ -89,7 +89,8 @@ impl Pool {
         }
     }
 
-    /// The connection, unless it was closed as its file is no longer there. To save what it has may take longer than anybody waits.
+    /// The connection, unless it was closed as its file is no longer there. To save what it has may take longer than
+    /// anybody waits.
     async fn checked(
         &self,
         file: &Arc<File>,

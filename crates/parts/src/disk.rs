@@ -37,7 +37,7 @@ impl SmallDisk {
         self.path().join("ballast")
     }
 
-    /// Takes all the room that is left: whoever writes more is told ENOSPC.
+    /// Takes all the room that is left: the next write fails with ENOSPC.
     pub fn fill(&self) {
         let mut options = OpenOptions::new();
         let mut file = options
@@ -59,7 +59,7 @@ impl SmallDisk {
         std::fs::remove_file(self.ballast()).expect("the room that was taken");
     }
 
-    /// Lets nobody open a file for writing any more (EROFS); files that are open stay so.
+    /// From now on no file can be opened for writing (EROFS); files that are open stay so.
     pub fn freeze(&self) {
         let mut mount = Command::new("mount");
         mount.args(["--bind", "-o", "ro"]).arg(self.path());
@@ -74,7 +74,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // As often as it was frozen, and once more; whoever is still there keeps what is open.
+        // As often as it was frozen, and once more; a process that is still there keeps what is open.
         while unmount(self.path()).is_ok() {}
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with databases, and since when, in words for whoever looks.
+//! What is wrong with databases, and since when, in words for operators.
 
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;

@@ -15,8 +15,8 @@ use crate::lost::note;
 use crate::mark::{Mark, Marks, beside, named};
 use crate::private::narrow;
 
-/// A database file. It is made where there is none, readable by its owner only; once it was there it is not made again, for an
-/// empty one would be taken for what it held.
+/// A database file. It is made where there is none, readable by its owner only; once it was there it is not made
+/// again, for an empty one would be taken for what it held.
 #[derive(Debug)]
 pub struct File {
     options: SqliteConnectOptions,
@@ -53,8 +53,8 @@ impl File {
         Self::of(options, false)
     }
 
-    /// A file of this process alone, which knows what it must hold: one that is put in its place is set aside, and where nothing is
-    /// left of it an empty one is made.
+    /// A file of this process alone, which knows what it must hold: one that is put in its place is set aside, and
+    /// where nothing is left of it an empty one is made.
     pub fn alone(options: SqliteConnectOptions) -> Self {
         Self::of(options, true)
     }
@@ -115,7 +115,7 @@ impl File {
             (Some(found), Some(known)) if found != known && self.is_alone => {
                 let aside = self.set_aside()?;
                 let what = format!(
-                    "was replaced while nothing had it open: what was there is {aside} now, and all is written anew"
+                    "was replaced while no connection had it open; the other file is {aside} now, and all that is in memory is written to a new file"
                 );
                 self.lose(&what);
             }
@@ -125,10 +125,10 @@ impl File {
             }
             (None, Some(_)) if !self.is_alone => return Ok(None),
             (None, Some(_)) => {
-                self.lose("was removed while nothing had it open: all is written anew");
+                self.lose("was removed while no connection had it open; all that is in memory is written to a new file");
             }
             (None, None) => {
-                // Whoever misspells a folder is told so.
+                // A folder that is misspelt is an error.
                 private(&self.path)?;
                 return Mark::of(&self.path);
             }
@@ -159,8 +159,9 @@ impl File {
         Marks::of(&self.path).is_ok_and(|now| opened.marks.are_in(&now))
     }
 
-    /// Looks whether a connection still has the file at the path. One that has not is closed, and where its file, or the log of that, is
-    /// gone, all that it has is written to a new file at the path first. After an error it is left as it is.
+    /// Looks whether a connection still has the file at the path. One that has not is closed, and where its file, or
+    /// the log of that, is gone, all that it has is written to a new file at the path first. After an error it is
+    /// left as it is.
     pub async fn check(&self, slot: &mut Option<Opened>) -> Result<(), FileError> {
         let Some(opened) = slot else {
             return Ok(());
@@ -177,15 +178,17 @@ impl File {
         } else if is_other && self.is_alone {
             let aside = self.set_aside().map_err(|error| self.failed(error))?;
             self.lose(&format!(
-                "was replaced while it was open: what was put there is {aside} now, and what was kept is written anew"
+                "was replaced while the server had it open; the other file is {aside} now, and what the server had is written to a new file"
             ));
             self.save(opened).await?;
         } else if is_other || !self.save(opened).await? {
-            self.lose("was replaced while it was open: what was put there is used");
+            self.lose(
+                "was replaced while the server had it open; from now on the other file is used",
+            );
         } else if now.database.is_some() {
-            self.lose("lost its log while it was open: what was kept is written anew");
+            self.lose("lost its log while the server had it open; what the server had is written to a new file");
         } else {
-            self.lose("was removed while it was open: what was kept is written anew");
+            self.lose("was removed while the server had it open; what the server had is written to a new file");
         }
         if let Some(opened) = slot.take() {
             opened.close().await;
@@ -193,7 +196,8 @@ impl File {
         Ok(())
     }
 
-    /// Writes all that a connection has to a new file, and puts that at the path; not where another came there meanwhile.
+    /// Writes all that a connection has to a new file, and puts that at the path; not where another came there
+    /// meanwhile.
     async fn save(&self, opened: &mut Opened) -> Result<bool, FileError> {
         let path = named(&self.path, ".saving");
         let failed = |error| FileError::File(path.clone(), error);

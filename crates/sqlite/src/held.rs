@@ -40,8 +40,8 @@ impl Held {
         Ok(&mut *self.opened.insert(opened))
     }
 
-    /// Does something by the connection that is there; `None` where there is none. After any error it is closed: `SQLite` may have
-    /// rolled back by itself.
+    /// Does something by the connection that is there; `None` where there is none. After any error it is closed:
+    /// `SQLite` may have rolled back by itself.
     pub async fn run<T, E>(
         &mut self,
         job: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, E>,

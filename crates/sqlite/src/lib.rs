@@ -1,11 +1,12 @@
 //! A `SQLite` file that a process holds open: one way to do so for all who keep something in one.
 //!
-//! `SQLite` rolls back by itself after some errors (a full disk, a write that fails), and whoever counts transactions beside it
-//! is wrong from then on: so a connection is closed after any error ([`Held::run`]). A file that is removed, or replaced, while it is
-//! open takes writes as before, and all of them are lost in the end: so what is at the path is compared before each use
-//! ([`File::check`]), and what the connection still has is written to a new file there.
+//! `SQLite` rolls back by itself after some errors (a full disk, a write that fails), and the driver's count of
+//! transactions is wrong from then on: so a connection is closed after any error ([`Held::run`]). A file that is
+//! removed, or replaced, while it is open takes writes as before, and all of them are lost in the end: so what is at
+//! the path is compared before each use ([`File::check`]), and what the connection still has is written to a new file
+//! there.
 //!
-//! Deliberately absent: tables, statements, and what an error means to whoever asked.
+//! Deliberately absent: tables, statements, and what an error means to the caller.
 
 mod error;
 mod file;

@@ -1,4 +1,4 @@
-//! Files that were lost under this process: how many, and the last of them, for whoever tells how the server is.
+//! Files that were lost under this process: how many, and the last of them, for readiness and metrics.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

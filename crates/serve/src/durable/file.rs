@@ -1,7 +1,9 @@
-//! The file of a data directory: the connection that writes it, the thread that syncs it, and the secrets that it must hold.
+//! The file of a data directory: the connection that writes it, the thread that syncs it, and the secrets that it
+//! must hold.
 //!
-//! A connection that failed is closed, and the next flush opens another. A file that was removed or replaced is written anew, with the
-//! secrets this process counts under. Not here: SQL (`rows.rs`), and how files are held open (`tollgate-sqlite`).
+//! A connection that failed is closed, and the next flush opens another. A file that was removed or replaced is
+//! written again, with the secrets this process counts under. Not here: SQL (`rows.rs`), and how files are held open
+//! (`tollgate-sqlite`).
 
 use sqlx::sqlite::SqliteConnection;
 use tollgate_sqlite::{File, Held};
@@ -14,7 +16,7 @@ use super::{StoreError, rows, schema};
 
 /// What the thread has.
 pub(super) struct OwnFile {
-    /// Nobody else may have the directory before the file is closed.
+    /// No other process may have the directory before the file is closed.
     folder: Folder,
     held: Held,
     /// Has a connection of its own, and goes before the other.
@@ -48,8 +50,8 @@ impl OwnFile {
         self.secrets
     }
 
-    /// Sees to it that there is a connection to the file in the directory. Says whether that is another than it was, so that every key must
-    /// be written.
+    /// Sees to it that there is a connection to the file in the directory. Says whether that is another than it was,
+    /// so that every key must be written.
     pub(super) async fn look(&mut self) -> Result<bool, StoreError> {
         self.folder.hold()?;
         if !self.held.is_open() {
@@ -67,15 +69,15 @@ impl OwnFile {
         let ready = self.held.ready(prepare).await.map(drop);
         ready.map_err(|error| error.of_file(self.held.file().path()))?;
         let lost = self.held.file().lost();
-        let is_anew = lost != self.lost;
-        if is_anew {
+        let is_other = lost != self.lost;
+        if is_other {
             self.settler = None;
         }
         if self.settler.is_none() {
             self.settler = Some(Settler::start(self.held.file().path())?);
         }
         self.lost = lost;
-        Ok(is_anew)
+        Ok(is_other)
     }
 
     /// Does something by the connection.

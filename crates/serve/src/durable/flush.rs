@@ -207,7 +207,7 @@ impl Work {
         let node = Arc::clone(&self.node);
         self.hold(&node, now)?;
         if self.store.journal.look()? {
-            self.begin_anew(&node);
+            self.write_everything(&node);
         }
         self.recall(&node, now)?;
         self.inherit(&node, now)?;
@@ -223,13 +223,13 @@ impl Work {
     }
 
     /// The database was lost, or what was written to it: its numbers mean nothing any more, and every key is written.
-    fn begin_anew(&mut self, node: &Node) {
+    fn write_everything(&mut self, node: &Node) {
         self.numbers.clear();
         self.of_terms.clear();
         for id in durable_ids(node) {
             self.waiting.entry(id).or_default().all = true;
         }
-        self.together.begin_anew(node);
+        self.together.write_everything(node);
     }
 
     /// Notes what changed since the last flush, also in a node that was replaced meanwhile.

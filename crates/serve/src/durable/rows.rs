@@ -29,7 +29,7 @@ pub(super) struct Found {
     pub(super) state: Vec<u8>,
 }
 
-/// A secret that nobody knows yet.
+/// A new random secret.
 pub(super) fn draw<const N: usize>() -> Result<[u8; N], StoreError> {
     let mut drawn = [0; N];
     getrandom::fill(&mut drawn)?;

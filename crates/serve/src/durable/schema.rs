@@ -68,7 +68,7 @@ pub(super) fn options(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-/// Brings a database up to date, unless it is somebody else's.
+/// Brings a database up to date, unless another program made it.
 pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let ours: i64 = sqlx::query_scalar("PRAGMA application_id")
         .fetch_one(&mut *connection)

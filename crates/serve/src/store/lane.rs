@@ -45,7 +45,7 @@ pub(super) struct Lane {
     pub(super) given_up: Notify,
     /// Says in the log that it did.
     pub(super) said: Rarely,
-    /// Why the engine does not decide, whether that is for want of writes, and whether somebody looks whether it is over.
+    /// Why the engine does not decide, whether that is for want of writes, and whether a task looks whether it is over.
     pub(super) trouble: Arc<Lasting>,
     pub(super) is_of_writes: AtomicBool,
     pub(super) is_watched: AtomicBool,
@@ -278,7 +278,7 @@ impl Lane {
         self.given_up.notify_waiters();
     }
 
-    /// Looks whether the engine is back until it is, also where nobody asks it anything.
+    /// Looks whether the engine is back until it is, also where no request comes.
     fn watch(self: &Arc<Self>, asks: &[Ask]) {
         let is_open = !self.breaker.lock().is_closed();
         if !is_open || asks.is_empty() || self.is_watched.swap(true, Relaxed) {
@@ -356,7 +356,7 @@ impl Lane {
 const ASKS_MAX: usize = 1 << 16;
 /// About as many asks as a batch has.
 const BATCH: usize = 256;
-/// How often somebody looks whether it is time for a probe.
+/// How often the task looks whether it is time for a probe.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 /// How long debts and probes are waited for.
 const PROBE: Duration = Duration::from_secs(1);

@@ -389,7 +389,7 @@ fn a_flush_that_fails_is_told_and_made_up_for() {
 }
 
 #[test]
-fn a_file_that_is_lost_is_written_anew_by_the_next_flush_also_where_nothing_changed() {
+fn a_file_that_is_lost_is_written_again_by_the_next_flush_also_where_nothing_changed() {
     for lost in ["tollgate.db", "tollgate.db-wal", "lock"] {
         let folder = folder();
         let server = Server::start(folder.path(), FILE);

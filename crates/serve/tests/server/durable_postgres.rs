@@ -122,7 +122,7 @@ fn charges_are_found_again_by_whoever_takes_the_seat() {
 }
 
 #[test]
-fn a_database_whose_tables_are_dropped_is_written_anew_with_its_secrets() {
+fn a_database_whose_tables_are_dropped_is_written_again_with_its_secrets() {
     let database = Postgres::start();
     let server = Server::start(&database, "n1");
     server.charge("ann", 7);

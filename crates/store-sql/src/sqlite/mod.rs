@@ -76,7 +76,7 @@ enum Done {
 const JOBS_MAX: usize = 1024;
 /// Batches that share a transaction.
 const JOBS_TOGETHER_MAX: usize = 64;
-/// How often the file is looked for where nobody asks.
+/// How often the file is looked for where no ask comes.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long another process may keep the database locked.
 const BUSY: Duration = Duration::from_secs(5);
@@ -160,8 +160,8 @@ fn gone() -> Failure {
     Failure::Unreachable("the task is gone".into())
 }
 
-/// Makes the tables where they are missing. It writes in any case: a disk that is full is found out by whoever connects, not by those
-/// who are to be decided.
+/// Makes the tables where they are missing. It writes in any case: a disk that is full fails the connection, not a
+/// decision.
 async fn migrate(connection: &mut SqliteConnection) -> Result<(), FileError> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::raw_sql("PRAGMA user_version = 1")
@@ -212,13 +212,13 @@ async fn work(mut held: Held, mut queue: mpsc::Receiver<Job>, sweep: Option<Swee
             }
         }
         if look <= Instant::now() {
-            // What it is good for is found out by whoever asks; a file that is gone is saved though nobody does.
+            // A failure is told to the next ask; a file that is gone is saved though none comes.
             let _ = held.ready(migrate).await;
             look = Instant::now() + LOOK_EVERY;
         }
         // Also where jobs never end: they wait for a page, not for all of them.
         if let Some(broom) = broom.as_mut().filter(|broom| broom.due() <= Instant::now()) {
-            // Where there is no connection, whoever asks next makes one.
+            // Where there is no connection, the next ask makes one.
             let _ = held.run(async |open| broom.sweep(open).await).await;
         }
     }

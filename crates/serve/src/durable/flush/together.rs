@@ -31,7 +31,7 @@ impl Together {
     }
 
     /// Every key is to be written.
-    pub(super) fn begin_anew(&mut self, node: &Node) {
+    pub(super) fn write_everything(&mut self, node: &Node) {
         for tag in node.durable_tags() {
             self.waiting.entry(tag).or_default().all = true;
         }

@@ -139,8 +139,8 @@ impl Seat {
         Ok(())
     }
 
-    /// Whether the database was found to know less than was written, as after it went back in time or its tables were dropped. It
-    /// has the secrets again then, and every key must be written.
+    /// Whether the database was found to know less than was written, as after it went back in time or its tables were
+    /// dropped. It has the secrets again then, and every key must be written.
     pub(super) fn look(&self) -> Result<bool, StoreError> {
         let (name, secrets) = (Arc::clone(&self.name), self.secrets);
         let keep = async move |at: &mut At| {

@@ -1,7 +1,8 @@
-//! A disk that is full, fails, or is read-only for a while: what is decided meanwhile, what is said, what is there afterwards.
+//! A disk that is full, fails, or is read-only for a while: what is decided meanwhile, what is said, what is there
+//! afterwards.
 //!
-//! ENOSPC comes of a tmpfs that is filled, EFBIG (for `SQLite` the same as EIO and EPERM: a write that fails) of a limit on the
-//! size of files, EROFS of a read-only mount over the directory.
+//! ENOSPC comes of a tmpfs that is filled, EFBIG (for `SQLite` the same as EIO and EPERM: a write that fails) of a
+//! limit on the size of files, EROFS of a read-only mount over the directory.
 
 use std::path::Path;
 use std::process::Command;

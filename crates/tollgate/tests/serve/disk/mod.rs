@@ -11,7 +11,8 @@ use crate::kit::{CONTRACTS, Server, file, refused, tollgate, until};
 
 const READY: &str = "GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n";
 
-/// Serves with files that may not grow beyond that many blocks of 512 bytes, which is what a full disk looks like from here.
+/// Serves with files that may not grow beyond that many blocks of 512 bytes, which is what a full disk looks like
+/// from here.
 fn start_with_room(folder: &std::path::Path, contracts: &str, blocks: u32) -> Server {
     let serve = tollgate(&["serve"]);
     let binary = serve.get_program().to_string_lossy().into_owned();

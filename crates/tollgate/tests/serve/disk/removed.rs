@@ -82,7 +82,7 @@ fn counts_survive_the_removal_of_their_database_while_the_disk_is_full() {
     fails(&server, "u");
     std::fs::remove_file(data.join("tollgate.db")).unwrap();
     disk.free();
-    until("it is written anew", || server.metric(LOST) > 0.0);
+    until("it is written again", || server.metric(LOST) > 0.0);
     flushed(&server);
     server.signal("KILL");
     server.end();

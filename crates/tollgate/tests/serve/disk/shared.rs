@@ -1,4 +1,5 @@
-//! The files that servers share: a store that decides, a catalogue and its statistics, on disks that are full and files that are lost.
+//! The files that servers share: a store that decides, a catalogue and its statistics, on disks that are full and
+//! files that are lost.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +58,7 @@ fn a_store_on_a_full_disk_says_so_and_decides_again_once_there_is_room() {
         troubles.contains("the store does not decide since ") && troubles.contains("no room")
     });
     disk.free();
-    // Nobody asks it anything, and it is found to be back.
+    // No request comes, and it is found to be back.
     until("it is over", || troubles(&server).is_empty());
     assert_eq!(check(&server, "ann").remaining(), 98);
     server.signal("KILL");
@@ -82,7 +83,7 @@ fn a_store_whose_file_or_log_is_lost_decides_on_with_what_it_knew() {
             "/" => std::fs::remove_dir_all(&home).unwrap(),
             lost => std::fs::remove_file(format!("{}{lost}", store.display())).unwrap(),
         }
-        // Though nobody asks anything.
+        // Though no request comes.
         until("it is noticed", || server.metric(LOST) > 0.0);
         assert_eq!(check(&server, "ann").remaining(), 98, "{lost:?}");
         assert!(troubles(&server).contains("store.db"), "{lost:?}");
@@ -165,7 +166,7 @@ fn limited(server: &Server, user: &str, limit: u64) {
 }
 
 #[test]
-fn a_catalogue_whose_file_or_log_is_lost_is_written_anew_and_followed_on() {
+fn a_catalogue_whose_file_or_log_is_lost_is_written_again_and_followed_on() {
     for lost in ["", "-wal", "/"] {
         let house = House::new(None);
         let server = house.start();
