@@ -162,6 +162,13 @@ impl Dirty {
         overflowed
     }
 
+    /// Nothing changed since it was written.
+    pub(crate) fn forget(&self) {
+        for part in &self.parts {
+            *part.lock() = Part::default();
+        }
+    }
+
     /// All that was taken is written.
     pub(crate) fn written(&self) {
         for part in &self.parts {

@@ -64,6 +64,22 @@ impl Node {
         }
     }
 
+    /// Forgets every cell of a durable contract, and what changed: its rows are to be read again.
+    pub fn forget_cells(&self, contract: usize) {
+        let Some((cells, dirty)) = self.cells_of(contract).zip(self.dirty(contract)) else {
+            return;
+        };
+        dirty.keep();
+        let mut prints = Vec::new();
+        for shard in 0..cells.shards_count() {
+            cells.prints_in(shard, &mut prints);
+        }
+        for print in prints {
+            cells.forget(print);
+        }
+        dirty.forget();
+    }
+
     /// All rows of a contract were read.
     pub fn all_read(&self, contract: usize) {
         if let Some(dirty) = self.dirty(contract) {

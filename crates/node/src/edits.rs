@@ -68,11 +68,10 @@ impl Cells {
 
     /// Forgets a key.
     pub(crate) fn reset(&self, print: Print) {
-        self.disown(print);
         // A key without a cell that changed was removed: no row of it counts any more. Marked before too, so that nobody reads
         // the row back in between.
         self.changed(print);
-        on_table!(self, table => drop(table.remove(print)));
+        self.forget(print);
         self.changed(print);
         // Looked at afterwards: if the key had been taken over before, so had everything.
         match (self.heir(), self.parts()) {
@@ -80,6 +79,12 @@ impl Cells {
             (None, Some(parts)) => parts.reset(print),
             (None, None) => {}
         }
+    }
+
+    /// Removes the cell of a key, without a mark.
+    pub(crate) fn forget(&self, print: Print) {
+        self.disown(print);
+        on_table!(self, table => drop(table.remove(print)));
     }
 
     /// Changes the cell of a key.

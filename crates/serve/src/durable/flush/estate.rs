@@ -63,7 +63,7 @@ impl Work {
             Err(StoreError::Vacated) => {
                 tracing::warn!("{}", StoreError::Vacated);
                 seat.take_again()?;
-                self.begin_again(node, now);
+                self.begin_again(node);
                 self.recall(node, now)?;
                 // Before, nobody hands keys over that would be forgotten.
                 seat.beat()
@@ -81,17 +81,11 @@ impl Work {
     }
 
     /// Forgets what others may have taken from the seat meanwhile, and counts by what is left there.
-    fn begin_again(&mut self, node: &Node, now: Instant) {
+    fn begin_again(&mut self, node: &Node) {
         self.estate = Estate::default();
         for place in self.owned_places(node) {
-            let mut prints = Vec::new();
-            for shard in 0..node.shards_count(place) {
-                node.prints_in(place, shard, &mut prints);
-            }
-            for print in prints {
-                // What was charged since the last flush goes with it, as if the process had ended then.
-                let _ = node.take_cell(place, print, now);
-            }
+            // What was charged since the last flush goes with it, as if the process had ended then.
+            node.forget_cells(place);
             if let Some(contract) = node.contracts().get(place) {
                 self.returned.insert(contract.id.clone());
             }
