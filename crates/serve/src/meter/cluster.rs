@@ -160,7 +160,7 @@ const PEERS: [OfPeer; 6] = [
     ),
 ];
 
-const POLICIES: [OfPolicy; 9] = [
+const POLICIES: [OfPolicy; 11] = [
     (
         "tollgate_gossip_keys",
         Kind::Gauge,
