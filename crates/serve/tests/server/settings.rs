@@ -329,7 +329,7 @@ limits: { shutdown_delay: 0s, connection_age: 1h }
     assert_eq!(settings.limits.connection_age, None);
     refused(
         "http: { at: 8080, hosts: ['a:80'] }",
-        "1:28",
+        "1:27",
         &["is no name of a host"],
     );
     refused("limits: { connection_age: 0s }", "1:27", &["too short"]);
