@@ -1,11 +1,14 @@
 //! What this server said before, and nobody else: HMAC-SHA-256 under a key that all servers on one database share.
 
-use std::path::PathBuf;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
+use tollgate_catalogue_sql::private;
 use tollgate_serve::engine::base64;
 use tollgate_serve::settings::KeyPlace;
 
@@ -114,7 +117,7 @@ impl PartialEq for Mark {
 impl Eq for Mark {}
 
 /// Makes a file of this server's own where there is none, and looks whether it can be used.
-fn own(path: &std::path::Path) -> Result<(), KeyError> {
+fn own(path: &Path) -> Result<(), KeyError> {
     match Key::draw()?.create(path) {
         Ok(()) => {
             let path = path.display();
@@ -122,11 +125,22 @@ fn own(path: &std::path::Path) -> Result<(), KeyError> {
             Ok(())
         }
         // There is one: of an earlier start, or of another server on this database.
-        Err(KeyError::File(error)) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+        Err(KeyError::File(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
+            narrow(path).map_err(KeyError::File)?;
             Key::read(path).map(drop)
         }
         Err(error) => Err(error),
     }
+}
+
+/// Takes back what the group of a volume was given: orchestrators give it all files when they mount them. What everybody was
+/// given stays, and is refused.
+fn narrow(path: &Path) -> io::Result<()> {
+    let everybody = std::fs::metadata(path)?.permissions().mode() & 0o007;
+    if everybody == 0 {
+        private::open(path)?;
+    }
+    Ok(())
 }
 
 fn made(key: &Key) -> hmac::Key {

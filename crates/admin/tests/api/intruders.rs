@@ -130,10 +130,13 @@ fn nobody_else_can_read_files_of_the_catalogue_and_no_key_is_in_it() {
     drop(Server::on(&at, Some(PRESET)));
     // As an earlier version left it.
     std::fs::set_permissions(&at, Permissions::from_mode(0o644)).unwrap();
+    // And as a volume is mounted that a group owns.
+    let key = folder.path().join("catalogue.db.key");
+    std::fs::set_permissions(&key, Permissions::from_mode(0o660)).unwrap();
     let server = Server::on(&at, Some(PRESET));
     assert_eq!(login(&server, PRESET).status, 303);
     server.furnish();
-    let key = std::fs::read_to_string(folder.path().join("catalogue.db.key")).unwrap();
+    let key = std::fs::read_to_string(key).unwrap();
     let key = key.lines().last().unwrap().strip_prefix("key: ").unwrap();
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder.path()).unwrap() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_parts::until;
 
-use crate::kit::{Ask, PRESET, Server, contract, on_both, postgres};
+use crate::kit::{Ask, Server, contract, on_both, postgres};
 
 /// Takes a token of a key, as traffic does.
 fn check(server: &Server, key: &Value) -> Value {

@@ -93,16 +93,17 @@ impl Drop for Folder {
     }
 }
 
-/// Files here are for their owner alone, but whoever may write to their folder can put others in their place.
+/// Files here are for their owner alone, but whoever may write to their folder can put others in their place. A group that may is
+/// one that the folder was given on purpose, as volumes are.
 fn warn_of_company(folder: &Path) -> io::Result<()> {
     let mode = std::fs::metadata(folder)?.mode() & 0o1777;
-    let (is_shared, is_sticky) = (mode & 0o022 != 0, mode & 0o1000 != 0);
-    if is_shared && !is_sticky {
+    let is_sticky = mode & 0o1000 != 0;
+    if mode & 0o002 != 0 && !is_sticky {
         let folder = folder.display();
         tracing::warn!(
             %folder,
             mode = format_args!("{mode:o}"),
-            "other users of this machine can replace files of the data directory; unless that is meant, `chmod go-w` it"
+            "every user of this machine can replace files of the data directory; `chmod o-w` it"
         );
     }
     Ok(())
