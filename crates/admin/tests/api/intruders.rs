@@ -2,11 +2,14 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
+use ring::hmac;
 use serde_json::json;
 use tollgate_admin::Key;
 use tollgate_client::{ClientAddress, Trust};
 use tollgate_parts::until;
+use tollgate_serve::engine::base64;
 use tollgate_serve::settings::Settings;
 
 use crate::access::{cookie, login};
@@ -93,6 +96,51 @@ fn a_session_ends_with_the_secret_it_was_begun_with() {
     assert_eq!(who(&server), 401);
     drop(server);
     assert_eq!(who(&Server::on(&at, None)), 401);
+}
+
+/// The cookie of a session that was begun and last used so many seconds ago, made by one who has the key.
+fn aged(cookie: &str, key: &Path, (begun, used): (u64, u64)) -> String {
+    let (name, value) = cookie.split_once('=').unwrap();
+    let mut words = base64::decode(value.split_once('.').unwrap().0, 1024).unwrap();
+    for (place, ago) in [(0, begun), (8, used)] {
+        let time = words[place..place + 8].as_mut_array::<8>().unwrap();
+        *time = (u64::from_be_bytes(*time) - ago * 1_000_000_000).to_be_bytes();
+    }
+    let text = std::fs::read_to_string(key).unwrap();
+    let key = text.lines().last().unwrap().strip_prefix("key: ").unwrap();
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &base64::decode(key, 32).unwrap());
+    let tag = hmac::sign(&key, &[b"session\0", &*words].concat());
+    let (words, tag) = (base64::encode(&words), base64::encode(tag.as_ref()));
+    format!("{name}={words}.{tag}")
+}
+
+#[test]
+fn the_server_judges_the_age_of_a_session_and_notes_its_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::on(&sqlite(folder.path()), Some(PRESET));
+    let cookie = cookie(&login(&server, PRESET));
+    let key = folder.path().join("catalogue.db.key");
+    let ask = |path: &str, ages| {
+        let ask = server.ask("GET", "").at(path).by_nobody();
+        ask.line("Cookie", &aged(&cookie, &key, ages)).send()
+    };
+    let who = |ages| ask("/admin/v1/whoami", ages);
+    const HOUR: u64 = 3600;
+    assert_eq!(who((0, 0)).status, 200);
+    assert_eq!(who((0, 0)).line("set-cookie"), None);
+    for path in ["/admin/v1/whoami", "/console"] {
+        let used = ask(path, (11 * HOUR, HOUR / 2));
+        assert_eq!(used.status, 200);
+        let renewed = crate::access::cookie(&used);
+        let again = server
+            .ask("GET", "/whoami")
+            .by_nobody()
+            .line("Cookie", &renewed)
+            .send();
+        assert_eq!((again.status, again.line("set-cookie")), (200, None));
+    }
+    who((12 * HOUR, 0)).refuses(401, "unauthorized");
+    who((2 * HOUR, HOUR)).refuses(401, "unauthorized");
 }
 
 #[test]

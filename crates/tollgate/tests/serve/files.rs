@@ -16,7 +16,12 @@ fn bad_files_end_with_64_before_a_port_opens() {
     // Taken, so that trying to open it would end with 69.
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let cases: [(&str, &str, &[&str]); 4] = [
+    let cases: [(&str, &str, &[&str]); 5] = [
+        (
+            "t.yaml",
+            "access: { tokens: [short-secret] }\n",
+            &["t.yaml:1:20", "at least 16 bytes", "openssl rand -hex 16"],
+        ),
         (
             "a.yaml",
             "htpp: 1\n",
