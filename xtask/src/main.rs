@@ -2,12 +2,16 @@
 //!
 //! Only checks that no off-the-shelf tool makes live here; `./test` calls everything in order.
 
+mod advisories;
 mod crates;
+mod fuzz;
 mod header;
 mod man;
 mod metadata;
 mod mutants;
 mod pure;
+mod release;
+mod sbom;
 mod tidy;
 
 use std::path::PathBuf;
@@ -27,6 +31,13 @@ commands:
            cargo xtask header
   man      writes the man pages of the binary to target/man
            cargo xtask man
+  fuzz     feeds every decoder of what strangers send for so many minutes, or one again with what it failed with
+           cargo xtask fuzz --minutes 1
+           cargo xtask fuzz TARGET FILE
+  advisories  what is known to be wrong with dependencies; fetches RustSec's database, or takes a folder
+           cargo xtask advisories [--db FOLDER]
+  release  target/dist: the binary, its SHA-256, and a bill of materials (CycloneDX)
+           cargo xtask release
   help     this text
            cargo xtask help
 ";
@@ -40,6 +51,9 @@ fn main() -> ExitCode {
         ["man"] => man::run(&root()),
         ["header"] => header::run(&root()),
         ["pure"] => pure::run(&root()),
+        ["release"] => release::run(&root()),
+        ["fuzz", arguments @ ..] => fuzz::run(&root(), arguments),
+        ["advisories", arguments @ ..] => advisories::run(&root(), arguments),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

@@ -28,14 +28,8 @@ pub(crate) struct Dependency {
 
 /// Every package of the workspace.
 pub(crate) fn packages(root: &Path) -> Result<Vec<Package>> {
-    let output = Command::new("cargo")
-        .args(["metadata", "--no-deps", "--format-version", "1"])
-        .current_dir(root)
-        .output()
-        .context("running cargo metadata")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "cargo metadata: {errors}");
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let metadata = run_cargo(root, "metadata", &["--no-deps", "--format-version", "1"])?;
+    let metadata: Value = serde_json::from_slice(&metadata).context("cargo metadata")?;
     let listed = metadata["packages"]
         .as_array()
         .context("cargo metadata lists packages")?;
@@ -43,6 +37,19 @@ pub(crate) fn packages(root: &Path) -> Result<Vec<Package>> {
         .iter()
         .map(|package| read_package(root, package))
         .collect())
+}
+
+/// What a command of cargo writes.
+pub(crate) fn run_cargo(root: &Path, command: &str, arguments: &[&str]) -> Result<Vec<u8>> {
+    let output = Command::new("cargo")
+        .arg(command)
+        .args(arguments)
+        .current_dir(root)
+        .output()
+        .with_context(|| format!("running cargo {command}"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cargo {command}: {errors}");
+    Ok(output.stdout)
 }
 
 fn read_package(root: &Path, package: &Value) -> Package {

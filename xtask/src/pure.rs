@@ -3,9 +3,8 @@
 //! Procedural macros and build scripts run on the builder's machine only, so they are left out.
 
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
 use crate::crates::{IMPURE, ROOMS};
 use crate::metadata;
@@ -32,22 +31,19 @@ pub(crate) fn run(root: &Path) -> Result<Vec<Finding>> {
 }
 
 fn tree(root: &Path, package: &str) -> Result<String> {
-    let output = Command::new("cargo")
-        .args([
-            "tree",
-            "--quiet",
-            "--locked",
-            "--all-features",
-            "--prefix",
-            "none",
-        ])
-        .args(["--edges", "normal,no-proc-macro", "--package", package])
-        .current_dir(root)
-        .output()
-        .context("running cargo tree")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "cargo tree -p {package}: {errors}");
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    let arguments = [
+        "--quiet",
+        "--locked",
+        "--all-features",
+        "--prefix",
+        "none",
+        "--edges",
+        "normal,no-proc-macro",
+        "--package",
+        package,
+    ];
+    let tree = metadata::run_cargo(root, "tree", &arguments)?;
+    Ok(String::from_utf8_lossy(&tree).into_owned())
 }
 
 /// The impure crates among lines of the form `name v1.2.3 (…)`, each once.

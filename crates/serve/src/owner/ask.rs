@@ -151,6 +151,9 @@ fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<Asked> 
             lot,
         });
     }
+    if is_known && is_twice(&spots) {
+        return None;
+    }
     let cost = Cost::new(reader.number()?).ok()?;
     let verb = match head & !(LOTS | TOLD) {
         0 => Verb::Check,
@@ -181,6 +184,13 @@ fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<Asked> 
     } else {
         Err(UnknownContract)
     })
+}
+
+/// Whether a contract is named twice. No key is bound by one twice, and whoever enters its cells twice at a time waits for itself.
+fn is_twice(spots: &[Spot]) -> bool {
+    let mut places: SmallVec<[usize; 4]> = spots.iter().map(|spot| spot.contract).collect();
+    places.sort_unstable();
+    places.windows(2).any(|two| two.first() == two.last())
 }
 
 fn due(reader: &mut Reader<'_>, has_terms: bool) -> Option<Due> {
@@ -257,7 +267,11 @@ pub(super) mod tests {
             print: Print(print),
             lot: Lot::from_hash(lot),
         });
-        let spots = prop::collection::vec(spot, 1..4);
+        let spots = prop::collection::vec(spot, 1..4).prop_map(|mut spots| {
+            spots.sort_unstable_by_key(|spot: &Spot| spot.contract);
+            spots.dedup_by_key(|spot| spot.contract);
+            spots
+        });
         let question = (spots, 0..7_u8, 0..1_000_u64, any::<[u64; 3]>());
         let question = question.prop_map(|(spots, verb, cost, [at, took, charged])| Question {
             names: Vec::new(),
@@ -334,6 +348,32 @@ pub(super) mod tests {
             for parcel in parcels(&bytes).unwrap_or_default() {
                 let _ = read(parcel, &map, drop);
             }
+        }
+    }
+
+    #[test]
+    fn a_question_that_names_a_contract_twice_makes_no_sense() {
+        let spot = |contract, print| Spot {
+            contract,
+            print: Print(print),
+            lot: Lot::ALWAYS,
+        };
+        for (spots, is_read) in [
+            (vec![spot(0, 1), spot(1, 1)], true),
+            (vec![spot(0, 1), spot(1, 1), spot(0, 1)], false),
+            (vec![spot(0, 1), spot(0, 2)], false),
+        ] {
+            let question = Question {
+                verb: Verb::Check,
+                spots: spots.into(),
+                cost: Cost::ONE,
+                names: Vec::new(),
+            };
+            let (mut parcel, mut bytes) = (Parcel::default(), batch());
+            parcel.put(&map(), &question, true);
+            parcel.write(&mut bytes);
+            let parcels = parcels(&bytes).expect("a batch");
+            assert_eq!(read(parcels[0], &map(), drop).is_some(), is_read);
         }
     }
 

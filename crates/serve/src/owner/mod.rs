@@ -18,6 +18,7 @@ mod lent;
 mod mail;
 mod map;
 mod moving;
+mod page;
 mod peers;
 mod quota;
 mod recent;

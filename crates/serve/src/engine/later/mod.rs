@@ -11,102 +11,23 @@
 mod learn;
 mod noted;
 mod notes;
+mod question;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use smallvec::SmallVec;
 use tollgate_contract::{Contracts, Coordination, OnFailure};
-use tollgate_limit::{Cost, Forecast, Instant, Status};
-use tollgate_node::{Answer, Due, Lent, Node, PlaneId, QuotaReport, QuotaTold, Spot, Spots};
+use tollgate_limit::Instant;
+use tollgate_node::{Node, Spot};
 
 use super::{Engine, Turn};
 use crate::meter::Door;
 
 pub use learn::{Learning, Missing, Registrar, Unknown};
 pub use notes::Notes;
-
-/// Something to be asked elsewhere, of some contracts and places in them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// What is to be done.
-    pub verb: Verb,
-    /// Where.
-    pub spots: Spots,
-    /// For how much.
-    pub cost: Cost,
-    /// The values that identify the key at each spot, for whoever has to look up its terms; empty where nobody has to. For somebody who
-    /// decides about all contracts, the key as the request brought it: one value, or names and values by turns.
-    pub names: Vec<Vec<String>>,
-}
-
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verb {
-    /// Decide and charge, all or nothing.
-    Check,
-    /// Charge without asking.
-    Charge,
-    /// Give tokens back.
-    Refund,
-    /// Forget the key.
-    Reset,
-    /// Settle what was charged at each spot; the cost is the actual one.
-    Settle(SmallVec<[Due; 2]>),
-    /// Say how policies stand.
-    Status,
-    /// Say what policies would say.
-    Foresee,
-    /// Take what a client holds of the key, and say what it is lent: bytes of theirs.
-    Lend(Arc<[u8]>),
-    /// Assign a quota of the key to a data plane.
-    Quota(PlaneId, QuotaAsk),
-}
-
-/// What is said of a data plane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuotaAsk {
-    /// It reports.
-    Report(QuotaReport),
-    /// Something is due for it.
-    Due,
-    /// It is gone.
-    Leave,
-}
-
-impl Verb {
-    /// Whether it is asked of one owner only: that one takes its answer for heard.
-    pub const fn is_once(&self) -> bool {
-        matches!(self, Self::Quota(..))
-    }
-
-    /// Whether nobody can do it in the owner's place.
-    pub const fn is_write(&self) -> bool {
-        match self {
-            Self::Charge | Self::Refund | Self::Reset | Self::Settle(_) => true,
-            Self::Check | Self::Status | Self::Foresee | Self::Lend(_) | Self::Quota(..) => false,
-        }
-    }
-}
-
-/// What a question was answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// A decision.
-    Answer(Answer),
-    /// It was done; whether there was room for the key everywhere.
-    Done(bool),
-    /// How the policies of each spot stand.
-    Statuses(Vec<Vec<Status>>),
-    /// What the policies of each spot would say.
-    Forecasts(Vec<Vec<Forecast>>),
-    /// What a client is lent; no bytes where what it said makes no sense.
-    Lent(Lent),
-    /// What a data plane is assigned; `None` where nothing is, or there is no room for the key.
-    Quota(Option<QuotaTold>),
-}
+pub use question::{Question, QuotaAsk, Said, Verb};
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]

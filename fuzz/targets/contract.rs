@@ -1,0 +1,37 @@
+//! Contract files and descriptor files: any text is contracts that decide, or errors that say where.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tollgate_contract::Contracts;
+use tollgate_limit::{Cost, Instant};
+use tollgate_node::{Key, Node, NodeConfig};
+use tollgate_table::{Seed, Sweep, WhenFull};
+
+/// Small, so that it is made at once, and full soon.
+const CONFIG: NodeConfig = NodeConfig {
+    bytes_max: 1 << 20,
+    when_full: WhenFull::Evict,
+    sweep: Sweep::BeforeGrowth,
+    ids_max: 1 << 10,
+    is_assigned: false,
+};
+
+fuzz_target!(|bytes: &[u8]| {
+    let contracts = match Contracts::parse_any_bytes(bytes) {
+        Ok(contracts) => contracts,
+        Err(errors) => {
+            assert!(!errors.to_string().is_empty());
+            return;
+        }
+    };
+    let node = Node::new(contracts, CONFIG, Seed::new([1, 2]));
+    for step in 0..4_u64 {
+        let now = Instant::from_nanos((1 << 60) + (step << 32));
+        for key in [&[("user", "u")][..], &[("user", "u"), ("route", "/")]] {
+            let answer = node.check(Key::Entries(key), Cost::ONE, now);
+            node.settle(&answer.receipt, Cost::PEEK, now);
+            let _ = node.status(Key::Entries(key), now);
+        }
+    }
+});

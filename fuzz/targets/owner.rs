@@ -1,0 +1,115 @@
+//! What nodes say about keys that one of them owns: questions, answers and pages of cells, read and acted on by a real node.
+
+#![no_main]
+#![allow(
+    dead_code,
+    reason = "the sources are the server's, and not all of them are used here"
+)]
+
+/// What is asked, without the engine that asks.
+#[path = "../../crates/serve/src/engine/later/question.rs"]
+mod engine;
+
+#[path = "../../crates/serve/src/owner/ask.rs"]
+mod ask;
+#[path = "../../crates/serve/src/owner/bytes.rs"]
+mod bytes;
+#[path = "../../crates/serve/src/owner/here.rs"]
+mod here;
+#[path = "../../crates/serve/src/owner/map.rs"]
+mod map;
+#[path = "../../crates/serve/src/owner/page.rs"]
+mod page;
+#[path = "../../crates/serve/src/owner/quota.rs"]
+mod quota;
+#[path = "../../crates/serve/src/owner/said.rs"]
+mod said;
+
+use std::sync::LazyLock;
+
+use tollgate_contract::Contracts;
+use tollgate_gossip::{NodeId, Writer};
+use tollgate_limit::Instant;
+use tollgate_node::{Lend, Membership, Node, NodeConfig};
+use tollgate_table::{Seed, Sweep, WhenFull};
+
+use map::Map;
+
+const CONTRACTS: &str = "contracts:
+  - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 5, per: 1s}]}
+  - {id: b, key: [user], coordination: owner, policies: [{name: x, limit: 5, per: 1s}, {name: y, limit: 50, per: 1m, algorithm: sliding-log}]}
+  - {id: c, key: [user], coordination: lease, policies: [{name: p, limit: 50, per: 1s}]}
+";
+static CONTRACT: LazyLock<Contracts> =
+    LazyLock::new(|| Contracts::parse(CONTRACTS).expect("contracts"));
+
+/// Small, so that it is made at once, and full soon.
+const CONFIG: NodeConfig = NodeConfig {
+    bytes_max: 1 << 20,
+    when_full: WhenFull::Evict,
+    sweep: Sweep::BeforeGrowth,
+    ids_max: 1 << 10,
+    is_assigned: false,
+};
+
+fn owner(now: Instant) -> (Node, Map) {
+    let lend = Lend {
+        generation: 1,
+        has_successors: false,
+        steady: None,
+        day: None,
+        journal: None,
+        quota: None,
+    };
+    let membership = Membership {
+        lend: Some(lend),
+        ..Membership::alone(NodeId(1), Writer(1), now)
+    };
+    let seed = Seed::new([1, 2]);
+    let node = Node::with_company(CONTRACT.clone(), CONFIG, seed, membership);
+    let map = Map::of(node.version(), &CONTRACT, false);
+    (node, map)
+}
+
+/// The first byte says whether these are questions, answers or a page. What was answered is read as it was said.
+fn check(bytes: &[u8]) {
+    let now = Instant::from_nanos(1 << 60);
+    let Some((kind, rest)) = bytes.split_first() else {
+        return;
+    };
+    let (node, map) = owner(now);
+    match kind % 3 {
+        0 => {
+            let mut asked = Vec::new();
+            let answer = |question: &crate::engine::Question| {
+                asked.push(question.clone());
+                here::answer(&node, question, now)
+            };
+            let answered = here::answer_batch(&node, &map, rest, now, answer);
+            if let Some((answers, _)) = answered {
+                let parcels = said::parcels(&answers).expect("an answer is one");
+                assert_eq!(parcels.len(), ask::parcels(rest).expect("it was one").len());
+            }
+        }
+        1 => {
+            // Questions to which the answers are read: those behind the parcels of a batch of their own.
+            let (length, rest) = rest.split_first().unwrap_or((&0, &[]));
+            let (questions, answers) = rest.split_at(rest.len().min((*length).into()));
+            let mut asked = Vec::new();
+            let _ = ask::read(questions, &map, |one| asked.extend(one.ok()));
+            let mut answers = said::Answers::new(answers);
+            for (question, _) in &asked {
+                if answers.next(question, (&node, now)).is_none() {
+                    break;
+                }
+            }
+        }
+        _ => {
+            let _ = page::page_of(&map, rest);
+            let _ = page::take_page(&node, &map, rest, now);
+            let _ = node.drop_fresh(now, 64);
+        }
+    }
+}
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| check(bytes));
