@@ -135,7 +135,8 @@ fn component_of(package: &Value, kind: &str) -> Value {
     });
     if let Some(licence) = package["license"].as_str() {
         // How it was written before there were expressions.
-        let expression = licence.replace('/', " OR ");
+        let either: Vec<&str> = licence.split('/').map(str::trim).collect();
+        let expression = either.join(" OR ");
         component["licenses"] = json!([{ "expression": expression }]);
     }
     component
