@@ -1,5 +1,5 @@
 //! The real parts of tests: private servers of Redis, `PostgreSQL` and Mosquitto, the certificates they show, a browser, and
-//! packages of Python and JavaScript, and disks that can be full.
+//! packages of Python and JavaScript (Envoy among them), and disks that can be full.
 //!
 //! Each has free ports and a folder of its own and goes when it is dropped, so that tests run side by side. The programs
 //! (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`, `mosquitto`, `chromium`, `chromedriver`) must be installed. A part that cannot be had ends the test.
@@ -16,6 +16,7 @@
 mod browser;
 mod cluster;
 mod disk;
+mod envoy;
 mod javascript;
 mod mosquitto;
 mod papers;
@@ -29,6 +30,7 @@ mod stalls;
 pub use browser::Browser;
 pub use cluster::Cluster;
 pub use disk::SmallDisk;
+pub use envoy::envoy;
 pub use javascript::{NodePackage, node_modules};
 pub use mosquitto::Mosquitto;
 pub use papers::Papers;
