@@ -53,7 +53,8 @@ pub use tollgate_supply::{
 /// What is said of leases, and of quotas.
 pub use tollgate_lease::{
     Action as QuotaAction, Bucket as QuotaBucket, Keep as SyncKeep, LEDGER_BYTES_MAX, Nudge,
-    PlaneId, QuotaRules, QuotaStand, QuotaTold, Report as QuotaReport, client_of, encode_nudge,
+    PlaneId, QuotaFigures, QuotaRules, QuotaStand, QuotaTold, Report as QuotaReport, client_of,
+    encode_nudge,
 };
 
 pub use scope::{Read, Scope, UnknownContract, Within};

@@ -108,6 +108,28 @@ impl Pool {
         (depth, crowd.rate_share(want).min(rate_of(ample)))
     }
 
+    /// The depth and the rate that a data plane may go on with, which uses so much of what may be out although nobody has said so: its
+    /// share by its rate at least, and no more than half of the depth beyond that, so that others are left with some.
+    /// Most have more than they use: they may have a quarter more, too.
+    pub(crate) fn claimable(&self, used: u64, term_ns: u64) -> (i128, i128) {
+        let (all, depth) = self.unknown();
+        let lent = part(self.limits.depth(), self.rules.lent_depth, ONE);
+        let own = part(lent, used, self.limits.want());
+        let due = self.due_plane(used, term_ns).0.min(depth / 2);
+        let rate = rate_of(used).min(all);
+        // Small rates are told in whole tokens, rounded down.
+        let more = (rate / 4).max(rate_of(1_000)).min((all - rate) / 2);
+        (due.max(own).max(2 * TOKEN).min(depth), rate + more)
+    }
+
+    /// Takes so much out of what may be out although nobody has said so.
+    pub(crate) fn claim(&mut self, depth: i128, rate: i128) {
+        if let Some(unknown) = self.unknown.as_mut() {
+            unknown.depth -= depth;
+            unknown.rate -= rate;
+        }
+    }
+
     /// How long until the pool has a token; the longest time there is where it never has.
     pub(crate) fn dry_ns(&self) -> u64 {
         self.wait_ns(TOKEN).unwrap_or(u64::MAX)

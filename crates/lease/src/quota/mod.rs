@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use tollgate_limit::Instant;
 
-use crate::amount::after;
+use crate::amount::{Limits, after, tokens};
 use crate::pool::Pool;
 use plane::{Act, Plane};
 
@@ -69,6 +69,13 @@ impl QuotaRules {
         shortest.saturating_sub(planted!(19, self.delivery_ns, 0))
     }
 
+    /// What all data planes may admit too many because whoever begins took them at their word, in tokens: once what it assigned to those
+    /// who reported, and once what those still use who did not.
+    pub fn restated_over_max(&self, limits: &Limits) -> u64 {
+        let refilled = limits.rate().saturating_mul(i128::from(self.hold_ns()));
+        tokens(limits.depth().saturating_add(refilled)).saturating_add(1)
+    }
+
     /// What all data planes may admit too many because an assignment arrived `late_ns` later than [`Self::delivery_ns`]: that
     /// bucket once more, and its rate for so long. In tokens, rounded up.
     pub fn over_max(&self, bucket: &Bucket, late_ns: u64) -> u64 {
@@ -116,6 +123,8 @@ pub struct QuotaFigures {
     pub denied: u64,
     /// Buckets that nobody used.
     pub abandoned: u64,
+    /// Buckets that data planes said they use, and were assigned for that.
+    pub restated: u64,
 }
 
 impl QuotaFigures {
@@ -128,6 +137,7 @@ impl QuotaFigures {
             extended: self.extended + other.extended,
             denied: self.denied + other.denied,
             abandoned: self.abandoned + other.abandoned,
+            restated: self.restated + other.restated,
         }
     }
 }
@@ -140,6 +150,8 @@ pub type PlaneId = u128;
 #[derive(Clone, Debug)]
 pub struct Quota {
     rules: QuotaRules,
+    /// Whether data planes are taken at their word while something of before may be out: what one says that it uses it goes on with.
+    restates: bool,
     planes: BTreeMap<PlaneId, Plane>,
     /// Names in the pool so far, counted down from the largest.
     named: u64,
@@ -148,9 +160,10 @@ pub struct Quota {
 
 impl Quota {
     /// Nobody yet.
-    pub const fn new(rules: QuotaRules) -> Self {
+    pub const fn new(rules: QuotaRules, restates: bool) -> Self {
         Self {
             rules,
+            restates,
             planes: BTreeMap::new(),
             named: 0,
             figures: QuotaFigures {
@@ -159,6 +172,7 @@ impl Quota {
                 extended: 0,
                 denied: 0,
                 abandoned: 0,
+                restated: 0,
             },
         }
     }
@@ -180,6 +194,13 @@ impl Quota {
         }
         let mut held = known.unwrap_or_else(|| Plane::new(self.name(pool), now));
         held.hear(report, &self.rules, now);
+        if self.restates
+            && let Some(bucket) = held.restate(pool, &self.rules, report, now)
+        {
+            self.figures.restated += 1;
+            self.planes.insert(plane, held);
+            return Some(Action::Assign(bucket, self.rules.ttl_s));
+        }
         self.turn(pool, (plane, held), now, true)
     }
 

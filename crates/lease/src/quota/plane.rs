@@ -101,6 +101,36 @@ impl Plane {
         self.old.retain(|part| !is_gone(part));
     }
 
+    /// Goes on with what it says that it uses, as another bucket, out of what may be out although nobody has said so.
+    pub(super) fn restate(
+        &mut self,
+        pool: &mut Pool,
+        rules: &QuotaRules,
+        report: &Report,
+        now: Instant,
+    ) -> Option<Bucket> {
+        let is_new = self.current.is_none() && self.old.is_empty();
+        if !is_new || report.elapsed_ns == 0 || report.allowed == 0 {
+            return None;
+        }
+        let elapsed = u128::from(report.elapsed_ns.max(SHORT_NS));
+        let used = u128::from(report.allowed) * 1_000_000_000_000 / elapsed;
+        let used = u64::try_from(used).unwrap_or(WANT_MAX).min(WANT_MAX);
+        let (depth, rate) = pool.claimable(used, rules.ttl_ns());
+        let bucket = Bucket::fit(pool.limits(), (depth, rate), rules.drift_ppm);
+        if bucket.depth() > depth || bucket.rate(rules.drift_ppm) > rate {
+            return None;
+        }
+        planted!(
+            44,
+            pool.claim(bucket.depth(), bucket.rate(rules.drift_ppm)),
+            ()
+        );
+        self.begin(bucket, rules, now);
+        self.book(pool, rules, used.min(pool.limits().want().max(1)), now);
+        Some(bucket)
+    }
+
     /// Drops what can no longer be in use.
     pub(super) fn settle(&mut self, rules: &QuotaRules, now: Instant) {
         let is_out = |part: &Part| after(part.sent, rules.hold_ns()) > now;
@@ -189,6 +219,12 @@ impl Plane {
     fn change(&mut self, pool: &mut Pool, rules: &QuotaRules, bucket: Bucket, now: Instant) -> Act {
         planted!(16, pool.draw(bucket.max_tokens), ());
         self.replace(now);
+        self.begin(bucket, rules, now);
+        Act::Change(bucket)
+    }
+
+    /// Has another bucket from here on.
+    fn begin(&mut self, bucket: Bucket, rules: &QuotaRules, now: Instant) {
         self.current = Some(Part {
             bucket,
             sent: now,
@@ -197,7 +233,6 @@ impl Plane {
         });
         self.settled = after(now, rules.ttl_ns() / 4);
         self.retry = None;
-        Act::Change(bucket)
     }
 
     fn extend(&mut self, now: Instant) -> Act {

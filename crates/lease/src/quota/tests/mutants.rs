@@ -8,7 +8,7 @@ fn first_flagged(number: u8) -> Option<u64> {
     plant(number);
     let flagged = (0..600).find(|seed| {
         let world = schedule::run(*seed, (0, 0));
-        world.ghost.over > 0 || world.broken_books > 0
+        world.ghost.debt > world.excuse || world.broken_books > 0
     });
     plant(0);
     flagged
@@ -16,7 +16,7 @@ fn first_flagged(number: u8) -> Option<u64> {
 
 #[test]
 fn every_mutant_is_flagged() {
-    for number in (16..=23).chain(40..=43) {
+    for number in (16..=23).chain(40..=44) {
         let seed = first_flagged(number);
         println!("mutant {number}: {seed:?}");
         assert!(seed.is_some(), "mutant {number} is not seen");

@@ -1,7 +1,7 @@
 //! What is assigned when: growth, cuts, nothing, and the end.
 
 use super::envoy::Envoy;
-use super::world::{Faults, MS, Mood, SECOND, World};
+use super::world::{Faults, Ghost, MS, Mood, SECOND, World};
 use crate::quota::{Action, Bucket, Quota, QuotaRules, Report};
 use crate::{Limits, Pool, Rules};
 use tollgate_limit::Instant;
@@ -75,7 +75,7 @@ fn a_dry_pool_denies_and_gives_as_soon_as_it_has_something() {
     let limits = Limits::new(10, SECOND, 10).unwrap();
     let at = |millis: u64| Instant::from_nanos(millis * MS);
     let mut pool = Pool::new(limits, Rules::default(), 1, at(0));
-    let mut quota = Quota::new(QuotaRules::default());
+    let mut quota = Quota::new(QuotaRules::default(), true);
     pool.draw(10);
     let report = Report {
         elapsed_ns: 0,
@@ -132,16 +132,56 @@ fn smaller_limits_are_told_and_hold_once_what_was_out_has_ended() {
     assert!((600..=1_100).contains(&admitted), "{admitted}");
 }
 
+/// How much passes in the 20 s before and in those after the grantor fell, while so much is asked for; and what passed too many.
+fn around_a_fall(per_second: [u64; 2]) -> (u64, u64, u64) {
+    let mut world = world(2);
+    for (side, rate) in world.sides.iter_mut().zip(per_second) {
+        side.mood = Mood::Steady(rate);
+    }
+    world.run(20 * SECOND);
+    let at_first = world.ghost.admitted;
+    world.run(20 * SECOND);
+    assert_eq!(world.ghost.over, 0);
+    let then = world.ghost.admitted;
+    world.fall();
+    world.run(20 * SECOND);
+    let Ghost { admitted, debt, .. } = world.ghost;
+    (then - at_first, admitted - then, debt)
+}
+
 #[test]
-fn a_successor_assigns_nothing_while_anything_may_be_out() {
-    let mut world = world(1);
+fn who_uses_less_than_the_limit_notices_nothing_of_a_fall() {
+    for rates in [[400, 400], [700, 100], [900, 3]] {
+        let (before, after, debt) = around_a_fall(rates);
+        assert_eq!(debt, 0);
+        assert!(after + 10 >= before, "{rates:?}: {before}, then {after}");
+    }
+}
+
+#[test]
+fn who_asks_for_more_than_the_limit_gets_a_burst_more_at_most_after_a_fall() {
+    for rates in [[2_000, 2_000], [2_000, 100], [1_100, 1_100]] {
+        let (before, after, debt) = around_a_fall(rates);
+        println!("{rates:?}: {before}, then {after}, {debt} too many");
+        assert!(after >= before, "{rates:?}: {before}, then {after}");
+        assert!(debt <= 1_000, "{rates:?}: {debt}");
+    }
+}
+
+#[test]
+fn a_successor_assigns_nothing_new_while_anything_may_be_out() {
+    let mut world = world(2);
     world.sides[0].mood = Mood::Steady(500);
     world.run(5 * SECOND);
+    world.sides[0].mood = Mood::Quiet;
+    world.run(2 * SECOND);
     world.fall();
+    world.sides[1].mood = Mood::Steady(500);
     let hold = QuotaRules::default().hold_ns();
     let before = world.figures().changed;
     world.run(hold - SECOND);
     assert_eq!(world.figures().changed, before);
+    assert_eq!(world.figures().restated, 0);
     world.run(5 * SECOND);
     assert!(world.figures().changed > before);
     assert_eq!(world.ghost.over, 0);

@@ -1,7 +1,7 @@
 //! Random schedules: whatever is late, lost or dead, nothing is admitted too much as long as deliveries are as promised.
 
 use super::envoy::Envoy;
-use super::world::{Dice, Faults, MS, Mood, SECOND, World};
+use super::world::{Dice, Faults, Ghost, MS, Mood, SECOND, World};
 use crate::quota::QuotaRules;
 
 /// The world of that seed, without anybody using anything yet.
@@ -183,15 +183,25 @@ pub(super) fn run(seed: u64, late: (u64, u64)) -> World {
 #[test]
 fn no_schedule_admits_a_token_too_many() {
     let (mut admitted, mut changed, mut extended) = (0, 0, 0);
+    let (mut restated, mut worst) = (0, 0);
     for seed in 0..200 {
         let world = run(seed, (0, 0));
-        assert_eq!(world.ghost.over, 0, "seed {seed}");
+        // Only who begins again without its books takes data planes at their word.
+        let Ghost { debt, over, .. } = world.ghost;
+        assert!(
+            debt <= world.excuse,
+            "seed {seed}: {over} over, {debt} at once"
+        );
         assert_eq!(world.broken_books, 0, "seed {seed}");
+        restated += world.figures().restated;
+        worst = worst.max(debt * 100 / world.excuse.max(1));
         admitted += world.ghost.admitted;
         changed += world.figures().changed;
         extended += world.figures().extended;
     }
-    println!("{admitted} admitted, {changed} changed, {extended} extended");
+    println!("{admitted} admitted, {changed} changed, {extended} extended, {restated} restated");
+    println!("{worst} % of what is stated");
+    assert!(restated > 10, "{restated} restated");
     assert!(admitted > 100_000, "{admitted} admitted");
     assert!(changed > 1_000, "{changed} changed");
     assert!(extended > 1_000, "{extended} extended");

@@ -131,7 +131,7 @@ pub(super) struct World {
     pub(super) faults: Faults,
     /// Requests of a second that ask the grantor itself.
     pub(super) direct: u64,
-    /// What late assignments may have cost.
+    /// What late assignments may have cost, and taking data planes at their word.
     pub(super) excuse: u64,
     pub(super) broken_books: u64,
     rules: QuotaRules,
@@ -239,6 +239,9 @@ impl World {
             self.cut(side);
         }
         self.nodes.fall(self.at());
+        if self.nodes.count() == 1 {
+            self.excuse += self.rules.restated_over_max(&self.limits);
+        }
     }
 
     /// From here on another node owns the key, as all of them know.
