@@ -26,7 +26,9 @@ core.register_action("tollgate", { "http-req" }, function(txn, url)
     if not answer or not first(answer.headers, "date") then
         return
     end
-    txn:set_var("txn.tollgate_denied", first(answer.headers, "x-tollgate-denied") == "1")
+    -- What Tollgate cannot read (4xx) is denied too: the client may be why.
+    local unread = answer.status >= 400 and answer.status < 500
+    txn:set_var("txn.tollgate_denied", unread or first(answer.headers, "x-tollgate-denied") == "1")
     txn:set_var("txn.tollgate_body", answer.body or "")
     for variable, name in pairs({ limit = "ratelimit", policy = "ratelimit-policy", retry = "retry-after" }) do
         local value = first(answer.headers, name)

@@ -3,6 +3,7 @@
 //! A node is a cluster of its own: whatever a request says of batching, of other nodes and of other regions is taken note
 //! of by doing it here, at once. Not here: how it counts (`tollgate_node::Gubernator`).
 
+use std::borrow::Cow;
 use std::fmt;
 
 use tollgate_node::{GubernatorAlgorithm, GubernatorAsk};
@@ -13,6 +14,7 @@ use tollgate_wire::gubernator::{
 
 use crate::engine::Turn;
 use crate::shared::Shared;
+use crate::value::shorten;
 
 /// The most requests of one call; more are refused as a whole.
 pub const REQUESTS_MAX: usize = tollgate_wire::gubernator::REQUESTS_MAX;
@@ -36,16 +38,17 @@ pub fn writes(request: &GetRateLimitsReq) -> bool {
     requests.any(|asked| asked.hits < 0 || resets(asked))
 }
 
-/// Decides each request, in order. One that makes no sense has an error of its own.
+/// Decides each request, in order. One that makes no sense has an error of its own, and a long key is shortened.
 pub fn get_rate_limits(
     turn: &Turn<'_>,
     request: &GetRateLimitsReq,
+    key_bytes_max: usize,
 ) -> Result<GetRateLimitsResp, TooMany> {
     if request.requests.len() > REQUESTS_MAX {
         return Err(TooMany);
     }
     let decided = request.requests.iter().map(|request| {
-        decide(turn, request).unwrap_or_else(|error| RateLimitResp {
+        decide(turn, request, key_bytes_max).unwrap_or_else(|error| RateLimitResp {
             error,
             ..RateLimitResp::default()
         })
@@ -55,8 +58,15 @@ pub fn get_rate_limits(
     })
 }
 
-fn decide(turn: &Turn<'_>, request: &RateLimitReq) -> Result<RateLimitResp, String> {
-    let answer = turn.gubernate(&ask(request)?);
+fn decide(
+    turn: &Turn<'_>,
+    request: &RateLimitReq,
+    key_bytes_max: usize,
+) -> Result<RateLimitResp, String> {
+    let mut key = [(&request.name, Cow::Borrowed(&*request.unique_key))];
+    shorten(&mut key, key_bytes_max);
+    let [(_, key)] = &key;
+    let answer = turn.gubernate(&ask(request, key)?);
     let answer = answer.map_err(|error| error.to_string())?;
     let status = if answer.is_over {
         Status::OverLimit
@@ -72,14 +82,9 @@ fn decide(turn: &Turn<'_>, request: &RateLimitReq) -> Result<RateLimitResp, Stri
     })
 }
 
-fn ask(request: &RateLimitReq) -> Result<GubernatorAsk<'_>, String> {
-    let RateLimitReq {
-        name,
-        unique_key,
-        behavior,
-        ..
-    } = request;
-    for (field, value) in [("unique_key", unique_key), ("name", name)] {
+fn ask<'a>(request: &'a RateLimitReq, key: &'a str) -> Result<GubernatorAsk<'a>, String> {
+    let RateLimitReq { name, behavior, .. } = request;
+    for (field, value) in [("unique_key", key), ("name", name)] {
         if value.is_empty() {
             return Err(format!("`{field}` must not be empty"));
         }
@@ -91,7 +96,7 @@ fn ask(request: &RateLimitReq) -> Result<GubernatorAsk<'_>, String> {
     };
     Ok(GubernatorAsk {
         name,
-        key: unique_key,
+        key,
         cost: request.hits,
         limit: request.limit,
         duration: request.duration,

@@ -39,4 +39,5 @@ pub mod traces;
 mod troubles;
 mod unsent;
 pub mod upstream;
+mod value;
 pub mod xds;

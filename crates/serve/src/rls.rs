@@ -3,7 +3,7 @@
 //! Every descriptor is judged and charged by itself, as the reference server does it: one that is refused takes nothing
 //! back from the others. Inside one descriptor the policies that bind it stay all or nothing. The descriptor's entries are
 //! the key; contracts of the contract file bind it in every domain, imported rules in theirs. A descriptor that brings a
-//! limit of its own is judged by that alone.
+//! limit of its own is judged by that alone. A key that is longer than keys may be is shortened and counted all the same.
 //!
 //! Not here: the reference server's statistics, and `quota`, which Envoy ignores.
 
@@ -69,8 +69,9 @@ pub fn gives_back(request: &RateLimitRequest) -> bool {
 pub fn should_rate_limit(
     turn: &Turn<'_>,
     request: &RateLimitRequest,
+    key_bytes_max: usize,
 ) -> Result<RateLimitResponse, RlsError> {
-    decide(turn, request, Dialect::None)
+    decide(turn, request, Dialect::None, key_bytes_max)
 }
 
 /// Judges a request, with header fields and a body for the client unless the dialect is none and contracts name none.
@@ -78,8 +79,9 @@ pub fn decide(
     turn: &Turn<'_>,
     request: &RateLimitRequest,
     dialect: Dialect,
+    key_bytes_max: usize,
 ) -> Result<RateLimitResponse, RlsError> {
-    answer(turn, request, Count::Judged, dialect)
+    answer(turn, request, Count::Judged, dialect, key_bytes_max)
 }
 
 /// Judges a request without counting it: Kuadrant's `CheckRateLimit`.
@@ -87,13 +89,18 @@ pub fn check_only(
     turn: &Turn<'_>,
     request: &RateLimitRequest,
     dialect: Dialect,
+    key_bytes_max: usize,
 ) -> Result<RateLimitResponse, RlsError> {
-    answer(turn, request, Count::Not, dialect)
+    answer(turn, request, Count::Not, dialect, key_bytes_max)
 }
 
 /// Counts a request without judging it: Kuadrant's `Report`.
-pub fn report(turn: &Turn<'_>, request: &RateLimitRequest) -> Result<RateLimitResponse, RlsError> {
-    answer(turn, request, Count::Unjudged, Dialect::None)
+pub fn report(
+    turn: &Turn<'_>,
+    request: &RateLimitRequest,
+    key_bytes_max: usize,
+) -> Result<RateLimitResponse, RlsError> {
+    answer(turn, request, Count::Unjudged, Dialect::None, key_bytes_max)
 }
 
 fn answer(
@@ -101,9 +108,12 @@ fn answer(
     request: &RateLimitRequest,
     count: Count,
     dialect: Dialect,
+    key_bytes_max: usize,
 ) -> Result<RateLimitResponse, RlsError> {
     check(request)?;
-    let entries: SmallVec<[_; 2]> = request.descriptors.iter().map(judge::entries).collect();
+    let texts = request.descriptors.iter();
+    let texts: SmallVec<[_; 2]> = texts.map(|one| judge::texts(one, key_bytes_max)).collect();
+    let entries: SmallVec<[_; 2]> = texts.iter().map(judge::entries).collect();
     let entries: SmallVec<[_; 2]> = entries.iter().map(|entries| &**entries).collect();
     let request = Request::new(turn, request, &entries, count);
     let judged = request.judge()?;

@@ -73,7 +73,7 @@ pub struct Request {
     pub http: Option<HttpRequest>,
 }
 
-/// `envoy.service.auth.v3.AttributeContext.HttpRequest`.
+/// `envoy.service.auth.v3.AttributeContext.HttpRequest`. What clients choose may be no UTF-8.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct HttpRequest {
     /// Envoy's number for the stream.
@@ -83,14 +83,14 @@ pub struct HttpRequest {
     #[prost(string, tag = "2")]
     pub method: String,
     /// Headers by name in lower case; values of one name joined by commas.
-    #[prost(btree_map = "string, string", tag = "3")]
-    pub headers: BTreeMap<String, String>,
+    #[prost(btree_map = "string, bytes", tag = "3")]
+    pub headers: BTreeMap<String, Vec<u8>>,
     /// Path and query.
-    #[prost(string, tag = "4")]
-    pub path: String,
+    #[prost(bytes = "vec", tag = "4")]
+    pub path: Vec<u8>,
     /// The host, or `:authority`.
-    #[prost(string, tag = "5")]
-    pub host: String,
+    #[prost(bytes = "vec", tag = "5")]
+    pub host: Vec<u8>,
     /// The scheme.
     #[prost(string, tag = "6")]
     pub scheme: String,
@@ -107,8 +107,8 @@ pub struct HttpRequest {
     #[prost(string, tag = "10")]
     pub protocol: String,
     /// The body, if Envoy is told to send it.
-    #[prost(string, tag = "11")]
-    pub body: String,
+    #[prost(bytes = "vec", tag = "11")]
+    pub body: Vec<u8>,
     /// The same, as bytes.
     #[prost(bytes = "vec", tag = "12")]
     pub raw_body: Vec<u8>,

@@ -47,6 +47,11 @@ where
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
+/// Reads a text as its bytes.
+pub(crate) fn text_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    String::deserialize(deserializer).map(String::into_bytes)
+}
+
 /// Reads a list of at most `MAX`, or null; a longer one is refused before it is read to its end.
 pub(crate) fn list<'de, const MAX: usize, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where

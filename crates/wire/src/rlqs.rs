@@ -41,9 +41,9 @@ pub struct BucketQuotaUsage {
 /// `envoy.service.rate_limit_quota.v3.BucketId`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, prost::Message)]
 pub struct BucketId {
-    /// Names and values, in no order; at least one.
-    #[prost(btree_map = "string, string", tag = "1")]
-    pub bucket: BTreeMap<String, String>,
+    /// Names and values, in no order; at least one. Values may be no UTF-8, as clients choose them.
+    #[prost(btree_map = "string, bytes", tag = "1")]
+    pub bucket: BTreeMap<String, Vec<u8>>,
 }
 
 /// `envoy.service.rate_limit_quota.v3.RateLimitQuotaResponse`.

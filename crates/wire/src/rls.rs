@@ -64,11 +64,13 @@ pub struct RateLimitDescriptor {
 #[serde(default, deny_unknown_fields)]
 pub struct Entry {
     /// The entry's name.
-    #[prost(string, tag = "1")]
-    pub key: String,
-    /// Its value.
-    #[prost(string, tag = "2")]
-    pub value: String,
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(deserialize_with = "json::text_bytes")]
+    pub key: Vec<u8>,
+    /// Its value. Clients choose it, and Envoy sends what is no UTF-8 as it is.
+    #[prost(bytes = "vec", tag = "2")]
+    #[serde(deserialize_with = "json::text_bytes")]
+    pub value: Vec<u8>,
 }
 
 /// `envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.RateLimitOverride`.

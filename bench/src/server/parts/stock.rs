@@ -220,8 +220,8 @@ pub(crate) fn rls(context: &Context) -> Result<Vec<Figures>> {
 
 fn rls_request() -> RateLimitRequest {
     let entry = Entry {
-        key: "user".to_owned(),
-        value: "000042".to_owned(),
+        key: "user".into(),
+        value: "000042".into(),
     };
     RateLimitRequest {
         domain: "bench".to_owned(),

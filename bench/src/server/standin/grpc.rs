@@ -137,8 +137,9 @@ impl Limitador {
             .descriptors
             .iter()
             .flat_map(|descriptor| &descriptor.entries);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let values: HashMap<String, String> = entries
-            .map(|entry| (entry.key.clone(), entry.value.clone()))
+            .map(|entry| (text(&entry.key), text(&entry.value)))
             .collect();
         let domain = request.domain.as_str().into();
         let cost = u64::from(request.hits_addend.max(1));

@@ -48,8 +48,8 @@ pub(super) fn prepare(
 
 pub(super) fn rls(domain: &str, key: &Parts, batch: usize) -> Vec<u8> {
     let entry = |key: &str, value: &str| Entry {
-        key: key.to_owned(),
-        value: value.to_owned(),
+        key: key.into(),
+        value: value.into(),
     };
     let entries = match key {
         Parts::Bare(value) => vec![entry("key", value)],

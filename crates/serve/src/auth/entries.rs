@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use smallvec::SmallVec;
 
 use super::options::Options;
-use super::query::{self, text};
-use super::{EntrySource, Fields, Inquiry, Malformed, uri};
+use super::{AuthError, EntrySource, Fields, Inquiry, Malformed, query, uri};
 use crate::settings::Settings;
+use crate::value::{shorten, text};
 
 /// Entries by name, in the order in which contracts see them.
 pub(super) struct Entries<'a> {
@@ -24,8 +24,9 @@ impl<'a> Entries<'a> {
         client: Option<&'a Written>,
         options: &'a Options<'_>,
         settings: &'a Settings,
-    ) -> Result<Self, Malformed> {
-        let reader = Reader::new(inquiry, client.map(Written::as_str))?;
+    ) -> Result<Self, AuthError> {
+        let reader = Reader::new(inquiry, client.map(Written::as_str))
+            .map_err(|uri::NoPath| options.unfit(no_path(inquiry.uri)))?;
         let given = options.entries.iter();
         let mut list: List<'a> = given
             .map(|(name, value)| (&**name, Cow::Borrowed(&**value)))
@@ -36,7 +37,7 @@ impl<'a> Entries<'a> {
                     list.extend(reader.configured(source).map(|value| (&**name, value)));
                 }
                 for name in OWN {
-                    list.extend(reader.own(name)?.map(|value| (name, value)));
+                    list.extend(reader.own(name).map(|value| (name, value)));
                 }
             }
             Some(picked) => {
@@ -46,16 +47,7 @@ impl<'a> Entries<'a> {
                 }
             }
         }
-        let bytes: usize = list
-            .iter()
-            .map(|(name, value)| name.len() + value.len())
-            .sum();
-        if bytes > settings.limits.key_bytes_max {
-            let most = settings.limits.key_bytes_max;
-            return Err(Malformed(format!(
-                "a key of {bytes} bytes is longer than {most}"
-            )));
-        }
+        shorten(&mut list, settings.limits.key_bytes_max);
         Ok(Self { list })
     }
 
@@ -78,10 +70,10 @@ struct Reader<'a, F: ?Sized> {
 }
 
 impl<'a, F: Fields + ?Sized> Reader<'a, F> {
-    fn new(inquiry: &'a Inquiry<'_, F>, client: Option<&'a str>) -> Result<Self, Malformed> {
+    fn new(inquiry: &'a Inquiry<'_, F>, client: Option<&'a str>) -> Result<Self, uri::NoPath> {
         let target = match inquiry.uri {
             b"" => None,
-            told => Some(uri::split(told).map_err(|uri::NoPath| no_path(told))?),
+            told => Some(uri::split(told)?),
         };
         Ok(Self {
             method: inquiry.method,
@@ -93,14 +85,14 @@ impl<'a, F: Fields + ?Sized> Reader<'a, F> {
     }
 
     /// An entry that every request has, as far as it is told.
-    fn own(&self, name: &str) -> Result<Option<Cow<'a, str>>, Malformed> {
-        Ok(match name {
+    fn own(&self, name: &str) -> Option<Cow<'a, str>> {
+        match name {
             "address" => self.client.map(Cow::Borrowed),
             "method" => Some(Cow::Borrowed(self.method)).filter(|method| !method.is_empty()),
-            "host" => host(self.host)?,
+            "host" => host(self.host),
             "path" => self.target.map(|(path, _)| uri::path(path)),
             _ => None,
-        })
+        }
     }
 
     fn configured(&self, source: &EntrySource) -> Option<Cow<'a, str>> {
@@ -120,15 +112,15 @@ impl<'a, F: Fields + ?Sized> Reader<'a, F> {
         let mut sources = settings.auth.entries.iter();
         match sources.find(|(known, _)| known == name) {
             Some((_, source)) => Ok(self.configured(source)),
-            None if OWN.contains(&name) => self.own(name),
+            None if OWN.contains(&name) => Ok(self.own(name)),
             None => Err(Malformed(format!("there is no entry `{name}`"))),
         }
     }
 }
 
-fn no_path(told: &[u8]) -> Malformed {
+fn no_path(told: &[u8]) -> String {
     let told = told.get(..SHOWN_BYTES_MAX).unwrap_or(told).escape_ascii();
-    Malformed(format!("`{told}` is no path"))
+    format!("`{told}` is no path")
 }
 
 /// An address as text, on the stack.
@@ -154,15 +146,16 @@ impl Written {
 }
 
 /// A host in small letters, without port and last dot.
-fn host(told: &[u8]) -> Result<Option<Cow<'_, str>>, Malformed> {
+fn host(told: &[u8]) -> Option<Cow<'_, str>> {
     let told = told.trim_ascii();
-    if told.is_empty() {
-        return Ok(None);
-    }
-    let text = std::str::from_utf8(told).ok();
-    let Some(text) = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic())) else {
-        return Err(Malformed("the host is no name and no address".to_owned()));
+    let text = match text(told) {
+        Cow::Borrowed(text) => text,
+        // What is no text is no name, and nobody's key but its own.
+        Cow::Owned(text) => return Some(Cow::Owned(text)),
     };
+    if text.is_empty() {
+        return None;
+    }
     let name = match text.rsplit_once(':') {
         // The colons of an address in brackets are no start of a port.
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -170,9 +163,9 @@ fn host(told: &[u8]) -> Result<Option<Cow<'_, str>>, Malformed> {
     };
     let name = name.strip_suffix('.').unwrap_or(name);
     if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return Ok(Some(Cow::Owned(name.to_ascii_lowercase())));
+        return Some(Cow::Owned(name.to_ascii_lowercase()));
     }
-    Ok(Some(Cow::Borrowed(name)))
+    Some(Cow::Borrowed(name))
 }
 
 /// The entries that every request has.

@@ -15,12 +15,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
+use http::StatusCode;
 use tollgate_client::{ClientAddress, Trust};
 use tollgate_node::Key;
 
 use crate::engine::{Ask, EngineError, Scope, Turn};
 use crate::settings::Settings;
 
+pub(crate) use ruling::DENIED;
 pub use ruling::Ruling;
 pub use settings::{AuthSettings, EntrySource};
 
@@ -61,13 +63,13 @@ pub trait Fields {
 }
 
 /// Header fields by their names in small letters, as Envoy tells them.
-impl Fields for std::collections::BTreeMap<String, String> {
+impl Fields for std::collections::BTreeMap<String, Vec<u8>> {
     fn each<'a>(&'a self, name: &str, take: &mut dyn FnMut(&'a [u8])) {
         let found = self
             .get(name)
             .or_else(|| self.get(&name.to_ascii_lowercase()));
         if let Some(value) = found {
-            take(value.as_bytes());
+            take(value);
         }
     }
 }
@@ -77,6 +79,8 @@ impl Fields for std::collections::BTreeMap<String, String> {
 pub enum AuthError {
     /// The question makes no sense.
     Malformed(Malformed),
+    /// The client's request cannot be a key: it is denied.
+    Unfit(Unfit),
     /// The engine has no answer.
     Engine(EngineError),
 }
@@ -85,10 +89,19 @@ pub enum AuthError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(pub String);
 
+/// What is wrong with a client's request, which must not pass for that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// What is wrong.
+    pub what: String,
+    /// The status of its refusal.
+    pub status: StatusCode,
+}
+
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(Malformed(what)) => f.write_str(what),
+            Self::Malformed(Malformed(what)) | Self::Unfit(Unfit { what, .. }) => f.write_str(what),
             Self::Engine(error) => error.fmt(f),
         }
     }

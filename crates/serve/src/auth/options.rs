@@ -6,7 +6,7 @@ use http::StatusCode;
 use smallvec::SmallVec;
 use tollgate_limit::Cost;
 
-use super::Malformed;
+use super::{AuthError, Malformed, Unfit};
 
 /// Options and entries of a question.
 ///
@@ -63,6 +63,12 @@ impl<'a> Options<'a> {
             }
         }
         Ok(options)
+    }
+
+    /// A request of a client that is denied for this.
+    pub(super) fn unfit(&self, what: String) -> AuthError {
+        let status = self.deny.unwrap_or(StatusCode::FORBIDDEN);
+        AuthError::Unfit(Unfit { what, status })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::uri::escaped;
+use crate::value::text;
 
 /// The pairs of a query, in order; empty ones are left out.
 pub(crate) fn pairs(query: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
@@ -32,14 +33,6 @@ fn decoded(raw: &[u8]) -> Cow<'_, str> {
         }
     }
     Cow::Owned(text(&plain).into_owned())
-}
-
-/// Bytes as text; those that are no UTF-8 are told apart all the same.
-pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(raw) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => raw.escape_ascii().to_string().into(),
-    }
 }
 
 #[cfg(test)]

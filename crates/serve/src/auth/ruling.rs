@@ -103,6 +103,6 @@ impl Ruling {
 }
 
 /// Tells our refusals from those of others with the same status.
-const DENIED: &str = "x-tollgate-denied";
+pub(crate) const DENIED: &str = "x-tollgate-denied";
 /// How long whoever asked should hold the request back.
 const WAIT_MS: &str = "x-tollgate-wait-ms";

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use http::StatusCode;
 use tollgate_client::Trust;
-use tollgate_node::RefusedBy;
 use tollgate_wire::authz::{
     AttributeContext, CheckRequest, CheckResponse, DeniedHttpResponse, HttpRequest, HttpResponse,
     OkHttpResponse,
@@ -17,11 +17,12 @@ use tollgate_wire::envoy::{
     Address, AddressKind, HeaderAppendAction, HeaderValue, HeaderValueOption, HttpStatus,
 };
 use tollgate_wire::google;
-use tollgate_wire::problem;
+use tollgate_wire::problem::{self, Problem};
 
 use super::status::{Code, Status};
-use crate::auth::{AuthError, Fields, Inquiry, Judge, Malformed, Ruling};
+use crate::auth::{AuthError, DENIED, Fields, Inquiry, Judge, Malformed, Ruling, Unfit};
 use crate::engine::Turn;
+use crate::meter::{Door, Event};
 use crate::shared::Shared;
 
 /// Judges a request; and how long the answer is to be held back.
@@ -34,13 +35,17 @@ pub(super) fn check(
         let what = "a request needs attributes";
         return Err(Status::new(Code::InvalidArgument, what));
     };
-    let ruling = judge(turn, attributes, shared).map_err(|error| match error {
-        AuthError::Malformed(Malformed(what)) => Status::new(Code::InvalidArgument, what),
-        AuthError::Engine(error) => error.into(),
-    })?;
-    if ruling.answer().refused_by == Some(RefusedBy::FullTable) {
-        return Err(Status::new(Code::Unavailable, "no room for another key"));
-    }
+    let ruling = match judge(turn, attributes, shared) {
+        Ok(ruling) => ruling,
+        Err(AuthError::Unfit(unfit)) => {
+            shared.engine.meter().count(Event::Malformed(Door::Grpc));
+            return Ok((denial(&unfit), Duration::ZERO));
+        }
+        Err(AuthError::Malformed(Malformed(what))) => {
+            return Err(Status::new(Code::InvalidArgument, what));
+        }
+        Err(AuthError::Engine(error)) => return Err(error.into()),
+    };
     let hold = ruling.hold();
     Ok((response(turn, &ruling, shared), hold))
 }
@@ -64,8 +69,8 @@ fn judge(
             _ => judge.client(Some(source), &fields),
         }),
         method: &http.method,
-        host: http.host.as_bytes(),
-        uri: http.path.as_bytes(),
+        host: &http.host,
+        uri: &http.path,
         fields: &fields,
     };
     let given = attributes.context_extensions.iter();
@@ -110,10 +115,22 @@ fn response(turn: &Turn<'_>, ruling: &Ruling, shared: &Shared) -> CheckResponse 
         };
     }
     let body = report.problem().unwrap_or_default();
+    denied(ruling.status(&report), headers, body)
+}
+
+/// The answer to a client's request that cannot be a key.
+pub(super) fn denial(unfit: &Unfit) -> CheckResponse {
+    let title = unfit.status.canonical_reason().unwrap_or("Refused");
+    let problem = Problem::blank(unfit.status.as_u16(), title, &*unfit.what);
+    let body = serde_json::to_string(&problem).unwrap_or_default();
+    denied(unfit.status, vec![header(DENIED, b"1")], body)
+}
+
+fn denied(status: StatusCode, mut headers: Vec<HeaderValueOption>, body: String) -> CheckResponse {
     headers.push(header("content-type", problem::CONTENT_TYPE.as_bytes()));
     let denied = DeniedHttpResponse {
         status: Some(HttpStatus {
-            code: i32::from(ruling.status(&report).as_u16()),
+            code: i32::from(status.as_u16()),
         }),
         headers,
         body,

@@ -84,7 +84,7 @@ fn unframed(mut framed: Bytes) -> Result<Bytes, Status> {
 
 /// A message that a call brought.
 pub(super) fn decode<M: Message + Default>(message: Bytes) -> Result<M, Status> {
-    M::decode(message).map_err(|error| malformed(error.to_string()))
+    M::decode(message).map_err(|error| Status::unfit(Code::InvalidArgument, error.to_string()))
 }
 
 /// A message in its frame.
@@ -104,7 +104,7 @@ fn malformed(what: impl Into<std::borrow::Cow<'static, str>>) -> Status {
 
 fn too_large(bytes_max: usize) -> Status {
     let what = format!("a message may have at most {bytes_max} bytes");
-    Status::new(Code::ResourceExhausted, what)
+    Status::unfit(Code::ResourceExhausted, what)
 }
 
 /// Bytes of a frame before its message.

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::StatusCode;
 use prost::Message;
 use tollgate_contract::OnFailure;
 use tollgate_wire::gubernator::{GetRateLimitsReq, HealthCheckReq, LiveCheckReq, LiveCheckResp};
-use tollgate_wire::rls::RateLimitRequest;
+use tollgate_wire::rls::{Code as Verdict, RateLimitResponse};
 
 use super::frame::{decode, encode};
 use super::status::{Code, Status};
 use super::{authz, native, throttlecrab};
 use crate::access::Operation;
+use crate::auth::Unfit;
 use crate::engine::{EngineError, Turn};
 use crate::gubernator::{self, TooMany};
 use crate::rls::{self, RlsError};
@@ -86,19 +88,21 @@ impl Method {
         let (limits, dialect) = (&shared.settings.limits, shared.settings.dialect);
         let framed = match self {
             Self::ShouldRateLimit => call(message, |request| {
-                bounded(&request, limits.key_bytes_max)?;
                 if rls::gives_back(&request) {
                     within(Operation::Refund, scopes)?;
                 }
-                Ok(rls::decide(turn, &request, dialect)?)
+                Ok(rls::decide(turn, &request, dialect, limits.key_bytes_max)?)
             }),
             Self::CheckRateLimit => call(message, |request| {
-                bounded(&request, limits.key_bytes_max)?;
-                Ok(rls::check_only(turn, &request, dialect)?)
+                Ok(rls::check_only(
+                    turn,
+                    &request,
+                    dialect,
+                    limits.key_bytes_max,
+                )?)
             }),
             Self::Report => call(message, |request| {
-                bounded(&request, limits.key_bytes_max)?;
-                Ok(rls::report(turn, &request)?)
+                Ok(rls::report(turn, &request, limits.key_bytes_max)?)
             }),
             Self::Authorize => return authorize(message, turn, shared),
             Self::Check => call(message, |request| native::check(turn, &request, limits)),
@@ -106,15 +110,11 @@ impl Method {
                 native::check_many(turn, &request, limits)
             }),
             Self::GetRateLimits => call(message, |request: GetRateLimitsReq| {
-                let asked = request.requests.iter();
-                let mut lengths = asked.map(|asked| asked.name.len() + asked.unique_key.len());
-                if lengths.any(|length| length > limits.key_bytes_max) {
-                    return Err(native::too_long(limits.key_bytes_max));
-                }
                 if gubernator::writes(&request) {
                     within(Operation::Reset, scopes)?;
                 }
-                Ok(gubernator::get_rate_limits(turn, &request)?)
+                let most = limits.key_bytes_max;
+                Ok(gubernator::get_rate_limits(turn, &request, most)?)
             }),
             Self::HealthCheck => call(message, |_: HealthCheckReq| {
                 Ok(gubernator::health_check(shared))
@@ -125,10 +125,36 @@ impl Method {
             }),
         };
         framed.map(|framed| Answered {
+            fell_back: turn.fell_back(),
+            ..Answered::at_once(framed)
+        })
+    }
+
+    /// What is answered where a proxy asks about a client's request in a message that cannot be read: proxies may let requests pass for
+    /// which they get an error.
+    pub(super) fn denial(self) -> Option<Answered> {
+        let framed = match self {
+            Self::ShouldRateLimit | Self::CheckRateLimit => encode(&RateLimitResponse {
+                overall_code: Verdict::OverLimit.into(),
+                ..RateLimitResponse::default()
+            }),
+            Self::Authorize => encode(&authz::denial(&Unfit {
+                what: "the request cannot be read".to_owned(),
+                status: StatusCode::FORBIDDEN,
+            })),
+            _ => return None,
+        };
+        Some(Answered::at_once(framed))
+    }
+}
+
+impl Answered {
+    fn at_once(framed: Bytes) -> Self {
+        Self {
             framed,
             hold: Duration::ZERO,
-            fell_back: turn.fell_back(),
-        })
+            fell_back: None,
+        }
     }
 }
 
@@ -151,19 +177,6 @@ fn authorize(message: Bytes, turn: &Turn<'_>, shared: &Shared) -> Result<Answere
 
 fn within(operation: Operation, scopes: Scopes) -> Result<(), Status> {
     operation.is_within(scopes).map_err(Status::denied)
-}
-
-/// Whether no key of a request is too long.
-fn bounded(request: &RateLimitRequest, key_bytes_max: usize) -> Result<(), Status> {
-    let mut lengths = request.descriptors.iter().map(|descriptor| {
-        let entries = descriptor.entries.iter();
-        let lengths = entries.map(|entry| entry.key.len() + entry.value.len());
-        lengths.sum::<usize>()
-    });
-    if lengths.any(|length| length > key_bytes_max) {
-        return Err(native::too_long(key_bytes_max));
-    }
-    Ok(())
 }
 
 impl From<RlsError> for Status {

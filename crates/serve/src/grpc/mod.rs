@@ -58,7 +58,10 @@ where
         return refused(shared, response, Code::Unimplemented);
     }
     let outcome = match Method::of(request.uri().path()) {
-        Some(method) => unary(method, request, caller).await,
+        Some(method) => match unary(method, request, caller).await {
+            Err(status) if status.is_unfit() => denied(method, status, shared),
+            outcome => outcome,
+        },
         None => match Service::of(request.uri().path()) {
             Some(service) => match admitted(service, &request, caller) {
                 Ok(pass) => {
@@ -136,6 +139,13 @@ where
         let _place = shared.state.places().enter().ok_or_else(overloaded)?;
         tokio::time::sleep(answered.hold).await;
     }
+    Ok(answered)
+}
+
+/// Denies what cannot be read, where that is an answer.
+fn denied(method: Method, status: Status, shared: &Shared) -> Result<Answered, Status> {
+    let answered = method.denial().ok_or(status)?;
+    shared.engine.meter().count(Event::Malformed(Door::Grpc));
     Ok(answered)
 }
 

@@ -13,6 +13,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 pub(super) struct Status {
     code: Code,
     message: Cow<'static, str>,
+    is_unfit: bool,
 }
 
 /// The codes of gRPC that are used here.
@@ -50,6 +51,7 @@ impl Status {
         Self {
             code,
             message: message.into(),
+            is_unfit: false,
         }
     }
 
@@ -60,6 +62,18 @@ impl Status {
             Denied::Missing | Denied::Wrong | Denied::Guessing(_) => Code::Unauthenticated,
         };
         Self::new(code, denied.to_string())
+    }
+
+    /// The message cannot be read. Where it is about a client's request, that is denied: what a client chose may be why.
+    pub(super) fn unfit(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            is_unfit: true,
+            ..Self::new(code, message)
+        }
+    }
+
+    pub(super) const fn is_unfit(&self) -> bool {
+        self.is_unfit
     }
 
     pub(super) const fn code(&self) -> Code {

@@ -9,7 +9,7 @@ use http::StatusCode;
 use super::body::Refusal;
 use super::json::malformed;
 use super::{Asked, Lines, Reply};
-use crate::auth::{AuthError, Fields, Inquiry, Judge, Malformed, Ruling, query};
+use crate::auth::{AuthError, DENIED, Fields, Inquiry, Judge, Malformed, Ruling, Unfit, query};
 use crate::engine::Turn;
 
 /// Answers a proxy. Any method will do.
@@ -20,6 +20,11 @@ pub(super) fn auth(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         Err(AuthError::Malformed(Malformed(what))) => {
             malformed(asked);
             reply.refuse(StatusCode::BAD_REQUEST, &what);
+        }
+        Err(AuthError::Unfit(Unfit { what, status })) => {
+            malformed(asked);
+            reply.line(DENIED, b"1");
+            reply.refuse(status, &what);
         }
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn get_rate_limits(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Re
     if gubernator::writes(&request) && !may(Operation::Reset, asked, reply) {
         return;
     }
-    match gubernator::get_rate_limits(turn, &request) {
+    match gubernator::get_rate_limits(turn, &request, asked.shared.settings.limits.key_bytes_max) {
         Ok(response) => reply.json(&response),
         Err(error) => {
             malformed(asked);

@@ -24,7 +24,7 @@ pub(super) fn json(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     if rls::gives_back(&request) && !may(Operation::Refund, asked, reply) {
         return;
     }
-    match rls::should_rate_limit(turn, &request) {
+    match rls::should_rate_limit(turn, &request, asked.shared.settings.limits.key_bytes_max) {
         Ok(response) => {
             if response.overall_code == i32::from(Code::OverLimit) {
                 reply.set_status(StatusCode::TOO_MANY_REQUESTS);

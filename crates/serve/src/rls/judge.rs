@@ -1,9 +1,11 @@
 //! One descriptor after the other: which rule judges it, and what that says.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 use tollgate_contract::envoy::EnvoyRule;
 use tollgate_limit::{Algorithm, Cost, Period, PolicyConfig};
-use tollgate_node::{Answer, Key, RefusedBy};
+use tollgate_node::{Answer, Key};
 use tollgate_wire::rls::{
     Code, DescriptorStatus, RateLimit, RateLimitDescriptor, RateLimitOverride, RateLimitRequest,
     Unit,
@@ -11,6 +13,10 @@ use tollgate_wire::rls::{
 
 use super::{RlsError, status};
 use crate::engine::{Ask, Scope, Turn};
+use crate::value::{shorten, text};
+
+/// The entries of a descriptor as texts.
+pub(super) type Texts<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
 
 /// The entries of a descriptor, as contracts see them.
 pub(super) type Entries<'a> = SmallVec<[(&'a str, &'a str); 4]>;
@@ -125,9 +131,6 @@ impl<'a> Request<'a> {
     ) -> Result<Judged, RlsError> {
         let ask = self.ask(descriptor, entries)?;
         let answer = self.asked(&ask, descriptor)?;
-        if answer.refused_by == Some(RefusedBy::FullTable) {
-            return Err(RlsError::Full);
-        }
         let passes = self.passes(descriptor, ask.cost, &answer);
         Ok(Judged {
             status: status::of(self.turn, &answer, (rule, passes)),
@@ -207,9 +210,6 @@ impl<'a> Request<'a> {
                 .turn
                 .check_described(status::space(unit), &ask, &config);
             let answer = answer.map_err(RlsError::Engine)?;
-            if answer.refused_by == Some(RefusedBy::FullTable) {
-                return Err(RlsError::Full);
-            }
             passes = self.passes(descriptor, ask.cost, &answer);
             status.limit_remaining = status::count(answer.remaining);
         }
@@ -241,10 +241,22 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The entries of a descriptor, as contracts see them.
-pub(super) fn entries(descriptor: &RateLimitDescriptor) -> Entries<'_> {
+/// The entries of a descriptor as texts.
+pub(super) fn texts(descriptor: &RateLimitDescriptor, key_bytes_max: usize) -> Texts<'_> {
     let entries = descriptor.entries.iter();
-    entries.map(|entry| (&*entry.key, &*entry.value)).collect()
+    let mut texts: Texts<'_> = entries
+        .map(|entry| (text(&entry.key), text(&entry.value)))
+        .collect();
+    shorten(&mut texts, key_bytes_max);
+    texts
+}
+
+/// The same, as contracts see them.
+pub(super) fn entries<'a>(texts: &'a Texts<'_>) -> Entries<'a> {
+    texts
+        .iter()
+        .map(|(name, value)| (&**name, &**value))
+        .collect()
 }
 
 /// What is left of a rule without a limit.

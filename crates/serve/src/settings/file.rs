@@ -326,6 +326,10 @@ impl Check<'_> {
             limits.quota.ttl_s = u32::try_from(ttl).unwrap_or(u32::MAX);
         }
         self.duration(raw.quota_delivery, &mut limits.quota.delivery);
+        if let Some(choice) = self.one_of(raw.quota_unserved, "unknown choice", &["deny", "allow"])
+        {
+            limits.quota.allows_unserved = choice == 1;
+        }
     }
 
     fn memory(&mut self, raw: RawMemory, settings: &mut Settings) {

@@ -262,6 +262,8 @@ pub struct QuotaLimits {
     pub ttl_s: u32,
     /// The longest time that one may be under way; connections on which it may take longer are closed.
     pub delivery: Duration,
+    /// Whether requests pass that are of a bucket that cannot be served.
+    pub allows_unserved: bool,
 }
 
 impl QuotaLimits {
@@ -289,6 +291,7 @@ impl Default for QuotaLimits {
         Self {
             ttl_s: 0,
             delivery: Duration::from_secs(5),
+            allows_unserved: false,
         }
     }
 }

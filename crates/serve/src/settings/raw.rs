@@ -255,6 +255,10 @@ pub(crate) struct RawLimits {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) quota_delivery: Option<Text>,
+    /// What a data plane is told of a bucket that cannot be served: `deny` or `allow`; `deny` where absent.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    pub(crate) quota_unserved: Option<Text>,
 }
 
 /// Memory for counting.

@@ -41,6 +41,7 @@ const CONTRACTS: &str = "contracts:
 const QUOTA: QuotaLimits = QuotaLimits {
     ttl_s: 5,
     delivery: Duration::from_secs(3),
+    allows_unserved: false,
 };
 /// A time to live, the delivery, and a second to the node that has the stream.
 const HOLD: Duration = Duration::from_secs(9);

@@ -122,7 +122,7 @@ fn what_they_write_means_the_same_here() {
     let ours = RateLimitRequest::decode(&*theirs.encode_to_vec()).unwrap();
     let descriptor = &ours.descriptors[0];
     assert_eq!((ours.domain.as_str(), ours.hits_addend), ("d", 3));
-    assert_eq!(descriptor.entries[0].value, "42");
+    assert_eq!(descriptor.entries[0].value, b"42");
     assert_eq!(descriptor.hits_addend, Some(0));
     assert!(descriptor.is_negative_hits);
     assert_eq!(descriptor.limit.unwrap().unit(), Unit::Day);

@@ -32,7 +32,10 @@ fn texts() -> impl Strategy<Value = BTreeMap<String, String>> {
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
-    (text(), text()).prop_map(|(key, value)| Entry { key, value })
+    (text(), text()).prop_map(|(key, value)| Entry {
+        key: key.into(),
+        value: value.into(),
+    })
 }
 
 fn descriptor() -> impl Strategy<Value = RateLimitDescriptor> {
@@ -215,15 +218,18 @@ fn http_request() -> impl Strategy<Value = HttpRequest> {
         HttpRequest {
             id,
             method,
-            headers,
-            path,
-            host,
+            headers: headers
+                .into_iter()
+                .map(|(name, value)| (name, value.into()))
+                .collect(),
+            path: path.into(),
+            host: host.into(),
             scheme,
             query,
             fragment,
             size,
             protocol,
-            body,
+            body: body.into(),
             raw_body,
             header_map,
         }

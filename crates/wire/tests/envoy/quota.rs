@@ -15,7 +15,12 @@ fn span() -> impl Strategy<Value = Duration> {
 }
 
 fn bucket_id() -> impl Strategy<Value = BucketId> {
-    btree_map("[a-z]{0,4}", "[a-z]{0,4}", 0..=1).prop_map(|bucket| BucketId { bucket })
+    btree_map("[a-z]{0,4}", "[a-z]{0,4}", 0..=1).prop_map(|bucket| BucketId {
+        bucket: bucket
+            .into_iter()
+            .map(|(name, value)| (name, value.into_bytes()))
+            .collect(),
+    })
 }
 
 pub(crate) fn quota_reports() -> impl Strategy<Value = RateLimitQuotaUsageReports> {

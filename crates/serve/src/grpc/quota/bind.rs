@@ -3,15 +3,14 @@
 //! Contracts of the contract file bind it in every domain, imported rules in theirs, as for Envoy's rate limit service. Not here: what
 //! is assigned.
 
+use crate::engine::Turn;
+use crate::value::text;
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, Coordination};
 use tollgate_limit::{Algorithm, Lot};
 use tollgate_node::{Key, Node, Scope, Spot};
 use tollgate_table::Print;
 use tollgate_wire::rlqs::BucketId;
-use tonic::Status;
-
-use crate::engine::Turn;
 
 /// What binds a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +43,15 @@ impl Place {
     }
 }
 
-/// What binds a bucket in a domain; a status that says what to do where that cannot be lent.
-pub(super) fn bind(turn: &Turn<'_>, domain: &str, bucket: &BucketId) -> Result<Bound, Status> {
-    let entries = bucket.bucket.iter();
-    let entries = entries.map(|(name, value)| (name.as_str(), value.as_str()));
+/// Why a bucket cannot be served, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unserved(pub(super) String);
+
+/// What binds a bucket in a domain; what to do where that cannot be lent.
+pub(super) fn bind(turn: &Turn<'_>, domain: &str, bucket: &BucketId) -> Result<Bound, Unserved> {
+    let texts = bucket.bucket.iter();
+    let texts: SmallVec<[_; 8]> = texts.map(|(name, value)| (name, text(value))).collect();
+    let entries = texts.iter().map(|(name, value)| (name.as_str(), &**value));
     let entries: SmallVec<[(&str, &str); 8]> = entries.collect();
     let key = Key::Entries(&entries);
     if turn.is_banned(domain, key) {
@@ -76,28 +80,28 @@ pub(super) fn bind(turn: &Turn<'_>, domain: &str, bucket: &BucketId) -> Result<B
 }
 
 /// Whether a contract can be assigned as a quota; what to do where it cannot.
-fn check(contract: &Contract) -> Result<(), Status> {
+fn check(contract: &Contract) -> Result<(), Unserved> {
     let id = &contract.id;
     let [policy] = &*contract.policies else {
         return Err(several(id));
     };
     let name = &policy.name;
     if policy.coordination != Coordination::Lease {
-        return Err(Status::failed_precondition(format!(
+        return Err(Unserved(format!(
             "policy `{name}` of contract `{id}` cannot be assigned as a quota: it is under `coordination: {}`; put it under \
              `lease`, or ask the rate limit service for this descriptor",
             policy.coordination.name()
         )));
     }
     if contract.is_in_ledger() {
-        return Err(Status::failed_precondition(format!(
+        return Err(Unserved(format!(
             "policy `{name}` of contract `{id}` cannot be assigned as a quota: its books are in a store, and data planes cannot say \
              what they hold; leave `recovery: ledger` out, or ask the rate limit service for this descriptor"
         )));
     }
     let is_bucket = policy.policy.config().algorithm == Algorithm::TokenBucket;
     if !contract.is_lent() || !is_bucket || policy.delays() {
-        return Err(Status::failed_precondition(format!(
+        return Err(Unserved(format!(
             "policy `{name}` of contract `{id}` cannot be assigned as a quota: only a bucket that is enforced for everybody, \
              denies at once and does not count what it refuses can; make it `algorithm: token-bucket` without `on_limit: delay`"
         )));
@@ -105,8 +109,8 @@ fn check(contract: &Contract) -> Result<(), Status> {
     Ok(())
 }
 
-fn several(contract: &str) -> Status {
-    Status::failed_precondition(format!(
+fn several(contract: &str) -> Unserved {
+    Unserved(format!(
         "more than one policy binds this bucket, `{contract}` among others; only a single one can be assigned as a quota"
     ))
 }

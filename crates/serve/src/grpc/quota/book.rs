@@ -2,17 +2,22 @@
 //!
 //! Not here: the pools that quotas are assigned from (`tollgate-node`), and streams.
 
+use std::fmt::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
-use tollgate_node::PlaneId;
+use tollgate_node::{PlaneId, QuotaFigures};
+use tollgate_wire::rlqs::BucketId;
 
+use super::bind::Unserved;
 use crate::engine::Engine;
+use crate::logs::Rarely;
 use crate::meter::text::{Kind, Text};
 use crate::supply;
 
 /// How many data planes there are.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Quotas {
     streams: AtomicUsize,
     /// Subscriptions so far: each has a number.
@@ -21,6 +26,23 @@ pub struct Quotas {
     boot: OnceLock<u64>,
     /// Times that the owner of a key did not answer.
     missed: AtomicU64,
+    /// Reports of buckets that cannot be served.
+    unserved: AtomicU64,
+    /// When that is said.
+    rarely: Rarely,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self {
+            streams: AtomicUsize::new(0),
+            planes: AtomicU64::new(0),
+            boot: OnceLock::new(),
+            missed: AtomicU64::new(0),
+            unserved: AtomicU64::new(0),
+            rarely: Rarely::new(SAID_EVERY),
+        }
+    }
 }
 
 impl Quotas {
@@ -50,76 +72,116 @@ impl Quotas {
         self.missed.fetch_add(1, Relaxed);
     }
 
+    /// Counts a report of a bucket that cannot be served, and says so.
+    pub(super) fn unserved(&self, bucket: &BucketId, why: &Unserved, answer: &str) {
+        self.unserved.fetch_add(1, Relaxed);
+        if let Some(unsaid) = self.rarely.now() {
+            let bucket = name(bucket);
+            let Unserved(why) = why;
+            tracing::warn!(
+                bucket,
+                why,
+                answer,
+                unsaid,
+                "a bucket of a data plane cannot be served"
+            );
+        }
+    }
+
     /// Adds how quotas stand, for Prometheus; nothing where nobody ever asked for one.
     pub(crate) fn render(&self, engine: &Engine, body: &mut String) {
         let stand = engine.node().quota_stand();
-        if self.planes.load(Relaxed) == 0 && stand.figures.reports == 0 {
+        let streams = self.streams.load(Relaxed) as u64;
+        let seen = self.planes.load(Relaxed) + self.unserved.load(Relaxed);
+        if seen + stand.figures.reports + streams == 0 {
             return;
         }
-        let streams = self.streams.load(Relaxed) as u64;
-        let sum = stand.figures;
         let mut text = Text::new();
-        for (name, kind, help, value) in [
-            (
-                "tollgate_quota_streams",
-                Kind::Gauge,
-                "Streams of data planes.",
-                streams,
-            ),
+        for (name, help, value) in [
+            ("tollgate_quota_streams", "Streams of data planes.", streams),
             (
                 "tollgate_quota_planes",
-                Kind::Gauge,
                 "Subscriptions of data planes to keys.",
                 stand.planes,
             ),
             (
                 "tollgate_quota_keys",
-                Kind::Gauge,
                 "Keys that data planes are subscribed to.",
                 stand.keys,
             ),
+        ] {
+            text.one(name, Kind::Gauge, help, value);
+        }
+        for (name, help, value) in self.counters(&stand.figures) {
+            text.one(name, Kind::Counter, help, value);
+        }
+        body.push_str(&text.finish());
+    }
+
+    fn counters(&self, sum: &QuotaFigures) -> [(&'static str, &'static str, u64); 8] {
+        [
             (
                 "tollgate_quota_reports_total",
-                Kind::Counter,
                 "Reports of usage.",
                 sum.reports,
             ),
             (
                 "tollgate_quota_changed_total",
-                Kind::Counter,
                 "Buckets assigned that were new to a data plane.",
                 sum.changed,
             ),
             (
                 "tollgate_quota_extended_total",
-                Kind::Counter,
                 "Buckets assigned again as they were.",
                 sum.extended,
             ),
             (
                 "tollgate_quota_denied_total",
-                Kind::Counter,
                 "Times that there was nothing to assign.",
                 sum.denied,
             ),
             (
                 "tollgate_quota_abandoned_total",
-                Kind::Counter,
                 "Buckets that nobody used any more.",
                 sum.abandoned,
             ),
             (
+                "tollgate_quota_restated_total",
+                "Buckets assigned because a data plane used one when this server started.",
+                sum.restated,
+            ),
+            (
                 "tollgate_quota_unanswered_total",
-                Kind::Counter,
                 "Times that the owner of a key did not answer.",
                 self.missed.load(Relaxed),
             ),
-        ] {
-            text.one(name, kind, help, value);
-        }
-        body.push_str(&text.finish());
+            (
+                "tollgate_quota_unserved_total",
+                "Reports of buckets that cannot be served.",
+                self.unserved.load(Relaxed),
+            ),
+        ]
     }
 }
 
+/// A bucket as the log names it.
+fn name(bucket: &BucketId) -> String {
+    let mut out = String::new();
+    for (name, value) in &bucket.bucket {
+        let comma = if out.is_empty() { "" } else { "," };
+        let shown = value.get(..SHOWN_BYTES_MAX).unwrap_or(value);
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{comma}{name}={}", shown.escape_ascii());
+        if out.len() > SHOWN_BYTES_MAX {
+            break;
+        }
+    }
+    out
+}
+
+/// The most bytes of a value that are said, and of a name after which no more is.
+const SHOWN_BYTES_MAX: usize = 64;
+/// How often buckets that cannot be served are said at most.
+const SAID_EVERY: Duration = Duration::from_secs(1);
 /// Streams of data planes, all connections together.
 const STREAMS_MAX: usize = 4_096;

@@ -8,8 +8,10 @@ use tollgate_wire::rlqs::{
 };
 use tonic::Status;
 
+use super::bind::Unserved;
+
 /// A span that is not negative; zero where nothing is said, as Envoy says in its first report of a bucket.
-pub(super) fn elapsed_ns(span: Option<google::Duration>) -> Result<u64, Status> {
+pub(super) fn elapsed_ns(span: Option<google::Duration>) -> Result<u64, Unserved> {
     let Some(span) = span else {
         return Ok(0);
     };
@@ -21,7 +23,7 @@ pub(super) fn elapsed_ns(span: Option<google::Duration>) -> Result<u64, Status> 
         (Ok(seconds), Some(nanos)) => Ok(seconds
             .saturating_mul(1_000_000_000)
             .saturating_add(u64::from(nanos))),
-        _ => Err(wrong("`time_elapsed` cannot be negative")),
+        _ => Err(Unserved("`time_elapsed` cannot be negative".to_owned())),
     }
 }
 

@@ -20,7 +20,7 @@ use tonic::codegen::tokio_stream::Stream;
 use tonic::{Code, Status, Streaming};
 
 use super::away::{self, Asking, Line};
-use super::bind::{Bound, Place, bind};
+use super::bind::{Bound, Place, Unserved, bind};
 use super::say::{blanket, elapsed_ns, response, said, wrong};
 use crate::access::{Operation, Pass};
 use crate::engine::{QuotaAsk, QuotaHeard, Turn};
@@ -103,9 +103,7 @@ impl Session {
         let turn = shared.engine.turn().by(Door::Grpc);
         let mut actions = Vec::with_capacity(reports.bucket_quota_usages.len().min(64));
         for usage in &reports.bucket_quota_usages {
-            let (bucket, report) = self.checked(usage)?;
-            let action = self.report(&turn, bucket, &report)?;
-            actions.extend(action);
+            actions.extend(self.judge(&turn, usage));
         }
         self.ask();
         self.wind();
@@ -119,7 +117,7 @@ impl Session {
 
     /// Takes what the owners of keys say. Whoever says nothing is asked again about another subscription: what it may have said is
     /// not what the data plane has.
-    fn hear(&mut self, asking: Asking) -> Result<Option<RateLimitQuotaResponse>, Status> {
+    fn hear(&mut self, asking: Asking) -> Option<RateLimitQuotaResponse> {
         let now = self.shared.engine.now();
         let mut actions = Vec::new();
         for (id, number, heard) in asking.heard() {
@@ -128,7 +126,10 @@ impl Session {
             }
             let told = match heard {
                 QuotaHeard::Told(told) => told,
-                QuotaHeard::NoRoom => return Err(no_room()),
+                QuotaHeard::NoRoom => {
+                    actions.extend(self.refuse(&id, &no_room()));
+                    continue;
+                }
                 QuotaHeard::Silence => {
                     self.shared.quota.miss();
                     self.drop_held(&id);
@@ -139,7 +140,7 @@ impl Session {
             actions.extend(told.action.map(|action| said(&id, action)));
         }
         self.wind();
-        Ok(response(actions))
+        response(actions)
     }
 
     /// The first message names the domain; later ones may name it again.
@@ -160,24 +161,52 @@ impl Session {
         }
     }
 
-    fn checked<'u>(&self, usage: &'u BucketQuotaUsage) -> Result<(&'u BucketId, Report), Status> {
-        let bucket = usage.bucket_id.as_ref().filter(|id| !id.bucket.is_empty());
-        let bucket =
-            bucket.ok_or_else(|| wrong("a report needs a `bucket_id` with a name in it"))?;
+    /// What is said of one bucket. One that cannot be served has an answer of its own, so that it costs no other bucket anything.
+    fn judge(&mut self, turn: &Turn<'_>, usage: &BucketQuotaUsage) -> Option<BucketAction> {
+        let nothing = BucketId::default();
+        let bucket = usage.bucket_id.as_ref().unwrap_or(&nothing);
+        let report = self.checked(usage, bucket);
+        let told = report.and_then(|report| self.report(turn, bucket, &report));
+        told.unwrap_or_else(|why| self.refuse(bucket, &why))
+    }
+
+    /// Says of a bucket that cannot be served what the settings say, and tells the log.
+    fn refuse(&mut self, bucket: &BucketId, why: &Unserved) -> Option<BucketAction> {
+        self.forget(bucket);
+        let quota = self.shared.settings.limits.quota;
+        let (rule, answer) = if quota.allows_unserved {
+            (BlanketRule::AllowAll, "allow")
+        } else {
+            (BlanketRule::DenyAll, "deny")
+        };
+        let is_text = is_text(bucket);
+        let answer = if is_text { answer } else { "none" };
+        self.shared.quota.unserved(bucket, why, answer);
+        is_text.then(|| blanket(bucket, rule, quota.ttl_s))
+    }
+
+    fn checked(&self, usage: &BucketQuotaUsage, bucket: &BucketId) -> Result<Report, Unserved> {
+        if bucket.bucket.is_empty() {
+            let what = "a report needs a `bucket_id` with a name in it; give `bucket_id_builder` a value that every request has";
+            return Err(Unserved(what.to_owned()));
+        }
+        if !is_text(bucket) {
+            let what = "a value is no UTF-8; Envoy takes no answer about it, and does what `no_assignment_behavior` says";
+            return Err(Unserved(what.to_owned()));
+        }
         let most = self.shared.settings.limits.key_bytes_max;
         let bytes = bucket.bucket.iter();
         let bytes: usize = bytes.map(|(name, value)| name.len() + value.len()).sum();
         if bytes > most || bucket.bucket.len() > LIST_MAX {
-            return Err(wrong(format!(
-                "a `bucket_id` has at most {LIST_MAX} names and {most} bytes"
+            return Err(Unserved(format!(
+                "a `bucket_id` has at most {LIST_MAX} names and {most} bytes (`limits.key`)"
             )));
         }
-        let report = Report {
+        Ok(Report {
             elapsed_ns: elapsed_ns(usage.time_elapsed)?,
             allowed: usage.num_requests_allowed,
             denied: usage.num_requests_denied,
-        };
-        Ok((bucket, report))
+        })
     }
 
     fn report(
@@ -185,7 +214,7 @@ impl Session {
         turn: &Turn<'_>,
         bucket: &BucketId,
         report: &Report,
-    ) -> Result<Option<BucketAction>, Status> {
+    ) -> Result<Option<BucketAction>, Unserved> {
         let domain = self.domain.as_deref().unwrap_or_default();
         let ttl_s = self.shared.settings.limits.quota.ttl_s;
         let place = match bind(turn, domain, bucket)? {
@@ -208,10 +237,7 @@ impl Session {
             return Ok(None);
         }
         let told = spot.and_then(|spot| node.quota_report(&spot, (number, report), turn.now()));
-        let Some(told) = told else {
-            self.forget(bucket);
-            return Err(no_room());
-        };
+        let told = told.ok_or_else(no_room)?;
         self.look(&id, told, turn.now());
         Ok(told.action.map(|action| said(bucket, action)))
     }
@@ -221,7 +247,7 @@ impl Session {
         &mut self,
         bucket: &BucketId,
         place: &Place,
-    ) -> Result<(Arc<BucketId>, PlaneId), Status> {
+    ) -> Result<(Arc<BucketId>, PlaneId), Unserved> {
         if let Some((id, held)) = self.held.get_key_value(bucket) {
             if held.place == *place {
                 return Ok((Arc::clone(id), held.number));
@@ -229,8 +255,8 @@ impl Session {
             self.forget(bucket);
         }
         if self.held.len() >= BUCKETS_MAX {
-            return Err(Status::resource_exhausted(format!(
-                "a stream has at most {BUCKETS_MAX} buckets; open another one"
+            return Err(Unserved(format!(
+                "a stream has at most {BUCKETS_MAX} buckets"
             )));
         }
         let (id, number) = (Arc::new(bucket.clone()), self.shared.quota.number());
@@ -379,11 +405,10 @@ impl Stream for Session {
                 if asking.poll(context).is_pending() {
                     return Poll::Pending;
                 }
-                let heard = session.asking.take().map(|asking| session.hear(asking));
-                match heard.transpose() {
-                    Ok(Some(Some(response))) => return Poll::Ready(Some(Ok(response))),
-                    Ok(_) => {}
-                    Err(status) => return session.end(status),
+                let heard = session.asking.take();
+                let heard = heard.and_then(|asking| session.hear(asking));
+                if let Some(response) = heard {
+                    return Poll::Ready(Some(Ok(response)));
                 }
             }
             match Pin::new(&mut session.reports).poll_next(context) {
@@ -437,10 +462,15 @@ fn leave<'h>(shared: &Arc<Shared>, all: impl Iterator<Item = &'h Held>) {
     away::tell(shared, away);
 }
 
-fn no_room() -> Status {
-    Status::resource_exhausted(
-        "no room for another key, or whoever owns it assigns no quotas: `limits.quota_ttl` is for all nodes",
-    )
+/// Whether a bucket can be named in an answer. One that cannot ends the whole stream at Envoy.
+fn is_text(bucket: &BucketId) -> bool {
+    let mut values = bucket.bucket.values();
+    values.all(|value| std::str::from_utf8(value).is_ok())
+}
+
+fn no_room() -> Unserved {
+    let what = "no room for another key, or whoever owns it assigns no quotas: `limits.quota_ttl` is for all nodes";
+    Unserved(what.to_owned())
 }
 
 /// Buckets of one stream.

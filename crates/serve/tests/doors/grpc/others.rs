@@ -239,6 +239,21 @@ async fn throttlecrabs_requests_are_throttled() {
 }
 
 #[tokio::test]
+async fn a_long_key_is_counted_and_costs_no_other_request_its_answer() {
+    let server = Server::start(CONTRACTS);
+    let long = "x".repeat(9_000);
+    let requests = vec![limit("emails", &long), limit("emails", "account:1")];
+    let request = GetRateLimitsReq { requests };
+    for used in 1..=2 {
+        let asked = server.call(GET_RATE_LIMITS, request.clone()).await;
+        let answer: GetRateLimitsResp = asked.expect("answers");
+        for one in answer.responses {
+            assert_eq!((&*one.error, one.limit - one.remaining), ("", used));
+        }
+    }
+}
+
+#[tokio::test]
 async fn kuadrant_checks_without_counting_and_counts_without_judging() {
     let server = Server::start(CONTRACTS);
     let request = |hits_addend| rls::RateLimitRequest {
@@ -298,10 +313,12 @@ async fn a_full_table_is_unavailable() {
         hits_addend: 1,
     };
     let path = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+    // A proxy might let a request pass for which it is told of an error.
     let refused = server
         .call::<_, rls::RateLimitResponse>(path, request)
         .await;
-    assert_eq!(refused.expect_err("full").code(), Code::Unavailable);
+    let refused = refused.expect("an answer").overall_code();
+    assert_eq!(refused, rls::Code::OverLimit);
     let requests = vec![limit("emails", "account:1")];
     let answer: GetRateLimitsResp = server
         .call(GET_RATE_LIMITS, GetRateLimitsReq { requests })

@@ -147,13 +147,37 @@ async fn bad_frames_are_refused_and_the_server_goes_on() {
         (odd, 3),
         (long, 3),
         (twice, 3),
-        (framed(&[0xff; 40]), 3),
-        (framed(&[0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]), 3),
     ] {
         let told = ask(&server, bytes.clone()).await;
         assert_eq!((told.http, told.grpc), (200, Some(code)), "{bytes:?}");
     }
     assert_eq!(ask(&server, good).await.grpc, Some(0));
+}
+
+/// The answer to a question about a limit.
+fn verdict(told: &Told) -> Code {
+    assert_eq!(told.grpc, Some(0), "{}", told.text);
+    let answer = RateLimitResponse::decode(told.body.slice(5..)).expect("an answer");
+    answer.overall_code()
+}
+
+#[tokio::test]
+async fn a_message_that_cannot_be_read_is_denied_where_a_proxy_asks() {
+    let server = Server::start(CONTRACTS);
+    let what_is_no_message: [&[u8]; 2] = [&[0xff; 40], &[0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]];
+    for message in what_is_no_message {
+        let told = ask(&server, framed(message)).await;
+        assert_eq!(verdict(&told), Code::OverLimit);
+        for (path, code) in [
+            ("/envoy.service.auth.v3.Authorization/Check", 0),
+            ("/kuadrant.service.ratelimit.v1.RateLimitService/Report", 3),
+            ("/tollgate.v1.Tollgate/Check", 3),
+        ] {
+            let request = call(&server, path).body(whole(framed(message)));
+            let told = send(&server, request.expect("a request")).await;
+            assert_eq!(told.grpc, Some(code), "{path}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -196,11 +220,15 @@ async fn a_message_may_be_as_long_as_the_settings_say_and_no_longer() {
         ..Settings::default()
     };
     let server = Server::with(CONTRACTS, settings);
-    // Too long a key is said of a message that may come; too long a message is not read.
-    for (length, code) in [(1_000, 0), (9_000, 3), (11_000, 8), (5_000_000, 8)] {
+    // A long key is counted as any other; too long a message is not read.
+    let read = [Code::Ok, Code::Ok, Code::OverLimit, Code::OverLimit];
+    for (length, read) in [1_000, 9_000, 11_000, 5_000_000].into_iter().zip(read) {
         let told = ask(&server, framed(&question(&"x".repeat(length)))).await;
-        assert_eq!(told.grpc, Some(code), "{length}: {}", told.text);
+        assert_eq!(verdict(&told), read, "{length}");
     }
+    let check = call(&server, "/tollgate.v1.Tollgate/Check").body(whole(framed(&[0; 11_000])));
+    let told = send(&server, check.expect("a request")).await;
+    assert_eq!(told.grpc, Some(8), "{}", told.text);
     assert_eq!(ask(&server, framed(&question("7"))).await.grpc, Some(0));
 }
 

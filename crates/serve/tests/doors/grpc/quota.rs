@@ -46,8 +46,16 @@ contracts:
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 fn server(ttl_s: u32, delivery: Duration) -> Server {
+    assigning(QuotaLimits {
+        ttl_s,
+        delivery,
+        ..QuotaLimits::default()
+    })
+}
+
+fn assigning(quota: QuotaLimits) -> Server {
     let limits = Limits {
-        quota: QuotaLimits { ttl_s, delivery },
+        quota,
         ..Limits::default()
     };
     let settings = Settings {
@@ -126,28 +134,41 @@ impl Link {
         self.up.send(reports("shop", usages)).await.expect("sent");
     }
 
+    /// What is said next, of which bucket, in the order of their entries.
+    async fn all(&mut self) -> Result<Vec<(Vec<(String, String)>, Said)>, Status> {
+        let message = timeout(PATIENCE, self.down.message()).await;
+        let actions = message.expect("in time")?.expect("a message").bucket_action;
+        let told = actions.into_iter().map(|action| {
+            let bucket = action.bucket_id.expect("a bucket").bucket;
+            let mut bucket: Vec<_> = bucket.into_iter().collect();
+            bucket.sort_unstable();
+            (bucket, said(action.bucket_action.expect("an action")))
+        });
+        let mut told: Vec<_> = told.collect();
+        told.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(told)
+    }
+
     /// What is said next of the only bucket.
     pub(crate) async fn hear(&mut self) -> Result<Said, Status> {
-        let message = timeout(PATIENCE, self.down.message()).await;
-        let message = message.expect("in time")?.expect("a message");
-        let [action] = <[_; 1]>::try_from(message.bucket_action).expect("one action");
-        Ok(match action.bucket_action.expect("an action") {
-            Kind::AbandonAction(_) => Said::Abandon,
-            Kind::QuotaAssignmentAction(assigned) => {
-                let ttl = assigned.assignment_time_to_live.expect("a time to live");
-                assert_eq!(ttl.nanos, 0, "Envoy reads whole seconds");
-                let ttl = Duration::from_secs(ttl.seconds.try_into().expect("not negative"));
-                let strategy = assigned.rate_limit_strategy.expect("a strategy");
-                match strategy.strategy.expect("a strategy") {
-                    Strategy::TokenBucket(bucket) => Said::Bucket(bucket, ttl),
-                    Strategy::BlanketRule(rule) if rule == i32::from(BlanketRule::AllowAll) => {
-                        Said::AllowAll
-                    }
-                    Strategy::BlanketRule(_) => Said::DenyAll,
-                    Strategy::RequestsPerTimeUnit(_) => panic!("Envoy does not know it"),
-                }
-            }
-        })
+        let [(_, said)] = <[_; 1]>::try_from(self.all().await?).expect("one action");
+        Ok(said)
+    }
+}
+
+fn said(action: Kind) -> Said {
+    let Kind::QuotaAssignmentAction(assigned) = action else {
+        return Said::Abandon;
+    };
+    let ttl = assigned.assignment_time_to_live.expect("a time to live");
+    assert_eq!(ttl.nanos, 0, "Envoy reads whole seconds");
+    let ttl = Duration::from_secs(ttl.seconds.try_into().expect("not negative"));
+    let strategy = assigned.rate_limit_strategy.expect("a strategy");
+    match strategy.strategy.expect("a strategy") {
+        Strategy::TokenBucket(bucket) => Said::Bucket(bucket, ttl),
+        Strategy::BlanketRule(rule) if rule == i32::from(BlanketRule::AllowAll) => Said::AllowAll,
+        Strategy::BlanketRule(_) => Said::DenyAll,
+        Strategy::RequestsPerTimeUnit(_) => panic!("Envoy does not know it"),
     }
 }
 
@@ -252,19 +273,7 @@ impl Plane {
         while let Ok(message) = timeout(Duration::from_millis(1), self.link.down.message()).await {
             let message = message.expect("open").expect("a message");
             for action in message.bucket_action {
-                let Some(Kind::QuotaAssignmentAction(assigned)) = action.bucket_action else {
-                    panic!("nothing is abandoned here")
-                };
-                let ttl = assigned
-                    .assignment_time_to_live
-                    .expect("a time to live")
-                    .seconds;
-                let ttl = Duration::from_secs(ttl.try_into().expect("not negative"));
-                let strategy = assigned.rate_limit_strategy.expect("a strategy");
-                let said = match strategy.strategy.expect("a strategy") {
-                    Strategy::TokenBucket(bucket) => Said::Bucket(bucket, ttl),
-                    _ => Said::DenyAll,
-                };
+                let said = said(action.bucket_action.expect("an action"));
                 self.take(&said, Instant::now());
             }
         }
@@ -278,10 +287,6 @@ async fn data_planes_share_one_bucket_and_never_admit_a_token_too_many() {
         Plane::subscribe(&server).await,
         Plane::subscribe(&server).await,
     ];
-    for plane in &mut planes {
-        // What an earlier process assigned may be in use still.
-        assert_eq!(plane.link.hear().await.expect("open"), Said::DenyAll);
-    }
     let (mut admitted, mut late, mut direct) = (Vec::new(), Duration::ZERO, 0);
     let began = Instant::now();
     let mut reported = began;
@@ -373,54 +378,76 @@ async fn nothing_is_assigned_unless_it_is_switched_on() {
 }
 
 #[tokio::test]
-async fn what_nothing_limits_passes_and_what_cannot_be_lent_says_why() {
+async fn a_bucket_that_cannot_be_served_costs_no_other_bucket_anything() {
+    let long = "x".repeat(5_000);
+    for (allows_unserved, answer) in [(false, Said::DenyAll), (true, Said::AllowAll)] {
+        let (ttl_s, delivery) = (10, Duration::from_secs(5));
+        let server = assigning(QuotaLimits {
+            ttl_s,
+            delivery,
+            allows_unserved,
+        });
+        let mut link = Link::open(&server).await;
+        let unserved: [(&[(&str, &str)], i64); 5] = [
+            (&[], 1),
+            (&[("job", "1"), ("kind", "both")], 1),
+            (&[("planet", &long)], 1),
+            (&[("planet", "late")], -1),
+            (&[("user", "1")], 1),
+        ];
+        for _ in 0..2 {
+            let mut usages = vec![usage(&[("planet", "x")], 1, (1, 0))];
+            for (entries, seconds) in unserved {
+                usages.push(usage(entries, seconds, (1, 0)));
+            }
+            link.say(usages).await;
+            let told = link.all().await.expect("open");
+            assert_eq!(told.len(), 6, "{told:?}");
+            for (bucket, said) in told {
+                let is_free = bucket == [("planet".to_owned(), "x".to_owned())];
+                let wanted = if is_free { &Said::AllowAll } else { &answer };
+                assert_eq!(said, *wanted, "{bucket:?}");
+            }
+        }
+        let body = metrics(&server);
+        assert!(body.contains("tollgate_quota_unserved_total 10"), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn buckets_beyond_those_of_a_stream_are_refused_by_themselves() {
     let server = server(10, Duration::from_secs(5));
     let mut link = Link::open(&server).await;
-    link.say(vec![usage(&[("planet", "x")], 0, (0, 1))]).await;
+    let tenant = |nth: u32| usage(&[("tenant", &nth.to_string())], 0, (0, 1));
+    link.say((0..5_000).map(tenant).collect()).await;
+    link.say((5_000..=10_000).map(tenant).collect()).await;
+    let last = vec![("tenant".to_owned(), "10000".to_owned())];
+    assert_eq!(link.all().await.expect("open"), [(last, Said::DenyAll)]);
+    link.say(vec![usage(&[("planet", "x")], 1, (1, 0))]).await;
     assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
-    for (entries, needle) in [
-        (&[("user", "1")][..], "`lease`"),
-        (&[("kind", "both"), ("job", "1")], "more than one policy"),
-    ] {
-        let mut link = Link::open(&server).await;
-        link.say(vec![usage(entries, 0, (1, 0))]).await;
-        let refused = link.hear().await.expect_err("refused");
-        assert_eq!(refused.code(), Code::FailedPrecondition);
-        assert!(refused.message().contains(needle), "{}", refused.message());
-    }
 }
 
 #[tokio::test]
 async fn messages_that_make_no_sense_end_the_stream() {
     let server = server(10, Duration::from_secs(5));
     let good = || usage(&[("planet", "x")], 1, (1, 0));
-    let long = "x".repeat(5_000);
-    let wrong = [
-        vec![reports("", vec![good()])],
-        vec![reports("a", vec![good()]), reports("b", vec![good()])],
-        vec![reports("a", vec![usage(&[], 1, (1, 0))])],
-        vec![reports("a", vec![usage(&[("planet", &long)], 1, (1, 0))])],
-        vec![reports("a", vec![usage(&[("planet", "x")], -1, (1, 0))])],
-    ];
-    for messages in wrong {
+    for (is_second, domain) in [(false, ""), (true, "b")] {
         let mut link = Link::open(&server).await;
-        let (last, before) = messages.split_last().expect("one");
-        for message in before {
-            link.up.send(message.clone()).await.expect("sent");
+        if is_second {
+            link.say(vec![good()]).await;
             assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
         }
-        link.up.send(last.clone()).await.expect("sent");
+        let wrong = reports(domain, vec![good()]);
+        link.up.send(wrong).await.expect("sent");
         let refused = link.hear().await.expect_err("refused");
         assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
     }
     // A domain that is named again, as Envoy does, is fine; and so is a report of nothing.
     let mut link = Link::open(&server).await;
     for _ in 0..2 {
-        link.up.send(reports("a", vec![])).await.expect("sent");
-        link.up
-            .send(reports("a", vec![good()]))
-            .await
-            .expect("sent");
+        for usages in [vec![], vec![good()]] {
+            link.up.send(reports("a", usages)).await.expect("sent");
+        }
         assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
     }
 }
@@ -429,8 +456,8 @@ async fn messages_that_make_no_sense_end_the_stream() {
 async fn a_stream_ends_when_the_server_stops() {
     let server = server(10, Duration::from_secs(5));
     let mut link = Link::open(&server).await;
-    link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
-    assert_eq!(link.hear().await.expect("open"), Said::DenyAll);
+    link.say(vec![usage(&[("planet", "x")], 0, (0, 1))]).await;
+    assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
     let stopping = tokio::task::spawn_blocking(move || server.stop());
     let ended = loop {
         match timeout(PATIENCE, link.down.message())
@@ -468,8 +495,10 @@ async fn a_stream_on_which_nothing_arrives_is_closed() {
     let server = server(10, Duration::from_secs(2));
     let (channel, stall) = through(&server).await;
     let mut link = Link::over(channel).await;
-    link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
-    assert_eq!(link.hear().await.expect("open"), Said::DenyAll);
+    let entries = [("tenant", "a"), ("planet", "x")];
+    let usages = entries.map(|entry| usage(&[entry], 0, (0, 1)));
+    link.say(usages.into()).await;
+    assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
     assert!(metrics(&server).contains("tollgate_quota_streams 1"));
     stall.send(()).expect("told");
     let began = Instant::now();
@@ -477,5 +506,4 @@ async fn a_stream_on_which_nothing_arrives_is_closed() {
         assert!(began.elapsed() < PATIENCE, "nobody noticed");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    println!("closed after {:?}", began.elapsed());
 }

@@ -28,6 +28,7 @@ use tonic::codegen::tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::grpc::server::Server;
+use crate::proxy::envoy::{BY_USER, PATIENT, envoy, status};
 
 const KIND: &str = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig";
 /// How long a test waits for what must come.
@@ -259,4 +260,22 @@ async fn a_management_server_that_is_not_there_is_told_and_tried_again() {
     }
     // Stopping does not wait for it.
     server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_envoy_refuses_by_rules_from_a_management_server() {
+    let desk = Desk::open().await;
+    let server = Server::following(&format!("xds://{}?node=node-7", desk.at));
+    let down = greeted(&desk, "").await;
+    let envoy = envoy("ratelimit.yaml", server.at(), &[PATIENT, BY_USER]);
+    for (version, limit) in [("1", 2), ("2", 3)] {
+        say(&down, version, vec![config("r", "web", &[limit])]).await;
+        accepted(&desk, version).await;
+        let user = format!("user {version}");
+        for count in 0..4 {
+            let wanted = if count < limit { 200 } else { 429 };
+            let status = status(envoy.address, b"a.test", user.as_bytes());
+            assert_eq!(status, wanted, "{user}: {count}");
+        }
+    }
 }

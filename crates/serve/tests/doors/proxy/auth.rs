@@ -231,11 +231,11 @@ fn options_say_what_to_take_and_whom_to_ask() {
 fn what_makes_no_sense_is_refused_and_not_let_through() {
     let server = kit::tollgate(THREE_A_MINUTE);
     let at = server.http().unwrap();
-    let long = format!("/v1/auth?a={}", "x".repeat(5_000));
-    assert_eq!(get(at, &long).status, 400);
-    for field in [("X-Forwarded-Uri", "no-path"), ("X-Forwarded-Host", "a b")] {
-        let refused = auth(at, "/v1/auth", &[field]);
-        assert_eq!(refused.status, 400, "{refused:?}");
+    let fields = [("X-Forwarded-Uri", "no-path")];
+    for (target, status) in [("/v1/auth", 403), ("/v1/auth?deny=429", 429)] {
+        let refused = auth(at, target, &fields);
+        assert_eq!(refused.status, status, "{refused:?}");
+        assert_eq!(refused.field("x-tollgate-denied"), Some("1"));
         assert!(refused.body.contains("about:blank"), "{refused:?}");
     }
     // A proxy that puts the client's query behind ours would let clients choose their cost.
@@ -245,6 +245,28 @@ fn what_makes_no_sense_is_refused_and_not_let_through() {
     assert_eq!(other.status, 200, "{other:?}");
     let many: Vec<String> = (0..40).map(|nth| format!("a{nth}=b")).collect();
     assert_eq!(get(at, &format!("/v1/auth?{}", many.join("&"))).status, 400);
+}
+
+#[test]
+fn a_value_of_any_bytes_and_any_length_is_counted() {
+    let settings = || Settings {
+        auth: AuthSettings {
+            entries: vec![("user".to_owned(), EntrySource::Header("x-user".to_owned()))],
+            ..AuthSettings::default()
+        },
+        ..Settings::default()
+    };
+    let long = "x".repeat(6_000);
+    let other = format!("{}y{}", &long[..3_000], &long[3_001..]);
+    for key in ["host", "user"] {
+        let server = kit::tollgate_with(&once_by(key), settings());
+        let at = server.http().unwrap();
+        for value in [&*long, &*other, "a b", "caf\u{e9}"] {
+            let fields = [("X-Forwarded-Host", value), ("X-User", value)];
+            let each = [(); 2].map(|()| auth(at, "/v1/auth", &fields).status);
+            assert_eq!(each, [200, 429], "{key} {}", value.len());
+        }
+    }
 }
 
 const QUEUE: &str = "contracts:\n  - id: queue\n    policies:\n      \

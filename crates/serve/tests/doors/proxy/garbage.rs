@@ -86,6 +86,7 @@ proptest! {
             let pairs = given.iter().map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(&**value)));
             match judge.judge(&turn, &inquiry, pairs) {
                 Err(AuthError::Malformed(_) | AuthError::Engine(_)) => {}
+                Err(AuthError::Unfit(unfit)) => prop_assert!(unfit.status.is_client_error()),
                 Ok(ruling) => {
                     let report = ruling.report(&turn);
                     let status = ruling.status(&report).as_u16();

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::process::Command;
 
+use tollgate_serve::settings::{Limits, Settings};
+
 use crate::proxy::kit::{self, Proxy, THREE_A_MINUTE, ask, get};
 
 fn haproxy(tollgate: SocketAddr) -> Proxy {
@@ -52,6 +54,25 @@ fn a_client_cannot_tell_haproxy_who_it_is_nor_where_it_goes() {
     assert_eq!(ask(haproxy.address, &head(1), "").status, 200);
     assert_eq!(ask(haproxy.address, &head(2), "").status, 429);
     assert_eq!(get(haproxy.address, "/login").status, 200);
+}
+
+#[test]
+fn haproxy_denies_what_tollgate_does_not_read() {
+    let limits = Limits {
+        head_bytes_max: 2_000,
+        ..Limits::default()
+    };
+    let tollgate = kit::tollgate_with(
+        THREE_A_MINUTE,
+        Settings {
+            limits,
+            ..Settings::default()
+        },
+    );
+    let haproxy = haproxy(tollgate.http().unwrap());
+    assert_eq!(get(haproxy.address, "/").status, 200);
+    let long = format!("/{}", "x".repeat(3_000));
+    assert_eq!(get(haproxy.address, &long).status, 429);
 }
 
 #[test]

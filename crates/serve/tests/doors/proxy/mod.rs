@@ -1,4 +1,4 @@
-//! Proxies that ask Tollgate first: real nginx, Caddy and `HAProxy` with the files that are shipped, and the paths they
+//! Proxies that ask Tollgate first: real nginx, Caddy, `HAProxy` and Envoy with the files that are shipped, and the paths they
 //! ask, asked by hand.
 
 #![allow(
@@ -10,7 +10,9 @@
 mod auth;
 mod caddy;
 mod compat;
+pub(crate) mod envoy;
 mod garbage;
 mod haproxy;
 mod kit;
 mod nginx;
+mod rlqs;

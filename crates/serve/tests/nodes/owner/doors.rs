@@ -56,8 +56,8 @@ async fn by_many(server: &Server, key: &str) -> usize {
 async fn by_envoy(server: &Server, key: &str) -> usize {
     let mut descriptor = RateLimitDescriptor::default();
     descriptor.entries.push(tollgate_wire::rls::Entry {
-        key: "user".to_owned(),
-        value: key.to_owned(),
+        key: "user".into(),
+        value: key.into(),
     });
     let request = RateLimitRequest {
         domain: "edge".to_owned(),

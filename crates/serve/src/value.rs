@@ -1,0 +1,85 @@
+//! Values of a key as clients of a proxy choose them: any bytes, of any length.
+//!
+//! Whatever a client sends becomes a key. Were it an error instead, proxies that pass requests on when they are told of an error would
+//! let it through. Not here: how long a message may be.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use ring::digest::{SHA256, digest};
+
+/// Bytes as text; those that are no UTF-8 are written as `\xff`.
+pub(crate) fn text(raw: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(raw) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => raw.escape_ascii().to_string().into(),
+    }
+}
+
+/// Shortens the entries of a key that has more bytes than keys may have: of each long value stay its beginning and its end, and a digest
+/// of all its bytes between them.
+pub(crate) fn shorten<N: AsRef<str>>(entries: &mut [(N, Cow<'_, str>)], bytes_max: usize) {
+    let bytes = entries.iter();
+    let bytes: usize = bytes
+        .map(|(name, value)| name.as_ref().len() + value.len())
+        .sum();
+    if bytes <= bytes_max {
+        return;
+    }
+    let long = entries.iter_mut().map(|(_, value)| value);
+    for value in long.filter(|value| value.len() > SHORT_BYTES_MAX) {
+        *value = Cow::Owned(shortened(value));
+    }
+}
+
+fn shortened(value: &str) -> String {
+    let begin = value.floor_char_boundary(EDGE_BYTES);
+    let end = value.ceil_char_boundary(value.len() - EDGE_BYTES);
+    let mut out = String::with_capacity(SHORT_BYTES_MAX);
+    out.push_str(value.get(..begin).unwrap_or_default());
+    out.push('~');
+    for byte in digest(&SHA256, value.as_bytes()).as_ref() {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{byte:02x}");
+    }
+    out.push('~');
+    out.push_str(value.get(end..).unwrap_or_default());
+    out
+}
+
+/// What stays of each end of a long value.
+const EDGE_BYTES: usize = 31;
+/// The longest value that stays as it is in a key that is too long: a shortened one has as many bytes at most.
+const SHORT_BYTES_MAX: usize = 2 * EDGE_BYTES + 2 + 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn short(value: &str) -> String {
+        let mut entries = [("user", Cow::Borrowed(value))];
+        shorten(&mut entries, 1_000);
+        let [(_, value)] = entries;
+        value.into_owned()
+    }
+
+    #[test]
+    fn what_is_no_text_is_escaped() {
+        assert_eq!(text(b"a"), "a");
+        assert_eq!(text(b"\xffA"), "\\xffA");
+    }
+
+    #[test]
+    fn a_long_value_becomes_a_short_one_by_all_its_bytes() {
+        let fits = "x".repeat(996);
+        assert_eq!(short(&fits), fits);
+        let long = "ä".repeat(3_000);
+        let one = short(&long);
+        assert!(one.len() <= SHORT_BYTES_MAX, "{one}");
+        assert!(one.starts_with("ää") && one.ends_with("ää"), "{one}");
+        assert_eq!(one, short(&long));
+        let mut other = long.clone();
+        other.replace_range(3_000..3_002, "ö");
+        assert_ne!(one, short(&other));
+    }
+}
