@@ -108,6 +108,8 @@ fn everything_else_can_be_said() {
     assert_eq!(settings.limits.connections_max, 50);
     assert_eq!(settings.limits.body_bytes_max, 2 << 20);
     assert_eq!(settings.limits.drain, Duration::from_secs(90));
+    assert_eq!(settings.limits.quota.ttl_s, 20);
+    assert!(settings.limits.quota.allows_unserved);
     assert_eq!(settings.node.bytes_max, 256 << 20);
     assert_eq!(settings.node.when_full, WhenFull::Refuse);
     assert_eq!(settings.runtime.kind, RuntimeKind::Shared);
@@ -132,7 +134,7 @@ headers: kong
 proxies: { networks: [10.0.0.0/8, '::1'], header: forwarded, ipv6_prefix: 56 }
 auth: { entries: { user: header X-User, tenant: query t }, hold_max: 2s }
 limits:
-  { connections: 50, requests: 10, key: 1KiB, head: 8KiB, body: 2MiB, batch: 10, streams: 5, idle: 1m, slow: 2s, drain: 1m30s }
+  { quota_ttl: 20, quota_unserved: allow, connections: 50, requests: 10, key: 1KiB, head: 8KiB, body: 2MiB, batch: 10, streams: 5, idle: 1m, slow: 2s, drain: 1m30s }
 memory: { max: 256MiB, when_full: refuse, ids: 1000 }
 runtime: { kind: shared, threads: 3 }
 telemetry:
@@ -180,6 +182,7 @@ fn bad_values_are_refused_with_what_to_write() {
     refused("limits: { idle: 5 }\n", "1:17", &["write `5s`"]);
     refused("limits: { slow: 0s }\n", "1:17", &["too short"]);
     refused("limits: { connections: 0 }\n", "1:24", &["at least 1"]);
+    refused("limits: { quota_unserved: pass }\n", "1:27", &["`pass`"]);
     refused("limits: { body: 1XB }\n", "1:17", &["unknown unit"]);
     refused("memory: { max: 1KiB }\n", "1:16", &["at least 1MiB"]);
     refused(
