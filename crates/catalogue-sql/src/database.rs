@@ -87,6 +87,11 @@ impl Database {
         self.pool.take().await
     }
 
+    /// The file, where it is one.
+    pub fn file(&self) -> Option<Arc<File>> {
+        self.pool.file()
+    }
+
     async fn take_once(&self) -> Result<(), Error> {
         self.pool.take().await?.done();
         Ok(())

@@ -55,6 +55,13 @@ impl Pool {
         }
     }
 
+    pub(crate) fn file(&self) -> Option<Arc<File>> {
+        match &self.options {
+            Options::Sqlite(file) => Some(Arc::clone(file)),
+            Options::Postgres(_) => None,
+        }
+    }
+
     pub(crate) async fn take(&self) -> Result<Taken<'_>, Error> {
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|_| Error::Away("it was closed".into()))?;

@@ -30,7 +30,7 @@ pub struct State {
     /// Why the contracts in use are not those of the file.
     reload_error: Mutex<Option<String>>,
     /// What is wrong with databases.
-    databases: Databases,
+    pub(crate) databases: Databases,
     /// What is wrong with this node's part in the cluster.
     cluster_error: Mutex<Option<String>>,
     /// Why changes of the catalogue do not come into force.
@@ -170,8 +170,9 @@ impl State {
         let catalogue = self.catalogue_error.lock().clone();
         let source = self.source_error.lock().clone();
         let others = [reload, cluster, catalogue, source, self.clock_error()];
-        let troubles = self.databases.troubles().into_iter().chain(others);
-        troubles.flatten().collect()
+        let mut troubles = self.databases.troubles();
+        troubles.extend(others.into_iter().flatten());
+        troubles
     }
 
     /// Since when and why durable counts are not written, where they are not.

@@ -4,6 +4,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
+use tollgate_sqlite::File;
+
+use crate::meter::text::{Kind, Text};
 
 /// What is wrong with databases.
 #[derive(Debug)]
@@ -14,6 +17,8 @@ pub(crate) struct Databases {
     pub(crate) engine: OnceLock<Arc<Lasting>>,
     /// Why request statistics are not written.
     pub(crate) statistics: Lasting,
+    /// Files that this server has open.
+    files: Mutex<Vec<Arc<File>>>,
 }
 
 impl Databases {
@@ -23,6 +28,7 @@ impl Databases {
             durable: Lasting::new(),
             engine: OnceLock::new(),
             statistics: Lasting::new(),
+            files: Mutex::new(Vec::new()),
         }
     }
 
@@ -30,15 +36,35 @@ impl Databases {
         self.durable.told("durable counts are not written")
     }
 
-    /// What is wrong, one sentence each, and for a minute which file was lost.
-    pub(crate) fn troubles(&self) -> [Option<String>; 4] {
+    /// From now on it is told when this file is lost.
+    pub(crate) fn add(&self, file: Arc<File>) {
+        self.files.lock().push(file);
+    }
+
+    /// What is wrong, one sentence each, and for a minute which files were lost.
+    pub(crate) fn troubles(&self) -> Vec<String> {
         let engine = self.engine.get();
-        [
+        let troubles = [
             self.durable_error(),
             engine.and_then(|error| error.told("the store does not decide")),
             self.statistics.told("request statistics are not written"),
-            tollgate_sqlite::losses().lately,
-        ]
+        ];
+        let files = self.files.lock();
+        let lost = files.iter().filter_map(|file| file.lately());
+        troubles.into_iter().flatten().chain(lost).collect()
+    }
+
+    /// How many files were lost, as Prometheus reads it.
+    pub(crate) fn render(&self) -> String {
+        let mut text = Text::new();
+        let lost: u64 = self.files.lock().iter().map(|file| file.lost()).sum();
+        text.one(
+            "tollgate_database_files_lost_total",
+            Kind::Counter,
+            "Database files that were removed, or replaced by others, while they were open.",
+            lost,
+        );
+        text.finish()
     }
 }
 

@@ -5,13 +5,13 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
 
 use crate::error::FileError;
-use crate::lost::note;
 use crate::mark::{Mark, Marks, beside, named};
 use crate::private::narrow;
 
@@ -23,8 +23,18 @@ pub struct File {
     path: PathBuf,
     /// Whether no other process writes it, and this one knows all that it must hold.
     is_alone: bool,
-    /// The file as it was last opened, and how often it was lost.
-    known: Mutex<(Option<Mark>, u64)>,
+    known: Mutex<Known>,
+}
+
+/// What is known of a file.
+#[derive(Debug, Default)]
+struct Known {
+    /// As it was last opened.
+    mark: Option<Mark>,
+    /// How often it was lost.
+    lost: u64,
+    /// When and how it was lost last.
+    last: Option<(Instant, String)>,
 }
 
 /// A connection, and which file it has.
@@ -64,7 +74,7 @@ impl File {
             path: options.get_filename().to_owned(),
             options: options.create_if_missing(false),
             is_alone,
-            known: Mutex::new((None, 0)),
+            known: Mutex::default(),
         }
     }
 
@@ -73,12 +83,19 @@ impl File {
         &self.path
     }
 
-    /// How often it was lost.
+    /// How often it was lost: removed, or replaced by another, while it was open.
     pub fn lost(&self) -> u64 {
-        self.known().1
+        self.known().lost
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, (Option<Mark>, u64)> {
+    /// What became of it, where it was lost less than a minute ago.
+    pub fn lately(&self) -> Option<String> {
+        let known = self.known();
+        let last = known.last.as_ref().filter(|(at, _)| at.elapsed() < LATELY);
+        last.map(|(_, what)| what.clone())
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -87,8 +104,11 @@ impl File {
     }
 
     fn lose(&self, what: &str) {
-        self.known().1 += 1;
-        note(format!("{} {what}", self.path.display()));
+        let what = format!("{} {what}", self.path.display());
+        tracing::warn!("{what}");
+        let mut known = self.known();
+        known.lost += 1;
+        known.last = Some((Instant::now(), what));
     }
 
     /// A connection.
@@ -100,7 +120,7 @@ impl File {
         let read = sqlx::raw_sql("SELECT count(*) FROM sqlite_schema");
         read.execute(&mut connection).await?;
         let marks = Marks::of(&self.path).map_err(|error| self.failed(error))?;
-        let known = self.known().0.replace(before);
+        let known = self.known().mark.replace(before);
         if known.is_some() && marks.database != Some(before) {
             let moved = io::Error::other("it was replaced while it was opened");
             return Err(self.failed(moved));
@@ -110,7 +130,7 @@ impl File {
 
     /// The file at the path, made where it may be; `None` where it was there and is not.
     fn make(&self) -> io::Result<Option<Mark>> {
-        let (known, found) = (self.known().0, Mark::of(&self.path)?);
+        let (known, found) = (self.known().mark, Mark::of(&self.path)?);
         match (found, known) {
             (Some(found), Some(known)) if found != known && self.is_alone => {
                 let aside = self.set_aside()?;
@@ -173,7 +193,7 @@ impl File {
         let remove = opened.marks.remove_beside(&self.path);
         remove.map_err(|error| self.failed(error))?;
         let is_other = now.database.is_some() && now.database != opened.marks.database;
-        if is_other && now.database == self.known().0 {
+        if is_other && now.database == self.known().mark {
             // Another connection has found out, and done what was to be done.
         } else if is_other && self.is_alone {
             let aside = self.set_aside().map_err(|error| self.failed(error))?;
@@ -239,7 +259,7 @@ impl File {
                 done => done?,
             }
         }
-        self.known().0 = put;
+        self.known().mark = put;
         Ok(true)
     }
 
@@ -289,5 +309,7 @@ fn sync(path: &Path) -> io::Result<()> {
     std::fs::File::open(path)?.sync_all()
 }
 
+/// As long as it is told that a file was lost.
+const LATELY: Duration = Duration::from_mins(1);
 /// Files that are set aside at most.
 const FOUND_MAX: u32 = 1_000;

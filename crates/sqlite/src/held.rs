@@ -1,5 +1,7 @@
 //! One connection that is there when it can be.
 
+use std::sync::Arc;
+
 use sqlx::sqlite::SqliteConnection;
 
 use crate::error::FileError;
@@ -8,18 +10,21 @@ use crate::file::{File, Opened};
 /// A file and at most one connection to it.
 #[derive(Debug)]
 pub struct Held {
-    file: File,
+    file: Arc<File>,
     opened: Option<Opened>,
 }
 
 impl Held {
     /// A file that is not open yet.
-    pub const fn new(file: File) -> Self {
-        Self { file, opened: None }
+    pub fn new(file: File) -> Self {
+        Self {
+            file: Arc::new(file),
+            opened: None,
+        }
     }
 
     /// The file.
-    pub const fn file(&self) -> &File {
+    pub const fn file(&self) -> &Arc<File> {
         &self.file
     }
 

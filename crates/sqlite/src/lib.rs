@@ -11,11 +11,9 @@
 mod error;
 mod file;
 mod held;
-mod lost;
 mod mark;
 pub mod private;
 
 pub use error::{Fault, FileError};
 pub use file::{File, Opened};
 pub use held::Held;
-pub use lost::{Losses, losses};

@@ -37,6 +37,9 @@ impl Opened {
             shared.engine.set_registrar(Arc::new(clerk));
         }
         shared.engine.set_bans(&self.bans);
+        if let Some(file) = self.live.database().and_then(Database::file) {
+            shared.state.databases.add(file);
+        }
         let _ = shared.live.set(self.live);
         self.room
     }

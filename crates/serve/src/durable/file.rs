@@ -5,6 +5,8 @@
 //! written again, with the secrets this process counts under. Not here: SQL (`rows.rs`), and how files are held open
 //! (`tollgate-sqlite`).
 
+use std::sync::Arc;
+
 use sqlx::sqlite::SqliteConnection;
 use tollgate_sqlite::{File, Held};
 use tollgate_store::Failure;
@@ -44,6 +46,10 @@ impl OwnFile {
             secrets,
             lost: 0,
         })
+    }
+
+    pub(super) fn file(&self) -> Arc<File> {
+        Arc::clone(self.held.file())
     }
 
     pub(super) const fn secrets(&self) -> Secrets {

@@ -51,6 +51,9 @@ impl Flusher {
         let loaded = *store.loaded.lock();
         let meter = shared.engine.meter().durable();
         meter.opened(loaded.cells, loaded.broken, now);
+        if let Some(file) = store.journal.file()? {
+            shared.state.databases.add(file);
+        }
         if let Some(standing) = store.standing() {
             // Nobody else sets it.
             let _ = shared.standing.set(standing);

@@ -2,7 +2,10 @@
 //!
 //! Each question waits for its answer. Not here: SQL, and what rows mean.
 
+use std::sync::Arc;
+
 use tollgate_limit::Instant;
+use tollgate_sqlite::File;
 
 use super::StoreError;
 use super::file::OwnFile;
@@ -52,6 +55,14 @@ impl Journal {
         )?;
         let secrets = thread.run(async |file| Ok(file.secrets()))?;
         Ok((Self::File(thread), secrets))
+    }
+
+    /// The file, where it is one.
+    pub(super) fn file(&self) -> Result<Option<Arc<File>>, StoreError> {
+        match self {
+            Self::File(thread) => thread.run(async |file| Ok(Some(file.file()))),
+            Self::Seat(_) => Ok(None),
+        }
     }
 
     /// Sees to it that rows can be written. Says whether none of those that were written is sure to be there any more.

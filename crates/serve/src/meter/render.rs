@@ -24,7 +24,6 @@ impl Meter {
         table(&mut text, engine);
         self.reloads(&mut text);
         self.durables(&mut text, engine);
-        Self::files(&mut text);
         Self::clock(&mut text, engine);
         reads(&mut text, self.durable().figures().reads);
         self.traces(&mut text);
@@ -161,15 +160,6 @@ impl Meter {
         );
         text.sample(&[("result", "ok")], self.events(Event::Reloaded));
         text.sample(&[("result", "failed")], self.events(Event::ReloadFailed));
-    }
-
-    fn files(text: &mut Text) {
-        text.one(
-            "tollgate_database_files_lost_total",
-            Kind::Counter,
-            "Database files that were removed, or replaced by others, while they were open.",
-            tollgate_sqlite::losses().count,
-        );
     }
 
     fn durables(&self, text: &mut Text, engine: &Engine) {

@@ -73,6 +73,9 @@ pub fn start(
         })
     });
     let database = database.transpose().map_err(io::Error::other)?;
+    if let Some(file) = database.as_ref().and_then(Database::file) {
+        shared.state.databases.add(file);
+    }
     let book = database.map(|database| Book::new(database, node.to_owned()));
     let reader = Reader::new(
         (Arc::clone(&statistics), book.clone()),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use ring::digest::{SHA256, digest};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
+use tollgate_sqlite::File;
 use tollgate_store_redis::{Config, Redis, Tls};
 use tollgate_store_sql::{Postgres, PostgresConfig, Sqlite, SqliteConfig};
 
@@ -24,6 +25,7 @@ use crate::state::State;
 pub struct Connected {
     /// The store.
     pub store: Arc<Store>,
+    file: Option<Arc<File>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -32,6 +34,9 @@ impl Connected {
     /// The store, whose troubles are told by this from now on.
     pub(crate) fn told_by(&self, state: &State) -> Arc<Store> {
         state.set_engine_error(self.store.trouble());
+        if let Some(file) = &self.file {
+            state.databases.add(Arc::clone(file));
+        }
         Arc::clone(&self.store)
     }
 }
@@ -76,15 +81,18 @@ pub fn connect(settings: &StoreSettings) -> Result<Connected, ConnectError> {
         .spawn(move || run(&of_thread, &opened, stopped))
         .map_err(ConnectError::Thread)?;
     let ended = || Err(ConnectError::Settings("its thread ended".to_owned()));
-    let (engine, handle) = is_open.recv().unwrap_or_else(|_| ended())?;
+    let (engine, file, handle) = is_open.recv().unwrap_or_else(|_| ended())?;
     Ok(Connected {
         store: Arc::new(Store::new(engine, handle, settings)),
+        file,
         stop: Some(stop),
         thread: Some(thread),
     })
 }
 
-type Opened = Result<(Arc<dyn Decides>, Handle), ConnectError>;
+/// An engine, and its file where it has one.
+type Engine = (Arc<dyn Decides>, Option<Arc<File>>);
+type Opened = Result<(Arc<dyn Decides>, Option<Arc<File>>, Handle), ConnectError>;
 
 fn run(settings: &StoreSettings, opened: &mpsc::Sender<Opened>, stopped: oneshot::Receiver<()>) {
     let runtime = match Builder::new_current_thread().enable_all().build() {
@@ -93,8 +101,8 @@ fn run(settings: &StoreSettings, opened: &mpsc::Sender<Opened>, stopped: oneshot
     };
     runtime.block_on(async {
         let engine = open(settings).await;
-        let clock = engine.as_ref().ok().map(Arc::clone);
-        let engine = engine.map(|engine| (engine, Handle::current()));
+        let clock = engine.as_ref().ok().map(|(engine, _)| Arc::clone(engine));
+        let engine = engine.map(|(engine, file)| (engine, file, Handle::current()));
         if let (Ok(()), Some(engine)) = (opened.send(engine), clock) {
             tokio::select! {
                 // Ends when it is told to, or nobody is there to tell it.
@@ -105,7 +113,7 @@ fn run(settings: &StoreSettings, opened: &mpsc::Sender<Opened>, stopped: oneshot
     });
 }
 
-async fn open(settings: &StoreSettings) -> Result<Arc<dyn Decides>, ConnectError> {
+async fn open(settings: &StoreSettings) -> Result<Engine, ConnectError> {
     let url = settings.url.secret();
     let has_files = settings.ca_file.is_some() || settings.identity.is_some();
     if has_files && !settings.url.has_tls() {
@@ -118,13 +126,14 @@ async fn open(settings: &StoreSettings) -> Result<Arc<dyn Decides>, ConnectError
         "postgres" | "postgresql" => {
             let mut config = PostgresConfig::new(url);
             (config.ca, config.identity) = (settings.ca_file.clone(), settings.identity.clone());
-            Ok(Arc::new(Postgres::new(&config).map_err(wrong)?))
+            Ok((Arc::new(Postgres::new(&config).map_err(wrong)?), None))
         }
         "sqlite" => {
             let path = url.trim_start_matches("sqlite:");
-            let path = path.strip_prefix("//").unwrap_or(path);
-            let config = SqliteConfig::new(path);
-            Ok(Arc::new(Sqlite::open(&config).await.map_err(wrong)?))
+            let config = SqliteConfig::new(path.strip_prefix("//").unwrap_or(path));
+            let sqlite = Sqlite::open(&config).await.map_err(wrong)?;
+            let file = Arc::clone(sqlite.file());
+            Ok((Arc::new(sqlite), Some(file)))
         }
         _ => {
             let mut config = Config::from_url(url).map_err(wrong)?;
@@ -134,7 +143,7 @@ async fn open(settings: &StoreSettings) -> Result<Arc<dyn Decides>, ConnectError
             let redis = Redis::open(&config).map_err(wrong)?;
             // Else the first requests would be decided without one that is there.
             let _ = redis.tried(FIRST_DIAL).await;
-            Ok(Arc::new(redis))
+            Ok((Arc::new(redis), None))
         }
     }
 }

@@ -8,6 +8,7 @@ mod sweep;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
@@ -48,6 +49,7 @@ impl SqliteConfig {
 #[derive(Debug)]
 pub struct Sqlite {
     jobs: mpsc::Sender<Job>,
+    file: Arc<File>,
 }
 
 type Answers = Vec<Result<Said, Failure>>;
@@ -98,8 +100,14 @@ impl Sqlite {
         let mut held = Held::new(File::shared(options));
         held.ready(migrate).await.map_err(|error| failure(&error))?;
         let (jobs, queue) = mpsc::channel(JOBS_MAX);
+        let file = Arc::clone(held.file());
         tokio::spawn(work(held, queue, config.sweep));
-        Ok(Self { jobs })
+        Ok(Self { jobs, file })
+    }
+
+    /// The file.
+    pub const fn file(&self) -> &Arc<File> {
+        &self.file
     }
 }
 
