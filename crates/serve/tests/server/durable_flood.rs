@@ -90,8 +90,12 @@ impl Server {
     }
 
     fn check(&self, name: &str, value: &str) -> Answer {
+        self.take(name, value, Cost::ONE)
+    }
+
+    fn take(&self, name: &str, value: &str, cost: Cost) -> Answer {
         let entries = [(name, value)];
-        let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
+        let ask = Ask::new(Key::Entries(&entries), cost);
         self.ask(|turn| turn.check(&ask)).unwrap()
     }
 
@@ -112,10 +116,10 @@ impl Server {
         self.flush();
     }
 
-    /// Made-up keys, each asked once, with a flush now and then.
+    /// Made-up keys, each of which uses a quota up at once, with a flush now and then.
     fn flood(&self, name: &str, keys: usize) {
         for key in 0..keys {
-            let _ = self.check(name, &format!("made up {key}"));
+            let _ = self.take(name, &format!("made up {key}"), Cost::from_u32(3));
             if key % 2_000 == 0 {
                 self.flush();
             }
@@ -199,7 +203,7 @@ fn no_used_up_quota_passes_after_a_flood_where_a_database_of_many_keeps_it() {
     let database = Postgres::start();
     let server = Server::at(&database, MIB);
     server.use_up();
-    server.flood("user", 50_000);
+    server.flood("user", 42_000);
     assert!(server.evicted() > 1_000);
     assert_eq!(server.passing(), 0);
     let reads = server.shared.engine.meter().durable().figures().reads;
