@@ -12,6 +12,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
+use tollgate_cluster::Pace;
+use tollgate_limit::Span;
+use tollgate_serve::owner::OwnerSettings;
 use tollgate_serve::settings::{ClusterSettings, Keeping, Settings, StoreSettings, roster};
 
 use crate::lease::{DEADLINE, pair, settings_of};
@@ -56,8 +59,16 @@ pub(crate) fn settings(folder: &Path) -> Settings {
             store: Some(store),
             ..Keeping::default()
         },
+        // On a busy machine nobody is given up, and an owner may take its time.
         cluster: Some(ClusterSettings {
             roster: Some(roster("a,b").unwrap()),
+            owner: OwnerSettings {
+                deadline: Duration::from_secs(10),
+            },
+            pace: Pace {
+                suspect: Span::from_nanos(3_600_000_000_000),
+                ..Pace::default()
+            },
             ..ClusterSettings::default()
         }),
         ..settings_of(&contracts())
