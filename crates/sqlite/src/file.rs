@@ -161,7 +161,9 @@ impl File {
     /// Lets only the owner use what an older version, or another program, made for all.
     fn make_private(&self) -> io::Result<()> {
         let [log, index] = beside(&self.path);
-        [&self.path, &log, &index].into_iter().try_for_each(|path| narrow(path))
+        [&self.path, &log, &index]
+            .into_iter()
+            .try_for_each(|path| narrow(path))
     }
 
     fn make_folder(&self) -> io::Result<()> {

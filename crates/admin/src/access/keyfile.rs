@@ -15,8 +15,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use tollgate_sqlite::private;
 use tollgate_serve::engine::base64;
+use tollgate_sqlite::private;
 
 /// A key of sessions and links.
 pub struct Key(pub(super) [u8; KEY_BYTES]);

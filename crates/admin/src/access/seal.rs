@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
-use tollgate_catalogue_sql::private;
 use tollgate_serve::engine::base64;
 use tollgate_serve::settings::KeyPlace;
+use tollgate_sqlite::private;
 
 use super::keyfile::{Key, KeyError};
 use crate::fault::Fault;

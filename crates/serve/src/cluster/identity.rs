@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use tollgate_sqlite::private;
 use tollgate_gossip::Writer;
+use tollgate_sqlite::private;
 
 use super::ClusterError;
 

@@ -19,8 +19,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use ring::hkdf;
-use tollgate_sqlite::private;
 use tollgate_cluster::OwnerKey;
+use tollgate_sqlite::private;
 
 use super::seal::key_id;
 use crate::engine::base64;

@@ -9,10 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tollgate_sqlite::private;
 use tollgate_gossip::NodeId;
 use tollgate_limit::Span;
 use tollgate_node::{Kept, Limits};
+use tollgate_sqlite::private;
 
 use super::clock;
 use crate::durable::Seat;

@@ -278,6 +278,7 @@ async fn a_stream_ends_with_the_token_that_opened_it() {
     let assigned = QuotaLimits {
         ttl_s: 20,
         delivery: Duration::from_secs(5),
+        ..QuotaLimits::default()
     };
     let settings = Settings {
         limits: Limits {

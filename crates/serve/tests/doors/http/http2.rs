@@ -207,7 +207,7 @@ fn connections_come_to_an_age_where_that_is_limited() {
 
 #[test]
 fn a_body_that_is_not_needed_fails_no_client() {
-    let server = Server::with(|settings| settings.tokens = vec!["the-secret".into()]);
+    let server = Server::with(|settings| settings.tokens = vec!["the-secret".into()].into());
     let body = "x".repeat(100_000);
     for version in ["--http1.1", "--http2-prior-knowledge"] {
         for path in ["/v1/chekc", "/v1/check", "/livez"] {
