@@ -98,7 +98,9 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
             .map(|listener| listener.at.to_string())
             .collect()
     };
-    let (http, resp) = (at(&settings.http), at(&settings.resp));
+    let listeners = settings.http.iter().cloned();
+    let (admin, http): (Vec<_>, Vec<_>) = listeners.partition(|listener| listener.is_admin);
+    let (http, admin, resp) = (at(&http), at(&admin), at(&settings.resp));
     let text = match options.format {
         CheckFormat::Human => {
             let shown = |list: &[String]| match list {
@@ -113,14 +115,19 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
                 // Writing to a text never fails.
                 let _ = writeln!(notes, "\nnote: {note}");
             }
+            let apart = if admin.is_empty() {
+                String::new()
+            } else {
+                format!("admin {}\n", shown(&admin))
+            };
             format!(
-                "{name}: settings and {what}, all good\n\nhttp  {}\nresp  {}\n{notes}",
+                "{name}: settings and {what}, all good\n\nhttp  {}\n{apart}resp  {}\n{notes}",
                 shown(&http),
                 shown(&resp)
             )
         }
         CheckFormat::Json => {
-            let line = json!({ "http": http, "resp": resp, "contracts": contracts.len(), "by_owner": by_owner, "notes": shallow(&contracts) });
+            let line = json!({ "http": http, "admin": admin, "resp": resp, "contracts": contracts.len(), "by_owner": by_owner, "notes": shallow(&contracts) });
             format!("{line}\n")
         }
     };

@@ -57,7 +57,7 @@ pub(super) async fn serve<S: Stream>(stream: Rewind<S>, line: Line, mut stop: St
     let is_leaving = tokio::select! {
         () = take_all(&mut connection, &line) => return,
         () = &mut alive => return,
-        () = stop.leaving() => true,
+        () = elsewhere(&mut stop) => true,
         () = line.pace.idle(limits.idle) => false,
         () = old(&line) => false,
     };
@@ -73,6 +73,15 @@ pub(super) async fn serve<S: Stream>(stream: Rewind<S>, line: Line, mut stop: St
         () = take_all(&mut connection, &line) => {}
         () = &mut alive => {}
         () = over => {}
+    }
+}
+
+/// Ends when the client is to go elsewhere. Who came when that was told already has nowhere else to go, and may stay to the end.
+async fn elsewhere(stop: &mut Stop) {
+    if stop.is_leaving() {
+        stop.given().await;
+    } else {
+        stop.leaving().await;
     }
 }
 

@@ -53,6 +53,11 @@ impl Server {
         self.running.http().expect("an address")
     }
 
+    /// Has clients sent elsewhere, and serves on for as long as the settings say.
+    pub(crate) fn leave(&self) {
+        self.running.leave();
+    }
+
     /// Stops it, which lets calls finish.
     pub(crate) fn stop(self) {
         self.running.stop().expect("stopped");

@@ -1,11 +1,14 @@
 //! Health and reflection.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use prost::Message;
+use tollgate_serve::settings::Settings;
 use tollgate_wire::reflection::SERVICES;
 use tonic::codegen::tokio_stream::{self, StreamExt};
+use tonic::transport::Endpoint;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
@@ -41,6 +44,57 @@ async fn every_service_is_serving_and_no_other() {
     }
     let unknown = client.check(asked("nothing")).await.expect_err("unknown");
     assert_eq!(unknown.code(), tonic::Code::NotFound);
+}
+
+/// Whether a server that is asked over a connection of its own says that it serves.
+async fn is_serving(at: SocketAddr) -> bool {
+    let endpoint = Endpoint::from_shared(format!("http://{at}")).expect("an endpoint");
+    let Ok(channel) = endpoint.connect().await else {
+        return false;
+    };
+    let told = HealthClient::new(channel).check(asked("")).await;
+    told.is_ok_and(|told| told.get_ref().status() == ServingStatus::Serving)
+}
+
+/// What a balancer does: calls go to those that said they serve when they were asked last.
+#[tokio::test]
+async fn no_call_fails_while_one_of_two_servers_leaves_and_stops() {
+    let mut settings = Settings::default();
+    settings.limits.shutdown_delay = Duration::from_secs(2);
+    let servers = [settings.clone(), settings].map(|settings| Server::with(CONTRACTS, settings));
+    let at = servers.each_ref().map(Server::at);
+    let channels = [servers[0].channel().await, servers[1].channel().await];
+    let [leaving, staying] = servers;
+    let (start, started) = std::sync::mpsc::channel();
+    let ending = tokio::task::spawn_blocking(move || {
+        started.recv().expect("a start");
+        leaving.leave();
+        leaving.stop();
+    });
+    let (mut is_up, mut calls, mut last) = ([true; 2], [0; 2], 0);
+    let mut ticks = tokio::time::interval(Duration::from_millis(5));
+    // A while longer than it takes.
+    while last < 50 {
+        ticks.tick().await;
+        last += u32::from(ending.is_finished());
+        let turn = calls.iter().sum::<u32>();
+        if turn == 30 {
+            start.send(()).expect("started");
+        }
+        if turn.is_multiple_of(20) {
+            is_up = [is_serving(at[0]).await, is_serving(at[1]).await];
+        }
+        let to = usize::from(!is_up[0] || turn % 2 == 1);
+        let told = HealthClient::new(channels[to].clone())
+            .check(asked(""))
+            .await;
+        told.unwrap_or_else(|error| panic!("call {turn} to {to}: {error}"));
+        calls[to] += 1;
+    }
+    ending.await.expect("it ends in order");
+    assert!(calls[0] > 0 && calls[1] > 50, "{calls:?}");
+    assert!(!is_up[0] && is_up[1]);
+    staying.stop();
 }
 
 #[tokio::test]
