@@ -270,7 +270,7 @@ impl PolicySet {
     /// however far apart these are and whichever comes first. For a clock that was set: nothing is regained by it.
     pub fn shift<const N: usize>(&self, cell: &mut Cell<N>, from: Instant, to: Instant) {
         self.write(cell, from, |_, policy, state, now| {
-            policy.shift(state, now, to)
+            policy.shift(state, now, to);
         });
         cell.edit(self, |at, _| *at = to);
     }

@@ -102,7 +102,9 @@ pub(crate) fn walk<C, R: Rules<C>>(
         for print in prints.drain(..) {
             // A key that went meanwhile needs no room.
             let _ = table.update(print, now.as_nanos(), |slot| {
-                slot.into_iter().for_each(|slot| change(print, slot));
+                if let Some(slot) = slot {
+                    change(print, slot);
+                }
                 ((), None)
             });
         }

@@ -22,6 +22,7 @@ mod keep;
 mod own;
 mod peers;
 mod post;
+mod room;
 mod rules;
 mod view;
 mod wire;
@@ -51,15 +52,6 @@ use crate::spare::Hand;
 
 /// Keys that are remembered because somebody else spoke of them.
 const KEYS_MAX: usize = 1 << 20;
-/// A tree has room for half as much again as it holds.
-const TREE_MORE: u64 = 3;
-const TREE_LESS: u64 = 2;
-/// Bytes that a copy for another node takes besides its list: its places in two trees.
-const COPY_HELD: u64 = 160;
-/// Bytes that a key takes besides its entry: its places in other trees, and the first places of its list.
-const INDEX_HELD: u64 = 200;
-/// Bytes that what is collected takes for each byte of it on the wire: it is in trees of its own.
-const EXTRA_MORE: u64 = 10;
 /// A frame of many keys is closed when it is about that long.
 const FRAME_BYTES: usize = 16 * 1024;
 /// News is passed on that often at most, whatever anybody believes of the tree.
@@ -448,16 +440,8 @@ impl Design for Home {
         self.entries.contains_key(&key)
     }
 
-    /// What was admitted here is reported before it is forgotten.
     fn evict(&mut self, now: Instant) -> bool {
-        self.cx.now = now;
-        let (bucket, now) = (self.cx.rules.bucket, self.cx.mark());
-        let left = |entry: &Entry| bucket.capacity().saturating_sub(entry.view.end.since(now));
-        let Some(key) = self.hand.pick(&self.entries, left) else {
-            return false;
-        };
-        self.forget(key);
-        true
+        self.forget_one(now)
     }
 
     fn drop_copy(&mut self) -> bool {
@@ -465,13 +449,7 @@ impl Design for Home {
     }
 
     fn held(&self) -> u64 {
-        let entry = size_of::<(Key, Entry)>() as u64;
-        let keys = self.entries.len() as u64 * (entry * TREE_MORE / TREE_LESS + INDEX_HELD);
-        let copies = self.copies.len() as u64 * COPY_HELD;
-        keys + 2 * self.bytes.local
-            + EXTRA_MORE * self.bytes.extra
-            + copies
-            + 2 * self.copies.bytes()
+        self.held_bytes()
     }
 
     fn handle_join(&mut self, now: Instant) {

@@ -16,6 +16,7 @@ mod outbox;
 mod parts;
 mod quota;
 mod refused;
+mod room;
 mod roster;
 mod saved;
 mod seat;
@@ -140,8 +141,7 @@ impl Company {
     ) -> Self {
         let union = membership.share.take().map(Union::new);
         let lend = membership.lend.take();
-        let part = config.bytes_max / BYTES_PART;
-        let waiting_max = (part / WAITING_PART).min(WAITING_MAX);
+        let (bytes_max, waiting_max) = room::parts(config.bytes_max);
         let company = Self {
             join_at: AtomicU64::new(u64::MAX),
             has_met: AtomicBool::new(membership.members.len() > 1),
@@ -150,7 +150,7 @@ impl Company {
             has_caught_up: AtomicBool::new(false),
             unknown: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            bytes_max: part - waiting_max,
+            bytes_max,
             seats: AtomicU64::new(1),
             budget,
             when_full: config.when_full,
@@ -238,35 +238,6 @@ impl Company {
             held.release();
         }
         Some(seat)
-    }
-
-    /// Whether the machines have no room for another key.
-    fn is_full(&self) -> bool {
-        self.bytes.load(Relaxed) >= self.bytes_max
-    }
-
-    /// Whether that is so, and one that has so many bytes must make room: it has its share of them.
-    fn is_over(&self, bytes: u64) -> bool {
-        let share = self.bytes_max / self.seats.load(Relaxed).max(1);
-        self.is_full() && bytes >= share
-    }
-
-    /// Hears how many machines there are.
-    pub(crate) fn set_seats(&self, seats: usize) {
-        self.seats.store(seats as u64, Relaxed);
-    }
-
-    const fn when_full(&self) -> WhenFull {
-        self.when_full
-    }
-
-    /// Counts bytes of a machine that had others.
-    fn charge_bytes(&self, was: u64, is: u64) {
-        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        self.bytes.fetch_add(is, Relaxed);
-        self.bytes.fetch_sub(was, Relaxed);
-        self.budget.take(size(is));
-        self.budget.give_back(size(was));
     }
 
     /// Machines that no policy has any more.
@@ -503,11 +474,5 @@ impl Node {
 
 /// How long a message is expected to take where nobody knows better.
 const DELAY: Span = Span::from_nanos(1_000_000);
-/// Machines may have that part of the node's bytes: one half,
-const BYTES_PART: u64 = 2;
-/// of which a quarter is for frames that wait to be sent,
-const WAITING_PART: u64 = 4;
-/// and no more than that.
-const WAITING_MAX: u64 = 64 << 20;
 /// How long nobody must have come before everybody is asked.
 const SETTLE: Span = Span::from_nanos(250_000_000);

@@ -10,7 +10,7 @@ use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Instant, Span};
 use tollgate_node::{Membership, Outgoing, Peer, Waker};
 
-use super::view::PolicyView;
+use super::view::{PolicyView, RoomView};
 use crate::shared::Shared;
 use crate::supply::steady_now;
 
@@ -161,12 +161,14 @@ pub(super) fn policies(shared: &Shared) -> Vec<PolicyView> {
         malformed: policy.malformed,
         over_max: policy.over_max,
         state_bytes: policy.state_bytes.0.saturating_add(policy.state_bytes.1),
-        held_bytes: policy.held_bytes,
-        copies_dropped: policy.copies_dropped,
-        crowded_out: policy
-            .evicted_refused
-            .0
-            .saturating_add(policy.evicted_refused.1),
+        room: RoomView {
+            held_bytes: policy.held_bytes,
+            copies_dropped: policy.copies_dropped,
+            crowded_out: policy
+                .evicted_refused
+                .0
+                .saturating_add(policy.evicted_refused.1),
+        },
         quiet: policy.quiet,
     });
     views.collect()

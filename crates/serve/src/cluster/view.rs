@@ -141,6 +141,19 @@ pub struct StreamsView {
     pub refused: u64,
 }
 
+/// The memory of a policy that nodes count together by gossip.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RoomView {
+    /// Bytes that it takes, about.
+    #[serde(default)]
+    pub held_bytes: u64,
+    /// Keys that made room for others, and requests for keys that found none.
+    pub crowded_out: u64,
+    /// Copies for other nodes that made room.
+    #[serde(default)]
+    pub copies_dropped: u64,
+}
+
 /// A policy that is counted together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PolicyView {
@@ -170,14 +183,9 @@ pub struct PolicyView {
     pub over_max: u64,
     /// Bytes of its state, as the lab counts.
     pub state_bytes: u64,
-    /// Bytes of memory that it takes, about.
-    #[serde(default)]
-    pub held_bytes: u64,
-    /// Keys that made room for others, and requests for keys that found none.
-    pub crowded_out: u64,
-    /// Copies for other nodes that made room.
-    #[serde(default)]
-    pub copies_dropped: u64,
+    /// Its memory.
+    #[serde(flatten)]
+    pub room: RoomView,
     /// Whether nothing waits to be told.
     pub quiet: bool,
 }

@@ -207,19 +207,19 @@ const POLICIES: [OfPolicy; 11] = [
         "tollgate_gossip_crowded_out_total",
         Kind::Counter,
         "Keys of a policy that made room for others, and requests for keys that found none.",
-        |policy| policy.crowded_out,
+        |policy| policy.room.crowded_out,
     ),
     (
         "tollgate_gossip_copies_dropped_total",
         Kind::Counter,
         "Copies for other nodes that made room: what those had not told is lost if they are killed.",
-        |policy| policy.copies_dropped,
+        |policy| policy.room.copies_dropped,
     ),
     (
         "tollgate_gossip_held_bytes",
         Kind::Gauge,
         "Memory that a policy takes, about, with what is kept for other nodes.",
-        |policy| policy.held_bytes,
+        |policy| policy.room.held_bytes,
     ),
     (
         "tollgate_gossip_over_max",

@@ -130,7 +130,7 @@ fn a_clock_that_stays_where_it_was_set_is_followed_in_a_minute_and_refills_nothi
     for (way, offset, times) in [("ahead", DAYS_40, 1.0), ("back", 0, 2.0)] {
         faked.set(offset);
         faked.followed(times);
-        let off = faked.offset() - offset as f64;
+        let off = faked.offset() - f64::from(i32::try_from(offset).unwrap());
         assert!(off.abs() < 2.0, "{way}: {off}");
         until("every key is moved", || !faked.readyz().contains("clock"));
         assert_eq!(faked.spends("ada"), 0, "{way}");
