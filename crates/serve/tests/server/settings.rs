@@ -325,7 +325,7 @@ limits: { shutdown_delay: 0s, connection_age: 1h }
     assert_eq!(settings.limits.shutdown_delay, Duration::ZERO);
     assert_eq!(
         settings.limits.connection_age,
-        Some(Duration::from_secs(3600))
+        Some(Duration::from_hours(1))
     );
     let settings = parse("").unwrap();
     assert_eq!(settings.limits.shutdown_delay, Duration::from_secs(5));

@@ -61,6 +61,7 @@ async fn is_serving(at: SocketAddr) -> bool {
 async fn no_call_fails_while_one_of_two_servers_leaves_and_stops() {
     let mut settings = Settings::default();
     settings.limits.shutdown_delay = Duration::from_secs(2);
+    settings.limits.drain = Duration::from_millis(500);
     let servers = [settings.clone(), settings].map(|settings| Server::with(CONTRACTS, settings));
     let at = servers.each_ref().map(Server::at);
     let channels = [servers[0].channel().await, servers[1].channel().await];

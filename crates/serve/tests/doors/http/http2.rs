@@ -157,6 +157,7 @@ fn a_stopping_server_says_goodbye() {
 fn a_leaving_server_says_goodbye_and_answers_what_still_comes() {
     let mut server = Server::with(|settings| {
         settings.limits.shutdown_delay = Duration::from_millis(500);
+        settings.limits.drain = Duration::from_millis(500);
     });
     let mut client = open(&server);
     client.send(&frame(1, 0x5, 1, &get_livez()));
