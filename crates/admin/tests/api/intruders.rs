@@ -114,6 +114,9 @@ fn aged(cookie: &str, key: &Path, (begun, used): (u64, u64)) -> String {
     format!("{name}={words}.{tag}")
 }
 
+/// In seconds.
+const HOUR: u64 = 3600;
+
 #[test]
 fn the_server_judges_the_age_of_a_session_and_notes_its_use() {
     let folder = tempfile::tempdir().unwrap();
@@ -125,7 +128,6 @@ fn the_server_judges_the_age_of_a_session_and_notes_its_use() {
         ask.line("Cookie", &aged(&cookie, &key, ages)).send()
     };
     let who = |ages| ask("/admin/v1/whoami", ages);
-    const HOUR: u64 = 3600;
     assert_eq!(who((0, 0)).status, 200);
     assert_eq!(who((0, 0)).line("set-cookie"), None);
     for path in ["/admin/v1/whoami", "/console"] {

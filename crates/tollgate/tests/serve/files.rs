@@ -20,13 +20,9 @@ fn bad_files_end_with_64_before_a_port_opens() {
         (
             "t.yaml",
             "access: { tokens: [short-secret] }\n",
-            &["t.yaml:1:20", "at least 16 bytes", "openssl rand -hex 16"],
+            &["t.yaml:1:20", "openssl rand -hex 16"],
         ),
-        (
-            "a.yaml",
-            "htpp: 1\n",
-            &["a.yaml:1:1", "`htpp`", "did you mean `http`?"],
-        ),
+        ("a.yaml", "htpp: 1\n", &["a.yaml:1:1", "mean `http`?"]),
         (
             "b.yaml",
             "limits:\n  conections: 1\n",
