@@ -345,18 +345,14 @@ impl Post {
             Value::Text(bytes) => decode_reply(bytes).ok(),
             _ => None,
         };
-        match reply {
-            Some(reply) => {
-                self.heard.fetch_add(reply.grants(), Relaxed);
-                self.slots.handle_reply(print, &reply);
-                true
-            }
-            // It is asked again when its time comes.
-            None => {
-                self.malformed();
-                matches!(value, Value::Error(_))
-            }
+        if let Some(reply) = reply {
+            self.heard.fetch_add(reply.grants(), Relaxed);
+            self.slots.handle_reply(print, &reply);
+            return true;
         }
+        // It is asked again when its time comes.
+        self.malformed();
+        matches!(value, Value::Error(_))
     }
 
     fn pushed(&self, items: &[Value]) {

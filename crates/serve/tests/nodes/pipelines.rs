@@ -233,7 +233,7 @@ impl Said {
 
     fn write(self, line: &str, out: &mut Vec<u8>) {
         let words = line.split(' ').filter(|word| !word.is_empty());
-        if self.number % 4 == 0 {
+        if self.number.is_multiple_of(4) {
             let typed = line.replace('!', r#""!\x00""#).replace('@', r#""\xff""#);
             out.extend(typed.bytes().chain(*b"\r\n"));
             return;
