@@ -118,7 +118,7 @@ fn a_row_of_a_time_to_come_neither_locks_out_nor_fills() {
 fn limits_that_requests_bring_along_stay_used_up_too() {
     let budget = Arc::new(Budget::new(1 << 20));
     let seed = Seed::new([1, 2]);
-    let adhoc = Adhoc::new(NodeConfig::default(), seed.clone(), Arc::clone(&budget));
+    let adhoc = Adhoc::new(NodeConfig::default(), seed.clone(), &budget);
     let policy = PolicyConfig::new(Algorithm::TokenBucket, 10, Period::Fixed(HOUR));
     let check = |cost: u32, now: Instant| {
         let print = adhoc.print(Space::named("a"), None, "ann".into());
@@ -133,7 +133,7 @@ fn limits_that_requests_bring_along_stay_used_up_too() {
         );
         decision.expect("room").verdict.is_allowed()
     };
-    let gubernator = Gubernator::new(NodeConfig::default(), seed, budget);
+    let gubernator = Gubernator::new(NodeConfig::default(), seed, &budget);
     let ask = |algorithm, now| {
         let ask = GubernatorAsk {
             name: "n",
