@@ -245,16 +245,20 @@ class Contract:
             rule.charge(now, cost, bounded=not allowed)
         if charged:
             self.keys[key] = (now, rules)
-        retry = None
-        if refusing and all(asked <= rule.capacity for rule in rules):
-            retry = max(rule.retry(now, asked) for rule in rules) - now
+        retry, named, left = None, None, min(rule.remaining(now) for rule in rules)
+        if refusing:
+            never = float("inf")
+            retries = [rule.retry(now, asked) - now if asked <= rule.capacity else never for rule in rules]
+            longest = retries.index(max(retries))
+            named, left = self.policies[longest]["name"], rules[longest].remaining(now)
+            retry = None if retries[longest] == never else retries[longest]
         return {
             "time": line["time"],
             "key": key,
             "cost": cost,
             "allowed": allowed,
-            "policy": None if allowed else refusing[0]["name"],
-            "remaining": min(rule.remaining(now) for rule in rules),
+            "policy": named,
+            "remaining": left,
             "retry_after_ns": retry,
             "wait_ns": wait,
         }

@@ -4,7 +4,7 @@
 
 use std::ffi::c_char;
 
-use tollgate_client::{Outcome, RefusedBy, Span};
+use tollgate_client::{Outcome, Span};
 
 /// Bytes of a name in an answer, its NUL among them. Longer names are cut at a character.
 pub const TOLLGATE_NAME_BYTES: usize = 64;
@@ -56,19 +56,19 @@ pub struct Answer {
     pub bound: bool,
     /// Whether a policy that is not enforced would have refused.
     pub shadowed: bool,
-    /// Limit of the policy with the least left.
+    /// Limit of the policy that refused longest, or that has the least left. A bucket may hold more.
     pub limit: u64,
-    /// Whole tokens left in the policy with the least left.
+    /// Whole tokens left in that policy.
     pub remaining: u64,
     /// How long to hold the request back; zero unless the verdict is to delay.
     pub wait_ns: u64,
     /// When a denied request could pass; zero unless the verdict is to deny.
     pub retry_after_ns: u64,
-    /// Until every policy is as if the key had never been seen.
+    /// Until that policy is as if the key had never been seen.
     pub reset_after_ns: u64,
     /// The contract of that policy, in UTF-8 with a NUL; empty where there is none.
     pub contract: [c_char; TOLLGATE_NAME_BYTES],
-    /// The policy that refused, or else the one with the least left.
+    /// The policy that refused longest, or else the one with the least left.
     pub policy: [c_char; TOLLGATE_NAME_BYTES],
 }
 
@@ -140,19 +140,17 @@ impl Verdict {
     }
 }
 
-/// The contract and the policy that refused, or that has the least left.
+/// The policy that refused longest, or that has the least left, and its contract.
 fn names<'l>(
     limiter: &'l tollgate_client::Limiter,
     answer: &tollgate_client::Answer,
 ) -> Option<(&'l str, &'l str)> {
-    let (contract, policy) = match answer.refused_by {
-        Some(RefusedBy::Policy { contract, policy }) => (contract, policy),
-        Some(RefusedBy::FullTable | RefusedBy::Unread) => return None,
-        None => (answer.contract?, answer.policy),
-    };
+    if let Some(RefusedBy::FullTable | RefusedBy::Unread) = answer.refused_by {
+        return None;
+    }
     // Nothing gives a key of an embedded limiter terms of its own, so the contract's policies are the answer's.
-    let contract = limiter.node().contracts().get(contract)?;
-    let policy = contract.policies.get(policy)?;
+    let contract = limiter.node().contracts().get(answer.contract?)?;
+    let policy = contract.policies.get(answer.policy)?;
     Some((&contract.id, &policy.name))
 }
 

@@ -34,7 +34,6 @@ fn main() -> Result<(), LimiterError> {
         let answer = limiter.check(&[("plan", plan), ("user", user)], 1);
         let by = match answer.refused_by {
             None => String::from("passes"),
-            Some(RefusedBy::FullTable | RefusedBy::Unread) => String::from("refused: no room"),
             Some(RefusedBy::Policy { contract, policy }) => {
                 let contract = contracts.get(contract);
                 let policy = contract.and_then(|contract| contract.policies.get(policy));
@@ -45,6 +44,7 @@ fn main() -> Result<(), LimiterError> {
                 );
                 format!("refused by {id}/{policy}")
             }
+            Some(_) => String::from("refused: no room"),
         };
         println!("{plan} {user}: {by}, {} left", answer.remaining);
     }

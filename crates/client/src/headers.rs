@@ -27,7 +27,7 @@ impl Report<'_> {
             Some(Refusal::Later(after) | Refusal::Full(after)) => {
                 put(RETRY_AFTER, itoa::Buffer::new().format(after).as_bytes());
             }
-            Some(Refusal::Never) | None => {}
+            Some(Refusal::Never | Refusal::Banned | Refusal::Unmatched) | None => {}
         }
     }
 
@@ -129,13 +129,12 @@ impl Report<'_> {
             let of_period = self
                 .lines
                 .iter()
-                .filter(|line| line.window() == Some(period));
+                .filter(|line| line.period() == Some(period));
             if let Some(line) = of_period.min_by_key(|line| (!line.refused, line.remaining)) {
-                put(limit, itoa::Buffer::new().format(line.quota).as_bytes());
-                put(
-                    remaining,
-                    itoa::Buffer::new().format(line.remaining).as_bytes(),
-                );
+                put(limit, itoa::Buffer::new().format(line.limit).as_bytes());
+                // A bucket may hold more than a period of its limit.
+                let left = line.remaining.min(line.limit);
+                put(remaining, itoa::Buffer::new().format(left).as_bytes());
             }
         }
     }

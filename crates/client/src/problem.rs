@@ -7,11 +7,13 @@ use http::StatusCode;
 use crate::report::{Line, Refusal, Report};
 
 impl Report<'_> {
-    /// The status of the refusal, if it is one: 429, or 503 where the limiter has no room for the key.
+    /// The status of the refusal, if it is one: 429, 503 where the limiter has no room for the key, or 403 where the key is
+    /// banned without an end or bound by no contract.
     pub const fn status(&self) -> Option<StatusCode> {
         match self.refusal {
             Some(Refusal::Later(_) | Refusal::Never) => Some(StatusCode::TOO_MANY_REQUESTS),
             Some(Refusal::Full(_)) => Some(StatusCode::SERVICE_UNAVAILABLE),
+            Some(Refusal::Banned | Refusal::Unmatched) => Some(StatusCode::FORBIDDEN),
             None => None,
         }
     }
@@ -38,6 +40,7 @@ impl Report<'_> {
             Some(Refusal::Full(_)) => {
                 "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
             }
+            Some(Refusal::Banned | Refusal::Unmatched) => "about:blank",
             Some(Refusal::Later(_) | Refusal::Never) | None => {
                 "https://iana.org/assignments/http-problem-types#quota-exceeded"
             }
@@ -47,23 +50,24 @@ impl Report<'_> {
     const fn title(&self) -> &'static str {
         match self.refusal {
             Some(Refusal::Full(_)) => "Capacity is reduced for the moment",
+            Some(Refusal::Banned | Refusal::Unmatched) => "Forbidden",
             Some(Refusal::Later(_) | Refusal::Never) | None => "Quota exceeded",
         }
     }
 
     fn detail(&self) -> String {
-        let by = self
-            .lines
-            .iter()
-            .find(|line| line.refused)
-            .map(describe)
-            .unwrap_or_default();
+        let by = self.tightest().filter(|line| line.refused);
+        let by = by.map(describe).unwrap_or_default();
         match self.refusal {
             Some(Refusal::Later(after)) => {
                 format!("Too little is left{by}. Try again in {after} s.")
             }
             Some(Refusal::Full(after)) => {
                 format!("There is no room to count another client. Try again in {after} s.")
+            }
+            Some(Refusal::Banned) => "This client is banned, and no end is set.".to_owned(),
+            Some(Refusal::Unmatched) => {
+                "No contract binds this request, and such requests are refused.".to_owned()
             }
             Some(Refusal::Never) => format!("The request costs more than can ever be left{by}."),
             None => String::new(),
@@ -112,10 +116,12 @@ pub(crate) fn away() -> String {
 
 fn describe(line: &Line<'_>) -> String {
     let name = line.label.printable();
-    match line.window() {
-        Some(window) => format!(" of \"{name}\" ({} in {window} s)", line.quota),
-        None => format!(" of \"{name}\""),
-    }
+    let rate = line.window();
+    let rate = rate.map(|window| format!(" ({} in {window} s)", line.quota));
+    let debt = Some(line.debt).filter(|debt| *debt > 0);
+    let debt = debt.map(|debt| format!(", which owes {debt}"));
+    let (rate, debt) = (rate.unwrap_or_default(), debt.unwrap_or_default());
+    format!(" of \"{name}\"{rate}{debt}")
 }
 
 struct Problem<'a> {

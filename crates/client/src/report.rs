@@ -3,10 +3,12 @@
 //! Most requests are bound by one contract with one policy, and then the answer itself says everything: no cell is looked
 //! up again and nothing is allocated. Not here: the header fields (`headers`) and the body of a refusal (`problem`).
 
+use std::cmp::Reverse;
+
 use smallvec::SmallVec;
 use tollgate_contract::{Dialect, NamedPolicy};
-use tollgate_limit::{Instant, Span, Status, Verdict};
-use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy};
+use tollgate_limit::{Instant, Quota, Span, Status, Verdict};
+use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy, Violation};
 
 use crate::clock::Clock;
 use crate::label::Label;
@@ -28,9 +30,15 @@ pub struct Report<'c> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line<'c> {
     pub(crate) label: Label<'c>,
+    /// As much as can ever be left, in the time in which that comes back.
     pub(crate) quota: u64,
+    pub(crate) window_ns: u64,
+    /// As it stands in the contract.
+    pub(crate) limit: u64,
     pub(crate) period_ns: u64,
     pub(crate) remaining: u64,
+    /// Tokens below zero.
+    pub(crate) debt: u64,
     /// Seconds until there is more.
     pub(crate) more_after: Option<u64>,
     /// Whether this policy refused the request.
@@ -46,6 +54,10 @@ pub(crate) enum Refusal {
     Never,
     /// The limiter has no room for the key; there may be some in that many seconds.
     Full(u64),
+    /// It is banned without an end.
+    Banned,
+    /// No contract binds it, and such requests are told to be refused.
+    Unmatched,
 }
 
 impl<'c> Report<'c> {
@@ -65,18 +77,35 @@ impl<'c> Report<'c> {
         report.unwrap_or_else(|| Self::of_answer(node, answer, now))
     }
 
-    /// What an answer says itself, where contracts changed since: how the policy stood that refused or had the least left.
+    /// What an answer says itself, where contracts changed since or others decided: how the policies stood that refused, or
+    /// the one with the least left. A ban is no policy.
     fn of_answer(node: &'c Node, answer: &'c Answer, now: Instant) -> Self {
-        let place = match answer.refused_by {
-            Some(RefusedBy::Policy { contract, policy }) => Some((contract, policy)),
-            Some(RefusedBy::FullTable | RefusedBy::Unread) | None => {
-                answer.contract.map(|at| (at, answer.policy))
+        let told = match answer.refused_by {
+            Some(RefusedBy::Policy { .. }) | None => {
+                answer.contract.map(|contract| (contract, answer.policy))
             }
+            Some(_) => None,
         };
-        match place.and_then(|place| told_entry(node, answer, place)) {
-            Some((entry, dialect)) => Self::told(&entry, answer, now, dialect),
-            None => Self::with(SmallVec::new(), answer, now, None),
+        let Some((told, dialect)) = told.and_then(|place| told_entry(node, answer, place)) else {
+            return Self::with(SmallVec::new(), answer, now, None);
+        };
+        let others = answer.violated.iter().flatten();
+        let entries = others.filter_map(|violation| {
+            let place = (violation.contract, violation.said.policy);
+            let (entry, _) = told_entry(node, answer, place)?;
+            let standing = if place == told.place {
+                told.standing
+            } else {
+                Standing::of(violation)
+            };
+            Some(Entry { standing, ..entry })
+        });
+        let mut entries: Vec<_> = entries.take(LINES_MAX).collect();
+        if entries.is_empty() {
+            entries.push(told);
         }
+        let line = |entry: &Entry<'c>| entry.line(entry.label(&entries), answer);
+        Self::with(entries.iter().map(line).collect(), answer, now, dialect)
     }
 
     fn told(entry: &Entry<'c>, answer: &Answer, now: Instant, dialect: Option<Dialect>) -> Self {
@@ -121,22 +150,25 @@ impl<'c> Report<'c> {
         self.refusal.is_some()
     }
 
-    /// The line with the least left, and first of all the one that refused.
+    /// The line of the policy that refuses longest, or has the least left.
     pub(crate) fn tightest(&self) -> Option<&Line<'c>> {
-        self.lines
-            .iter()
-            .min_by_key(|line| (!line.refused, line.remaining))
+        let never = |line: &Line<'_>| (line.refused, line.more_after.unwrap_or(u64::MAX));
+        self.lines.iter().min_by_key(|line| {
+            let lasts = line.refused.then(|| never(line));
+            (Reverse(lasts), line.remaining)
+        })
     }
 }
 
 impl Line<'_> {
     /// Whole seconds; `None` for periods that are not whole seconds.
     pub(crate) const fn window(&self) -> Option<u64> {
-        if self.period_ns.is_multiple_of(SECOND) {
-            Some(self.period_ns / SECOND)
-        } else {
-            None
-        }
+        whole_seconds(self.window_ns)
+    }
+
+    /// The same of the period that the contract names.
+    pub(crate) const fn period(&self) -> Option<u64> {
+        whole_seconds(self.period_ns)
     }
 }
 
@@ -152,6 +184,7 @@ struct Entry<'c> {
 #[derive(Clone, Copy)]
 struct Standing {
     remaining: u64,
+    debt: u64,
     /// Until all of the quota is back.
     reset_after: Span,
     /// Until there is a token where there is none.
@@ -162,14 +195,28 @@ impl From<Status> for Standing {
     fn from(status: Status) -> Self {
         let Status {
             remaining,
+            debt,
             reset_after,
             next_token_after,
             ..
         } = status;
         Self {
             remaining,
+            debt,
             reset_after,
             next_token_after,
+        }
+    }
+}
+
+impl Standing {
+    /// What is known of a policy that refused.
+    fn of(violation: &Violation) -> Self {
+        Self {
+            remaining: violation.said.remaining,
+            debt: violation.said.debt,
+            reset_after: Span::ZERO,
+            next_token_after: Span::ZERO,
         }
     }
 }
@@ -208,6 +255,7 @@ fn told_entry<'c>(
         named: answer.policies_of(place.0, contract).get(place.1)?,
         standing: Standing {
             remaining: answer.remaining,
+            debt: answer.debt,
             reset_after: answer.reset_after,
             next_token_after: Span::ZERO,
         },
@@ -247,8 +295,13 @@ fn entries<'c>(node: &'c Node, answer: &'c Answer, now: Instant) -> Option<Vec<E
 
 impl<'c> Entry<'c> {
     fn refused(&self, answer: &Answer) -> bool {
-        let (contract, policy) = self.place;
-        answer.refused_by == Some(RefusedBy::Policy { contract, policy })
+        self.violation(answer).is_some()
+    }
+
+    /// How this policy refused, if it did.
+    fn violation(&self, answer: &Answer) -> Option<Violation> {
+        let mut violations = answer.violations().into_iter();
+        violations.find(|one| (one.contract, one.said.policy) == self.place)
     }
 
     /// The policy's name, with the contract's where two share it.
@@ -263,10 +316,14 @@ impl<'c> Entry<'c> {
 
     fn line(&self, label: Label<'c>, answer: &Answer) -> Line<'c> {
         let config = self.named.policy.config();
+        let Quota { tokens, window_ns } = self.named.policy.quota();
         Line {
             label,
-            quota: config.limit.min(INTEGER_MAX),
+            quota: tokens.min(INTEGER_MAX),
+            window_ns,
+            limit: config.limit.min(INTEGER_MAX),
             period_ns: config.period.nanos(),
+            debt: self.standing.debt,
             remaining: self.standing.remaining.min(INTEGER_MAX),
             more_after: self.more_after(answer),
             refused: self.refused(answer),
@@ -280,10 +337,12 @@ impl<'c> Entry<'c> {
             remaining,
             reset_after,
             next_token_after,
+            ..
         } = self.standing;
+        if let Some(violation) = self.violation(answer) {
+            return violation.said.retry_after.and_then(seconds);
+        }
         let after = match answer.verdict {
-            Verdict::Deny { retry_after } if self.refused(answer) => retry_after,
-            Verdict::Never if self.refused(answer) => return None,
             _ if remaining == 0 => next_token_after,
             // A refused request should not hear of a later time than that of its retry.
             Verdict::Deny { .. } | Verdict::Never => return None,
@@ -297,7 +356,13 @@ impl<'c> Entry<'c> {
 fn refusal(answer: &Answer, lines: &[Line<'_>]) -> Option<Refusal> {
     let retry_after = match answer.verdict {
         Verdict::Allow | Verdict::Delay { .. } => return None,
-        Verdict::Never => return Some(Refusal::Never),
+        Verdict::Never => {
+            return Some(match answer.refused_by {
+                Some(RefusedBy::Ban { .. }) => Refusal::Banned,
+                Some(RefusedBy::Unmatched) => Refusal::Unmatched,
+                _ => Refusal::Never,
+            });
+        }
         Verdict::Deny { retry_after } => seconds(retry_after).unwrap_or(INTEGER_MAX),
     };
     if let Some(RefusedBy::FullTable | RefusedBy::Unread) = answer.refused_by {
@@ -306,6 +371,15 @@ fn refusal(answer: &Answer, lines: &[Line<'_>]) -> Option<Refusal> {
     let latest = lines.iter().filter_map(|line| line.more_after).max();
     let latest = latest.map_or(retry_after, |latest| latest.max(retry_after));
     Some(Refusal::Later(latest.max(1)))
+}
+
+/// Whole seconds, where it is whole seconds.
+const fn whole_seconds(nanos: u64) -> Option<u64> {
+    if nanos.is_multiple_of(SECOND) {
+        Some(nanos / SECOND)
+    } else {
+        None
+    }
 }
 
 /// Whole seconds, rounded up; `None` where that is beyond what a structured field can say.

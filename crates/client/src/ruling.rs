@@ -15,6 +15,10 @@ use crate::response_future::Delay;
 
 /// What becomes of a request.
 #[allow(unreachable_pub, reason = "a sealed trait names it")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it goes from hand to hand once, and nearly all pass"
+)]
 pub enum Ruling {
     /// It goes on, and these fields are added to its response.
     Pass(Told, HeaderMap),

@@ -1,37 +1,35 @@
 //! What the model's answers are, as the product says them: every field of an outcome.
 
-use tollgate_limit::{Decision, Instant, Outcome, Receipt, Span, Verdict};
+use tollgate_limit::{Decision, Instant, Outcome, Receipt, Refusing, Span, Verdict};
 use tollgate_oracle::{Answer, Model, Policy, PolicyAnswer};
 
-/// What the model says to a check, which it charges. `peek` is what it says to a peek before.
+/// What the model says to a check, which it charges.
 pub(crate) fn expected(
     model: &mut Model,
-    peek: &Answer,
     (key, cost, now_ns): (&str, u64, u64),
 ) -> (Outcome, Option<tollgate_oracle::Receipt>) {
     let newest = model.keys.get(key).and_then(|state| state.newest_ns);
     let at = newest.map_or(now_ns, |newest| newest.max(now_ns));
     let answer = model.check(key, cost, now_ns);
     let resets = model.reset_after(key, now_ns);
-    let reset_after = resets.into_iter().max().unwrap_or(0);
-    let (policy, remaining) = least(&answer.per_policy);
-    let (policy_before, remaining_before) = least(&peek.per_policy);
+    let policy = answer.policy.unwrap_or_else(|| least(&answer.per_policy));
+    let told = &answer.per_policy[policy];
     let outcome = Outcome {
         decision: Decision {
             verdict: verdict(&answer),
             refused_by: answer.policy,
             policy,
             limit: model.policies[policy].limit,
-            remaining,
-            reset_after: Span::from_nanos(reset_after),
+            remaining: told.remaining,
+            debt: told.debt,
+            reset_after: Span::from_nanos(resets[policy]),
         },
         receipt: Receipt {
             at: Instant::from_nanos(at),
             cost,
             charged: charged(&model.policies, cost, answer.allowed),
         },
-        remaining_before,
-        policy_before,
+        refusing: refusing(&answer),
         shadowed: 0,
     };
     (outcome, answer.receipt)
@@ -50,11 +48,31 @@ pub(crate) fn verdict(answer: &Answer) -> Verdict {
     }
 }
 
-/// The first of the policies with the least left, and what that is.
-fn least(answers: &[PolicyAnswer]) -> (usize, u64) {
+/// All policies that refuse in the state that a refused request leaves behind, where several do.
+fn refusing(answer: &Answer) -> Vec<Refusing> {
+    let each = answer.per_policy.iter().enumerate();
+    let refusing =
+        each.filter(|(_, one)| !answer.allowed && (one.never || one.retry_after.is_some()));
+    let refusing: Vec<_> = refusing
+        .map(|(policy, one)| Refusing {
+            policy,
+            remaining: one.remaining,
+            debt: one.debt,
+            retry_after: one.retry_after.map(Span::from_nanos),
+        })
+        .collect();
+    if refusing.len() > 1 {
+        refusing
+    } else {
+        Vec::new()
+    }
+}
+
+/// The first of the policies with the least left.
+fn least(answers: &[PolicyAnswer]) -> usize {
     let left = answers.iter().map(|answer| answer.remaining).enumerate();
-    left.min_by_key(|(_, remaining)| *remaining)
-        .expect("a contract has policies")
+    let least = left.min_by_key(|(_, remaining)| *remaining);
+    least.expect("a contract has policies").0
 }
 
 /// Bits of the policies that are charged: all, none, or those that count refused requests.

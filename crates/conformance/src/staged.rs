@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_limit::{Decision, Instant, Lot, Outcome, Receipt, Span, Verdict};
+use tollgate_limit::{Decision, Instant, Lot, Outcome, Receipt, Refusing, Span, Verdict};
 use tollgate_oracle::strategy::{self, Grain, Request};
 use tollgate_oracle::{Answer, Model, Policy};
 use tollgate_store::{Book, Engine, Verb};
@@ -98,18 +98,25 @@ impl Staged {
 
     fn check(&mut self, cost: u64, now_ns: u64) -> Outcome {
         let now_ns = self.newest.max(now_ns);
-        let peeks: Vec<Answer> = self
-            .parts
-            .iter_mut()
-            .map(|part| part.check("", 0, now_ns))
-            .collect();
         let would = |part: &Model| part.clone().check("", cost, now_ns);
         let answers: Vec<Answer> = self.parts.iter().map(would).collect();
         let refuses = |bound: bool| {
             let each = self.binds.iter().zip(&answers);
             each.map(move |(binds, answer)| *binds == bound && !answer.allowed)
         };
-        let refused_by = refuses(true).position(|refuses| refuses);
+        let refusing: Vec<_> = refuses(true)
+            .enumerate()
+            .filter(|(_, refuses)| *refuses)
+            .collect();
+        let refusing: Vec<_> = refusing
+            .iter()
+            .map(|(policy, _)| told(*policy, &answers[*policy]))
+            .collect();
+        let longest = refusing
+            .iter()
+            .rev()
+            .max_by_key(|one| (one.retry_after.is_none(), one.retry_after));
+        let refused_by = longest.map(|one| one.policy);
         let shadowed = bits(refuses(false));
         let is_charged = |answer: &Answer| refused_by.is_none() && cost > 0 && answer.allowed;
         let charged = bits(answers.iter().map(is_charged));
@@ -129,45 +136,54 @@ impl Staged {
         if charged != 0 {
             self.newest = now_ns;
         }
-        let (policy_before, remaining_before) = self.least(&peeks);
         let after: Vec<Answer> = self
             .parts
             .iter_mut()
             .map(|part| part.check("", 0, now_ns))
             .collect();
-        let (policy, remaining) = self.least(&after);
-        let resets = self
-            .parts
-            .iter()
-            .flat_map(|part| part.reset_after("", now_ns));
+        let policy = refused_by.unwrap_or_else(|| self.least(&after));
+        let resets = self.parts[policy].reset_after("", now_ns);
         Outcome {
             decision: Decision {
                 verdict,
                 refused_by,
                 policy,
                 limit: self.parts[policy].policies[0].limit,
-                remaining,
-                reset_after: Span::from_nanos(resets.max().unwrap_or(0)),
+                remaining: after[policy].remaining,
+                debt: after[policy].per_policy[0].debt,
+                reset_after: Span::from_nanos(resets[0]),
             },
             receipt: Receipt {
                 at: Instant::from_nanos(now_ns),
                 cost,
                 charged,
             },
-            remaining_before,
-            policy_before,
+            refusing: if refusing.len() > 1 {
+                refusing
+            } else {
+                Vec::new()
+            },
             shadowed,
         }
     }
 
     /// The first policy with the least left, of those that bind the key where any does.
-    fn least(&self, answers: &[Answer]) -> (usize, u64) {
+    fn least(&self, answers: &[Answer]) -> usize {
         let any = self.binds.iter().any(|binds| *binds);
         let left = answers.iter().map(|answer| answer.remaining).enumerate();
         let heard = left.filter(|(place, _)| !any || self.binds[*place]);
-        heard
-            .min_by_key(|(_, remaining)| *remaining)
-            .expect("a contract has policies")
+        let least = heard.min_by_key(|(_, remaining)| *remaining);
+        least.expect("a contract has policies").0
+    }
+}
+
+/// How a policy stands that refuses.
+fn told(policy: usize, answer: &Answer) -> Refusing {
+    Refusing {
+        policy,
+        remaining: answer.remaining,
+        debt: answer.per_policy[0].debt,
+        retry_after: answer.retry_after.map(Span::from_nanos),
     }
 }
 

@@ -148,7 +148,6 @@ impl<E: Engine> Player<'_, E> {
     async fn check(&mut self, key: &str, tokens: u64, now_ns: u64) -> Result<(), Fault> {
         let name = self.name(key);
         let tokens = cost(tokens).tokens();
-        let peek = self.model.check(key, 0, now_ns);
         let said = self
             .case
             .ask(&self.book, name, check(tokens), now_ns)
@@ -157,10 +156,11 @@ impl<E: Engine> Player<'_, E> {
             return Err(self.case.fault(format!("a check is answered by {said:?}")));
         };
         let asked = (key, tokens, now_ns);
-        let (expected, receipt) = compare::expected(&mut self.model, &peek, asked);
+        let (expected, receipt) = compare::expected(&mut self.model, asked);
+        let charged = outcome.receipt;
         self.case.same("the outcome", outcome, expected)?;
         if let Some(receipt) = receipt {
-            self.receipts.push((outcome.receipt, receipt));
+            self.receipts.push((charged, receipt));
         }
         self.remember(key, check(tokens), now_ns)?;
         self.alike("what is left behind", Some(&after), key, now_ns)

@@ -9,6 +9,9 @@ use crate::snippet::quote;
 /// Reads a length of time, or says what to write.
 pub(crate) fn parse(text: &str) -> Result<Period, String> {
     match text {
+        "second" => return Ok(Period::SECOND),
+        "minute" => return Ok(Period::MINUTE),
+        "hour" => return Ok(Period::HOUR),
         "day" => return Ok(Period::Calendar(Calendar::DAY)),
         "week" => return Ok(Period::Calendar(Calendar::WEEK)),
         "month" => return Ok(Period::Calendar(Calendar::MONTH)),
@@ -69,7 +72,8 @@ pub(crate) fn format(mut nanos: u64) -> String {
 }
 
 /// The pattern a typed length of time has, for the JSON schema.
-pub const PATTERN: &str = "^(([0-9]+(w|d|h|m|s|ms|us|ns))+|day|week|month|year)$";
+pub const PATTERN: &str =
+    "^(([0-9]+(w|d|h|m|s|ms|us|ns))+|second|minute|hour|day|week|month|year)$";
 
 /// The number and unit that come first, and what follows them.
 fn split_part(text: &str) -> ((&str, &str), &str) {
@@ -152,7 +156,7 @@ fn fraction(number: &str, unit_ns: u64) -> Option<u64> {
     (part % scale == 0).then_some(whole.checked_add(part / scale)?)
 }
 
-const EXAMPLES: &str = "write for example 250ms, 1s, 5m, 1h, 30d, day or month";
+const EXAMPLES: &str = "write for example 250ms, 1s, 5m, 1h, 30d, minute, day or month";
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Units from the largest to the smallest, with their nanoseconds.
@@ -191,6 +195,9 @@ mod tests {
         is("30d", 2_592_000 * SECOND_NS);
         is("1w2d3h4m5s6ms7us8ns", 788_645_006_007_008);
         is("0s", 0);
+        is("second", SECOND_NS);
+        is("minute", 60 * SECOND_NS);
+        is("hour", 3_600 * SECOND_NS);
         assert_eq!(parse("month"), Ok(Period::Calendar(Calendar::MONTH)));
     }
 

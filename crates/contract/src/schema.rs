@@ -97,7 +97,7 @@ fn shape(shape: Shape) -> Schema {
         Shape::Duration => json_schema!({
             "type": "string",
             "pattern": duration::PATTERN,
-            "examples": ["250ms", "1s", "1h30m", "day"],
+            "examples": ["250ms", "1s", "1h30m", "minute", "day"],
         }),
         Shape::Choice(names) => {
             json_schema!({ "type": "string", "enum": names, "default": names[0] })

@@ -87,7 +87,7 @@ impl Count {
     /// Whole tokens that are not spent.
     pub(crate) fn left(&self, now: Instant) -> u64 {
         let peek = (self.window.set).probe(&self.cell, Cost::PEEK, self.at(now), Lot::ALWAYS);
-        peek.remaining_before
+        peek.decision.remaining
     }
 
     /// Counts what was spent up to and with `at`, whatever is left; parts of a token as a whole one.

@@ -109,6 +109,20 @@ impl Bucket {
         Probe {
             fit,
             remaining: self.remaining(spent),
+            debt: self.debt(spent),
+        }
+    }
+
+    /// Tokens that a level is below zero, parts of one as a whole one. Those that wait their turn in a shaper are no debt.
+    #[inline]
+    pub(crate) fn debt(&self, spent: u128) -> u64 {
+        match self.shape {
+            Shape::Delay { .. } => 0,
+            _ if spent <= self.depth => 0,
+            Shape::Deny | Shape::Leak => {
+                let debt = div_ceil(spent - self.depth, self.token_grains);
+                u64::try_from(debt).unwrap_or(u64::MAX)
+            }
         }
     }
 

@@ -95,30 +95,51 @@ impl Verdict {
 pub struct Decision {
     /// May it pass?
     pub verdict: Verdict,
-    /// Position in the set of the first policy that refused.
+    /// Position in the set of the policy that refuses longest; of several, the first.
     pub refused_by: Option<usize>,
-    /// Position in the set of the policy with the least left.
+    /// Position in the set of the policy that the answer tells of: that one, or the policy with the least left.
     pub policy: usize,
-    /// Limit of the policy with the least left.
+    /// Its limit.
     pub limit: u64,
-    /// Whole tokens left in the policy with the least left.
+    /// Whole tokens it has left.
     pub remaining: u64,
-    /// Until every policy is as if the key had never been seen.
+    /// Tokens that it is below zero.
+    pub debt: u64,
+    /// Until it is as if the key had never been seen.
     pub reset_after: Span,
 }
 
-/// A decision and what was written because of it.
+/// How a policy stands that refuses a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusing {
+    /// Position in the set.
+    pub policy: usize,
+    /// Whole tokens left.
+    pub remaining: u64,
+    /// Tokens that it is below zero.
+    pub debt: u64,
+    /// When it would let the same request pass; `None` where it never will.
+    pub retry_after: Option<Span>,
+}
+
+impl Refusing {
+    /// Whether it refuses longer than another.
+    pub fn outlasts(&self, other: &Self) -> bool {
+        let rank = |one: &Self| (one.retry_after.is_none(), one.retry_after);
+        rank(self) > rank(other)
+    }
+}
+
+/// A decision and what was written because of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Outcome {
     /// The answer.
     pub decision: Decision,
     /// What was charged, for `settle`.
     pub receipt: Receipt,
-    /// Whole tokens left, in the policy with the least left, before anything is charged.
-    pub remaining_before: u64,
-    /// Position in the set of the policy with the least left before anything is charged.
-    pub policy_before: usize,
+    /// All policies that refused, in order, where several did; empty where one did, or none.
+    pub refusing: Vec<Refusing>,
     /// Bit `i` is set where policy `i` would have refused but is not enforced for this key.
     pub shadowed: u64,
 }

@@ -17,6 +17,8 @@ pub struct Forecast {
     pub capacity: u64,
     /// Whole tokens left.
     pub remaining: u64,
+    /// Tokens that it is below zero.
+    pub debt: u64,
     /// Whether it binds the key, or only watches.
     pub is_enforced: bool,
     /// What it says by itself.
@@ -42,6 +44,7 @@ impl PolicySet {
                     limit: policy.config().limit,
                     capacity: policy.capacity(),
                     remaining: probe.remaining,
+                    debt: probe.debt,
                     is_enforced: lot.is_within(policy.config().enforce_percent),
                     verdict: match probe.fit {
                         Fit::Now => Verdict::Allow,

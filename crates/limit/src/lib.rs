@@ -51,12 +51,12 @@ pub use config::{
     Algorithm, Inherit, LIMIT_MAX, OnLimit, PERIOD_NS_MAX, Period, PolicyConfig, PolicyError,
     SLICES_MAX,
 };
-pub use decision::{Cost, CostTooLarge, Decision, Lot, Outcome, Receipt, Verdict};
+pub use decision::{Cost, CostTooLarge, Decision, Lot, Outcome, Receipt, Refusing, Verdict};
 pub use forecast::Forecast;
 pub use kept::Kept;
 pub use operation::OperationId;
 pub use plain::{Plain, Taken};
-pub use policy::Policy;
+pub use policy::{Policy, Quota};
 pub use set::{POLICIES_MAX, PolicySet, Status};
 pub use terms::Terms;
 pub use time::{Instant, Span};

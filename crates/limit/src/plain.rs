@@ -136,13 +136,13 @@ impl Plain {
             policy: 0,
             limit: self.limit,
             remaining,
+            debt: 0,
             reset_after: self.reset_after(taken),
         };
         Outcome {
             decision,
             receipt: self.receipt(taken),
-            remaining_before: remaining + taken.tokens,
-            policy_before: 0,
+            refusing: Vec::new(),
             shadowed: 0,
         }
     }
@@ -159,6 +159,9 @@ impl Plain {
             policy: 0,
             limit: self.limit,
             remaining,
+            debt: spent
+                .saturating_sub(self.depth)
+                .div_ceil(self.token_grains.get()),
             reset_after: self.nanos_to_refill(spent),
         };
         let receipt = Receipt {
@@ -169,8 +172,7 @@ impl Plain {
         Outcome {
             decision,
             receipt,
-            remaining_before: remaining,
-            policy_before: 0,
+            refusing: Vec::new(),
             shadowed: 0,
         }
     }

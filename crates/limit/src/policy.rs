@@ -31,6 +31,15 @@ pub(crate) enum Rule {
     Slices(SliceRule),
 }
 
+/// So many tokens in so many nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// The most tokens that are ever left.
+    pub tokens: u64,
+    /// The time in which as many come back, rounded up.
+    pub window_ns: u64,
+}
+
 impl Policy {
     /// Checks a configuration.
     pub fn new(config: PolicyConfig) -> Result<Self, PolicyError> {
@@ -68,6 +77,20 @@ impl Policy {
                 self.config.limit
             }
         }
+    }
+
+    /// How much may be taken in which time, so that no more can be left than that: the limit in a period. A bucket that is
+    /// larger than its limit has what it holds, in the time in which that comes back.
+    pub fn quota(&self) -> Quota {
+        let (limit, period_ns) = (self.config.limit, self.config.period.nanos());
+        let tokens = self.capacity().max(limit);
+        let window_ns = if tokens == limit {
+            period_ns
+        } else {
+            let grains = u128::from(tokens) * u128::from(period_ns);
+            u64::try_from(grains.div_ceil(u128::from(limit.max(1)))).unwrap_or(u64::MAX)
+        };
+        Quota { tokens, window_ns }
     }
 
     /// When everything that was counted until `now` is forgotten at once: the end of a fixed window. `None` where counts fade.

@@ -5,7 +5,7 @@
 
 use crate::cell::Cell;
 use crate::config::PolicyError;
-use crate::decision::{Cost, Decision, Lot, Outcome, Receipt, Verdict};
+use crate::decision::{Cost, Lot, Outcome, Receipt, Verdict};
 use crate::plain::Plain;
 use crate::policy::Policy;
 use crate::state::{Fit, State};
@@ -31,6 +31,8 @@ pub struct Status {
     pub limit: u64,
     /// Whole tokens left.
     pub remaining: u64,
+    /// Tokens that it is below zero.
+    pub debt: u64,
     /// Until the policy is as if the key had never been seen.
     pub reset_after: Span,
     /// Until a request of cost 1 passes: zero where it would pass now.
@@ -116,9 +118,13 @@ impl PolicySet {
         let mut outcome = self.probe(cell, cost, now, lot);
         self.commit(cell, &outcome);
         if !outcome.decision.verdict.is_allowed() && outcome.receipt.charged != 0 {
-            outcome.decision = self.left_behind(cell, cost, lot, &outcome.decision);
+            // What a refusal says is true once the refused request itself has been counted.
+            let after = self.probe(cell, cost, cell.at(), lot);
+            outcome.decision = after.decision;
+            outcome.refusing = after.refusing;
         }
-        outcome.decision.reset_after = self.reset_after(cell, outcome.receipt.at);
+        let policy = outcome.decision.policy;
+        outcome.decision.reset_after = self.reset_after_of(cell, policy, outcome.receipt.at);
         outcome
     }
 
@@ -254,6 +260,7 @@ impl PolicySet {
                 Status {
                     limit: policy.config().limit,
                     remaining: probe.remaining,
+                    debt: probe.debt,
                     reset_after: Span::between(now, policy.fresh_at_ns(state, at)),
                     next_token_after: match probe.fit {
                         Fit::Now => Span::ZERO,
@@ -299,24 +306,23 @@ impl PolicySet {
         new
     }
 
-    /// What a refusal says once the refused request itself has been counted.
-    fn left_behind<const N: usize>(
-        &self,
-        cell: &Cell<N>,
-        cost: Cost,
-        lot: Lot,
-        refusal: &Decision,
-    ) -> Decision {
-        let after = self.probe(cell, cost, cell.at(), lot);
-        Decision {
-            refused_by: refusal.refused_by,
-            ..after.decision
-        }
-    }
-
     /// Until the cell is as good as fresh.
     pub fn reset_after<const N: usize>(&self, cell: &Cell<N>, now: Instant) -> Span {
         Span::between(now, self.fresh_at_ns(cell))
+    }
+
+    /// Until one policy is as if the key had never been seen.
+    pub fn reset_after_of<const N: usize>(
+        &self,
+        cell: &Cell<N>,
+        policy: usize,
+        now: Instant,
+    ) -> Span {
+        let fresh_at = cell.view(self, |at, states| {
+            let both = self.policies.get(policy).zip(states.get(policy));
+            both.map_or(0, |(policy, state)| policy.fresh_at_ns(state, at))
+        });
+        Span::between(now, fresh_at)
     }
 
     fn fresh_at_ns<const N: usize>(&self, cell: &Cell<N>) -> u128 {

@@ -89,6 +89,8 @@ pub(crate) struct Probe {
     pub(crate) fit: Fit,
     /// Whole tokens left before the request.
     pub(crate) remaining: u64,
+    /// Tokens that it is below zero before the request.
+    pub(crate) debt: u64,
 }
 
 impl Probe {
@@ -109,6 +111,11 @@ impl Probe {
         } else {
             Fit::Retry(retry_after())
         };
-        Self { fit, remaining }
+        let debt = used.saturating_sub(u128::from(limit));
+        Self {
+            fit,
+            remaining,
+            debt: u64::try_from(debt).unwrap_or(u64::MAX),
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Policies that do not bind the key are heard last: what is left of them matters only where no other policy is.
 
-use crate::decision::{Cost, Decision, Outcome, Receipt, Verdict};
+use crate::decision::{Cost, Decision, Outcome, Receipt, Refusing, Verdict};
 use crate::state::{Fit, Probe};
 use crate::time::Span;
 
@@ -12,12 +12,13 @@ pub(crate) struct Tally {
     /// Bits of the policies that were asked, and of those that would refuse but do not bind.
     asked: u64,
     shadowed: u64,
-    refused_by: Option<usize>,
-    never: bool,
-    retry_after: Span,
+    /// The policy that refuses longest, and its limit.
+    refusal: Option<(Refusing, u64)>,
+    /// All that refuse, where several do.
+    refusing: Vec<Refusing>,
     wait: Span,
-    bound: Least,
-    unbound: Least,
+    bound: Option<Left>,
+    unbound: Option<Left>,
 }
 
 impl Tally {
@@ -26,49 +27,72 @@ impl Tally {
             cost,
             asked: 0,
             shadowed: 0,
-            refused_by: None,
-            never: false,
-            retry_after: Span::ZERO,
+            refusal: None,
+            refusing: Vec::new(),
             wait: Span::ZERO,
-            bound: Least::default(),
-            unbound: Least::default(),
+            bound: None,
+            unbound: None,
         }
     }
 
     /// Adds what the policy at `index` said; `enforced` is whether it binds the key.
     pub(crate) fn add(&mut self, index: usize, limit: u64, probe: Probe, enforced: bool) {
-        let Probe { fit, remaining } = probe;
+        let Probe {
+            fit,
+            remaining,
+            debt,
+        } = probe;
         self.asked |= bit(index);
         let left = Left {
             policy: index,
             limit,
-            remaining,
+            remaining: remaining.saturating_sub(self.taken(fit)),
+            debt,
         };
         if !enforced {
             self.shadowed |= if fit.admits() { 0 } else { bit(index) };
-            self.unbound.add(left, self.taken(fit));
-            return;
+            return lower(&mut self.unbound, left);
         }
-        self.bound.add(left, self.taken(fit));
-        match fit {
-            Fit::Now => {}
-            Fit::After(wait) => self.wait = self.wait.max(wait),
-            Fit::Retry(after) => self.retry_after = self.retry_after.max(after),
-            Fit::Never => self.never = true,
+        lower(&mut self.bound, left);
+        let retry_after = match fit {
+            Fit::Now => return,
+            Fit::After(wait) => {
+                self.wait = self.wait.max(wait);
+                return;
+            }
+            Fit::Retry(after) => Some(after),
+            Fit::Never => None,
+        };
+        let refusing = Refusing {
+            policy: index,
+            remaining,
+            debt,
+            retry_after,
+        };
+        self.refuse(refusing, limit);
+    }
+
+    fn refuse(&mut self, refusing: Refusing, limit: u64) {
+        if let Some((before, _)) = self.refusal {
+            if self.refusing.is_empty() {
+                self.refusing.push(before);
+            }
+            self.refusing.push(refusing);
         }
-        if !fit.admits() {
-            self.refused_by = self.refused_by.or(Some(index));
+        let is_longer = |(before, _): (Refusing, _)| refusing.outlasts(&before);
+        if self.refusal.is_none_or(is_longer) {
+            self.refusal = Some((refusing, limit));
         }
     }
 
     /// What all policies together say.
     pub(crate) fn verdict(&self) -> Verdict {
-        match self.refused_by {
+        match self.refusal {
             None if self.wait == Span::ZERO => Verdict::Allow,
             None => Verdict::Delay { wait: self.wait },
-            Some(_) if self.never => Verdict::Never,
-            Some(_) => Verdict::Deny {
-                retry_after: self.retry_after,
+            Some((refusing, _)) => match refusing.retry_after {
+                Some(retry_after) => Verdict::Deny { retry_after },
+                None => Verdict::Never,
             },
         }
     }
@@ -79,31 +103,28 @@ impl Tally {
     }
 
     /// The answer to a request of which `receipt` is what will be charged.
-    pub(crate) fn outcome(&self, receipt: Receipt) -> Outcome {
-        let least = if self.bound.before.is_some() {
-            &self.bound
-        } else {
-            &self.unbound
-        };
+    pub(crate) fn outcome(self, receipt: Receipt) -> Outcome {
         let verdict = self.verdict();
-        let left = if verdict.is_allowed() {
-            least.after
-        } else {
-            least.before
-        };
+        let refused = self.refusal.map(|(refusing, limit)| Left {
+            policy: refusing.policy,
+            limit,
+            remaining: refusing.remaining,
+            debt: refusing.debt,
+        });
+        let told = refused.or(self.bound).or(self.unbound);
         let decision = Decision {
             verdict,
-            refused_by: self.refused_by,
-            policy: left.map_or(0, |left| left.policy),
-            limit: left.map_or(0, |left| left.limit),
-            remaining: left.map_or(0, |left| left.remaining),
+            refused_by: refused.map(|left| left.policy),
+            policy: told.map_or(0, |left| left.policy),
+            limit: told.map_or(0, |left| left.limit),
+            remaining: told.map_or(0, |left| left.remaining),
+            debt: told.map_or(0, |left| left.debt),
             reset_after: Span::ZERO,
         };
         Outcome {
             decision,
             receipt,
-            remaining_before: least.before.map_or(0, |left| left.remaining),
-            policy_before: least.before.map_or(0, |left| left.policy),
+            refusing: self.refusing,
             shadowed: self.shadowed,
         }
     }
@@ -120,21 +141,7 @@ struct Left {
     policy: usize,
     limit: u64,
     remaining: u64,
-}
-
-/// The policy with the least left: before the request, and after it if it is admitted.
-#[derive(Default)]
-struct Least {
-    before: Option<Left>,
-    after: Option<Left>,
-}
-
-impl Least {
-    fn add(&mut self, left: Left, taken: u64) {
-        lower(&mut self.before, left);
-        let remaining = left.remaining.saturating_sub(taken);
-        lower(&mut self.after, Left { remaining, ..left });
-    }
+    debt: u64,
 }
 
 fn lower(least: &mut Option<Left>, left: Left) {

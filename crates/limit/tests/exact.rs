@@ -113,8 +113,13 @@ fn compare<const N: usize>(policies: &[tollgate_oracle::Policy], operations: &[O
                     panic!("only a check has an answer");
                 };
                 let resets = model.reset_after(key, ours.receipt.at.as_nanos());
-                let longest = resets.into_iter().max().unwrap_or(0);
-                assert_eq!(ours.decision.reset_after.as_nanos(), longest);
+                let own = resets[ours.decision.policy];
+                assert_eq!(ours.decision.reset_after.as_nanos(), own);
+                let told = &theirs.per_policy[ours.decision.policy];
+                assert_eq!(
+                    (ours.decision.remaining, ours.decision.debt),
+                    (told.remaining, told.debt)
+                );
                 if outstanding.len() > before {
                     cells.outstanding.push((key.clone(), ours.receipt));
                 }

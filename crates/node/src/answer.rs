@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, NamedPolicy, Terms};
-use tollgate_limit::{Outcome, Plain, Span, Taken, Verdict};
+use tollgate_limit::{Outcome, Plain, Refusing, Span, Taken, Verdict};
 use tollgate_table::Print;
 
 /// The answer to one request.
@@ -13,17 +13,22 @@ use tollgate_table::Print;
 pub struct Answer {
     /// May it pass?
     pub verdict: Verdict,
-    /// Who refused.
+    /// Who refused: the policy that does so longest, where several do.
     pub refused_by: Option<RefusedBy>,
-    /// The contract whose policy has the least left; `None` where no contract binds the request.
+    /// All policies that refused, in order, where several did.
+    pub violated: Option<Box<[Violation]>>,
+    /// The contract of the policy that the answer tells of: the one that refused, or that has the least left; `None` where
+    /// no contract binds the request.
     pub contract: Option<usize>,
     /// Its place in that contract.
     pub policy: usize,
-    /// Limit of the policy with the least left.
+    /// Its limit.
     pub limit: u64,
-    /// Whole tokens left in the policy with the least left.
+    /// Whole tokens it has left.
     pub remaining: u64,
-    /// Until every policy is as if the key had never been seen.
+    /// Tokens that it is below zero.
+    pub debt: u64,
+    /// Until it is as if the key had never been seen.
     pub reset_after: Span,
     /// Whether a policy that is not enforced would have refused.
     pub shadowed: bool,
@@ -48,10 +53,12 @@ impl Answer {
         Self {
             verdict: Verdict::Allow,
             refused_by: None,
+            violated: None,
             contract: None,
             policy: 0,
             limit: 0,
             remaining: 0,
+            debt: 0,
             reset_after: Span::ZERO,
             shadowed: false,
             terms: KeyTerms::None,
@@ -79,16 +86,26 @@ impl Answer {
         }
     }
 
-    /// The answer to a request that is denied before anything is counted, in the name of the one policy of these terms.
-    pub fn barred(contract: usize, terms: &Arc<Terms>, retry_after: Span) -> Self {
+    /// The answer to a request that is refused because no contract binds it.
+    pub fn unmatched() -> Self {
         Self {
-            verdict: Verdict::Deny { retry_after },
-            refused_by: Some(RefusedBy::Policy {
-                contract,
-                policy: 0,
-            }),
+            verdict: Verdict::Never,
+            refused_by: Some(RefusedBy::Unmatched),
+            ..Self::unbound()
+        }
+    }
+
+    /// The answer to a request that is denied before anything is counted, in the name of the one policy of these terms: for
+    /// ever where there is no end.
+    pub fn barred(contract: usize, terms: &Arc<Terms>, end: Option<Span>) -> Self {
+        Self {
+            verdict: match end {
+                Some(retry_after) => Verdict::Deny { retry_after },
+                None => Verdict::Never,
+            },
+            refused_by: Some(RefusedBy::Ban { contract }),
             contract: Some(contract),
-            reset_after: retry_after,
+            reset_after: end.unwrap_or(Span::ZERO),
             terms: KeyTerms::One((contract, Arc::clone(terms))),
             ..Self::unbound()
         }
@@ -109,10 +126,12 @@ impl Answer {
         Self {
             verdict: Verdict::Allow,
             refused_by: None,
+            violated: None,
             contract: Some(contract),
             policy: 0,
             limit: plain.limit(),
             remaining: plain.remaining(taken),
+            debt: 0,
             reset_after: plain.reset_after(taken),
             shadowed: false,
             terms: KeyTerms::None,
@@ -136,15 +155,21 @@ impl Answer {
             print,
         } = place;
         let decision = &outcome.decision;
+        let each = outcome.refusing.iter();
         Self {
             verdict: decision.verdict,
             refused_by: decision
                 .refused_by
                 .map(|policy| RefusedBy::Policy { contract, policy }),
+            violated: Violation::several(each.map(|said| Violation {
+                contract,
+                said: *said,
+            })),
             contract: Some(contract),
             policy: decision.policy,
             limit: decision.limit,
             remaining: decision.remaining,
+            debt: decision.debt,
             reset_after: decision.reset_after,
             shadowed: outcome.shadowed != 0,
             terms: KeyTerms::None,
@@ -187,6 +212,36 @@ impl Answer {
             .iter()
             .find(|(contract, _)| *contract == place);
         own.map_or(&contract.policies, |(_, terms)| &terms.policies)
+    }
+
+    /// All policies that refused, in order.
+    pub fn violations(&self) -> SmallVec<[Violation; 1]> {
+        if let Some(violated) = &self.violated {
+            return SmallVec::from_slice(violated);
+        }
+        let mut one = SmallVec::new();
+        if let Some(RefusedBy::Policy { contract, policy }) = self.refused_by {
+            let said = Refusing {
+                policy,
+                remaining: self.remaining,
+                debt: self.debt,
+                retry_after: self.verdict.retry_after(),
+            };
+            one.push(Violation { contract, said });
+        }
+        one
+    }
+
+    /// Whether no contract binds the request.
+    pub const fn is_unmatched(&self) -> bool {
+        matches!(self.refused_by, None | Some(RefusedBy::Unmatched)) && self.contract.is_none()
+    }
+
+    /// Whether no wait will help, whatever it costs: it is banned without an end, or no contract binds it.
+    pub fn is_forbidden(&self) -> bool {
+        let by = self.refused_by;
+        self.verdict == Verdict::Never
+            && matches!(by, Some(RefusedBy::Ban { .. } | RefusedBy::Unmatched))
     }
 
     /// Whether the request passes, at once or after a wait.
@@ -251,6 +306,30 @@ pub enum RefusedBy {
     FullTable,
     /// No policy: the durable counts of the key are on disk and could not be read, or there is no room to keep them.
     Unread,
+    /// A ban: whatever is left. Terms of the answer have a policy that is called so, in this contract.
+    Ban {
+        /// Place of the contract.
+        contract: usize,
+    },
+    /// Nobody: no contract binds the key, and such keys are told to be refused.
+    Unmatched,
+}
+
+/// A policy that refused a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Place of the contract.
+    pub contract: usize,
+    /// The policy by its place in the contract, and how it stands.
+    pub said: Refusing,
+}
+
+impl Violation {
+    /// All of them; `None` where they are not several.
+    pub fn several(each: impl IntoIterator<Item = Self>) -> Option<Box<[Self]>> {
+        let each: Vec<_> = each.into_iter().collect();
+        (each.len() > 1).then(|| each.into())
+    }
 }
 
 /// What was charged, and to which cells. Settling it is valid once.

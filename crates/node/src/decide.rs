@@ -9,12 +9,12 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tollgate_contract::Terms;
 use tollgate_limit::{
-    Cell, Cost, Decision, Instant, Lot, Outcome, Policy, PolicySet, Receipt as Charge, Span,
+    Cell, Cost, Instant, Lot, Outcome, Policy, PolicySet, Receipt as Charge, Refusing, Span,
     Verdict,
 };
 use tollgate_table::{Print, Rules, Table};
 
-use crate::answer::{Answer, Booking, KeyTerms, OwnTerms, Place, Receipt, RefusedBy};
+use crate::answer::{Answer, Booking, KeyTerms, OwnTerms, Place, Receipt, RefusedBy, Violation};
 use crate::cells::{Cells, Miss, on_table};
 use crate::company::{Charged, enter_company};
 use crate::terms::Slot;
@@ -47,6 +47,11 @@ impl Bound<'_> {
                 .cells
                 .parts()
                 .is_some_and(|parts| parts.binds(self.lot))
+    }
+
+    /// The contract and the place in it of a policy in its cells.
+    fn spot_of(&self, policy: usize) -> (usize, usize) {
+        (self.contract, self.cells.place(policy))
     }
 
     pub(crate) const fn place(&self) -> Place {
@@ -163,11 +168,14 @@ where
         let receipt = charge(set, cell, &outcome, ask, tally.verdict);
         first.cells.decided(first.print, receipt.charged);
         tally.book(first, receipt);
-        if !tally.verdict.is_allowed() {
+        let reset_after = |policy| set.reset_after_of(cell, policy, receipt.at);
+        if tally.verdict.is_allowed() {
+            let policy = outcome.decision.policy;
+            tally.reset(first.spot_of(policy), || reset_after(policy));
+        } else {
             let left = set.probe(cell, ask.cost, ask.now, first.lot);
-            tally.add_refused(first, set, &left);
+            tally.add_refused(first, (set, &left), reset_after);
         }
-        tally.reset_after = tally.reset_after.max(set.reset_after(cell, receipt.at));
         let wrote = receipt.charged != 0;
         if let Some(terms) = slot.terms() {
             tally.under(first, terms);
@@ -202,22 +210,21 @@ pub(crate) struct PartProbe {
     pub(crate) verdict: Verdict,
     /// Before the request.
     pub(crate) remaining: u64,
+    pub(crate) debt: u64,
     pub(crate) cost: Cost,
     pub(crate) is_enforced: bool,
     /// Whether what is left of it matters.
     pub(crate) counts: bool,
 }
 
-/// The answers of the contracts so far: the tightest remaining, the longest waits, the first refusal.
+/// The answers of the contracts so far: the tightest remaining, the longest waits, all refusals.
 pub(crate) struct Tally {
     pub(crate) verdict: Verdict,
-    /// The first policy that refused, in the order of the contracts.
-    refused_at: Option<(usize, usize)>,
-    /// The least left if the request is charged, and if it is not.
-    charged: Option<Least>,
-    uncharged: Option<Least>,
+    /// The least left if the request is charged.
+    least: Option<Stand>,
+    /// The policies that refuse, once the refused request has been counted where refusals count.
+    refusals: Vec<(Refusing, Stand)>,
     shadowed: bool,
-    pub(crate) reset_after: Span,
     /// Innermost first.
     bookings: Vec<Booking>,
     /// What was charged in no cell.
@@ -227,34 +234,36 @@ pub(crate) struct Tally {
 }
 
 impl PartProbe {
-    const fn least(&self, taken: u64) -> Least {
-        Least {
+    const fn stand(&self, taken: u64) -> Stand {
+        Stand {
             contract: self.contract,
             policy: self.policy,
             limit: self.limit,
             remaining: self.remaining.saturating_sub(taken),
+            debt: self.debt,
+            reset_after: Span::ZERO,
         }
     }
 }
 
-/// The policy with the least left, and its contract.
+/// How a policy stands.
 #[derive(Clone, Copy)]
-struct Least {
+struct Stand {
     contract: usize,
     policy: usize,
     limit: u64,
     remaining: u64,
+    debt: u64,
+    reset_after: Span,
 }
 
 impl Tally {
     fn new(contracts: usize) -> Self {
         Self {
             verdict: Verdict::Allow,
-            refused_at: None,
-            charged: None,
-            uncharged: None,
+            least: None,
+            refusals: Vec::new(),
             shadowed: false,
-            reset_after: Span::ZERO,
             bookings: Vec::with_capacity(contracts),
             parts: Charged::new(),
             terms: SmallVec::new(),
@@ -263,41 +272,56 @@ impl Tally {
 
     fn add(&mut self, bound: &Bound<'_>, outcome: &Outcome) {
         let decision = &outcome.decision;
-        let Decision {
-            policy,
-            limit,
-            remaining,
-            ..
-        } = *decision;
         if bound.has_least() {
-            let least = Least {
-                contract: bound.contract,
-                policy: bound.cells.place(policy),
-                limit,
-                remaining,
-            };
-            lower(&mut self.charged, least);
+            lower(
+                &mut self.least,
+                Stand {
+                    contract: bound.contract,
+                    policy: bound.cells.place(decision.policy),
+                    limit: decision.limit,
+                    remaining: decision.remaining,
+                    debt: decision.debt,
+                    reset_after: Span::ZERO,
+                },
+            );
         }
         self.shadowed |= outcome.shadowed != 0;
-        if let Some(policy) = decision.refused_by {
-            self.refuse(bound.contract, bound.cells.place(policy));
-        }
         self.verdict = graver(self.verdict, decision.verdict);
     }
 
-    /// Adds how a contract stands once the refused request has been counted where refusals count.
-    fn add_refused(&mut self, bound: &Bound<'_>, set: &PolicySet, left: &Outcome) {
-        let policy = set.policies().get(left.policy_before);
-        let least = Least {
-            contract: bound.contract,
-            policy: bound.cells.place(left.policy_before),
-            limit: policy.map_or(0, |policy| policy.config().limit),
-            remaining: left.remaining_before,
-        };
-        if bound.has_least() {
-            lower(&mut self.uncharged, least);
+    /// Notes how long the policy with the least left takes to be as if the key had never been seen, if it is that one.
+    pub(crate) fn reset(&mut self, spot: (usize, usize), reset_after: impl FnOnce() -> Span) {
+        let least = self.least.as_mut();
+        if let Some(least) = least.filter(|least| (least.contract, least.policy) == spot) {
+            least.reset_after = reset_after();
         }
-        self.verdict = graver(self.verdict, left.decision.verdict);
+    }
+
+    /// Adds the policies of a contract that refuse once the refused request has been counted where refusals count.
+    fn add_refused(
+        &mut self,
+        bound: &Bound<'_>,
+        (set, left): (&PolicySet, &Outcome),
+        reset_after: impl Fn(usize) -> Span,
+    ) {
+        let answer = Answer::of(bound.place(), left);
+        for Violation { said, contract } in answer.violations() {
+            let policy = set.policies().get(said.policy);
+            let place = bound.cells.place(said.policy);
+            let stand = Stand {
+                contract,
+                policy: place,
+                limit: policy.map_or(0, |policy| policy.config().limit),
+                remaining: said.remaining,
+                debt: said.debt,
+                reset_after: reset_after(said.policy),
+            };
+            let said = Refusing {
+                policy: place,
+                ..said
+            };
+            self.refusals.push((said, stand));
+        }
     }
 
     /// Adds what a policy said whose counts are in no cell.
@@ -305,26 +329,31 @@ impl Tally {
         let admits = part.verdict.is_allowed();
         let taken = if admits { part.cost.tokens() } else { 0 };
         if part.counts {
-            lower(&mut self.charged, part.least(taken));
+            lower(&mut self.least, part.stand(taken));
         }
         if !part.is_enforced {
             self.shadowed |= !admits;
             return;
         }
-        if !admits {
-            self.refuse(part.contract, part.policy);
-        }
         self.verdict = graver(self.verdict, part.verdict);
     }
 
     /// Adds how such a policy stands once the refused request has been counted where refusals count.
-    pub(crate) fn add_refused_part(&mut self, part: &PartProbe) {
-        if part.counts {
-            lower(&mut self.uncharged, part.least(0));
+    pub(crate) fn add_refused_part(&mut self, part: &PartProbe, reset_after: Span) {
+        if !part.is_enforced || part.verdict.is_allowed() {
+            return;
         }
-        if part.is_enforced {
-            self.verdict = graver(self.verdict, part.verdict);
-        }
+        let stand = Stand {
+            reset_after,
+            ..part.stand(0)
+        };
+        let said = Refusing {
+            policy: part.policy,
+            remaining: part.remaining,
+            debt: part.debt,
+            retry_after: part.verdict.retry_after(),
+        };
+        self.refusals.push((said, stand));
     }
 
     /// Notes that such a policy was charged.
@@ -361,28 +390,41 @@ impl Tally {
         self.terms.push((bound.contract, Arc::clone(terms)));
     }
 
-    fn refuse(&mut self, contract: usize, policy: usize) {
-        let at = (contract, policy);
-        self.refused_at = Some(self.refused_at.map_or(at, |before| before.min(at)));
-    }
-
     fn answer(mut self) -> Answer {
-        let least = if self.verdict.is_allowed() {
-            self.charged
-        } else {
-            self.uncharged
-        };
         self.bookings
             .sort_unstable_by_key(|booking| booking.contract);
-        let refused = |(contract, policy)| RefusedBy::Policy { contract, policy };
+        self.refusals
+            .sort_unstable_by_key(|(_, stand)| (stand.contract, stand.policy));
+        let refusals = self.refusals.iter().copied();
+        let longest = refusals.reduce(|longest, one| {
+            if one.0.outlasts(&longest.0) {
+                one
+            } else {
+                longest
+            }
+        });
+        let refused = longest.map(|(_, stand)| stand);
+        let told = refused.or(self.least);
+        let violated = self.refusals.iter().map(|(said, stand)| Violation {
+            contract: stand.contract,
+            said: *said,
+        });
         Answer {
-            verdict: self.verdict,
-            refused_by: self.refused_at.map(refused),
-            contract: least.map(|least| least.contract),
-            policy: least.map_or(0, |least| least.policy),
-            limit: least.map_or(0, |least| least.limit),
-            remaining: least.map_or(0, |least| least.remaining),
-            reset_after: self.reset_after,
+            verdict: longest.map_or(self.verdict, |(said, _)| match said.retry_after {
+                Some(retry_after) => Verdict::Deny { retry_after },
+                None => Verdict::Never,
+            }),
+            refused_by: refused.map(|stand| RefusedBy::Policy {
+                contract: stand.contract,
+                policy: stand.policy,
+            }),
+            violated: Violation::several(violated),
+            contract: told.map(|stand| stand.contract),
+            policy: told.map_or(0, |stand| stand.policy),
+            limit: told.map_or(0, |stand| stand.limit),
+            remaining: told.map_or(0, |stand| stand.remaining),
+            debt: told.map_or(0, |stand| stand.debt),
+            reset_after: told.map_or(Span::ZERO, |stand| stand.reset_after),
             shadowed: self.shadowed,
             terms: KeyTerms::of(self.terms),
             receipt: match *self.bookings {
@@ -394,8 +436,8 @@ impl Tally {
     }
 }
 
-fn lower(place: &mut Option<Least>, least: Least) {
-    let rank = |least: &Least| (least.remaining, least.contract, least.policy);
+fn lower(place: &mut Option<Stand>, least: Stand) {
+    let rank = |least: &Stand| (least.remaining, least.contract, least.policy);
     if place.is_none_or(|present| rank(&least) < rank(&present)) {
         *place = Some(least);
     }

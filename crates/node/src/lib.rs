@@ -28,7 +28,7 @@ mod terms;
 mod worth;
 
 pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
-pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy};
+pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy, Violation};
 pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
     Adapt, Admitted, BadRoster, Closed, CompanyGossip, GossipRefused, Journal, Ledger, Lend, Lent,

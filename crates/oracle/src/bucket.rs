@@ -50,6 +50,10 @@ impl TokenBucket {
         floor(&self.level(policy, time))
     }
 
+    pub(crate) fn debt(&self, policy: &Policy, time: i128) -> u64 {
+        ceil(&-self.level(policy, time))
+    }
+
     /// Takes the tokens of an admitted request, which a delayed one may find only later.
     pub(crate) fn take(&mut self, policy: &Policy, time: i128, cost: u64) {
         self.level = self.level(policy, time) - whole(cost);
@@ -112,6 +116,10 @@ impl LeakyBucket {
         floor(&(whole(policy.capacity()) - self.occupancy(policy, time)))
     }
 
+    pub(crate) fn debt(&self, policy: &Policy, time: i128) -> u64 {
+        ceil(&(self.occupancy(policy, time) - whole(policy.capacity())))
+    }
+
     pub(crate) fn charge(&mut self, policy: &Policy, time: i128, amount: u64) {
         let before = self.occupancy(policy, time);
         let mut after = &before + whole(amount);
@@ -145,6 +153,11 @@ fn flow(policy: &Policy, elapsed: i128) -> BigRational {
 
 fn whole(number: u64) -> BigRational {
     BigRational::from_integer(BigInt::from(number))
+}
+
+fn ceil(number: &BigRational) -> u64 {
+    let ceiled = number.ceil().to_integer();
+    ceiled.max(BigInt::zero()).to_u64().unwrap_or(u64::MAX)
 }
 
 fn floor(number: &BigRational) -> u64 {

@@ -54,6 +54,16 @@ impl History {
         }
     }
 
+    /// How many tokens it is below zero, parts of one as a whole one. What a shaper lets wait is no debt.
+    pub(crate) fn debt(&self, policy: &Policy, time: i128) -> u64 {
+        match self {
+            History::Token(_) if policy.delay.is_some() => 0,
+            History::Token(bucket) => bucket.debt(policy, time),
+            History::Leaky(bucket) => bucket.debt(policy, time),
+            History::Counts(counts) => counts.debt(policy, time),
+        }
+    }
+
     /// How long until `cost` is admitted if nothing else comes; `None` if that is never.
     pub(crate) fn retry_after(&self, policy: &Policy, time: i128, cost: u64) -> Option<u128> {
         if cost > policy.capacity() {

@@ -10,9 +10,9 @@ use crate::policy::Policy;
 pub struct Answer {
     /// Whether every policy admits the request.
     pub allowed: bool,
-    /// The first policy that refuses, in order.
+    /// The policy that refuses longest in the state this request leaves behind; the first of several.
     pub policy: Option<usize>,
-    /// The tightest remaining of all policies, in the state this request leaves behind.
+    /// What that policy has left in that state; the tightest remaining of all policies where none refuses.
     pub remaining: u64,
     /// How long until the same request passes if nothing else comes, in the state this request leaves
     /// behind. Absent where it passed and where it never will.
@@ -34,7 +34,10 @@ pub struct PolicyAnswer {
     pub allowed: bool,
     /// What is left in the state the request leaves behind.
     pub remaining: u64,
-    /// How long until this policy admits the same request; absent where it does and where it never will.
+    /// What more than all is taken in that state; zero for a shaper, where that waits its turn.
+    pub debt: u64,
+    /// How long until this policy admits the same request, in the state this request leaves behind; absent where it
+    /// does and where it never will.
     pub retry_after: Option<u128>,
     /// Whether this policy can never hold the cost.
     pub never: bool,
@@ -221,7 +224,8 @@ impl Model {
             per_policy.push(PolicyAnswer {
                 allowed: admitted[index],
                 remaining: left.remaining(policy, now),
-                retry_after: retry.filter(|_| !admitted[index]),
+                debt: left.debt(policy, now),
+                retry_after: retry.filter(|retry| *retry > 0),
                 never: retry.is_none(),
                 wait: if admitted[index] {
                     found.wait(policy, now, cost)
@@ -231,6 +235,7 @@ impl Model {
             });
             retries.push(retry);
         }
+        let policy = if allowed { None } else { longest_of(&retries) };
         let longest: Option<u128> = retries
             .into_iter()
             .try_fold(0, |longest, retry| Some(longest.max(retry?)));
@@ -241,12 +246,15 @@ impl Model {
             .unwrap_or(0);
         Answer {
             allowed,
-            policy: admitted.iter().position(|admits| !admits),
-            remaining: per_policy
-                .iter()
-                .map(|answer| answer.remaining)
-                .min()
-                .unwrap_or(u64::MAX),
+            policy,
+            remaining: match policy {
+                Some(policy) => per_policy[policy].remaining,
+                None => per_policy
+                    .iter()
+                    .map(|answer| answer.remaining)
+                    .min()
+                    .unwrap_or(u64::MAX),
+            },
             retry_after: longest.filter(|_| !allowed),
             never: longest.is_none(),
             wait: if allowed { wait } else { 0 },
@@ -254,6 +262,14 @@ impl Model {
             receipt,
         }
     }
+}
+
+/// The first of those that last longest; for ever is longest.
+fn longest_of(retries: &[Option<u128>]) -> Option<usize> {
+    let longest = retries
+        .iter()
+        .max_by_key(|retry| (retry.is_none(), **retry))?;
+    retries.iter().position(|retry| retry == longest)
 }
 
 /// A question already put to every policy.

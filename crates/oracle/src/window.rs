@@ -25,6 +25,12 @@ impl Counts {
         search::largest(policy.limit, |n| self.admits(policy, time, n))
     }
 
+    pub(crate) fn debt(&self, policy: &Policy, time: i128) -> u64 {
+        let bound = |debt: i128| u128::from(policy.limit) + debt.unsigned_abs();
+        let debt = search::smallest(|debt| self.fits(policy, time, 0, bound(debt)));
+        u64::try_from(debt).unwrap_or(u64::MAX)
+    }
+
     /// Adds to the current slot without asking, up to the deepest debt allowed.
     pub(crate) fn charge(&mut self, policy: &Policy, time: i128, amount: u64) {
         self.charge_slot(policy, time, amount, slot(policy, time));

@@ -149,7 +149,7 @@ fn a_day_that_never_was_has_no_window() {
 }
 
 #[test]
-fn a_contract_charges_all_or_none_and_names_the_first_that_refuses() {
+fn a_contract_charges_all_or_none_and_names_the_one_that_refuses_longest() {
     let bucket = policy(Algorithm::TokenBucket, 5, 10);
     let window = policy(Algorithm::FixedWindow, 3, 100);
     let mut model = Model::new(vec![bucket, window]);
@@ -163,7 +163,7 @@ fn a_contract_charges_all_or_none_and_names_the_first_that_refuses() {
     let answer = model.check("k", 4, 0);
     assert_eq!(
         (answer.policy, answer.never, answer.retry_after),
-        (Some(0), true, None)
+        (Some(1), true, None)
     );
     assert_eq!(answer.per_policy[0].retry_after, Some(2));
 }

@@ -143,7 +143,9 @@ impl Book {
         let (at, kept) = self.set.keep(&cell);
         let after = Found { at, kept };
         let fresh_at = self.set.fresh_at(&cell);
-        let is_written = outcome.is_none_or(|outcome| outcome.receipt.charged != 0);
+        let is_written = outcome
+            .as_ref()
+            .is_none_or(|outcome| outcome.receipt.charged != 0);
         let write = is_written.then(|| Write::Keep {
             found: after.clone(),
             fresh_at,

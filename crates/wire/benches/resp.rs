@@ -92,9 +92,12 @@ fn answer<E: std::fmt::Display>(command: Result<Command<'_>, E>, writer: &mut Wr
         Ok(Command::Check(check)) => {
             let reply = CheckReply {
                 allowed: true,
+                matched: true,
                 policy: Some("burst"),
                 limit: 40,
+                capacity: 40,
                 remaining: black_box(check.cost),
+                debt: 0,
                 retry_after_ms: None,
                 reset_after_ms: 50,
                 wait_ms: 0,

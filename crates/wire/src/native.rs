@@ -45,7 +45,7 @@ pub struct CheckResponse {
     /// Whether the request may pass, after `wait_ms` if that is not zero.
     #[prost(bool, tag = "1")]
     pub allowed: bool,
-    /// The policy that refused, or that has the least left; empty where no contract binds the key.
+    /// The policy that refuses longest, or that has the least left; empty where no contract binds the key.
     #[prost(string, tag = "2")]
     pub policy: String,
     /// That policy's limit.
@@ -57,7 +57,7 @@ pub struct CheckResponse {
     /// Until the same request could pass; none if it passed or no wait will help.
     #[prost(uint64, optional, tag = "5")]
     pub retry_after_ms: Option<u64>,
-    /// Until every policy is as if the key had never been seen.
+    /// Until that policy is as if the key had never been seen.
     #[prost(uint64, tag = "6")]
     pub reset_after_ms: u64,
     /// How long a delayed request has to wait before it goes on.
@@ -69,6 +69,15 @@ pub struct CheckResponse {
     /// In a call with many: why there was no judging. Empty if there was.
     #[prost(string, tag = "9")]
     pub error: String,
+    /// The most tokens that the policy can hold: more than its limit where a bucket is larger.
+    #[prost(uint64, tag = "10")]
+    pub capacity: u64,
+    /// Tokens that it is below zero.
+    #[prost(uint64, tag = "11")]
+    pub debt: u64,
+    /// Whether no contract binds the key.
+    #[prost(bool, tag = "12")]
+    pub unmatched: bool,
 }
 
 /// `tollgate.v1.CheckManyRequest`.

@@ -112,16 +112,22 @@ pub struct CheckRequest<'a> {
 pub struct CheckResponse<'a> {
     /// Whether the request may pass, after `wait_ms` if that is not zero.
     pub allowed: bool,
-    /// The policy that refused, or that has the least left; none where no contract binds the key.
+    /// Whether a contract binds the key.
+    pub matched: bool,
+    /// The policy that refuses longest, or that has the least left; none where no contract binds the key.
     #[serde(borrow, deserialize_with = "optional_text")]
     pub policy: Option<Cow<'a, str>>,
     /// That policy's limit.
     pub limit: u64,
+    /// The most tokens it can hold: more than its limit where a bucket is larger.
+    pub capacity: u64,
     /// Whole tokens it has left.
     pub remaining: u64,
+    /// Tokens that it is below zero.
+    pub debt: u64,
     /// Until the same request could pass; none if it passed or no wait will help.
     pub retry_after_ms: Option<u64>,
-    /// Until every policy is as if the key had never been seen.
+    /// Until it is as if the key had never been seen.
     pub reset_after_ms: u64,
     /// How long a delayed request has to wait before it goes on.
     pub wait_ms: u64,
@@ -230,8 +236,12 @@ pub struct PolicyState<'a> {
     pub policy: Cow<'a, str>,
     /// Its limit.
     pub limit: u64,
+    /// The most tokens it can hold.
+    pub capacity: u64,
     /// Whole tokens left.
     pub remaining: u64,
+    /// Tokens that it is below zero.
+    pub debt: u64,
     /// Until it is as if the key had never been seen.
     pub reset_after_ms: u64,
 }

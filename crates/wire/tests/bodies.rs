@@ -156,16 +156,19 @@ fn writes(body: &impl serde::Serialize, expected: &Value) {
 fn answers_always_have_all_members() {
     let answer = CheckResponse {
         allowed: true,
+        matched: false,
         policy: None,
         limit: 0,
+        capacity: 0,
         remaining: 0,
+        debt: 0,
         retry_after_ms: None,
         reset_after_ms: 0,
         wait_ms: 0,
         receipt: None,
     };
     let expected = json!({
-        "allowed": true, "policy": null, "limit": 0, "remaining": 0, "retry_after_ms": null,
+        "allowed": true, "matched": false, "policy": null, "limit": 0, "capacity": 0, "remaining": 0, "debt": 0, "retry_after_ms": null,
         "reset_after_ms": 0, "wait_ms": 0, "receipt": null,
     });
     writes(&answer, &expected);
@@ -174,11 +177,13 @@ fn answers_always_have_all_members() {
         contract: "free".into(),
         policy: "burst".into(),
         limit: 40,
+        capacity: 60,
         remaining: 39,
+        debt: 0,
         reset_after_ms: 50,
     };
     let expected = json!({"policies": [{
-        "contract": "free", "policy": "burst", "limit": 40, "remaining": 39, "reset_after_ms": 50,
+        "contract": "free", "policy": "burst", "limit": 40, "capacity": 60, "remaining": 39, "debt": 0, "reset_after_ms": 50,
     }]});
     writes(
         &PeekResponse {

@@ -329,12 +329,14 @@ fn a_settlement_has_a_receipt_and_a_cost() {
 }
 
 #[test]
-fn a_policy_that_is_peeked_at_is_a_map_with_eight_names() {
+fn a_policy_that_is_peeked_at_is_a_map_with_ten_names() {
     let reply = PeekReply {
         contract: "api",
         policy: "rate",
         limit: 9,
+        capacity: 12,
         remaining: 2,
+        debt: 0,
         allowed: true,
         retry_after_ms: None,
         wait_ms: 0,
@@ -342,8 +344,8 @@ fn a_policy_that_is_peeked_at_is_a_map_with_eight_names() {
     };
     let mut out = Vec::new();
     reply.write(&mut Writer::new(&mut out, Version::Resp3));
-    let expected = "%8\r\n$8\r\ncontract\r\n$3\r\napi\r\n$6\r\npolicy\r\n$4\r\nrate\r\n$5\r\nlimit\r\n:9\r\n\
-        $9\r\nremaining\r\n:2\r\n$7\r\nallowed\r\n:1\r\n$14\r\nretry_after_ms\r\n_\r\n\
+    let expected = "%10\r\n$8\r\ncontract\r\n$3\r\napi\r\n$6\r\npolicy\r\n$4\r\nrate\r\n$5\r\nlimit\r\n:9\r\n\
+        $8\r\ncapacity\r\n:12\r\n$9\r\nremaining\r\n:2\r\n$4\r\ndebt\r\n:0\r\n$7\r\nallowed\r\n:1\r\n$14\r\nretry_after_ms\r\n_\r\n\
         $7\r\nwait_ms\r\n:0\r\n$14\r\nreset_after_ms\r\n:7\r\n";
     assert_eq!(String::from_utf8(out).unwrap(), expected);
 }

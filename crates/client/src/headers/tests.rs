@@ -111,6 +111,66 @@ fn a_retry_points_no_earlier_than_a_policy_that_would_delay() {
 }
 
 #[test]
+fn each_policy_keeps_its_own_time_and_the_longest_refusal_is_named() {
+    let limiter = contracts(
+        "contracts: [{ id: users, key: [user], policies: [
+            { name: burst, limit: 4, per: 1m }, { name: daily, limit: 3, per: 1d, algorithm: sliding-log } ] }]",
+    );
+    let ada: &[(&str, &str)] = &[("user", "ada")];
+    let _ = limiter.check(ada, 3);
+    let refused = report(&limiter, ada, 2);
+    let headers = refused.headers(Dialect::Ietf);
+    assert_eq!(
+        headers[RATELIMIT],
+        "\"burst\";r=1;t=15, \"daily\";r=0;t=86400"
+    );
+    assert_eq!(headers[RETRY_AFTER], "86400");
+    let problem = refused.problem().unwrap();
+    assert!(
+        problem.contains("\"violated-policies\":[\"burst\",\"daily\"]"),
+        "{problem}"
+    );
+    assert!(
+        problem.contains("Too little is left of \\\"daily\\\""),
+        "{problem}"
+    );
+    let kong = refused.headers(Dialect::Kong);
+    assert_eq!(
+        (&kong["ratelimit-limit"], &kong["ratelimit-reset"]),
+        (&"3".parse().unwrap(), &"86400".parse().unwrap())
+    );
+}
+
+#[test]
+fn a_bucket_larger_than_its_limit_is_said_by_what_it_holds() {
+    let mut bucket = PolicyConfig::token_bucket(5, Period::SECOND);
+    bucket.burst = Some(10);
+    let limiter = limiter([bucket]);
+    let passed = report(&limiter, "a", 1);
+    let expected = [
+        ("ratelimit", "\"policy-1\";r=9;t=1"),
+        ("ratelimit-policy", "\"policy-1\";q=10;w=2"),
+    ];
+    fields(&passed, Dialect::Ietf, &expected);
+    let envoy = passed.headers(Dialect::Envoy);
+    assert_eq!(envoy["x-ratelimit-limit"], "10, 10;w=2;name=\"policy-1\"");
+    assert_eq!(envoy["x-ratelimit-remaining"], "9");
+    // A field that is named after a second tells of a second.
+    let kong = passed.headers(Dialect::Kong);
+    assert_eq!(
+        (
+            &kong["x-ratelimit-limit-second"],
+            &kong["x-ratelimit-remaining-second"]
+        ),
+        (&"5".parse().unwrap(), &"5".parse().unwrap())
+    );
+    assert_eq!(
+        (&kong["ratelimit-limit"], &kong["ratelimit-remaining"]),
+        (&"10".parse().unwrap(), &"9".parse().unwrap())
+    );
+}
+
+#[test]
 fn a_wait_below_a_second_is_rounded_up() {
     let limiter = limiter([PolicyConfig::token_bucket(1_000, Period::SECOND)]);
     let _ = limiter.check("a", 1_000);

@@ -33,13 +33,15 @@ pub enum NodeWrite {
 /// What a node said besides its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeAnswer {
-    /// The policy that refused, or that has the least left.
+    /// The policy that refuses longest, or that has the least left.
     pub policy: Option<String>,
     /// Its limit.
     pub limit: u64,
     /// Whole tokens it has left.
     pub remaining: u64,
-    /// Until every policy is as if the key had never been seen.
+    /// Tokens that it is below zero.
+    pub debt: u64,
+    /// Until it is as if the key had never been seen.
     pub reset_after: Span,
 }
 
@@ -54,6 +56,8 @@ pub struct NodeStand {
     pub limit: u64,
     /// Whole tokens it has left.
     pub remaining: u64,
+    /// Tokens that it is below zero.
+    pub debt: u64,
     /// Whether the cost would pass.
     pub is_allowed: bool,
     /// How long until it could, where a wait helps.
@@ -194,6 +198,7 @@ impl Client {
                 policy: text(&reply, "policy"),
                 limit: count(&reply, "limit"),
                 remaining: count(&reply, "remaining"),
+                debt: count(&reply, "debt"),
                 reset_after: span(&reply, "reset_after_ms").unwrap_or(Span::ZERO),
             })),
         }
@@ -206,6 +211,7 @@ fn stand(value: &Value) -> Option<NodeStand> {
         policy: text(value, "policy")?,
         limit: count(value, "limit"),
         remaining: count(value, "remaining"),
+        debt: count(value, "debt"),
         is_allowed: count(value, "allowed") == 1,
         retry_after: span(value, "retry_after_ms"),
         wait: span(value, "wait_ms").unwrap_or(Span::ZERO),

@@ -184,7 +184,7 @@ impl Judge {
         }
         let by = match answer.verdict {
             Verdict::Allow => return Decided::Pass,
-            Verdict::Deny { .. } | Verdict::Never => turn.refuser(&answer),
+            Verdict::Deny { .. } | Verdict::Never => turn.named(&answer),
             Verdict::Delay { wait } => {
                 if Duration::from(wait) <= wait_max {
                     let from = match message.came {
@@ -194,7 +194,7 @@ impl Judge {
                     return Decided::Wait(from.saturating_add(wait), answer.receipt);
                 }
                 turn.give_back(&answer.receipt);
-                turn.tightest(&answer)
+                turn.named(&answer)
             }
         };
         if !turn.waits() {

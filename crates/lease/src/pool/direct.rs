@@ -33,7 +33,7 @@ impl Pool {
         Probe {
             verdict,
             remaining,
-            over: 0,
+            over: tokens(self.level.tokens.saturating_neg()),
         }
     }
 

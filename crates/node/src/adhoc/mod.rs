@@ -279,6 +279,7 @@ fn decision(plain: &Plain, taken: Taken) -> Decision {
         policy: 0,
         limit: plain.limit(),
         remaining: plain.remaining(taken),
+        debt: 0,
         reset_after: plain.reset_after(taken),
     }
 }

@@ -12,7 +12,7 @@ use tollgate_lease::{
     decode_inquiry, decode_ledger, encode_ledger, encode_reply,
 };
 use tollgate_limit::{
-    Cost, Decision, Forecast, Instant, Outcome, Receipt as Charge, Span, Status, Verdict,
+    Cost, Decision, Forecast, Instant, Outcome, Receipt as Charge, Refusing, Span, Status, Verdict,
 };
 
 use super::lend::{Lent, bucket_limits, rules, terms};
@@ -194,10 +194,15 @@ impl Ledger<'_> {
     pub fn check(&mut self, cost: Cost) -> Answer {
         let (at, tokens) = (self.at, cost.tokens());
         let probes: Vec<_> = self.probes(tokens);
-        let mut each = probes.iter();
-        let refused_by = each.position(|probe| !probe.verdict.is_allowed());
+        let refusing = Self::refusing(&probes);
+        let longest =
+            refusing.iter().copied().reduce(
+                |longest, one| {
+                    if one.outlasts(&longest) { one } else { longest }
+                },
+            );
+        let refused_by = longest.map(|one| one.policy);
         let verdict = joint(&probes);
-        let before = least(&probes);
         let is_charged = refused_by.is_none() && tokens > 0;
         let wait = u64::try_from(verdict.wait().as_nanos()).unwrap_or(u64::MAX);
         let waits = Waits {
@@ -213,9 +218,9 @@ impl Ledger<'_> {
             }
         }
         self.told.is_changed |= tokens > 0;
-        let policy = refused_by.unwrap_or(before);
+        let policy = refused_by.unwrap_or_else(|| least(&probes));
         let spent = if is_charged { tokens } else { 0 };
-        let left = |place: usize| probes.get(place).map_or(0, |probe| probe.remaining);
+        let told = probes.get(policy);
         let all = self.pools.iter().fold(0_u64, |all, _| all << 1 | 1);
         let outcome = Outcome {
             decision: Decision {
@@ -223,16 +228,20 @@ impl Ledger<'_> {
                 refused_by,
                 policy,
                 limit: self.limit(policy),
-                remaining: left(policy).saturating_sub(spent),
-                reset_after: self.full_after(),
+                remaining: told.map_or(0, |probe| probe.remaining.saturating_sub(spent)),
+                debt: told.map_or(0, |probe| probe.over),
+                reset_after: self.full_after(policy),
             },
             receipt: Charge {
                 at,
                 cost: tokens,
                 charged: if is_charged { all } else { 0 },
             },
-            remaining_before: left(before),
-            policy_before: before,
+            refusing: if refusing.len() > 1 {
+                refusing
+            } else {
+                Vec::new()
+            },
             shadowed: 0,
         };
         self.node.answer_elsewhere(&self.spot, &outcome, None)
@@ -290,6 +299,7 @@ impl Ledger<'_> {
         each.map(|(((_, pool), named), probe)| Status {
             limit: named.policy.config().limit,
             remaining: probe.remaining,
+            debt: probe.over,
             reset_after: pool.full_after(),
             next_token_after: after(probe.verdict),
         })
@@ -304,6 +314,7 @@ impl Ledger<'_> {
             limit: named.policy.config().limit,
             capacity: named.policy.capacity(),
             remaining: probe.remaining,
+            debt: probe.over,
             is_enforced: true,
             verdict: verdict(probe.verdict),
             reset_after: pool.full_after(),
@@ -339,9 +350,23 @@ impl Ledger<'_> {
         named.map_or(0, |named| named.policy.config().limit)
     }
 
-    fn full_after(&self) -> Span {
-        let each = self.pools.iter().map(|(_, pool)| pool.full_after());
-        each.max().unwrap_or(Span::ZERO)
+    fn full_after(&self, place: usize) -> Span {
+        let pool = self.pools.get(place);
+        pool.map_or(Span::ZERO, |(_, pool)| pool.full_after())
+    }
+
+    /// The policies that refuse what was asked of their pools.
+    fn refusing(probes: &[Probe]) -> Vec<Refusing> {
+        let refusing = |(policy, probe): (usize, &Probe)| {
+            let verdict = verdict(probe.verdict);
+            (!verdict.is_allowed()).then(|| Refusing {
+                policy,
+                remaining: probe.remaining,
+                debt: probe.over,
+                retry_after: verdict.retry_after(),
+            })
+        };
+        probes.iter().enumerate().filter_map(refusing).collect()
     }
 }
 

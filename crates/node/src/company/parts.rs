@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tollgate_contract::{Contract, Coordination};
 use tollgate_gossip::{self as gossip, Key, Standing};
 use tollgate_limit::{
-    Cost, Forecast, Instant, Lot, Policy, PolicySet, Receipt, Span, Status, Verdict,
+    Cost, Forecast, Instant, Lot, OnLimit, Policy, PolicySet, Receipt, Span, Status, Verdict,
 };
 use tollgate_table::Print;
 
@@ -147,6 +147,7 @@ impl Parts {
             Status {
                 limit: part.policy.config().limit,
                 remaining: standing.remaining,
+                debt: part.debt(probe),
                 reset_after: standing.reset_after,
                 next_token_after: after(probe.verdict),
             }
@@ -169,6 +170,7 @@ impl Parts {
                 limit: part.policy.config().limit,
                 capacity: part.policy.capacity(),
                 remaining: probe.remaining,
+                debt: part.debt(probe),
                 is_enforced: part.is_enforced(lot),
                 verdict: verdict(probe.verdict),
                 reset_after: held.machine().standing(key, now).reset_after,
@@ -258,6 +260,14 @@ impl Part {
         }
     }
 
+    /// Tokens below zero. What a shaper lets wait is no debt.
+    fn debt(&self, probe: gossip::Probe) -> u64 {
+        match self.policy.config().on_limit {
+            OnLimit::Deny => probe.over,
+            OnLimit::Delay { .. } => 0,
+        }
+    }
+
     fn is_enforced(&self, lot: Lot) -> bool {
         lot.is_within(self.policy.config().enforce_percent)
     }
@@ -337,6 +347,7 @@ impl Asked<'_> {
             limit: self.part.policy.config().limit,
             verdict: verdict(probe.verdict),
             remaining: probe.remaining,
+            debt: self.part.debt(probe),
             cost: ask.cost,
             is_enforced,
             counts: is_enforced || !self.bound.is_bound(),
@@ -368,10 +379,12 @@ impl Asked<'_> {
         }
         let machine = self.held.machine();
         let Standing { reset_after, .. } = machine.standing(self.key, now);
-        tally.reset_after = tally.reset_after.max(reset_after);
-        if !is_allowed {
+        if is_allowed {
+            let spot = (self.bound.contract, self.part.place);
+            tally.reset(spot, || reset_after);
+        } else {
             let left = machine.probe(self.key, cost, now);
-            tally.add_refused_part(&self.said(ask, left));
+            tally.add_refused_part(&self.said(ask, left), reset_after);
         }
     }
 }

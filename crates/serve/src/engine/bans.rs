@@ -87,12 +87,13 @@ impl Turn<'_> {
         let bans = bans.as_ref()?;
         let within = self.within(ask.scope).ok()?;
         let until = bans.until(self, within, ask.key)?;
-        let wait = u128::from(until.nanos_since(self.now)).min(WAIT_MAX_NS);
+        let wait = || Span::from_nanos(u128::from(until.nanos_since(self.now)));
+        let end = (until < ENDLESS).then(wait);
         let first = within
             .spots(ask.key)
             .first()
             .map_or(0, |spot| spot.contract);
-        let answer = Answer::barred(first, &bans.terms, Span::from_nanos(wait));
+        let answer = Answer::barred(first, &bans.terms, end);
         Some(Answer {
             version: self.node.version(),
             ..answer
@@ -159,7 +160,7 @@ impl Named {
     fn add(&mut self, ban: &Ban) {
         let bar = Bar {
             contract: ban.contract.clone(),
-            until: ban.until.unwrap_or(Instant::from_nanos(u64::MAX)),
+            until: ban.until.unwrap_or(ENDLESS),
         };
         let value = ban.identity.value();
         if let Some((first, length)) = range(value) {
@@ -201,5 +202,5 @@ fn terms() -> Option<Arc<Terms>> {
     Terms::new(policies, 0).ok().map(Arc::new)
 }
 
-/// What is said to whoever is banned for longer, or for ever: nobody knows whether he will be.
-const WAIT_MAX_NS: u128 = 86_400_000_000_000;
+/// When a ban without an end ends.
+const ENDLESS: Instant = Instant::from_nanos(u64::MAX);

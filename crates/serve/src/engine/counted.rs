@@ -4,7 +4,7 @@
 //! is given again by its id is counted once. Not here: where it is counted (`statistics`).
 
 use tollgate_limit::{Cost, Receipt as Charge, Verdict};
-use tollgate_node::{Answer, Booking, Due, Key, Node, Receipt, RefusedBy};
+use tollgate_node::{Answer, Booking, Due, Key, Node, Receipt};
 use tollgate_stats::{Counts, Recorded, Said, Who, identity_of, key_name};
 
 use super::later::Verb;
@@ -77,7 +77,7 @@ impl Turn<'_> {
         if let Some((contract, policy)) = self.refuser(answer) {
             row.contract.clone_from(&contract.id);
             row.policy = Some(policy.name.clone());
-        } else if let Some((contract, _)) = self.tightest(answer) {
+        } else if let Some((contract, _)) = self.named(answer) {
             row.contract.clone_from(&contract.id);
         }
         row
@@ -87,17 +87,12 @@ impl Turn<'_> {
     #[cold]
     fn count_several(&self, tray: &mut Tray, ask: &Ask<'_>, answer: &Answer) {
         let said = said(answer.verdict);
-        let refuser = match answer.refused_by {
-            Some(RefusedBy::Policy { contract, .. }) => Some(contract),
-            Some(RefusedBy::FullTable | RefusedBy::Unread) | None => None,
-        };
-        let is_bound = answer.contract.is_some() || refuser.is_some();
         let mut bookings = answer.receipt.bookings().to_vec();
-        if bookings.is_empty() && is_bound {
+        if bookings.is_empty() && answer.contract.is_some() {
             bookings = self.bookings(ask);
         }
         if said == Said::Deny {
-            bookings.retain(|booking| Some(booking.contract) == refuser);
+            bookings.retain(|booking| Some(booking.contract) == answer.contract);
         }
         if bookings.is_empty() {
             let (cost, is_shadowed) = (ask.cost.tokens(), answer.shadowed);

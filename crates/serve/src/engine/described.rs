@@ -101,6 +101,7 @@ fn answer(decision: &Decision) -> Answer {
         verdict: decision.verdict,
         limit: decision.limit,
         remaining: decision.remaining,
+        debt: decision.debt,
         reset_after: decision.reset_after,
         ..Answer::unbound()
     }

@@ -180,12 +180,16 @@ fn sentence(contract: &Contract, policy: &NamedPolicy, told: &Forecast, cost: Co
     let Forecast {
         capacity,
         remaining,
+        debt,
         is_enforced,
         verdict,
         ..
     } = *told;
     let who = format!("`{}` of `{}`", policy.name, contract.id);
-    let used = capacity.saturating_sub(remaining);
+    let used = match debt {
+        0 => format!("{} of {capacity} used", capacity.saturating_sub(remaining)),
+        _ => format!("{capacity} of {capacity} used, and owes {debt}"),
+    };
     let percent = policy.policy.config().enforce_percent;
     let denied = match (is_enforced, percent) {
         (true, _) => "denied",
@@ -193,17 +197,13 @@ fn sentence(contract: &Contract, policy: &NamedPolicy, told: &Forecast, cost: Co
         (false, _) => "passes, as it binds other keys only, but would be denied",
     };
     match verdict {
-        Verdict::Allow => format!("passes {who}: {used} of {capacity} used"),
+        Verdict::Allow => format!("passes {who}: {used}"),
         Verdict::Delay { wait } => {
-            format!(
-                "passes {who} after {}: {used} of {capacity} used",
-                Text(wait)
-            )
+            format!("passes {who} after {}: {used}", Text(wait))
         }
-        Verdict::Deny { retry_after } => format!(
-            "{denied} by {who}: {used} of {capacity} used; passes in {}",
-            Text(retry_after)
-        ),
+        Verdict::Deny { retry_after } => {
+            format!("{denied} by {who}: {used}; passes in {}", Text(retry_after))
+        }
         Verdict::Never => format!(
             "{denied} by {who} for ever: it holds {capacity} at most, and the cost is {}",
             cost.tokens()

@@ -7,7 +7,7 @@ use arc_swap::Guard;
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, Contracts, NamedPolicy};
 use tollgate_limit::{Cost, Instant, OperationId, Span, Status};
-use tollgate_node::{Answer, Key, Node, Receipt, RefusedBy, Scope, Within};
+use tollgate_node::{Answer, Key, Node, Receipt, Scope, Violation, Within};
 
 use super::later::{Notes, Verb};
 use super::{Engine, EngineError, Opened, SealError};
@@ -416,8 +416,8 @@ impl<'e> Turn<'e> {
         self.engine.seal().seal(&answer.receipt)
     }
 
-    /// The policy with the least left, with its contract.
-    pub fn tightest<'a>(&'a self, answer: &'a Answer) -> Option<(&'a Contract, &'a NamedPolicy)> {
+    /// The policy that an answer tells of, with its contract: the one that refused, or that has the least left.
+    pub fn named<'a>(&'a self, answer: &'a Answer) -> Option<(&'a Contract, &'a NamedPolicy)> {
         let place = answer.contract?;
         let contract = self.contracts_of(answer)?.get(place)?;
         let policy = answer.policies_of(place, contract).get(answer.policy)?;
@@ -426,15 +426,24 @@ impl<'e> Turn<'e> {
 
     /// The policy that refused, with its contract.
     pub fn refuser<'a>(&'a self, answer: &'a Answer) -> Option<(&'a Contract, &'a NamedPolicy)> {
-        let RefusedBy::Policy {
-            contract: place,
-            policy,
-        } = answer.refused_by?
-        else {
-            return None;
+        self.named(answer).filter(|_| !answer.is_allowed())
+    }
+
+    /// The most tokens that the policy an answer tells of can hold.
+    pub fn capacity(&self, answer: &Answer) -> u64 {
+        let named = self.named(answer);
+        named.map_or(answer.limit, |(_, named)| named.policy.capacity())
+    }
+
+    /// The names of all policies that refused, in order.
+    pub fn violated<'a>(&'a self, answer: &'a Answer) -> Vec<&'a str> {
+        let contracts = self.contracts_of(answer);
+        let name = |violation: &Violation| {
+            let contract = contracts?.get(violation.contract)?;
+            let policies = answer.policies_of(violation.contract, contract);
+            Some(&*policies.get(violation.said.policy)?.name)
         };
-        let contract = self.contracts_of(answer)?.get(place)?;
-        Some((contract, answer.policies_of(place, contract).get(policy)?))
+        answer.violations().iter().filter_map(name).collect()
     }
 
     /// The contracts that gave an answer; `None` where it is from before, remembered by its id.

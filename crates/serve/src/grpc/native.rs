@@ -88,12 +88,15 @@ fn response(turn: &Turn<'_>, answer: &Answer) -> Result<CheckResponse, Status> {
     if answer.refused_by == Some(RefusedBy::FullTable) {
         return Err(Status::new(Code::Unavailable, "no room for another key"));
     }
-    let policy = turn.refuser(answer).or_else(|| turn.tightest(answer));
+    let policy = turn.named(answer);
     Ok(CheckResponse {
         allowed: answer.is_allowed(),
         policy: policy.map_or_else(String::new, |(_, policy)| policy.name.clone()),
         limit: answer.limit,
+        capacity: turn.capacity(answer),
         remaining: answer.remaining,
+        debt: answer.debt,
+        unmatched: answer.is_unmatched(),
         retry_after_ms: answer.verdict.retry_after().map(millis),
         reset_after_ms: millis(answer.reset_after),
         wait_ms: millis(answer.verdict.wait()),

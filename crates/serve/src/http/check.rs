@@ -173,7 +173,9 @@ pub(super) fn peek(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         contract: Cow::Borrowed(&standing.contract.id),
         policy: Cow::Borrowed(&standing.policy.name),
         limit: standing.status.limit,
+        capacity: standing.policy.policy.capacity(),
         remaining: standing.status.remaining,
+        debt: standing.status.debt,
         reset_after_ms: millis(standing.status.reset_after),
     });
     let policies = policies.collect();
@@ -192,8 +194,11 @@ fn response<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> CheckResponse<'t> {
     CheckResponse {
         allowed: answer.is_allowed(),
         policy: policy(turn, answer).map(Cow::Borrowed),
+        matched: !answer.is_unmatched(),
         limit: answer.limit,
+        capacity: turn.capacity(answer),
         remaining: answer.remaining,
+        debt: answer.debt,
         retry_after_ms: answer.verdict.retry_after().map(millis),
         reset_after_ms: millis(answer.reset_after),
         wait_ms: millis(answer.verdict.wait()),
@@ -203,8 +208,7 @@ fn response<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> CheckResponse<'t> {
 
 /// The name of the policy that refused, or that has the least left.
 fn policy<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<&'t str> {
-    let named = turn.refuser(answer).or_else(|| turn.tightest(answer));
-    named.map(|(_, policy)| &*policy.name)
+    turn.named(answer).map(|(_, policy)| &*policy.name)
 }
 
 /// A denial as a problem.
@@ -218,14 +222,26 @@ fn denial<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Problem<'t> {
     if turn.fell_back().is_some() {
         return Problem::reduced_capacity("The node that counts this key cannot be reached.");
     }
-    let name = turn.refuser(answer).map(|(_, policy)| &*policy.name);
+    if answer.is_forbidden() {
+        return Problem::blank(403, "Forbidden", forbidden(answer));
+    }
     let detail = match answer.verdict.retry_after() {
         Some(after) => format!("The same request may pass in {} ms.", millis(after)),
         None => "The request costs more than can ever be left.".to_owned(),
     };
+    let owes = format!(" The key owes {}.", answer.debt);
+    let owes = Some(owes).filter(|_| answer.debt > 0);
     Problem {
-        detail: Some(detail.into()),
-        ..Problem::quota_exceeded(name)
+        detail: Some((detail + &owes.unwrap_or_default()).into()),
+        ..Problem::quota_exceeded(turn.violated(answer))
+    }
+}
+
+/// Why no wait will help.
+const fn forbidden(answer: &Answer) -> &'static str {
+    match answer.refused_by {
+        Some(RefusedBy::Ban { .. }) => "The key is banned, and no end is set.",
+        _ => "No contract binds this key, and such keys are refused.",
     }
 }
 

@@ -66,6 +66,7 @@ fn policy<'a>(explained: &'a Explained<'_>) -> PolicyExplained<'a> {
         limit: forecast.limit,
         capacity: forecast.capacity,
         remaining: forecast.remaining,
+        debt: forecast.debt,
         reset_after_ms: millis(forecast.reset_after),
     }
 }

@@ -1,6 +1,7 @@
 //! What is said where a question has no answer.
 
 use http::StatusCode;
+use tollgate_limit::Cost;
 use tollgate_node::IdError;
 use tollgate_wire::problem::Problem;
 
@@ -60,7 +61,10 @@ impl Refusal {
     fn detail(&self) -> String {
         match self {
             Self::KeyTooLong { max } => format!("A key may have at most {max} bytes in all."),
-            Self::Cost(tokens) => format!("A cost of {tokens} is beyond 2^63 - 1."),
+            Self::Cost(tokens) => format!(
+                "A cost is from 0 to {}, and not {tokens}.",
+                Cost::MAX.tokens()
+            ),
             Self::Engine(EngineError::UnknownContract(id)) => {
                 format!("No contract has the id `{}`.", shown(id))
             }

@@ -1,7 +1,7 @@
 //! What listeners tell the meter.
 
 use tollgate_limit::{Instant, Verdict};
-use tollgate_node::{Answer, Key, RefusedBy};
+use tollgate_node::{Answer, Key};
 
 /// One decision, as the meter sees it.
 #[derive(Clone, Copy, Debug)]
@@ -22,15 +22,11 @@ impl<'a> Decided<'a> {
     /// What an answer by contracts is to the meter.
     #[inline]
     pub fn of(door: Door, key: Key<'a>, answer: &Answer, now: Instant) -> Self {
-        let contract = match answer.refused_by {
-            Some(RefusedBy::Policy { contract, .. }) => Some(contract),
-            Some(RefusedBy::FullTable | RefusedBy::Unread) | None => answer.contract,
-        };
         Self {
             door,
             key,
             judgement: Judgement::of(answer.verdict, answer.shadowed),
-            contract,
+            contract: answer.contract,
             now,
         }
     }

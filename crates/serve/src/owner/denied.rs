@@ -75,8 +75,14 @@ impl Denied {
             },
             other => other,
         };
+        let mut violated = answer.violated;
+        for violation in violated.iter_mut().flatten() {
+            let said = &mut violation.said;
+            said.retry_after = said.retry_after.map(less);
+        }
         Some(Answer {
             verdict,
+            violated,
             reset_after: less(answer.reset_after),
             ..answer
         })

@@ -188,10 +188,12 @@ pub(super) fn by_wish(
     let answer = Answer {
         verdict,
         refused_by,
+        violated: None,
         contract: Some(place),
         policy,
         limit,
         remaining: 0,
+        debt: 0,
         reset_after: Span::ZERO,
         shadowed: false,
         terms: KeyTerms::None,

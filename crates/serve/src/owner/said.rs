@@ -5,8 +5,10 @@
 
 use smallvec::SmallVec;
 use tollgate_gossip::Key;
-use tollgate_limit::{Cost, Forecast, Instant, Receipt as Charge, Span, Status, Verdict};
-use tollgate_node::{Answer, Due, KeyTerms, Lent, Node, Nudge, Receipt, RefusedBy, Spot};
+use tollgate_limit::{Cost, Forecast, Instant, Receipt as Charge, Refusing, Span, Status, Verdict};
+use tollgate_node::{
+    Answer, Due, KeyTerms, Lent, Node, Nudge, Receipt, RefusedBy, Spot, Violation,
+};
 
 use super::ask::VERSION;
 use super::bytes::{Reader, put, put_span};
@@ -90,7 +92,8 @@ fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
     let place = |contract: usize| spots.iter().position(|spot| spot.contract == contract);
     let (verdict, span) = split(answer.verdict);
     let refused = match answer.refused_by {
-        None => None,
+        // Bans and keys that no contract binds are refused before an owner is asked.
+        None | Some(RefusedBy::Ban { .. } | RefusedBy::Unmatched) => None,
         Some(RefusedBy::FullTable) => Some((FULL, None)),
         Some(RefusedBy::Unread) => Some((UNREAD, None)),
         Some(RefusedBy::Policy { contract, policy }) => {
@@ -105,6 +108,8 @@ fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
     let mut bookings = answer.receipt.bookings().iter();
     let has_terms = bookings.any(|booking| booking.terms != 0);
     head |= if has_terms { TERMS } else { 0 };
+    let has_more = answer.debt > 0 || answer.violated.is_some();
+    head |= if has_more { MORE } else { 0 };
     out.push(head);
     if let Some(span) = span {
         put_span(out, span);
@@ -121,6 +126,10 @@ fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
     put(out, answer.limit);
     put(out, answer.remaining);
     put_span(out, answer.reset_after);
+    if has_more {
+        put(out, answer.debt);
+        put_violations(out, spots, answer.violated.as_deref().unwrap_or_default());
+    }
     for spot in spots {
         let mut bookings = answer.receipt.bookings().iter();
         let booking = bookings
@@ -131,6 +140,37 @@ fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
             out.extend(terms.to_le_bytes());
         }
     }
+}
+
+/// `count | spot, policy, left, debt and 1 with the wait or 0 for never, of each`.
+fn put_violations(out: &mut Vec<u8>, spots: &[Spot], violated: &[Violation]) {
+    put(out, violated.len() as u64);
+    for Violation { contract, said } in violated {
+        let mut places = spots.iter();
+        let spot = places.position(|spot| spot.contract == *contract);
+        put(out, spot.unwrap_or_default() as u64);
+        put(out, said.policy as u64);
+        put(out, said.remaining);
+        put(out, said.debt);
+        out.push(u8::from(said.retry_after.is_some()));
+        if let Some(retry_after) = said.retry_after {
+            put_span(out, retry_after);
+        }
+    }
+}
+
+fn violation(reader: &mut Reader<'_>, spots: &[Spot]) -> Option<Violation> {
+    let contract = spots.get(reader.index()?)?.contract;
+    let said = Refusing {
+        policy: reader.index()?,
+        remaining: reader.number()?,
+        debt: reader.number()?,
+        retry_after: match reader.byte()? {
+            0 => None,
+            _ => Some(reader.span()?),
+        },
+    };
+    Some(Violation { contract, said })
 }
 
 fn put_charge(out: &mut Vec<u8>, charge: Option<Charge>) {
@@ -147,13 +187,16 @@ fn put_charge(out: &mut Vec<u8>, charge: Option<Charge>) {
 fn put_status(out: &mut Vec<u8>, status: &Status) {
     put(out, status.limit);
     put(out, status.remaining);
+    put(out, status.debt);
     put_span(out, status.reset_after);
     put_span(out, status.next_token_after);
 }
 
 fn put_forecast(out: &mut Vec<u8>, forecast: &Forecast) {
     let (verdict, span) = split(forecast.verdict);
-    out.push(verdict | if forecast.is_enforced { ENFORCED } else { 0 });
+    let enforced = if forecast.is_enforced { ENFORCED } else { 0 };
+    let owes = if forecast.debt > 0 { OWES } else { 0 };
+    out.push(verdict | enforced | owes);
     if let Some(span) = span {
         put_span(out, span);
     }
@@ -161,6 +204,9 @@ fn put_forecast(out: &mut Vec<u8>, forecast: &Forecast) {
     put(out, forecast.capacity);
     put(out, forecast.remaining);
     put_span(out, forecast.reset_after);
+    if forecast.debt > 0 {
+        put(out, forecast.debt);
+    }
 }
 
 /// The answers to each parcel of a batch; `None` where that is not understood.
@@ -252,6 +298,13 @@ fn answer(
         _ => Some(place(reader)?),
     };
     let (limit, remaining, reset_after) = (reader.number()?, reader.number()?, reader.span()?);
+    let (mut debt, mut violated) = (0, None);
+    if head & MORE != 0 {
+        debt = reader.number()?;
+        let count = reader.count()?;
+        let each: Option<Vec<_>> = (0..count).map(|_| violation(reader, spots)).collect();
+        violated = Violation::several(each?);
+    }
     let mut bookings: SmallVec<[_; 1]> = SmallVec::new();
     for spot in spots {
         let charge = charge(reader, asked)?;
@@ -273,10 +326,12 @@ fn answer(
     let answer = Answer {
         verdict,
         refused_by,
+        violated,
         contract: least.map(|(contract, _)| contract),
         policy: least.map_or(0, |(_, policy)| policy),
         limit,
         remaining,
+        debt,
         reset_after,
         shadowed: head & SHADOWED != 0,
         terms: KeyTerms::None,
@@ -306,6 +361,7 @@ fn status(reader: &mut Reader<'_>) -> Option<Status> {
     Some(Status {
         limit: reader.number()?,
         remaining: reader.number()?,
+        debt: reader.number()?,
         reset_after: reader.span()?,
         next_token_after: reader.span()?,
     })
@@ -320,6 +376,10 @@ fn forecast(reader: &mut Reader<'_>) -> Option<Forecast> {
         capacity: reader.number()?,
         remaining: reader.number()?,
         reset_after: reader.span()?,
+        debt: match head & OWES {
+            0 => 0,
+            _ => reader.number()?,
+        },
     })
 }
 
@@ -354,8 +414,11 @@ const FULL: u8 = 1 << 5;
 const UNREAD: u8 = FULL | POLICY;
 /// Each charge says by which terms it was made.
 const TERMS: u8 = 1 << 6;
-/// The bit of a forecast.
+/// Debt and violations follow the reset.
+const MORE: u8 = 1 << 7;
+/// The bits of a forecast; debt follows where there is some.
 const ENFORCED: u8 = 1 << 2;
+const OWES: u8 = 1 << 3;
 /// Instead of an answer.
 const UNKNOWN: u8 = 0xFF;
 const STRANGER: u8 = 0xFE;

@@ -5,11 +5,13 @@
 //! later one refuses, what was charged before is given back; in between others may be refused for it. Everything else is
 //! asked of all at once. Not here: sending.
 
+use std::cmp::Reverse;
+
 use smallvec::SmallVec;
 use tollgate_contract::OnFailure;
 use tollgate_gossip::NodeId;
 use tollgate_limit::{Cost, Forecast, Span, Status, Verdict};
-use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy, Spot};
+use tollgate_node::{Answer, Booking, Node, Receipt, Spot, Violation};
 
 use super::here;
 use crate::engine::{Heard, Question, Said, Verb};
@@ -349,52 +351,47 @@ fn join(whole: Said, said: Said, places: &[usize]) -> Said {
     }
 }
 
-/// The answer that covers both: the graver verdict, the least left, everything that was charged.
+/// The answer that covers both: of refusals the longer, else the least left; everything that was charged.
 fn join_answers(a: Answer, b: Answer) -> Answer {
     let bookings = a.receipt.bookings().iter().chain(b.receipt.bookings());
     let mut bookings: Vec<Booking> = bookings.copied().collect();
     bookings.sort_unstable_by_key(|booking| booking.contract);
-    let first = |answer: &Answer| match answer.refused_by {
-        Some(RefusedBy::Policy { contract, .. }) => contract,
-        Some(RefusedBy::FullTable | RefusedBy::Unread) => 0,
-        None => usize::MAX,
-    };
-    let refused_by = if first(&a) <= first(&b) {
-        a.refused_by
-    } else {
-        b.refused_by
-    };
-    let verdict = graver(a.verdict, b.verdict);
-    let reset_after = a.reset_after.max(b.reset_after);
+    let mut violations: Vec<_> = a.violations().into_iter().chain(b.violations()).collect();
+    violations.sort_unstable_by_key(|one| (one.contract, one.said.policy));
     let shadowed = a.shadowed || b.shadowed;
-    let rank = |answer: &Answer| (answer.contract.is_none(), answer.remaining, answer.contract);
-    // Of a refusal, the part that refused tells what is left.
-    let is_a = match (a.is_allowed(), b.is_allowed()) {
-        (true, false) => false,
-        (false, true) => true,
-        (true, true) | (false, false) => rank(&a) <= rank(&b),
+    let verdict = graver(a.verdict, b.verdict);
+    let rank = |answer: &Answer| {
+        let refuses = Reverse(weight(answer.verdict).filter(|_| !answer.is_allowed()));
+        (
+            refuses,
+            answer.contract.is_none(),
+            answer.remaining,
+            answer.contract,
+        )
     };
     let own = a.terms.each().iter().chain(b.terms.each()).cloned();
     let own = own.collect();
-    let least = if is_a { a } else { b };
+    let told = if rank(&a) <= rank(&b) { a } else { b };
     let answer = Answer {
         verdict,
-        refused_by,
-        reset_after,
+        violated: Violation::several(violations),
         shadowed,
         receipt: Receipt::Several(bookings.into()),
-        ..least
+        ..told
     };
     answer.under_all(own)
 }
 
 /// Never over deny over delay over allow, and the longer wait of two alike.
 fn graver(a: Verdict, b: Verdict) -> Verdict {
-    let rank = |verdict: Verdict| match verdict {
-        Verdict::Allow => (0, Span::ZERO),
-        Verdict::Delay { wait } => (1, wait),
-        Verdict::Deny { retry_after } => (2, retry_after),
-        Verdict::Never => (3, Span::ZERO),
-    };
-    if rank(a) >= rank(b) { a } else { b }
+    if weight(a) >= weight(b) { a } else { b }
+}
+
+const fn weight(verdict: Verdict) -> Option<(u8, Span)> {
+    match verdict {
+        Verdict::Allow => None,
+        Verdict::Delay { wait } => Some((1, wait)),
+        Verdict::Deny { retry_after } => Some((2, retry_after)),
+        Verdict::Never => Some((3, Span::ZERO)),
+    }
 }

@@ -44,8 +44,11 @@ fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
     let reply = CheckReply {
         allowed: answer.is_allowed(),
         policy: policy(turn, answer),
+        matched: !answer.is_unmatched(),
         limit: answer.limit,
+        capacity: turn.capacity(answer),
         remaining: answer.remaining,
+        debt: answer.debt,
         retry_after_ms: answer.verdict.retry_after().map(millis),
         reset_after_ms: millis(answer.reset_after),
         wait_ms: millis(answer.verdict.wait()),
@@ -56,8 +59,7 @@ fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
 
 /// The name of the policy that refused, or that has the least left.
 fn policy<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<&'t str> {
-    let named = turn.refuser(answer).or_else(|| turn.tightest(answer));
-    named.map(|(_, policy)| &*policy.name)
+    turn.named(answer).map(|(_, policy)| &*policy.name)
 }
 
 /// Names and values of a key as text; none where it is bare.

@@ -67,7 +67,7 @@ fn judge<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<(&'t NamedPolicy,
         let policies = &contracts.get(booking.contract)?.policies;
         let Some(statuses) = node.standing(booking, turn.now()) else {
             // They changed since; the answer itself tells of the policy that matters.
-            let policy = refuser.or_else(|| Some(turn.tightest(answer)?.1))?;
+            let (_, policy) = turn.named(answer)?;
             return Some((policy, answer.remaining, answer.reset_after));
         };
         for (policy, status) in policies.iter().zip(statuses) {

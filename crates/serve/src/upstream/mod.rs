@@ -183,10 +183,12 @@ impl Upstream {
         let answer = Answer {
             verdict,
             refused_by,
+            violated: None,
             contract,
             policy,
             limit: said.map_or(limit, |said| said.limit),
             remaining: said.map_or(held, |said| said.remaining),
+            debt: said.map_or(0, |said| said.debt),
             reset_after: said.map_or(Span::ZERO, |said| said.reset_after),
             shadowed: false,
             terms: KeyTerms::None,

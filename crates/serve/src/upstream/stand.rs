@@ -18,6 +18,7 @@ pub(super) fn said(node: &Node, question: &Question, stands: &[NodeStand]) -> Sa
     let status = |forecast: Forecast| Status {
         limit: forecast.limit,
         remaining: forecast.remaining,
+        debt: forecast.debt,
         reset_after: forecast.reset_after,
         next_token_after: match forecast.verdict {
             Verdict::Allow | Verdict::Never => Span::ZERO,
@@ -42,6 +43,7 @@ fn forecasts(node: &Node, spot: &Spot, stands: &[NodeStand]) -> Vec<Forecast> {
             limit: stand.map_or(config.limit, |stand| stand.limit),
             capacity,
             remaining: stand.map_or(capacity, |stand| stand.remaining),
+            debt: stand.map_or(0, |stand| stand.debt),
             is_enforced: spot.lot.is_within(config.enforce_percent),
             verdict: stand.map_or(Verdict::Allow, verdict),
             reset_after: stand.map_or(Span::ZERO, |stand| stand.reset_after),

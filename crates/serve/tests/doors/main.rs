@@ -1,5 +1,6 @@
 //! Every door of a server, from outside. One program for all of them, as each more takes long to build.
 
+mod answers;
 mod grpc;
 mod http;
 mod proxy;

@@ -162,11 +162,7 @@ impl Replay {
 
     /// The contract an answer is about: the one that refused, or the one with the least left.
     fn contract_of(&self, answer: &Answer) -> Option<&Contract> {
-        let place = match answer.refused_by {
-            Some(RefusedBy::Policy { contract, .. }) => Some(contract),
-            Some(RefusedBy::FullTable | RefusedBy::Unread) | None => answer.contract,
-        };
-        self.node.contracts().get(place?)
+        self.node.contracts().get(answer.contract?)
     }
 
     /// The policy that refused or, where there is only one it could be, delayed.
@@ -175,7 +171,7 @@ impl Replay {
             Some(RefusedBy::Policy { contract, policy }) => {
                 Some(self.first_label.get(contract)? + policy)
             }
-            Some(RefusedBy::FullTable | RefusedBy::Unread) => None,
+            Some(_) => None,
             None => self.delayer,
         }
     }

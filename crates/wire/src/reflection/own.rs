@@ -57,6 +57,9 @@ const MESSAGES: &[Message] = &[
             one("wait_ms", 7, Kind::Uint64),
             one("receipt", 8, Kind::Text),
             one("error", 9, Kind::Text),
+            one("capacity", 10, Kind::Uint64),
+            one("debt", 11, Kind::Uint64),
+            one("unmatched", 12, Kind::Bool),
         ],
     ),
     message(

@@ -106,15 +106,21 @@ pub(super) fn entries(arguments: Arguments<'_>) -> Result<Entries<'_>, CommandEr
 pub struct CheckReply<'a> {
     /// Whether the request may pass.
     pub allowed: bool,
-    /// The policy that refused, or that has the least left; none where no contract binds the key.
+    /// Whether a contract binds the key.
+    pub matched: bool,
+    /// The policy that refuses longest, or that has the least left; none where no contract binds the key.
     pub policy: Option<&'a str>,
     /// That policy's limit.
     pub limit: u64,
+    /// The most tokens it can hold.
+    pub capacity: u64,
     /// Whole tokens it has left.
     pub remaining: u64,
+    /// Tokens that it is below zero.
+    pub debt: u64,
     /// Milliseconds until the same request could pass; none if it passed or no wait will help.
     pub retry_after_ms: Option<u64>,
-    /// Milliseconds until every policy is as if the key had never been seen.
+    /// Milliseconds until it is as if the key had never been seen.
     pub reset_after_ms: u64,
     /// Milliseconds a delayed request has to wait before it goes on.
     pub wait_ms: u64,
@@ -125,12 +131,16 @@ pub struct CheckReply<'a> {
 impl CheckReply<'_> {
     /// Writes the map; in RESP2 a list of names and values.
     pub fn write(&self, writer: &mut Writer<'_>) {
-        writer.map(8);
+        writer.map(11);
         writer.bulk(b"allowed");
         writer.integer(i64::from(self.allowed));
+        writer.bulk(b"matched");
+        writer.integer(i64::from(self.matched));
         text(writer, "policy", self.policy);
         number(writer, "limit", Some(self.limit));
+        number(writer, "capacity", Some(self.capacity));
         number(writer, "remaining", Some(self.remaining));
+        number(writer, "debt", Some(self.debt));
         number(writer, "retry_after_ms", self.retry_after_ms);
         number(writer, "reset_after_ms", Some(self.reset_after_ms));
         number(writer, "wait_ms", Some(self.wait_ms));
@@ -161,12 +171,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_is_a_map_with_eight_names() {
+    fn a_reply_is_a_map_with_eleven_names() {
         let reply = CheckReply {
             allowed: false,
             policy: Some("burst"),
+            matched: true,
             limit: 20,
+            capacity: 30,
             remaining: 0,
+            debt: 7,
             retry_after_ms: Some(50),
             reset_after_ms: u64::MAX,
             wait_ms: 0,
@@ -174,8 +187,8 @@ mod tests {
         };
         let mut out = Vec::new();
         reply.write(&mut Writer::new(&mut out, Version::Resp3));
-        let expected = "%8\r\n$7\r\nallowed\r\n:0\r\n$6\r\npolicy\r\n$5\r\nburst\r\n$5\r\nlimit\r\n:20\r\n\
-            $9\r\nremaining\r\n:0\r\n$14\r\nretry_after_ms\r\n:50\r\n\
+        let expected = "%11\r\n$7\r\nallowed\r\n:0\r\n$7\r\nmatched\r\n:1\r\n$6\r\npolicy\r\n$5\r\nburst\r\n$5\r\nlimit\r\n:20\r\n$8\r\ncapacity\r\n:30\r\n\
+            $9\r\nremaining\r\n:0\r\n$4\r\ndebt\r\n:7\r\n$14\r\nretry_after_ms\r\n:50\r\n\
             $14\r\nreset_after_ms\r\n:9223372036854775807\r\n$7\r\nwait_ms\r\n:0\r\n\
             $7\r\nreceipt\r\n_\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);

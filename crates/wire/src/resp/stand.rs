@@ -51,8 +51,12 @@ pub struct PeekReply<'a> {
     pub policy: &'a str,
     /// Its limit.
     pub limit: u64,
+    /// The most tokens it can hold.
+    pub capacity: u64,
     /// Whole tokens it has left.
     pub remaining: u64,
+    /// Tokens that it is below zero.
+    pub debt: u64,
     /// Whether the cost would pass.
     pub allowed: bool,
     /// Milliseconds until it could; none if it would pass or no wait will help.
@@ -66,11 +70,13 @@ pub struct PeekReply<'a> {
 impl PeekReply<'_> {
     /// Writes the map; in RESP2 a list of names and values.
     pub fn write(&self, writer: &mut Writer<'_>) {
-        writer.map(8);
+        writer.map(10);
         text(writer, "contract", Some(self.contract));
         text(writer, "policy", Some(self.policy));
         number(writer, "limit", Some(self.limit));
+        number(writer, "capacity", Some(self.capacity));
         number(writer, "remaining", Some(self.remaining));
+        number(writer, "debt", Some(self.debt));
         number(writer, "allowed", Some(u64::from(self.allowed)));
         number(writer, "retry_after_ms", self.retry_after_ms);
         number(writer, "wait_ms", Some(self.wait_ms));

@@ -73,6 +73,8 @@ pub struct PolicyExplained<'a> {
     pub capacity: u64,
     /// Whole tokens left.
     pub remaining: u64,
+    /// Tokens that it is below zero.
+    pub debt: u64,
     /// Until it is as if the key had never been seen.
     pub reset_after_ms: u64,
 }

@@ -21,7 +21,7 @@ fn a_check_answers_with_all_its_members() {
     let object = json.as_object_mut().expect("an object");
     object.remove("reset_after_ms");
     object.remove("receipt");
-    let rest = json!({"allowed": true, "policy": "hourly", "limit": 5, "remaining": 4, "retry_after_ms": null, "wait_ms": 0});
+    let rest = json!({"allowed": true, "matched": true, "policy": "hourly", "limit": 5, "capacity": 5, "remaining": 4, "debt": 0, "retry_after_ms": null, "wait_ms": 0});
     assert_eq!(json, rest);
 }
 

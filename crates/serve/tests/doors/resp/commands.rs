@@ -167,8 +167,8 @@ fn a_check_answers_by_contract() {
     let ask = command(&["TOLLGATE.CHECK", "KEY", "user", "42"]);
     wire.ask(
         &ask,
-        "%8\r\n$7\r\nallowed\r\n:1\r\n$6\r\npolicy\r\n$6\r\nminute\r\n$5\r\nlimit\r\n:2\r\n\
-         $9\r\nremaining\r\n:1\r\n$14\r\nretry_after_ms\r\n_\r\n$14\r\nreset_after_ms\r\n:30000\r\n\
+        "%11\r\n$7\r\nallowed\r\n:1\r\n$7\r\nmatched\r\n:1\r\n$6\r\npolicy\r\n$6\r\nminute\r\n$5\r\nlimit\r\n:2\r\n\
+         $8\r\ncapacity\r\n:2\r\n$9\r\nremaining\r\n:1\r\n$4\r\ndebt\r\n:0\r\n$14\r\nretry_after_ms\r\n_\r\n$14\r\nreset_after_ms\r\n:30000\r\n\
          $7\r\nwait_ms\r\n:0\r\n$7\r\nreceipt\r\n",
     );
 }

@@ -1,0 +1,189 @@
+//! What an answer says of the policy it names, through several doors.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tollgate_serve::settings::{ContractSource, Listener};
+
+use crate::http::kit::Server;
+use crate::resp::kit::Server as Resp;
+
+/// Both refuse what costs two once three are taken: `burst` for a quarter of a minute, `daily` for a day.
+const TWO: &str = "
+contracts:
+  - id: users
+    key: [user]
+    policies:
+      - { name: burst, limit: 4, per: 1m, algorithm: token-bucket }
+      - { name: daily, limit: 3, per: 1d, algorithm: sliding-log }
+";
+
+/// A bucket that holds more than its limit.
+const LARGE: &str = "
+contracts:
+  - id: users
+    key: [user]
+    policies:
+      - { name: burst, limit: 5, per: 1s, burst: 10, max_debt: 100 }
+";
+
+fn server(contracts: &str) -> Server {
+    Server::with(|settings| {
+        settings.contracts = ContractSource::Text(contracts.to_owned());
+        settings.resp = vec![Listener::loopback()];
+    })
+}
+
+fn check(server: &Server, path: &str, cost: u64) -> crate::http::kit::Answer {
+    let body = json!({"key": {"user": "ada"}, "cost": cost}).to_string();
+    server.post(path, &body)
+}
+
+#[test]
+fn what_stands_beside_a_policy_is_its_own_where_two_refuse() {
+    let server = server(TWO);
+    assert_eq!(check(&server, "/v1/check", 3).json()["policy"], "daily");
+    let refused = check(&server, "/v1/check", 2);
+    let answer = refused.json();
+    let told = |name: &str| answer[name].clone();
+    assert_eq!(told("policy"), "daily");
+    assert_eq!((told("limit"), told("remaining")), (json!(3), json!(0)));
+    for time in ["retry_after_ms", "reset_after_ms"] {
+        let millis = told(time).as_u64().expect("a time");
+        assert!(
+            (86_000_000..=86_400_000).contains(&millis),
+            "{time} {millis}"
+        );
+    }
+    let limits = refused.line("ratelimit").expect("limits");
+    let (burst, daily) = limits.split_once(", ").expect("two");
+    assert!(
+        burst == "\"burst\";r=1;t=15" || burst == "\"burst\";r=1;t=14",
+        "{burst}"
+    );
+    assert!(daily.starts_with("\"daily\";r=0;t=86"), "{daily}");
+    let problem = check(&server, "/v1/check?status=1", 2);
+    assert_eq!(
+        problem.json()["violated-policies"],
+        json!(["burst", "daily"])
+    );
+    let auth = server.curl("/v1/auth?user=ada&cost=2", &["-D", "-"]);
+    assert!(
+        auth.contains("\"violated-policies\":[\"burst\",\"daily\"]"),
+        "{auth}"
+    );
+    assert!(auth.contains("of \\\"daily\\\""), "{auth}");
+}
+
+#[test]
+fn an_allowed_request_hears_when_the_policy_it_is_told_of_is_as_new() {
+    let server = server(
+        "contracts: [{ id: users, key: [user], policies: [
+            { name: burst, limit: 2, per: 1s }, { name: daily, limit: 100, per: 1d } ] }]",
+    );
+    let answer = check(&server, "/v1/check", 1).json();
+    assert_eq!(
+        (&answer["policy"], &answer["reset_after_ms"]),
+        (&json!("burst"), &json!(500))
+    );
+}
+
+#[test]
+fn a_bucket_larger_than_its_limit_says_what_it_holds() {
+    let server = server(LARGE);
+    let passed = check(&server, "/v1/check", 1);
+    let answer = passed.json();
+    let told = |name: &str| answer[name].as_u64().expect("a number");
+    assert_eq!(
+        (told("limit"), told("capacity"), told("remaining")),
+        (5, 10, 9)
+    );
+    assert_eq!(passed.line("ratelimit-policy"), Some("\"burst\";q=10;w=2"));
+    assert_eq!(passed.line("ratelimit"), Some("\"burst\";r=9;t=1"));
+    let peek = server
+        .post("/v1/peek", r#"{"key": {"user": "bob"}}"#)
+        .json();
+    let burst = &peek["policies"][0];
+    assert_eq!(
+        (&burst["limit"], &burst["capacity"], &burst["remaining"]),
+        (&json!(5), &json!(10), &json!(10))
+    );
+}
+
+#[test]
+fn debt_is_told_with_every_answer() {
+    let server = server(
+        "contracts: [{ id: users, key: [user], policies: [{ name: daily, limit: 10, per: 1d, algorithm: fixed-window }] }]",
+    );
+    let body = r#"{"key": {"user": "ada"}, "cost": 17}"#;
+    assert_eq!(
+        server.post("/v1/charge", body).json(),
+        json!({"applied": true})
+    );
+    let refused = check(&server, "/v1/check", 1).json();
+    assert_eq!(
+        (&refused["remaining"], &refused["debt"]),
+        (&json!(0), &json!(7))
+    );
+    let problem = check(&server, "/v1/check?status=1", 1).problem();
+    assert!(problem.contains("owes 7"), "{problem}");
+    let peek = server
+        .post("/v1/peek", r#"{"key": {"user": "ada"}}"#)
+        .json();
+    assert_eq!(peek["policies"][0]["debt"], 7);
+    let why = server
+        .post("/v1/explain", r#"{"key": {"user": "ada"}}"#)
+        .json();
+    assert_eq!(why["policies"][0]["debt"], 7);
+    assert!(
+        why["summary"]
+            .as_str()
+            .expect("a summary")
+            .contains("owes 7"),
+        "{why}"
+    );
+    let auth = server.curl("/v1/auth?user=ada", &[]);
+    assert!(auth.contains("owes 7"), "{auth}");
+}
+
+#[test]
+fn redis_clients_hear_the_same() {
+    let server = Resp::by(TWO);
+    let client = redis::Client::open(format!("redis://{}", server.address)).unwrap();
+    let mut client = client.get_connection().unwrap();
+    let mut ask = |cost: u64| -> BTreeMap<String, redis::Value> {
+        let words = ("COST", cost, "KEY", "user", "ada");
+        redis::cmd("TOLLGATE.CHECK")
+            .arg(words)
+            .query(&mut client)
+            .unwrap()
+    };
+    let _ = ask(3);
+    let refused = ask(2);
+    let number = |name: &str| match &refused[name] {
+        redis::Value::Int(number) => *number,
+        other => panic!("{name}: {other:?}"),
+    };
+    assert_eq!(
+        refused["policy"],
+        redis::Value::BulkString(b"daily".to_vec())
+    );
+    assert_eq!(
+        (number("limit"), number("capacity"), number("remaining")),
+        (3, 3, 0)
+    );
+    assert!(number("retry_after_ms") > 86_000_000 && number("reset_after_ms") > 86_000_000);
+    assert_eq!((number("debt"), number("matched")), (0, 1));
+}
+
+#[test]
+fn lists_say_the_same_as_single_answers() {
+    let server = server(TWO);
+    let one = r#"{"key": {"user": "ada"}, "cost": 3}"#;
+    let answers = server.post("/v1/check", &format!("[{one},{one}]")).json();
+    let second: &Value = &answers[1];
+    assert_eq!(
+        (&second["policy"], &second["limit"]),
+        (&json!("daily"), &json!(3))
+    );
+}
