@@ -23,6 +23,9 @@ impl Report<'_> {
             Dialect::Kong => self.kong(&mut put),
             Dialect::RateLimit => self.triple(&RATELIMIT_TRIPLE, Reset::Seconds, &mut put),
         }
+        if !self.is_matched {
+            put(MATCHED, b"false");
+        }
         match self.refusal {
             Some(Refusal::Later(after) | Refusal::Full(after)) => {
                 put(RETRY_AFTER, itoa::Buffer::new().format(after).as_bytes());
@@ -173,6 +176,8 @@ fn parameter(value: &mut Value, name: &[u8], is: Option<u64>) {
 }
 
 const RETRY_AFTER: &str = "retry-after";
+/// Says that no contract binds the request.
+const MATCHED: &str = "tollgate-matched";
 const RATELIMIT: &str = "ratelimit";
 const RATELIMIT_POLICY: &str = "ratelimit-policy";
 const RATELIMIT_TRIPLE: [&str; 3] = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];

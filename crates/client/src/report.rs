@@ -22,6 +22,8 @@ pub struct Report<'c> {
     pub(crate) lines: SmallVec<[Line<'c>; 1]>,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) now: Instant,
+    /// Whether a contract binds the request.
+    pub(crate) is_matched: bool,
     /// What the contracts themselves say about header fields.
     pub(crate) dialect: Option<Dialect>,
 }
@@ -141,6 +143,7 @@ impl<'c> Report<'c> {
             lines,
             refusal,
             now,
+            is_matched: !answer.is_unmatched(),
             dialect,
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_limit::PolicySet;
 
 use crate::contract::{Contract, NamedPolicy, can_all_be_kept, says_ledger};
+use crate::contracts::Unmatched;
 use crate::coordination::{self, Coordination, Design};
 use crate::dialect::Dialect;
 use crate::error::{ContractErrors, ErrorKind};
@@ -18,6 +19,20 @@ use crate::snippet::{Place, quote};
 use crate::source::Source;
 use crate::text::{Node, Text};
 use crate::{ENTRIES_MAX, POLICIES_TOTAL_MAX};
+
+/// What a file says of keys that no contract binds.
+pub(crate) fn unmatched(raw: &RawFile, text: &str) -> Result<Option<Unmatched>, ContractErrors> {
+    let Some(typed) = &raw.unmatched else {
+        return Ok(None);
+    };
+    let place = scalar::choice(
+        typed,
+        "unknown word for keys that no contract binds",
+        &Unmatched::NAMES,
+    );
+    let place = place.map_err(|problem| problem.alone(text))?;
+    Ok(Unmatched::ALL.get(place).copied())
+}
 
 /// Checks a whole file; `text` is what it was read from.
 pub(crate) fn check(raw: &RawFile, text: &str) -> Result<(Vec<Contract>, Plans), ContractErrors> {

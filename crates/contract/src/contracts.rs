@@ -16,6 +16,25 @@ use crate::plans::Plans;
 use crate::raw::{RawContract, RawFile, RawPart, RawPlan};
 use crate::yaml;
 
+/// What becomes of a key that no contract binds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unmatched {
+    /// It passes.
+    Allow,
+    /// It passes, and is told of in the log.
+    #[default]
+    Warn,
+    /// It is refused.
+    Deny,
+}
+
+impl Unmatched {
+    /// All of them, and their names in files.
+    pub const ALL: [Self; 3] = [Self::Allow, Self::Warn, Self::Deny];
+    /// In the same order.
+    pub const NAMES: [&'static str; 3] = ["allow", "warn", "deny"];
+}
+
 /// The contracts of a file, in its order. A contract is known by its position.
 #[derive(Clone, Debug, Default)]
 pub struct Contracts {
@@ -24,6 +43,7 @@ pub struct Contracts {
     /// Positions, sorted by id.
     by_id: Vec<usize>,
     plans: Arc<Plans>,
+    unmatched: Option<Unmatched>,
 }
 
 /// How the contracts that bind a request are found.
@@ -45,14 +65,17 @@ impl Contracts {
     /// Reads a contract file: YAML or JSON.
     pub fn parse(text: &str) -> Result<Self, ContractErrors> {
         let raw: RawFile = yaml::read(text)?;
+        let unmatched = check::unmatched(&raw, text)?;
         let (contracts, plans) = check::check(&raw, text)?;
-        Ok(Self::following(contracts, plans))
+        Ok(Self {
+            unmatched,
+            ..Self::following(contracts, plans)
+        })
     }
 
     /// Reads the contracts in a file that holds more than them: fields that are none of a contract file are passed over.
     pub fn parse_within(text: &str) -> Result<Self, ContractErrors> {
-        let RawPart { contracts, plans } = yaml::read(text)?;
-        let raw = RawFile { contracts, plans };
+        let raw = RawFile::from(yaml::read::<RawPart>(text)?);
         let (contracts, plans) = check::check(&raw, text)?;
         Ok(Self::following(contracts, plans))
     }
@@ -64,8 +87,7 @@ impl Contracts {
 
     /// The same of a file that holds more than contracts.
     pub fn typed_within(text: &str) -> Result<(Vec<RawPlan>, Vec<RawContract>), ContractErrors> {
-        let RawPart { contracts, plans } = yaml::read(text)?;
-        Self::as_typed(RawFile { contracts, plans }, text)
+        Self::as_typed(RawFile::from(yaml::read::<RawPart>(text)?), text)
     }
 
     fn as_typed(
@@ -100,6 +122,21 @@ impl Contracts {
             rules,
             by_id,
             plans: Arc::default(),
+            unmatched: None,
+        }
+    }
+
+    /// What becomes of a key that none of them binds.
+    pub fn unmatched(&self) -> Unmatched {
+        self.unmatched.unwrap_or_default()
+    }
+
+    /// The same contracts, with this for keys that none of them binds unless their file says what.
+    #[must_use]
+    pub fn or_unmatched(self, default: Unmatched) -> Self {
+        Self {
+            unmatched: self.unmatched.or(Some(default)),
+            ..self
         }
     }
 

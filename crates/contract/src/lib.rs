@@ -59,7 +59,7 @@ mod text;
 mod yaml;
 
 pub use contract::{Contract, NamedPolicy, are_lent};
-pub use contracts::Contracts;
+pub use contracts::{Contracts, Unmatched};
 pub use coordination::{Coordination, Design, OnFailure};
 pub use dialect::{Dialect, Reset};
 pub use entries::{Descriptor, Identity};

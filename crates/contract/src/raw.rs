@@ -28,6 +28,10 @@ pub(crate) struct RawFile {
     #[serde(default)]
     #[schemars(with = "PlansSchema")]
     pub(crate) plans: RawPlans,
+    /// What becomes of a key that no contract binds; what the server says where absent.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "UnmatchedSchema")]
+    pub(crate) unmatched: Option<Text>,
 }
 
 /// The part of a larger file that a contract file would have.
@@ -37,6 +41,16 @@ pub(crate) struct RawPart {
     pub(crate) contracts: Option<Node<Few<Node<RawContract>, CONTRACTS_MAX>>>,
     #[serde(default)]
     pub(crate) plans: RawPlans,
+}
+
+impl From<RawPart> for RawFile {
+    fn from(RawPart { contracts, plans }: RawPart) -> Self {
+        Self {
+            contracts,
+            plans,
+            unmatched: None,
+        }
+    }
 }
 
 /// The policies that bind one kind of key; all must admit.
@@ -250,3 +264,6 @@ pub(crate) struct DesignSchema;
 
 /// Which header fields tell clients of their quota.
 pub(crate) struct HeadersSchema;
+
+/// What becomes of a key that no contract binds.
+pub(crate) struct UnmatchedSchema;

@@ -6,11 +6,14 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::NAME_BYTES_MAX;
+use crate::contracts::Unmatched;
 use crate::coordination;
 use crate::dialect::Dialect;
 use crate::duration;
 use crate::fields::{Field, ROWS, Shape};
-use crate::raw::{CoordinationSchema, DesignSchema, HeadersSchema, RawFile, RawPolicy};
+use crate::raw::{
+    CoordinationSchema, DesignSchema, HeadersSchema, RawFile, RawPolicy, UnmatchedSchema,
+};
 
 /// The JSON schema (draft 2020-12) of the contract file, indented, with a line end.
 pub fn json_schema() -> String {
@@ -80,6 +83,16 @@ impl JsonSchema for HeadersSchema {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "enum": Dialect::NAMES })
+    }
+}
+
+impl JsonSchema for UnmatchedSchema {
+    fn schema_name() -> Cow<'static, str> {
+        "Unmatched".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Unmatched::NAMES, "default": "warn" })
     }
 }
 

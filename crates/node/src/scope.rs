@@ -6,7 +6,7 @@ use core::fmt;
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
-use tollgate_contract::{Contract, Descriptor, NamedPolicy};
+use tollgate_contract::{Contract, Descriptor, NamedPolicy, Unmatched};
 use tollgate_limit::{Cost, Forecast, Instant, Lot, Status};
 use tollgate_table::{Print, Seed};
 
@@ -119,7 +119,7 @@ impl<'a> Within<'a> {
     pub(crate) fn check_any(&self, key: Key<'_>, ask: Ask) -> Answer {
         let mut within = *self;
         loop {
-            if let Some(answer) = decide(&mut within.bind(key), ask) {
+            if let Some(answer) = within.decide(&mut within.bind(key), ask) {
                 return answer.by(within.node.version());
             }
             let Some(next) = within.next() else {
@@ -127,6 +127,17 @@ impl<'a> Within<'a> {
             };
             within = next;
         }
+    }
+
+    /// Decides one request of which it is known what binds it. A key that nothing binds is refused where the contracts say so;
+    /// in a domain it passes, as those who ask by domains take it for.
+    pub(crate) fn decide(&self, bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
+        let refuses = || self.node.contracts().unmatched() == Unmatched::Deny;
+        let is_domain = matches!(self.part, Part::Domain(_));
+        if bound.is_empty() && !is_domain && refuses() {
+            return Some(Answer::unmatched());
+        }
+        decide(bound, ask)
     }
 
     /// The same scope in the node that follows. Cells are left to that node only, so whoever was sent away finds it, and in
@@ -220,7 +231,7 @@ impl<'a> Within<'a> {
         }
         for (bound, (key, cost)) in bound.iter_mut().zip(requests) {
             let ask = Ask { cost: *cost, now };
-            answer(match decide(bound, ask) {
+            answer(match self.decide(bound, ask) {
                 Some(decided) => decided.by(self.node.version()),
                 None => self.check_any(*key, ask),
             });

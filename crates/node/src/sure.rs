@@ -9,7 +9,7 @@ use tollgate_table::Print;
 
 use crate::answer::{Answer, Place};
 use crate::cells::{Cells, Width};
-use crate::decide::{Ask, Bound, decide};
+use crate::decide::{Ask, Bound};
 use crate::key::Key;
 use crate::known::Stranger;
 use crate::scope::Within;
@@ -36,7 +36,7 @@ impl Within<'_> {
         if bound.iter().any(is_unknown) {
             return None;
         }
-        Some(match decide(&mut bound, ask) {
+        Some(match self.decide(&mut bound, ask) {
             Some(answer) => answer.by(self.node.version()),
             None => self.check_any(key, ask),
         })

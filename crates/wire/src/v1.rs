@@ -26,7 +26,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize as Read, Serialize as Write};
 
-pub use explain::{ExplainRequest, ExplainResponse, Miss, PolicyExplained, Verdict};
+pub use explain::{BanExplained, ExplainRequest, ExplainResponse, Miss, PolicyExplained, Verdict};
 pub use key::Key;
 use key::optional_text;
 pub use whole::NUMBER_MAX;

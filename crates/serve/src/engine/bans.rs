@@ -34,17 +34,15 @@ struct Bans {
 /// Bans of one entry.
 #[derive(Default)]
 struct Named {
-    values: BTreeMap<String, Vec<Bar>>,
+    values: BTreeMap<String, Vec<Ban>>,
     /// By the length of the range, and its first address.
-    ranges: BTreeMap<u32, BTreeMap<IpAddr, Vec<Bar>>>,
+    ranges: BTreeMap<u32, BTreeMap<IpAddr, Vec<Ban>>>,
     /// Whether some are about addresses, which are written in several ways.
     has_addresses: bool,
 }
 
-struct Bar {
-    contract: Option<String>,
-    until: Instant,
-}
+/// Bans that hold for a key.
+pub(super) type Holding<'a> = SmallVec<[&'a Ban; 2]>;
 
 impl Engine {
     /// From here on these are denied, and nobody else.
@@ -86,7 +84,8 @@ impl Turn<'_> {
         let bans = self.engine.barred.bans.load();
         let bans = bans.as_ref()?;
         let within = self.within(ask.scope).ok()?;
-        let until = bans.until(self, within, ask.key)?;
+        let holding = bans.holding(self, within, ask.key);
+        let until = holding.iter().map(|ban| end(ban)).max()?;
         let wait = || Span::from_nanos(u128::from(until.nanos_since(self.now)));
         let end = (until < ENDLESS).then(wait);
         let first = within
@@ -98,6 +97,18 @@ impl Turn<'_> {
             version: self.node.version(),
             ..answer
         })
+    }
+}
+
+impl Turn<'_> {
+    /// The bans that hold for what a question is asked of.
+    pub(super) fn bans(&self, ask: &Ask<'_>) -> Vec<Ban> {
+        let bans = self.engine.barred.bans.load();
+        let Some((bans, within)) = bans.as_ref().zip(self.within(ask.scope).ok()) else {
+            return Vec::new();
+        };
+        let holding = bans.holding(self, within, ask.key).into_iter();
+        holding.cloned().collect()
     }
 }
 
@@ -113,8 +124,8 @@ impl Bans {
         Some(Self { by_entry, terms })
     }
 
-    /// Until when a key is banned, if it is now.
-    fn until(&self, turn: &Turn<'_>, within: Within<'_>, key: Key<'_>) -> Option<Instant> {
+    /// The bans that hold for a key now.
+    fn holding(&self, turn: &Turn<'_>, within: Within<'_>, key: Key<'_>) -> Holding<'_> {
         let spots = within.spots(key);
         let contracts = turn.node.contracts();
         let is_bound = |id: &str| {
@@ -122,46 +133,37 @@ impl Bans {
             place.is_some_and(|place| spots.iter().any(|spot| spot.contract == place))
         };
         let holds =
-            |bar: &&Bar| turn.now < bar.until && bar.contract.as_deref().is_none_or(is_bound);
-        let each = |name: &str, value: &str| {
+            |ban: &&Ban| turn.now < end(ban) && ban.contract.as_deref().is_none_or(is_bound);
+        let mut holding = Holding::new();
+        let mut add = |name: &str, value: &str| {
             let bars = self.by_entry.get(name).map(|named| named.bars(value));
-            let bars = bars.into_iter().flatten();
-            bars.filter(holds).map(|bar| bar.until).max()
+            holding.extend(bars.into_iter().flatten().filter(holds));
         };
         match key {
-            Key::Entries(entries) => {
-                let entries = entries.iter();
-                entries.filter_map(|(name, value)| each(name, value)).max()
-            }
-            Key::Word(word) => Self::bare(contracts, &spots, |name| each(name, &word.to_string())),
+            Key::Entries(entries) => entries.iter().for_each(|(name, value)| add(name, value)),
+            Key::Word(word) => Self::bare(contracts, &spots, |name| add(name, &word.to_string())),
             Key::Text(text) => {
                 let text = String::from_utf8_lossy(text);
-                Self::bare(contracts, &spots, |name| each(name, &text))
+                Self::bare(contracts, &spots, |name| add(name, &text));
             }
         }
+        holding
     }
 
     /// A bare key is the value of the one entry that a contract counts by.
-    fn bare(
-        contracts: &Contracts,
-        spots: &Spots,
-        each: impl Fn(&str) -> Option<Instant>,
-    ) -> Option<Instant> {
+    fn bare(contracts: &Contracts, spots: &Spots, add: impl FnMut(&str)) {
         let bound = spots.iter().filter_map(|spot| contracts.get(spot.contract));
         let names = bound.filter_map(|contract| match &*contract.key {
-            [name] => Some(name),
+            [name] => Some(&**name),
             _ => None,
         });
-        names.filter_map(|name| each(name)).max()
+        names.for_each(add);
     }
 }
 
 impl Named {
     fn add(&mut self, ban: &Ban) {
-        let bar = Bar {
-            contract: ban.contract.clone(),
-            until: ban.until.unwrap_or(ENDLESS),
-        };
+        let bar = ban.clone();
         let value = ban.identity.value();
         if let Some((first, length)) = range(value) {
             self.has_addresses = true;
@@ -173,8 +175,8 @@ impl Named {
     }
 
     /// All that are about a value.
-    fn bars(&self, value: &str) -> impl Iterator<Item = &Bar> {
-        let mut found: SmallVec<[&[Bar]; 4]> = SmallVec::new();
+    fn bars(&self, value: &str) -> impl Iterator<Item = &Ban> {
+        let mut found: SmallVec<[&[Ban]; 4]> = SmallVec::new();
         found.extend(self.values.get(value).map(Vec::as_slice));
         if self.has_addresses
             && let Ok(address) = value.parse::<IpAddr>()
@@ -191,6 +193,11 @@ impl Named {
         }
         found.into_iter().flatten()
     }
+}
+
+/// When a ban ends.
+fn end(ban: &Ban) -> Instant {
+    ban.until.unwrap_or(ENDLESS)
 }
 
 /// Terms of one policy that is called a ban, so that every door finds its name where it finds others.

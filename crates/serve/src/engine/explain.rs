@@ -5,17 +5,21 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-use tollgate_contract::{Contract, Contracts, NamedPolicy};
+use tollgate_catalogue::Ban;
+use tollgate_contract::{Contract, Contracts, NamedPolicy, Unmatched};
 use tollgate_limit::{Cost, Forecast, Span, Verdict};
 use tollgate_node::{Key, Read};
 
-use super::{Ask, EngineError, Turn};
+use super::{Ask, EngineError, Scope, Turn};
+use crate::meter::Event;
 
 /// Why a request would pass or not.
 #[derive(Clone, Debug)]
 pub struct Explanation<'a> {
     /// What all policies together would say now.
     pub verdict: Verdict,
+    /// The bans that hold for the key.
+    pub bans: Vec<Ban>,
     /// What each policy that binds the key says, in order.
     pub policies: Vec<Explained<'a>>,
     /// The contracts that come closest to binding the key but do not, closest first.
@@ -31,6 +35,8 @@ pub struct Explained<'a> {
     pub contract: &'a Contract,
     /// The policy.
     pub policy: Cow<'a, NamedPolicy>,
+    /// Whether an assignment gives the key this policy, and not the contract.
+    pub is_assigned: bool,
     /// What it would say.
     pub forecast: Forecast,
     /// That in one sentence.
@@ -44,6 +50,8 @@ pub struct Miss<'a> {
     pub contract: &'a Contract,
     /// What the key lacks, such as `plan: free`.
     pub lacks: Vec<String>,
+    /// Entries of the key that are nearly one that it lacks, and that one.
+    pub slips: Vec<(String, String)>,
 }
 
 impl Turn<'_> {
@@ -73,21 +81,71 @@ impl Turn<'_> {
                 let Some(policy) = read.policy(place, contract, nth) else {
                     continue;
                 };
+                let is_assigned = read.terms.iter().any(|(at, _)| *at == place);
+                let mut sentence = sentence(contract, &policy, &forecast, ask.cost);
+                if is_assigned {
+                    sentence.push_str(" (by an assignment)");
+                }
                 policies.push(Explained {
                     contract,
-                    sentence: sentence(contract, &policy, &forecast, ask.cost),
                     policy,
+                    is_assigned,
                     forecast,
+                    sentence,
                 });
             }
         }
         let misses = misses(node.contracts(), ask.key, &bound);
+        let bans = self.bans(ask);
+        let is_refused = bound.is_empty() && self.refuses_unmatched(ask);
+        let barred = self.banned(ask).map(|answer| answer.verdict);
         Ok(Explanation {
-            verdict: verdict(&policies),
-            sentence: summary(&policies, &misses),
+            verdict: match barred {
+                Some(verdict) => verdict,
+                None if is_refused => Verdict::Never,
+                None => verdict(&policies),
+            },
+            sentence: match (barred, bans.first()) {
+                (Some(verdict), Some(ban)) => banned(ban, verdict),
+                _ => summary(&policies, &misses, is_refused),
+            },
+            bans,
             policies,
             misses,
         })
+    }
+}
+
+impl Turn<'_> {
+    /// Whether a key that no contract binds is refused.
+    fn refuses_unmatched(&self, ask: &Ask<'_>) -> bool {
+        let is_domain = matches!(ask.scope, Scope::Domain(_));
+        !is_domain && self.node().contracts().unmatched() == Unmatched::Deny
+    }
+
+    /// Counts a request that no contract binds, and says so now and then.
+    #[cold]
+    pub(super) fn tell_unmatched(&self, ask: &Ask<'_>) {
+        self.engine.meter().count(Event::Unmatched(self.door));
+        let contracts = self.node().contracts();
+        let is_told = contracts.unmatched() == Unmatched::Warn && !contracts.is_empty();
+        // Whoever asks by domains sends much that no rule is for.
+        if !is_told || matches!(ask.scope, Scope::Domain(_)) {
+            return;
+        }
+        let Some(before) = self.engine.unmatched.now() else {
+            return;
+        };
+        let entries = match ask.key {
+            Key::Entries(entries) => entries.iter().map(|(name, _)| *name).collect(),
+            Key::Word(_) | Key::Text(_) => vec!["(a bare key)"],
+        };
+        let entries = entries.join(", ");
+        let nearest = near(&misses(contracts, ask.key, &[]));
+        tracing::warn!(
+            %entries, %nearest, before, door = self.door.name(),
+            "no contract binds a key, so it passes unlimited; `unmatched: deny` refuses such keys, `allow` says nothing"
+        );
     }
 }
 
@@ -98,12 +156,42 @@ fn misses<'a>(contracts: &'a Contracts, key: Key<'_>, bound: &[usize]) -> Vec<Mi
     let misses = unbound.take(LOOKED_AT_MAX).map(|(_, contract)| Miss {
         contract,
         lacks: lacks(contract, key),
+        slips: slips(contract, key),
     });
     // Nothing is lacking where another contract of the same domain, or a scope, came first.
     let mut misses: Vec<_> = misses.filter(|miss| !miss.lacks.is_empty()).collect();
-    misses.sort_by_key(|miss| miss.lacks.len());
+    misses.sort_by_key(|miss| {
+        (
+            miss.lacks.len() - miss.slips.len().min(miss.lacks.len()),
+            miss.lacks.len(),
+        )
+    });
     misses.truncate(MISSES_MAX);
     misses
+}
+
+/// Entries of a key that are nearly one that a contract wants and it lacks, and that one.
+fn slips(contract: &Contract, key: Key<'_>) -> Vec<(String, String)> {
+    let Key::Entries(entries) = key else {
+        return Vec::new();
+    };
+    let named = contract.matches.iter().map(|(name, _)| name);
+    let named = named.chain(&contract.key);
+    let lacking = named.filter(|name| entries.iter().all(|(is, _)| is != name));
+    let unknown = |name: &str| {
+        !contract
+            .matches
+            .iter()
+            .map(|(is, _)| is)
+            .chain(&contract.key)
+            .any(|is| is == name)
+    };
+    let slip = |name: &String| {
+        let others = entries.iter().map(|(is, _)| *is).filter(|is| unknown(is));
+        let is = tollgate_contract::nearest(name, others)?;
+        Some((is.to_owned(), name.clone()))
+    };
+    lacking.filter_map(slip).collect()
 }
 
 /// What a key would need for a contract to bind it.
@@ -152,7 +240,7 @@ const fn weight(verdict: Verdict) -> (u8, u128) {
     }
 }
 
-fn summary(policies: &[Explained<'_>], misses: &[Miss<'_>]) -> String {
+fn summary(policies: &[Explained<'_>], misses: &[Miss<'_>], is_refused: bool) -> String {
     let enforced = policies.iter().filter(|one| one.forecast.is_enforced);
     let rank = |one: &&Explained<'_>| {
         let left = u64::MAX - one.forecast.remaining;
@@ -163,15 +251,44 @@ fn summary(policies: &[Explained<'_>], misses: &[Miss<'_>]) -> String {
     if let Some(one) = gravest.or(policies.first()) {
         return one.sentence.clone();
     }
-    let mut text = "passes: no contract binds this key".to_owned();
-    if let Some(Miss { contract, lacks }) = misses.first() {
-        let lacks = lacks.join(" and ");
+    let verdict = if is_refused { "denied" } else { "passes" };
+    let near = Some(near(misses)).filter(|near| !near.is_empty());
+    let near = near.map(|near| format!("; the nearest is {near}"));
+    format!(
+        "{verdict}: no contract binds this key{}",
+        near.unwrap_or_default()
+    )
+}
+
+/// The nearest contract, what a key lacks for it, and what was probably meant; empty where there is none.
+fn near(misses: &[Miss<'_>]) -> String {
+    let Some(miss) = misses.first() else {
+        return String::new();
+    };
+    let mut text = format!(
+        "`{}`, for which it lacks {}",
+        miss.contract.id,
+        miss.lacks.join(" and ")
+    );
+    for (is, meant) in &miss.slips {
         // Writing to a string does not fail.
-        let _ = write!(
-            text,
-            "; the nearest is `{}`, for which it lacks {lacks}",
-            contract.id
-        );
+        let _ = write!(text, " (did you mean `{meant}` by `{is}`?)");
+    }
+    text
+}
+
+/// A ban in one sentence.
+fn banned(ban: &Ban, verdict: Verdict) -> String {
+    let mut text = format!("denied: `{}` is banned", ban.identity);
+    if let Some(contract) = &ban.contract {
+        let _ = write!(text, " in `{contract}`");
+    }
+    let _ = match verdict.retry_after() {
+        Some(after) => write!(text, " for another {}", Text(after)),
+        None => write!(text, " without an end"),
+    };
+    if let Some(reason) = &ban.reason {
+        let _ = write!(text, ": {reason}");
     }
     text
 }

@@ -27,6 +27,7 @@ use tollgate_limit::Instant;
 use tollgate_node::{Adhoc, Gubernator, Membership, Node, NodeConfig};
 use tollgate_table::{Counters, Seed};
 
+use crate::logs::Rarely;
 use crate::meter::Meter;
 use crate::statistics::Statistics;
 use bans::Barred;
@@ -58,6 +59,8 @@ pub struct Engine {
     loading: Mutex<()>,
     apart: Apart,
     barred: Barred,
+    /// Says of keys that no contract binds.
+    unmatched: Rarely,
     /// Where requests are counted one identity at a time, where they are.
     statistics: OnceLock<Arc<Statistics>>,
 }
@@ -102,6 +105,7 @@ impl Engine {
             loading: Mutex::new(()),
             apart,
             barred: Barred::default(),
+            unmatched: Rarely::new(SAY_UNMATCHED_EVERY),
             statistics: OnceLock::new(),
         }
     }
@@ -240,5 +244,7 @@ impl Secrets {
 
 /// Longer than a request is decided as of the time at which it began.
 const TURN_MAX: Duration = Duration::from_millis(250);
+/// How often it is said that no contract binds a key.
+const SAY_UNMATCHED_EVERY: Duration = Duration::from_mins(1);
 /// Pages of former contracts carried over between two looks at the time.
 const PAGES_AT_ONCE: usize = 64;

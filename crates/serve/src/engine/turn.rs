@@ -194,6 +194,9 @@ impl<'e> Turn<'e> {
             && !is_again
         {
             self.count(ask, answer);
+            if answer.is_unmatched() {
+                self.tell_unmatched(ask);
+            }
         }
         let decided = match &answer {
             Ok(answer) => Decided::of(self.door, key, answer, self.now),

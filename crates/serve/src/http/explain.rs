@@ -42,10 +42,23 @@ pub fn told(turn: &Turn<'_>, ask: &Ask<'_>) -> Result<Vec<u8>, EngineError> {
     let misses = explanation.misses.iter().map(|miss| v1::Miss {
         contract: Cow::Borrowed(&miss.contract.id),
         lacks: miss.lacks.clone(),
+        did_you_mean: miss
+            .slips
+            .iter()
+            .map(|(is, meant)| (is.clone(), meant.clone()))
+            .collect(),
+    });
+    let bans = explanation.bans.iter().map(|ban| v1::BanExplained {
+        identity: ban.identity.to_string(),
+        contract: ban.contract.as_deref().map(Cow::Borrowed),
+        until_ms: ban.until.map(|until| until.as_nanos() / 1_000_000),
+        reason: ban.reason.as_deref().map(Cow::Borrowed),
     });
     let told = ExplainResponse {
         summary: Cow::Borrowed(&explanation.sentence),
         verdict: verdict(explanation.verdict),
+        matched: !explanation.policies.is_empty(),
+        bans: bans.collect(),
         policies: explanation.policies.iter().map(policy).collect(),
         misses: misses.collect(),
     };
@@ -62,6 +75,7 @@ fn policy<'a>(explained: &'a Explained<'_>) -> PolicyExplained<'a> {
         policy: Cow::Borrowed(&explained.policy.name),
         summary: Cow::Borrowed(&explained.sentence),
         verdict: verdict(forecast.verdict),
+        assigned: explained.is_assigned,
         enforced: forecast.is_enforced,
         limit: forecast.limit,
         capacity: forecast.capacity,

@@ -108,6 +108,8 @@ pub enum Event {
     AcceptFailed(Door),
     /// Somebody did not get through the handshake of TLS.
     HandshakeFailed(Door),
+    /// A key was asked for that no contract binds.
+    Unmatched(Door),
     /// Contracts were read again and are in force.
     Reloaded,
     /// Contracts were read again and could not be used; the old ones stay.
@@ -127,9 +129,10 @@ impl Event {
             Self::Panicked(door) => 6 * DOORS + door as usize,
             Self::AcceptFailed(door) => 7 * DOORS + door as usize,
             Self::HandshakeFailed(door) => 8 * DOORS + door as usize,
-            Self::Reloaded => 9 * DOORS,
-            Self::ReloadFailed => 9 * DOORS + 1,
-            Self::Forbidden(door) => 9 * DOORS + 2 + door as usize,
+            Self::Unmatched(door) => 9 * DOORS + door as usize,
+            Self::Forbidden(door) => 10 * DOORS + door as usize,
+            Self::Reloaded => 11 * DOORS,
+            Self::ReloadFailed => 11 * DOORS + 1,
         }
     }
 }
@@ -139,7 +142,7 @@ impl Door {
     pub(super) const ALL: [Self; DOORS] = [Self::Http, Self::Grpc, Self::Resp, Self::Mqtt];
 
     /// The name in metrics.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
             Self::Grpc => "grpc",
@@ -165,4 +168,4 @@ pub enum Door {
 
 pub(super) const JUDGEMENTS: usize = 5;
 pub(super) const DOORS: usize = 4;
-pub(super) const EVENTS: usize = 10 * DOORS + 2;
+pub(super) const EVENTS: usize = 11 * DOORS + 2;

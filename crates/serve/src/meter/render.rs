@@ -114,6 +114,11 @@ impl Meter {
                 Event::Malformed,
             ),
             (
+                "tollgate_unmatched_total",
+                "Requests whose key no contract binds.",
+                Event::Unmatched,
+            ),
+            (
                 "tollgate_timed_out_total",
                 "Connections closed because the other end was too slow.",
                 Event::TimedOut,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tollgate_client::{Dialect, ForwardingHeader, Network, Trust};
 use tollgate_contract::file::{self, Node, Problem, Problems, Text, choice, nanos, quote, whole};
-use tollgate_contract::{Contracts, ErrorKind, decode};
+use tollgate_contract::{Contracts, ErrorKind, Unmatched, decode};
 use tollgate_table::WhenFull;
 
 use super::address::parse_mode;
@@ -90,6 +90,10 @@ impl Check<'_> {
             .unwrap_or_default();
         if let Some(place) = self.one_of(raw.headers, "unknown dialect", &Dialect::NAMES) {
             settings.dialect = Dialect::ALL[place];
+        }
+        let what = "unknown word for keys that no contract binds";
+        if let Some(place) = self.one_of(raw.unmatched, what, &Unmatched::NAMES) {
+            settings.unmatched = Unmatched::ALL[place];
         }
         self.proxies(raw.proxies.unwrap_or_default(), &mut settings);
         self.auth(raw.auth.unwrap_or_default(), &mut settings);
@@ -471,7 +475,7 @@ fn narrow(number: u64) -> usize {
 }
 
 /// Fields of contract files and of descriptor files.
-const CONTRACT_FIELDS: [&str; 4] = ["contracts", "plans", "domain", "descriptors"];
+const CONTRACT_FIELDS: [&str; 5] = ["contracts", "plans", "unmatched", "domain", "descriptors"];
 /// Fields that only a server's file has.
 const FIELDS: [&str; 16] = [
     "http",

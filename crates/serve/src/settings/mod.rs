@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_client::{ClientAddress, Dialect};
+use tollgate_contract::Unmatched;
 use tollgate_node::{NodeConfig, QuotaRules};
 
 pub use crate::auth::{AuthSettings, EntrySource};
@@ -59,6 +60,8 @@ pub struct Settings {
     pub tokens: Tokens,
     /// Header fields that tell clients of their quota, where a contract says nothing else.
     pub dialect: Dialect,
+    /// What becomes of a key that no contract binds, where the contract file does not say.
+    pub unmatched: Unmatched,
     /// How the address of a client behind proxies is told.
     pub client_address: ClientAddress,
     /// How requests that proxies ask about become keys.
@@ -359,6 +362,7 @@ impl Settings {
             ),
             ("contracts", self.contracts == other.contracts),
             ("headers", self.dialect == other.dialect),
+            ("unmatched", self.unmatched == other.unmatched),
             ("proxies", self.client_address == other.client_address),
             ("auth", self.auth == other.auth),
             ("limits", self.limits == other.limits),
@@ -405,6 +409,7 @@ impl Default for Settings {
             resp: Vec::new(),
             tokens: Tokens::default(),
             dialect: Dialect::default(),
+            unmatched: Unmatched::default(),
             client_address: ClientAddress::default(),
             auth: AuthSettings::default(),
             limits: Limits::default(),

@@ -176,9 +176,15 @@ impl Upstream {
         let (verdict, refused_by) = if outcome.is_allowed {
             (stand::passing(outcome.wait), None)
         } else {
-            let retry_after = outcome.retry_after.unwrap_or(RETRY);
             let by = contract.map(|contract| RefusedBy::Policy { contract, policy });
-            (Verdict::Deny { retry_after }, by)
+            // A node that says no time says that no wait will help.
+            let verdict = match (outcome.retry_after, said) {
+                (None, Some(_)) => Verdict::Never,
+                (after, _) => Verdict::Deny {
+                    retry_after: after.unwrap_or(RETRY),
+                },
+            };
+            (verdict, by)
         };
         let answer = Answer {
             verdict,

@@ -176,6 +176,126 @@ fn redis_clients_hear_the_same() {
     assert_eq!((number("debt"), number("matched")), (0, 1));
 }
 
+/// A server that does this with keys that no contract binds.
+fn unmatched(rule: &str) -> Server {
+    server(&format!("unmatched: {rule}\n{}", LARGE.trim_start()))
+}
+
+#[test]
+fn a_key_that_no_contract_binds_is_told_of_and_counted() {
+    let server = unmatched("warn");
+    let answer = server.post("/v1/check", r#"{"key": {"usr": "ada"}}"#);
+    let json = answer.json();
+    assert_eq!(
+        (&json["allowed"], &json["matched"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(answer.line("tollgate-matched"), Some("false"));
+    let auth = server.curl("/v1/auth?usr=ada", &["-D", "-"]);
+    assert!(auth.contains("tollgate-matched: false"), "{auth}");
+    let known = server.post("/v1/check", r#"{"key": {"user": "ada"}}"#);
+    assert_eq!(
+        (&known.json()["matched"], known.line("tollgate-matched")),
+        (&json!(true), None)
+    );
+    let metrics = server.curl("/metrics", &[]);
+    assert!(
+        metrics.contains("tollgate_unmatched_total{door=\"http\"} 2"),
+        "{metrics}"
+    );
+}
+
+#[test]
+fn explain_names_the_nearest_contract_and_the_nearest_field() {
+    let server = unmatched("warn");
+    let why = server
+        .post("/v1/explain", r#"{"key": {"usr": "ada"}}"#)
+        .json();
+    assert_eq!(why["matched"], false);
+    assert_eq!(why["misses"][0]["did_you_mean"], json!({"usr": "user"}));
+    let summary = why["summary"].as_str().expect("a summary");
+    assert!(
+        summary.contains("the nearest is `users`")
+            && summary.contains("did you mean `user` by `usr`?"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn a_key_that_no_contract_binds_is_refused_where_the_file_says_so() {
+    let server = unmatched("deny");
+    let body = r#"{"key": {"usr": "ada"}}"#;
+    let answer = server.post("/v1/check", body).json();
+    let told = ["allowed", "matched", "retry_after_ms"].map(|name| answer[name].clone());
+    assert_eq!(told, [json!(false), json!(false), Value::Null]);
+    let problem = server.post("/v1/check?status=1", body);
+    assert_eq!(problem.status, 403);
+    assert!(problem.problem().contains("No contract binds this key"));
+    let list = server.post("/v1/check", &format!("[{body}]")).json();
+    assert_eq!(list[0]["allowed"], false);
+    let why = server.post("/v1/explain", body).json();
+    assert_eq!(why["allowed"], false);
+    let auth = server.curl(
+        "/v1/auth?usr=ada",
+        &["-o", "/dev/null", "-w", "%{http_code}"],
+    );
+    assert_eq!(auth, "403");
+    assert_eq!(
+        server.post("/v1/check", r#"{"key": {"user": 42}}"#).json()["allowed"],
+        true
+    );
+}
+
+#[test]
+fn a_file_may_not_say_what_it_likes_of_keys_that_no_contract_binds() {
+    let text = format!("unmatched: maybe\n{}", LARGE.trim_start());
+    let error = tollgate_contract::Contracts::parse(&text).expect_err("no such word");
+    assert!(
+        error
+            .to_string()
+            .contains("unknown word for keys that no contract binds"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_server_says_what_becomes_of_keys_where_the_file_does_not() {
+    let server = Server::with(|settings| {
+        settings.contracts = ContractSource::Text(LARGE.to_owned());
+        settings.unmatched = tollgate_contract::Unmatched::Deny;
+    });
+    assert_eq!(
+        server
+            .post("/v1/check", r#"{"key": {"usr": "ada"}}"#)
+            .json()["allowed"],
+        false
+    );
+}
+
+#[test]
+fn a_number_is_the_same_key_as_its_text() {
+    let server = server(LARGE);
+    let left = |key: &str| {
+        server
+            .post("/v1/check", &format!(r#"{{"key": {{"user": {key}}}}}"#))
+            .json()["remaining"]
+            .clone()
+    };
+    assert_eq!((left("42"), left("\"42\"")), (json!(9), json!(8)));
+    let wrong = server.post("/v1/check", r#"{"key": {"user": 1.5}}"#);
+    assert!(
+        wrong.problem().contains("from -2^53 to 2^53"),
+        "{}",
+        wrong.problem()
+    );
+    let cost = server.post("/v1/check", r#"{"key": {"user": 1}, "cost": -1}"#);
+    assert!(
+        cost.problem().contains("from 0 to 9223372036854775807"),
+        "{}",
+        cost.problem()
+    );
+}
+
 #[test]
 fn lists_say_the_same_as_single_answers() {
     let server = server(TWO);

@@ -34,12 +34,13 @@ pub(super) fn text(key: &str, decision: &Value, look: Look) -> String {
     let policy = decision.get("policy").and_then(Value::as_str);
     let standing = match policy {
         Some(policy) => format!(
-            "  {policy}: {} left of a limit of {}; all is whole again in {}\n",
-            units::exact(number("remaining").unwrap_or_default()),
-            units::exact(number("limit").unwrap_or_default()),
+            "  {policy}: {}; whole again in {}\n",
+            left(decision),
             units::span(number("reset_after_ms").unwrap_or_default())
         ),
-        None if allowed => "  no contract binds this key\n".to_owned(),
+        None if decision.get("matched") == Some(&Value::Bool(false)) => {
+            "  no contract binds this key; `POST /v1/explain` says what it lacks\n".to_owned()
+        }
         None => String::new(),
     };
     text.push_str(&look.paint(Ink::Dim, standing.trim_end_matches('\n')));
@@ -47,6 +48,25 @@ pub(super) fn text(key: &str, decision: &Value, look: Look) -> String {
         text.push('\n');
     }
     text
+}
+
+/// What is left of what a policy can hold, and at which limit where that is something else.
+fn left(decision: &Value) -> String {
+    let number = |name: &str| decision.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let [limit, capacity] = ["limit", "capacity"].map(&number);
+    let of = if capacity > limit {
+        format!(
+            "{}, at a limit of {}",
+            units::exact(capacity),
+            units::exact(limit)
+        )
+    } else {
+        format!("a limit of {}", units::exact(limit))
+    };
+    match number("debt") {
+        0 => format!("{} left of {of}", units::exact(number("remaining"))),
+        debt => format!("owes {} beyond {of}", units::exact(debt)),
+    }
 }
 
 const KEY_MAX: usize = 120;
@@ -64,7 +84,7 @@ mod tests {
             "reset_after_ms": 500, "wait_ms": 0, "receipt": "x"
         });
         let shown = |decision: &Value| text("user=42", decision, Look::PLAIN);
-        let left = "  burst: 5 left of a limit of 1\u{202f}500; all is whole again in 500 ms\n";
+        let left = "  burst: 5 left of a limit of 1\u{202f}500; whole again in 500 ms\n";
         assert_eq!(shown(&decision), format!("░ allowed  user=42\n{left}"));
         decision["wait_ms"] = json!(1500);
         assert_eq!(
@@ -82,11 +102,23 @@ mod tests {
     }
 
     #[test]
+    fn a_larger_bucket_and_debt_are_told() {
+        let mut decision = json!({
+            "allowed": true, "matched": true, "policy": "burst", "limit": 5, "capacity": 10, "remaining": 9, "debt": 0,
+            "retry_after_ms": null, "reset_after_ms": 200, "wait_ms": 0, "receipt": "x"
+        });
+        let shown = |decision: &Value| text("user=42", decision, Look::PLAIN);
+        assert!(shown(&decision).contains("burst: 9 left of 10, at a limit of 5; whole"));
+        decision["debt"] = json!(7);
+        assert!(shown(&decision).contains("burst: owes 7 beyond 10, at a limit of 5; whole"));
+    }
+
+    #[test]
     fn a_key_that_nothing_binds_is_told_as_such() {
-        let decision = json!({"allowed": true, "policy": null});
+        let decision = json!({"allowed": true, "matched": false, "policy": null});
         assert_eq!(
             text("x", &decision, Look::PLAIN),
-            "░ allowed  x\n  no contract binds this key\n"
+            "░ allowed  x\n  no contract binds this key; `POST /v1/explain` says what it lacks\n"
         );
     }
 }

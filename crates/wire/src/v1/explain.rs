@@ -1,6 +1,7 @@
 //! Why would this request pass or not? The bodies of `explain`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize as Read, Serialize as Write};
 
@@ -33,6 +34,10 @@ pub struct ExplainResponse<'a> {
     /// What all policies together would say.
     #[serde(flatten)]
     pub verdict: Verdict,
+    /// Whether a contract binds the key.
+    pub matched: bool,
+    /// The bans that hold for the key: it is denied whatever its policies say.
+    pub bans: Vec<BanExplained<'a>>,
     /// What each policy would say, in the order of the contracts and of the policies in them.
     pub policies: Vec<PolicyExplained<'a>>,
     /// The contracts that come closest to binding the key but do not, closest first.
@@ -65,6 +70,8 @@ pub struct PolicyExplained<'a> {
     /// What it would say by itself.
     #[serde(flatten)]
     pub verdict: Verdict,
+    /// Whether an assignment gives the key this policy, and not the contract.
+    pub assigned: bool,
     /// Whether it refuses, or only watches.
     pub enforced: bool,
     /// Its limit.
@@ -87,4 +94,21 @@ pub struct Miss<'a> {
     pub contract: Cow<'a, str>,
     /// What the key lacks.
     pub lacks: Vec<String>,
+    /// Entries of the key that are nearly one that it lacks, and what that is called.
+    pub did_you_mean: BTreeMap<String, String>,
+}
+
+/// A ban that holds for the key.
+#[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
+pub struct BanExplained<'a> {
+    /// Who: an entry with its value, or a range of addresses.
+    pub identity: String,
+    /// The only contract in which it holds.
+    #[serde(borrow)]
+    pub contract: Option<Cow<'a, str>>,
+    /// Milliseconds since 1970 at which it ends; none where it does not.
+    pub until_ms: Option<u64>,
+    /// Why.
+    #[serde(borrow)]
+    pub reason: Option<Cow<'a, str>>,
 }

@@ -24,10 +24,22 @@ fn whoever_is_banned_is_denied_and_not_counted_until_the_ban_is_removed() {
     let denied = server.post("/v1/check", &body(&[("user", "ann")], 1));
     let said = (&denied["allowed"], &denied["policy"]);
     assert_eq!(said, (&json!(false), &json!("ban")));
-    let day = json!(86_400_000);
+    assert_eq!(denied["retry_after_ms"], json!(null), "no wait helps");
+    let why = server.post("/v1/explain", &body(&[("user", "ann")], 1));
+    let ban =
+        json!([{ "identity": "user=ann", "contract": null, "until_ms": null, "reason": "fraud" }]);
     assert_eq!(
-        denied["retry_after_ms"], day,
-        "for ever: ask again in a day"
+        (&why["bans"], &why["allowed"]),
+        (&ban, &json!(false)),
+        "{why}"
+    );
+    let summary = "denied: `user=ann` is banned without an end: fraud";
+    assert_eq!(why["summary"], summary);
+    let problem = server.post("/v1/check?status=1", &body(&[("user", "ann")], 1));
+    assert_eq!(
+        (&problem["status"], &problem["title"]),
+        (&json!(403), &json!("Forbidden")),
+        "{problem}"
     );
     assert_eq!(server.ask("bob", 1), (true, 10, 9));
     assert!(!server.ask_for(&[("user", "ann"), ("more", "x")], 1).0);
