@@ -121,6 +121,7 @@ fn put(out: &mut Encoder, answer: &Answer) -> Option<()> {
         Some(RefusedBy::FullTable) => 1,
         Some(RefusedBy::Unread) => 2,
         Some(RefusedBy::Policy { .. }) => 3,
+        Some(RefusedBy::Ban { .. } | RefusedBy::Unmatched) => return None,
     };
     let receipt = match answer.receipt {
         Receipt::Nothing => 0,
@@ -128,7 +129,7 @@ fn put(out: &mut Encoder, answer: &Answer) -> Option<()> {
         Receipt::Several(_) => 2,
         Receipt::Once { .. } => 3,
     };
-    let KeyTerms::None = answer.terms else {
+    let (KeyTerms::None, None) = (&answer.terms, &answer.violated) else {
         return None;
     };
     let flags = u8::from(answer.shadowed) << 6 | u8::from(answer.contract.is_some()) << 7;
@@ -137,7 +138,7 @@ fn put(out: &mut Encoder, answer: &Answer) -> Option<()> {
         put_place(out, contract, policy)?;
     }
     put_place(out, answer.contract.unwrap_or(0), answer.policy)?;
-    for number in [answer.limit, answer.remaining, answer.version] {
+    for number in [answer.limit, answer.remaining, answer.debt, answer.version] {
         out.count(number);
     }
     for span in [span, answer.reset_after] {
@@ -179,7 +180,8 @@ fn take(from: &mut Decoder<'_>, number: u64) -> Result<Answer, Malformed> {
     };
     let (contract, policy) = take_place(from)?;
     let contract = Some(contract).filter(|_| head & 1 << 7 != 0);
-    let [limit, remaining, version] = [from.count()?, from.count()?, from.count()?];
+    let [limit, remaining] = [from.count()?, from.count()?];
+    let [debt, version] = [from.count()?, from.count()?];
     let [span, reset_after] = [from.varint()?, from.varint()?].map(Span::from_nanos);
     let count = from.count()?;
     let bookings: Result<Vec<_>, _> = (0..count).map(|_| booking(from, contract)).collect();
@@ -192,10 +194,12 @@ fn take(from: &mut Decoder<'_>, number: u64) -> Result<Answer, Malformed> {
             _ => Verdict::Never,
         },
         refused_by,
+        violated: None,
         contract,
         policy,
         limit,
         remaining,
+        debt,
         reset_after,
         shadowed: head & 1 << 6 != 0,
         receipt: match (head >> 4 & 3, &*bookings) {
@@ -314,17 +318,19 @@ mod tests {
             },
             _ => Receipt::Nothing,
         });
-        let numbers = any::<(Option<usize>, usize, u64, u64, u64, bool)>();
+        let numbers = any::<(Option<usize>, usize, [u64; 4], bool)>();
         (verdict, refused_by, receipt, numbers, span()).prop_map(
             |(verdict, refused_by, receipt, numbers, reset_after)| {
-                let (contract, policy, limit, remaining, version, shadowed) = numbers;
+                let (contract, policy, [limit, remaining, debt, version], shadowed) = numbers;
                 Answer {
                     verdict,
                     refused_by,
+                    violated: None,
                     contract,
                     policy,
                     limit,
                     remaining,
+                    debt,
                     reset_after,
                     shadowed,
                     receipt,

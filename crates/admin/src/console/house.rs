@@ -118,6 +118,7 @@ fn health(status: &Value, cluster: &Value) -> Health {
         advice,
         parts: vec![
             nodes(cluster),
+            unmatched(status),
             ("contracts".to_owned(), contracts, State::Good),
             (
                 "kept in a".to_owned(),
@@ -127,6 +128,17 @@ fn health(status: &Value, cluster: &Value) -> Health {
             ("version".to_owned(), text(&status["version"]), State::Good),
         ],
     }
+}
+
+/// How many requests of this node had a key that no contract binds: mostly slips in the names of entries.
+fn unmatched(status: &Value) -> (String, String, State) {
+    let count = status["unmatched"].as_u64().unwrap_or(0);
+    let state = if count == 0 { State::Good } else { State::Warn };
+    (
+        "requests that no contract binds".to_owned(),
+        count.to_string(),
+        state,
+    )
 }
 
 /// How many nodes are heard of.

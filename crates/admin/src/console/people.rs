@@ -207,13 +207,15 @@ fn blocked(told: &Value, now: Moment) -> Option<Blocked> {
     let worst =
         refusing.max_by_key(|policy| policy["retry_after_ms"].as_u64().unwrap_or(u64::MAX))?;
     let left = worst["retry_after_ms"].as_i64();
+    let stands = match number(&worst["debt"]) {
+        0 => format!("has {} left of {}", worst["remaining"], worst["capacity"]),
+        debt => format!("owes {debt} beyond {}", worst["capacity"]),
+    };
     Some(Blocked {
         why: format!(
-            "policy {} of contract {} has {} left of {}",
+            "policy {} of contract {} {stands}",
             text(&worst["policy"]),
             text(&worst["contract"]),
-            worst["remaining"],
-            worst["capacity"]
         ),
         until: left.map(|left| now.plus(left)),
     })
@@ -251,7 +253,7 @@ fn spent(policy: &Value, now: Moment) -> Spent {
     Spent {
         policy: text(&policy["policy"]),
         text: chip(&said).text,
-        spent: count("capacity").saturating_sub(count("remaining")),
+        spent: count("capacity").saturating_sub(count("remaining")) + count("debt"),
         limit: count("capacity"),
         full: policy["reset_after_ms"]
             .as_i64()

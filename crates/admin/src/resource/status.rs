@@ -50,6 +50,7 @@ pub(crate) fn status(call: &Call) -> Answer {
         "troubles": state.troubles(),
         "contracts": call.shared.engine.node().contracts().as_slice().len(),
         "catalogue": catalogue,
+        "unmatched": call.shared.engine.meter().unmatched(),
     }))
 }
 

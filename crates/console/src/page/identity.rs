@@ -32,7 +32,7 @@ pub struct Spent {
     pub policy: String,
     /// In words: `20 / s · burst 40`.
     pub text: String,
-    /// Tokens spent.
+    /// Tokens spent: more than there are where some are owed.
     pub spent: u64,
     /// Tokens there are.
     pub limit: u64,
@@ -202,6 +202,11 @@ fn states(frame: &Frame, view: &Identity) -> Html {
 pub(super) fn spent(policies: &[Spent], now: Moment) -> Element {
     let row = |spent: &Spent| {
         let left = spent.limit.saturating_sub(spent.spent);
+        let owed = spent.spent.saturating_sub(spent.limit);
+        let left = match owed {
+            0 => (number::whole(left), " of ", " left"),
+            _ => (format!("owes {}", number::whole(owed)), " beyond ", ""),
+        };
         let refill = match spent.full {
             Some(full) if full > now => format!("full in {}", full.until(now)),
             _ => "full".to_owned(),
@@ -223,13 +228,13 @@ pub(super) fn spent(policies: &[Spent], now: Moment) -> Element {
                     .with(
                         el("span")
                             .class("n")
-                            .with(el("b").text(number::whole(left)))
-                            .text(" of ")
+                            .with(el("b").text(left.0))
+                            .text(left.1)
                             .text(number::whole(spent.limit))
-                            .text(" left"),
+                            .text(left.2),
                     ),
             )
-            .with(share_bar(spent.spent, spent.limit))
+            .with(share_bar(spent.spent.min(spent.limit), spent.limit))
             .with(
                 el("div")
                     .class("line note")

@@ -46,6 +46,12 @@ impl Meter {
         opened.saturating_sub(self.events(Event::Closed(door)))
     }
 
+    /// Requests whose key no contract binds, by all doors.
+    pub fn unmatched(&self) -> u64 {
+        let doors = Door::ALL.into_iter();
+        doors.map(|door| self.events(Event::Unmatched(door))).sum()
+    }
+
     /// How often something happened.
     pub fn events(&self, event: Event) -> u64 {
         self.sum(|counts| &counts.events[event.number()])

@@ -64,6 +64,7 @@ pub(super) fn explanation(told: &Value) -> String {
             ("policy", "/policy"),
             ("limit", "/limit"),
             ("left", "/remaining"),
+            ("owes", "/debt"),
             ("passes", "/allowed"),
             ("again in ms", "/retry_after_ms"),
         ];

@@ -255,7 +255,11 @@ fn wrong_bodies_are_refused_with_what_is_wrong_and_where() {
         ("{\"key\": \"a\",\n \"cots\": 2}", "`cots`"),
         ("{\"key\": \"a\",\n \"cots\": 2}", "line 2 column 7"),
         ("{\"cost\": 2}", "missing field `key`"),
-        ("{\"key\": 5}", "a string, or an object of strings"),
+        ("{\"key\": 5.5}", "from -2^53 to 2^53"),
+        (
+            "{\"key\": true}",
+            "a string, a whole number from -2^53 to 2^53, or an object of them",
+        ),
         ("{\"key\": {}}", "at least one entry"),
         ("{\"key\": {\"a\": \"1\", \"a\": \"2\"}}", "`a` comes twice"),
         ("{\"key\": \"a\", \"key\": \"b\"}", "duplicate field `key`"),
