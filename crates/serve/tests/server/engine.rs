@@ -47,7 +47,7 @@ fn a_scope_without_its_contract_is_refused() {
     assert_eq!(turn.refund(&asked), Err(unknown.clone()));
     assert_eq!(turn.reset(&asked), Err(unknown));
     let answer = turn.check(&ask(3)).expect("all");
-    let (contract, policy) = turn.tightest(&answer).expect("bound");
+    let (contract, policy) = turn.named(&answer).expect("bound");
     assert_eq!((&*contract.id, &*policy.name), ("users", "daily"));
     assert_eq!(turn.reset(&ask(0)), Ok(()));
     assert_eq!(left(&engine), 10);
@@ -110,7 +110,7 @@ fn a_turn_names_an_answer_by_the_contracts_that_gave_it() {
         turn.node().contracts().as_slice()[0].policies[0].name,
         "daily"
     );
-    let (_, policy) = turn.tightest(&answer).expect("bound");
+    let (_, policy) = turn.named(&answer).expect("bound");
     assert_eq!(policy.name, "hourly");
 }
 

@@ -87,7 +87,7 @@ fn post(running: &Running, path: &str, body: &str) -> String {
     reply.body
 }
 
-/// Asks over RESP: eight names and values, of which the second is the verdict.
+/// Asks over RESP: eleven names and values, of which the second is the verdict.
 fn resp_check(wire: &mut Wire<TcpStream>, user: &str) -> bool {
     wire.send(format!("TOLLGATE.CHECK KEY user {user}\r\n"))
         .unwrap();
@@ -98,8 +98,8 @@ fn resp_check(wire: &mut Wire<TcpStream>, user: &str) -> bool {
         reply.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     };
-    assert_eq!(next(), "*16");
-    while lines.len() < 16 {
+    assert_eq!(next(), "*22");
+    while lines.len() < 22 {
         let head = next();
         // A text has a line of its own.
         let is_text = head.starts_with('$') && head != "$-1";
