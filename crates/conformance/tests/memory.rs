@@ -167,7 +167,7 @@ impl Memory {
 
     /// What is written, with the mistake in it.
     fn tamper(&self, ask: &Ask, before: Option<&Found>, next: &mut Next) {
-        let refused = matches!(next.said, Said::Outcome { outcome, .. } if !outcome.decision.verdict.is_allowed());
+        let refused = matches!(&next.said, Said::Outcome { outcome, .. } if !outcome.decision.verdict.is_allowed());
         if refused && next.write.is_none() {
             next.write = self.written_by_refusal(ask, before);
         }

@@ -126,18 +126,9 @@ impl Contracts {
         }
     }
 
-    /// What becomes of a key that none of them binds.
-    pub fn unmatched(&self) -> Unmatched {
-        self.unmatched.unwrap_or_default()
-    }
-
-    /// The same contracts, with this for keys that none of them binds unless their file says what.
-    #[must_use]
-    pub fn or_unmatched(self, default: Unmatched) -> Self {
-        Self {
-            unmatched: self.unmatched.or(Some(default)),
-            ..self
-        }
+    /// What becomes of a key that none of them binds, where their file says so.
+    pub const fn unmatched(&self) -> Option<Unmatched> {
+        self.unmatched
     }
 
     /// The plans of the file.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tollgate_contract::{Contract, Contracts};
+use tollgate_contract::{Contract, Contracts, Unmatched};
 use tollgate_limit::{Cost, Instant, Lot, Status};
 use tollgate_table::{Budget, Counters, Print, Seed, Sweep, WhenFull};
 
@@ -32,6 +32,8 @@ pub struct NodeConfig {
     pub ids_max: usize,
     /// Whether keys of contracts that follow a plan may have terms of their own ([`Node::learn`]).
     pub is_assigned: bool,
+    /// What becomes of a key that no contract binds, where the contracts do not say.
+    pub unmatched: Unmatched,
 }
 
 impl Default for NodeConfig {
@@ -43,6 +45,7 @@ impl Default for NodeConfig {
             sweep: Sweep::BeforeGrowth,
             ids_max: 1 << 20,
             is_assigned: false,
+            unmatched: Unmatched::default(),
         }
     }
 }
@@ -341,6 +344,12 @@ impl Node {
 
     pub(crate) fn lasting(&self) -> &Lasting {
         &self.lasting
+    }
+
+    /// What becomes of a key that no contract binds.
+    pub fn unmatched(&self) -> Unmatched {
+        let default = self.lasting.config.unmatched;
+        self.contracts.unmatched().unwrap_or(default)
     }
 
     /// How many nodes came before it.

@@ -132,7 +132,7 @@ impl<'a> Within<'a> {
     /// Decides one request of which it is known what binds it. A key that nothing binds is refused where the contracts say so;
     /// in a domain it passes, as those who ask by domains take it for.
     pub(crate) fn decide(&self, bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
-        let refuses = || self.node.contracts().unmatched() == Unmatched::Deny;
+        let refuses = || self.node.unmatched() == Unmatched::Deny;
         let is_domain = matches!(self.part, Part::Domain(_));
         if bound.is_empty() && !is_domain && refuses() {
             return Some(Answer::unmatched());

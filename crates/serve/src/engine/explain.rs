@@ -120,7 +120,7 @@ impl Turn<'_> {
     /// Whether a key that no contract binds is refused.
     fn refuses_unmatched(&self, ask: &Ask<'_>) -> bool {
         let is_domain = matches!(ask.scope, Scope::Domain(_));
-        !is_domain && self.node().contracts().unmatched() == Unmatched::Deny
+        !is_domain && self.node().unmatched() == Unmatched::Deny
     }
 
     /// Counts a request that no contract binds, and says so now and then.
@@ -128,7 +128,7 @@ impl Turn<'_> {
     pub(super) fn tell_unmatched(&self, ask: &Ask<'_>) {
         self.engine.meter().count(Event::Unmatched(self.door));
         let contracts = self.node().contracts();
-        let is_told = contracts.unmatched() == Unmatched::Warn && !contracts.is_empty();
+        let is_told = self.node().unmatched() == Unmatched::Warn && !contracts.is_empty();
         // Whoever asks by domains sends much that no rule is for.
         if !is_told || matches!(ask.scope, Scope::Domain(_)) {
             return;

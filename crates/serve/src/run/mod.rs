@@ -125,7 +125,6 @@ pub fn start_with(
         Some(prepared) => prepared.membership(share, &settings.limits.quota, wall())?,
         None => alone(&settings, wall()),
     };
-    let contracts = contracts.or_unmatched(settings.unmatched);
     let engine = Engine::with_company(contracts, config, &secrets, members);
     if let Some(store) = &store {
         store.load_into(&engine.node()).map_err(StartError::Store)?;

@@ -159,7 +159,6 @@ impl Loader {
             self.shared.engine.node().set_roster(roster, now);
         }
         self.shared.supply.set_small(small);
-        let contracts = contracts.or_unmatched(self.shared.settings.unmatched);
         self.shared.engine.load(contracts);
         Ok(())
     }

@@ -84,16 +84,15 @@ impl Check<'_> {
         if let Some(contracts) = raw.contracts {
             settings.contracts = self.contracts(contracts);
         }
-        settings.tokens = raw
-            .access
-            .map(|access| self.access(access))
-            .unwrap_or_default();
+        if let Some(mut access) = raw.access {
+            let what = "unknown word for keys that no contract binds";
+            if let Some(place) = self.one_of(access.unmatched.take(), what, &Unmatched::NAMES) {
+                settings.node.unmatched = Unmatched::ALL[place];
+            }
+            settings.tokens = self.access(access);
+        }
         if let Some(place) = self.one_of(raw.headers, "unknown dialect", &Dialect::NAMES) {
             settings.dialect = Dialect::ALL[place];
-        }
-        let what = "unknown word for keys that no contract binds";
-        if let Some(place) = self.one_of(raw.unmatched, what, &Unmatched::NAMES) {
-            settings.unmatched = Unmatched::ALL[place];
         }
         self.proxies(raw.proxies.unwrap_or_default(), &mut settings);
         self.auth(raw.auth.unwrap_or_default(), &mut settings);

@@ -22,7 +22,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_client::{ClientAddress, Dialect};
-use tollgate_contract::Unmatched;
 use tollgate_node::{NodeConfig, QuotaRules};
 
 pub use crate::auth::{AuthSettings, EntrySource};
@@ -60,8 +59,6 @@ pub struct Settings {
     pub tokens: Tokens,
     /// Header fields that tell clients of their quota, where a contract says nothing else.
     pub dialect: Dialect,
-    /// What becomes of a key that no contract binds, where the contract file does not say.
-    pub unmatched: Unmatched,
     /// How the address of a client behind proxies is told.
     pub client_address: ClientAddress,
     /// How requests that proxies ask about become keys.
@@ -361,8 +358,11 @@ impl Settings {
                 self.keeping.statistics == other.keeping.statistics,
             ),
             ("contracts", self.contracts == other.contracts),
+            (
+                "access.unmatched",
+                self.node.unmatched == other.node.unmatched,
+            ),
             ("headers", self.dialect == other.dialect),
-            ("unmatched", self.unmatched == other.unmatched),
             ("proxies", self.client_address == other.client_address),
             ("auth", self.auth == other.auth),
             ("limits", self.limits == other.limits),
@@ -409,7 +409,6 @@ impl Default for Settings {
             resp: Vec::new(),
             tokens: Tokens::default(),
             dialect: Dialect::default(),
-            unmatched: Unmatched::default(),
             client_address: ClientAddress::default(),
             auth: AuthSettings::default(),
             limits: Limits::default(),

@@ -58,11 +58,6 @@ pub(crate) struct RawServer {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) headers: Option<Text>,
-    /// What becomes of a key that no contract binds, where the contract file does not say: `allow`, `warn` or `deny`; warn where
-    /// absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    pub(crate) unmatched: Option<Text>,
     /// Proxies whose word is taken for the address of a client.
     #[serde(deserialize_with = "given")]
     pub(crate) proxies: Option<RawProxies>,
@@ -160,6 +155,11 @@ pub(crate) struct RawAccess {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) token_file: Option<Text>,
+    /// What becomes of a key that no contract binds, where the contract file does not say: `allow`, `warn` or `deny`; warn where
+    /// absent.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    pub(crate) unmatched: Option<Text>,
 }
 
 /// Proxies whose word is taken for the address of a client; one of `hops` and `networks`.

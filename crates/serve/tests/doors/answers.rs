@@ -262,7 +262,7 @@ fn a_file_may_not_say_what_it_likes_of_keys_that_no_contract_binds() {
 fn the_server_says_what_becomes_of_keys_where_the_file_does_not() {
     let server = Server::with(|settings| {
         settings.contracts = ContractSource::Text(LARGE.to_owned());
-        settings.unmatched = tollgate_contract::Unmatched::Deny;
+        settings.node.unmatched = tollgate_contract::Unmatched::Deny;
     });
     assert_eq!(
         server
