@@ -94,8 +94,14 @@ fn own_bodies_refuse_what_they_do_not_know() {
     );
     refuses::<CheckBody<'_>>(r#"{"key": {}}"#, "at least one entry");
     refuses::<CheckBody<'_>>(r#"{"key": {"a": "1", "a": "2"}}"#, "`a` comes twice");
-    refuses::<CheckBody<'_>>(r#"{"key": {"a": true}}"#, "expected a string or a whole number");
-    refuses::<CheckBody<'_>>(r#"{"key": ["a"]}"#, "a string, or an object of strings");
+    refuses::<CheckBody<'_>>(
+        r#"{"key": {"a": true}}"#,
+        "expected a string or a whole number",
+    );
+    refuses::<CheckBody<'_>>(
+        r#"{"key": ["a"]}"#,
+        "a string, a whole number from -2^53 to 2^53, or an object of them",
+    );
     refuses::<CheckBody<'_>>("3", "a check or a list of checks");
     refuses::<CheckBody<'_>>(r#"{"key": "a"} x"#, "trailing characters");
     refuses::<SettleRequest<'_>>(r#"{"receipt": "r"}"#, "missing field `cost`");
