@@ -145,9 +145,6 @@ fn names<'l>(
     limiter: &'l tollgate_client::Limiter,
     answer: &tollgate_client::Answer,
 ) -> Option<(&'l str, &'l str)> {
-    if let Some(RefusedBy::FullTable | RefusedBy::Unread) = answer.refused_by {
-        return None;
-    }
     // Nothing gives a key of an embedded limiter terms of its own, so the contract's policies are the answer's.
     let contract = limiter.node().contracts().get(answer.contract?)?;
     let policy = contract.policies.get(answer.policy)?;

@@ -97,7 +97,7 @@ impl Meter {
         for door in Door::ALL {
             text.sample(&[("door", door.name())], self.open(door));
         }
-        let families: [(&'static str, &str, OfDoor); 9] = [
+        let families: [(&'static str, &str, OfDoor); 10] = [
             (
                 "tollgate_connections_total",
                 "Connections ever opened.",

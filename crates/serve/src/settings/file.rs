@@ -10,15 +10,13 @@ use tollgate_contract::file::{self, Node, Problem, Problems, Text, choice, nanos
 use tollgate_contract::{Contracts, ErrorKind, Unmatched, decode};
 use tollgate_table::WhenFull;
 
-use super::address::parse_mode;
-use super::forms::{RawContracts, RawListener, RawListeners};
+use super::forms::RawContracts;
 use super::raw::{
-    RawAccess, RawAuth, RawLimits, RawListenerBody, RawMemory, RawProxies, RawRuntime, RawServer,
-    RawTelemetry, RawTls,
+    RawAccess, RawAuth, RawLimits, RawMemory, RawProxies, RawRuntime, RawServer, RawTelemetry,
 };
 use super::{
-    Address, ContractSource, EntrySource, Limits, Listener, LogFormat, RuntimeKind, Settings, Tls,
-    Tokens, TraceProtocol, TraceSettings, size, token,
+    ContractSource, EntrySource, Limits, Listener, LogFormat, RuntimeKind, Settings, Tokens,
+    TraceProtocol, TraceSettings, size, token,
 };
 use crate::logs::LogError;
 use crate::source::{self, SourceError};
@@ -55,7 +53,7 @@ impl Settings {
 /// Goes through what was typed and remembers what is wrong.
 pub(super) struct Check<'a> {
     path: &'a Path,
-    folder: &'a Path,
+    pub(super) folder: &'a Path,
     pub(super) problems: Problems,
 }
 
@@ -107,94 +105,6 @@ impl Check<'_> {
         settings.keeping.database = raw.database.and_then(|database| self.database(database));
         settings.keeping.catalogue = raw.catalogue.and_then(|raw| self.catalogue(raw));
         settings
-    }
-
-    fn listeners(&mut self, raw: RawListeners) -> Vec<Listener> {
-        match raw {
-            RawListeners::Off => Vec::new(),
-            RawListeners::Some(list) => {
-                let listeners = list.into_iter().filter_map(|raw| self.listener(raw));
-                listeners.collect()
-            }
-        }
-    }
-
-    fn listener(&mut self, raw: Node<RawListener>) -> Option<Listener> {
-        match raw.value {
-            RawListener::Address(text) => {
-                let at = self.address(&text, raw.place)?;
-                Some(Listener::plain(at))
-            }
-            RawListener::Full(RawListenerBody {
-                at,
-                mode,
-                tls,
-                hosts,
-            }) => {
-                let mut address = self.address(&at.value, at.place)?;
-                if let Some(text) = mode {
-                    self.mode(&text, &mut address);
-                }
-                let hosts = hosts.map(|hosts| hosts.0).unwrap_or_default();
-                Some(Listener {
-                    tls: tls.map(|tls| self.tls(&tls)),
-                    hosts: hosts.iter().filter_map(|text| self.host(text)).collect(),
-                    ..Listener::plain(address)
-                })
-            }
-        }
-    }
-
-    fn host(&mut self, text: &Text) -> Option<String> {
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-        if !text.value.is_empty() && text.value.bytes().all(is_name) {
-            return Some(text.value.to_string());
-        }
-        let what = format!(
-            "{} is no name of a host; write for example tollgate.example",
-            quote(&text.value)
-        );
-        self.problems
-            .add(Problem::new(ErrorKind::BadValue, text.place, what));
-        None
-    }
-
-    fn address(&mut self, text: &str, place: file::Place) -> Option<Address> {
-        let wrong = |error: super::AddressError| {
-            Problem::new(ErrorKind::BadValue, place, error.to_string())
-        };
-        let address = self.problems.keep(text.parse::<Address>().map_err(wrong))?;
-        Some(match address {
-            Address::Unix { path, mode } => Address::Unix {
-                path: self.folder.join(path),
-                mode,
-            },
-            tcp @ Address::Tcp(_) => tcp,
-        })
-    }
-
-    fn mode(&mut self, text: &Text, address: &mut Address) {
-        match (parse_mode(&text.value), address) {
-            (Ok(given), Address::Unix { mode, .. }) => *mode = given,
-            (Ok(_), Address::Tcp(_)) => {
-                let what = "only a Unix socket has a mode";
-                self.problems
-                    .add(Problem::new(ErrorKind::Conflict, text.place, what));
-            }
-            (Err(error), _) => {
-                let what = error.to_string();
-                self.problems
-                    .add(Problem::new(ErrorKind::BadValue, text.place, what));
-            }
-        }
-    }
-
-    fn tls(&mut self, raw: &RawTls) -> Tls {
-        Tls {
-            certificate: self.under(&raw.certificate.value),
-            key: self.under(&raw.key.value),
-            client_ca: raw.client_ca.as_ref().map(|text| self.under(&text.value)),
-        }
     }
 
     fn contracts(&mut self, raw: Node<RawContracts>) -> ContractSource {

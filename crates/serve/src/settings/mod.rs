@@ -8,6 +8,7 @@ mod cluster;
 mod database;
 mod file;
 mod forms;
+mod listeners;
 mod overrides;
 mod raw;
 mod roster;

@@ -70,6 +70,10 @@ fn bad_files_end_with_64_before_a_port_opens() {
         66,
         &["/nowhere.yaml"],
     );
+}
+
+#[test]
+fn bad_flags_and_variables_end_with_64() {
     refused(&run(&["serve", "--htpp", "1"]), 64, &["--http"]);
     refused(&run(&["serve", "--http", ":80"]), 64, &["0.0.0.0:80"]);
     let environment = tollgate(&["serve"])

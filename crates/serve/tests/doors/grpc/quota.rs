@@ -1,5 +1,7 @@
 //! Envoy's rate limit quota service, asked by a client made of Envoy's own types, and by data planes that decide as Envoy does.
 
+mod plane;
+
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -17,12 +19,12 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tollgate_serve::settings::{Limits, QuotaLimits, Settings};
-use tollgate_wire::native::{CheckRequest, CheckResponse, Entry};
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status, Streaming};
 
 use crate::grpc::server::Server;
+use plane::{Plane, asked, over};
 
 pub(crate) const CONTRACTS: &str = "
 contracts:
@@ -178,106 +180,6 @@ pub(crate) enum Said {
     AllowAll,
     DenyAll,
     Abandon,
-}
-
-/// How many of these admissions the bucket that was cut into quotas would have refused. What the server admitted itself is known up to
-/// `late` after it did, for which a full bucket may have lost as much.
-fn over(mut admitted: Vec<Instant>, late: Duration) -> usize {
-    admitted.sort_unstable();
-    let depth = 200.0 + 200.0 * late.as_secs_f64();
-    let (mut level, mut before) = (depth, admitted.first().copied());
-    let mut over = 0;
-    for at in admitted {
-        let gained = before.map_or(0.0, |before| {
-            at.duration_since(before).as_secs_f64() * 200.0
-        });
-        level = f64::min(level + gained, depth) - 1.0;
-        before = Some(at);
-        // Nothing but the rounding of floats.
-        over += usize::from(level < -1e-6);
-    }
-    over
-}
-
-/// Whether a request that asks the server passes, and how long that took.
-async fn asked(server: &Server) -> (bool, Duration) {
-    let began = Instant::now();
-    let request = CheckRequest {
-        entries: vec![Entry {
-            key: "tenant".into(),
-            value: "a".into(),
-        }],
-        ..CheckRequest::default()
-    };
-    let answer = server.call("/tollgate.v1.Tollgate/Check", request).await;
-    let answer: CheckResponse = answer.expect("an answer");
-    (answer.allowed, began.elapsed())
-}
-
-/// A data plane with one bucket, as Envoy's.
-struct Plane {
-    link: Link,
-    used: Option<(TokenBucket, f64, Instant, Instant)>,
-    counts: (u64, u64),
-    largest: u32,
-}
-
-impl Plane {
-    async fn subscribe(server: &Server) -> Self {
-        let link = Link::open(server).await;
-        link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
-        Self {
-            link,
-            used: None,
-            counts: (0, 0),
-            largest: 0,
-        }
-    }
-
-    fn take(&mut self, said: &Said, now: Instant) {
-        match said {
-            Said::Bucket(bucket, ttl) => {
-                assert_eq!(bucket.fill_interval.expect("an interval").nanos, 0);
-                let same = self.used.filter(|(used, ..)| used == bucket);
-                let level = same.map_or(f64::from(bucket.max_tokens), |(_, level, ..)| level);
-                let at = same.map_or(now, |(_, _, at, _)| at);
-                self.used = Some((*bucket, level, at, now + *ttl));
-                let fill = bucket.tokens_per_fill.expect("a rate").value;
-                self.largest = self.largest.max(fill);
-            }
-            _ => self.used = None,
-        }
-    }
-
-    fn check(&mut self, now: Instant) -> bool {
-        self.used = self.used.filter(|(.., until)| now < *until);
-        if let Some((bucket, level, at, _)) = &mut self.used {
-            let interval = bucket.fill_interval.expect("an interval").seconds;
-            let interval = f64::from(i32::try_from(interval).expect("short"));
-            let fill = f64::from(bucket.tokens_per_fill.expect("a rate").value);
-            let gained = now.duration_since(*at).as_secs_f64() * fill / interval;
-            *level = (*level + gained).min(f64::from(bucket.max_tokens));
-            *at = now;
-            if *level >= 1.0 {
-                *level -= 1.0;
-                self.counts.0 += 1;
-                return true;
-            }
-        }
-        self.counts.1 += 1;
-        false
-    }
-
-    /// Hears what is there without waiting.
-    async fn listen(&mut self) {
-        while let Ok(message) = timeout(Duration::from_millis(1), self.link.down.message()).await {
-            let message = message.expect("open").expect("a message");
-            for action in message.bucket_action {
-                let said = said(action.bucket_action.expect("an action"));
-                self.take(&said, Instant::now());
-            }
-        }
-    }
 }
 
 #[tokio::test]
