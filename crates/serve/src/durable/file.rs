@@ -1,7 +1,7 @@
 //! The file of a data directory: the connection that writes it, the thread that syncs it, and the secrets that it
 //! must hold.
 //!
-//! A connection that failed is closed, and the next flush opens another. A file that was removed or replaced is
+//! A connection that failed is closed, and what is asked next opens another. A file that was removed or replaced is
 //! written again, with the secrets this process counts under. Not here: SQL (`rows.rs`), and how files are held open
 //! (`tollgate-sqlite`).
 
@@ -56,9 +56,8 @@ impl OwnFile {
         self.secrets
     }
 
-    /// Sees to it that there is a connection to the file in the directory. Says whether that is another than it was,
-    /// so that every key must be written.
-    pub(super) async fn look(&mut self) -> Result<bool, StoreError> {
+    /// Sees to it that there is a connection to the file in the directory.
+    async fn connect(&mut self) -> Result<(), StoreError> {
         self.folder.hold()?;
         if !self.held.is_open() {
             self.settler = None;
@@ -73,7 +72,13 @@ impl OwnFile {
             is_ours.then_some(()).ok_or_else(other)
         };
         let ready = self.held.ready(prepare).await.map(drop);
-        ready.map_err(|error| error.of_file(self.held.file().path()))?;
+        ready.map_err(|error| error.of_file(self.held.file().path()))
+    }
+
+    /// Sees to it that rows can be written. Says whether the file is another than it was when this was last asked, so
+    /// that every key must be written.
+    pub(super) async fn look(&mut self) -> Result<bool, StoreError> {
+        self.connect().await?;
         let lost = self.held.file().lost();
         let is_other = lost != self.lost;
         if is_other {
@@ -86,11 +91,14 @@ impl OwnFile {
         Ok(is_other)
     }
 
-    /// Does something by the connection.
+    /// Does something by the connection, or by another where the one before failed.
     pub(super) async fn run<T>(
         &mut self,
         job: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        if !self.held.is_open() {
+            self.connect().await?;
+        }
         let closed = || Failure::Unreachable("its connection was given up".into());
         let done = self.held.run(job).await;
         done.unwrap_or_else(|| Err(StoreError::Away(closed())))

@@ -276,8 +276,9 @@ async fn a_stream_ends_with_the_token_that_opened_it() {
     };
     save("first-token-of-two");
     let assigned = QuotaLimits {
-        ttl_s: 20,
-        delivery: Duration::from_secs(5),
+        // A server that began tells nobody anything for as long as both.
+        ttl_s: 3,
+        delivery: Duration::from_secs(1),
         ..QuotaLimits::default()
     };
     let settings = Settings {

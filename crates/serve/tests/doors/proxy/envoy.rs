@@ -174,7 +174,7 @@ fn what_is_too_long_to_be_read_is_denied_and_not_let_through() {
             refusal
         );
     }
-    let page = get(at, "/metrics");
+    let page = kit::metrics(at);
     let line = "tollgate_malformed_total{door=\"grpc\"} 2";
-    assert!(page.body.contains(line), "{}", page.body);
+    assert!(page.contains(line), "{page}");
 }

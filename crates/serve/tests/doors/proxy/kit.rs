@@ -184,6 +184,11 @@ pub(crate) fn get(at: SocketAddr, path: &str) -> Answer {
     )
 }
 
+/// The metrics of a server.
+pub(crate) fn metrics(at: SocketAddr) -> String {
+    ask(at, "GET /metrics HTTP/1.1\r\nhost: localhost\r\n", "").body
+}
+
 /// Posts a body.
 pub(crate) fn post(at: SocketAddr, path: &str, body: &str) -> Answer {
     let head = format!(

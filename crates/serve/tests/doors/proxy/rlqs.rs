@@ -14,7 +14,7 @@ use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{Address, ContractSource, Limits, Listener, QuotaLimits, Settings};
 
 use crate::proxy::envoy::envoy;
-use crate::proxy::kit::{Proxy, free_port, get};
+use crate::proxy::kit::{Proxy, free_port, metrics};
 
 const TENANTS: &str = "contracts:
   - id: tenants
@@ -48,7 +48,7 @@ fn tollgate(at: SocketAddr) -> Running {
 
 /// Whether a figure of the server is at least that.
 fn counts(at: SocketAddr, name: &str, least: u64) -> bool {
-    let page = get(at, "/metrics").body;
+    let page = metrics(at);
     let value = page.lines().find_map(|line| line.strip_prefix(name));
     value.is_some_and(|value| value.trim().parse::<u64>().unwrap() >= least)
 }
