@@ -327,11 +327,11 @@ typedef struct tollgate_answer {
    */
   bool shadowed;
   /*
-   Limit of the policy with the least left.
+   Limit of the policy that refused longest, or that has the least left. A bucket may hold more.
    */
   uint64_t limit;
   /*
-   Whole tokens left in the policy with the least left.
+   Whole tokens left in that policy.
    */
   uint64_t remaining;
   /*
@@ -343,7 +343,7 @@ typedef struct tollgate_answer {
    */
   uint64_t retry_after_ns;
   /*
-   Until every policy is as if the key had never been seen.
+   Until that policy is as if the key had never been seen.
    */
   uint64_t reset_after_ns;
   /*
@@ -351,7 +351,7 @@ typedef struct tollgate_answer {
    */
   char contract[TOLLGATE_NAME_BYTES];
   /*
-   The policy that refused, or else the one with the least left.
+   The policy that refused longest, or else the one with the least left.
    */
   char policy[TOLLGATE_NAME_BYTES];
 } tollgate_answer;
