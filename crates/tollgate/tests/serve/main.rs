@@ -6,6 +6,7 @@ mod catalogue;
 mod clock;
 mod crowd;
 mod disk;
+mod envoy;
 #[path = "../cluster/faked.rs"]
 mod faked;
 mod files;
