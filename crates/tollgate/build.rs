@@ -8,7 +8,8 @@ fn main() {
     let commit = git(&["rev-parse", "--short=12", "HEAD"]);
     let commit = commit.as_deref().unwrap_or("unknown");
     let target = std::env::var("TARGET").unwrap_or_default();
-    println!("cargo:rustc-env=TOLLGATE_BUILD={commit}, {target}");
+    // Cargo sets it for programs it runs too, where a name of ours would be taken for a setting.
+    println!("cargo:rustc-env=BUILT_FROM={commit}, {target}");
     println!("cargo:rerun-if-changed=build.rs");
     // Every commit, checkout and reset appends to this log.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {

@@ -194,7 +194,7 @@ pub enum CheckFormat {
 }
 
 /// The version, the commit and the target.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("TOLLGATE_BUILD"), ")");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILT_FROM"), ")");
 
 const EXAMPLES: &str = "\
 Try:

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+pub(crate) use tollgate_parts::until as eventually;
 
 use parking_lot::Mutex;
 use tollgate_client::{Client, ClientConfig, DecisionPath};
@@ -83,14 +84,6 @@ pub(crate) fn node(
         ..settings
     };
     start(settings).unwrap()
-}
-
-pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < DEADLINE, "{what}");
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// A client that asks for one key all the time, and writes down what it admits by itself.

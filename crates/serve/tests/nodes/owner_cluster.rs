@@ -5,7 +5,8 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tollgate_parts::until as eventually;
 
 use tollgate_serve::cluster::keys::KeyRing;
 use tollgate_serve::owner::{Count, Counts, OwnerSettings};
@@ -106,14 +107,6 @@ fn ask_all(servers: &[Running], times: usize) -> Vec<usize> {
         }
     }
     passed
-}
-
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < DEADLINE, "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

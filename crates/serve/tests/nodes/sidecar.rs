@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
+use tollgate_parts::until as eventually;
 
 use http::uri::PathAndQuery;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -99,14 +100,6 @@ fn pair() -> (tempfile::TempDir, Running, Sidecar) {
         sidecar.post("check", &json!({"key": {"kind": "day", "user": "first"}}))["allowed"] == true
     });
     (folder, node, sidecar)
-}
-
-fn eventually(what: &str, mut done: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < DEADLINE, "{what}");
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 impl Sidecar {

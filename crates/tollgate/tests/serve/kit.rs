@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+pub(crate) use tollgate_parts::until;
 
 /// Nothing here takes as long unless it hangs.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
@@ -225,14 +226,4 @@ pub(crate) fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
     path
-}
-
-/// Tries until it holds.
-#[track_caller]
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < DEADLINE, "never: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

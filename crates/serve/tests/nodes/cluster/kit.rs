@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+pub(crate) use tollgate_parts::until;
 
 use tempfile::TempDir;
 use tollgate_cluster::Pace;
@@ -17,16 +18,6 @@ use tollgate_serve::settings::{
 
 /// Nothing here takes as long unless it hangs.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
-
-/// Tries until it holds.
-#[track_caller]
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < DEADLINE, "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
 
 const fn millis(count: u64) -> Span {
     Span::from_nanos(count as u128 * 1_000_000)

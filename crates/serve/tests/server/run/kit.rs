@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+pub(crate) use tollgate_parts::until;
 
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{ContractSource, Listener, Runtime, Settings};
@@ -34,16 +35,6 @@ pub(crate) fn server(change: impl FnOnce(&mut Settings)) -> Running {
     let mut settings = settings();
     change(&mut settings);
     start(settings).unwrap()
-}
-
-/// Tries until it holds.
-#[track_caller]
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < DEADLINE, "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// A connection that sees every byte, whatever carries it.
