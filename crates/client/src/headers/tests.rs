@@ -326,21 +326,21 @@ fn of_many_policies_the_tightest_are_told() {
 }
 
 #[test]
-fn a_request_that_no_contract_binds_hears_nothing() {
+fn a_request_that_no_contract_binds_hears_that_and_of_no_quota() {
     let limiter = contracts(
         "contracts:\n  - id: a\n    match: { plan: free }\n    policies: [{ name: b, limit: 1, per: 1s }]\n",
     );
     fields(
         &report(&limiter, &[("plan", "paid")], 1),
         Dialect::Ietf,
-        &[],
+        &[("tollgate-matched", "false")],
     );
     fields(
         &report(&limiter, "bare", 1),
         Dialect::XRateLimit {
             reset: Reset::Epoch,
         },
-        &[],
+        &[("tollgate-matched", "false")],
     );
 }
 
