@@ -45,6 +45,7 @@ const CONFIG: NodeConfig = NodeConfig {
     sweep: Sweep::BeforeGrowth,
     ids_max: 1 << 10,
     is_assigned: false,
+    unmatched: tollgate_contract::Unmatched::Warn,
 };
 
 /// A first byte that picks, and the rest behind its length, over and over.

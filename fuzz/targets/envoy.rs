@@ -5,6 +5,10 @@
 
 use std::sync::LazyLock;
 
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
+}
+
 use libfuzzer_sys::fuzz_target;
 use prost::Message;
 use tollgate_contract::Contracts;
@@ -28,6 +32,7 @@ const CONFIG: NodeConfig = NodeConfig {
     sweep: Sweep::BeforeGrowth,
     ids_max: 1 << 10,
     is_assigned: false,
+    unmatched: tollgate_contract::Unmatched::Warn,
 };
 
 fn ask<'a>(node: &Node, domain: &str, entries: impl Iterator<Item = (&'a str, &'a str)>) {
@@ -44,7 +49,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(request) = rls::RateLimitRequest::decode(bytes) {
         for descriptor in &request.descriptors {
             let entries = descriptor.entries.iter();
-            let entries = entries.map(|entry| (&*entry.key, &*entry.value));
+            let entries = entries.map(|entry| (text(&entry.key), text(&entry.value)));
             ask(&node, &request.domain, entries);
         }
         let again = rls::RateLimitRequest::decode(&*request.encode_to_vec());
@@ -53,7 +58,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(reports) = rlqs::RateLimitQuotaUsageReports::decode(bytes) {
         for usage in &reports.bucket_quota_usages {
             let bucket = usage.bucket_id.iter().flat_map(|id| &id.bucket);
-            let entries = bucket.map(|(name, value)| (&**name, &**value));
+            let entries = bucket.map(|(name, value)| (&**name, text(value)));
             ask(&node, &reports.domain, entries);
         }
     }

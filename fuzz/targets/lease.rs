@@ -30,6 +30,7 @@ const CONFIG: NodeConfig = NodeConfig {
     sweep: Sweep::BeforeGrowth,
     ids_max: 1 << 10,
     is_assigned: false,
+    unmatched: tollgate_contract::Unmatched::Warn,
 };
 
 fn lends() -> Node {

@@ -7,8 +7,14 @@
 )]
 
 /// What is asked, without the engine that asks.
-#[path = "../../crates/serve/src/engine/later/question.rs"]
-mod engine;
+#[path = "../../crates/serve/src/engine/later"]
+mod engine {
+    mod question;
+    mod unknown;
+
+    pub use question::*;
+    pub use unknown::*;
+}
 
 #[path = "../../crates/serve/src/owner/ask.rs"]
 mod ask;
@@ -50,6 +56,7 @@ const CONFIG: NodeConfig = NodeConfig {
     sweep: Sweep::BeforeGrowth,
     ids_max: 1 << 10,
     is_assigned: false,
+    unmatched: tollgate_contract::Unmatched::Warn,
 };
 
 fn owner(now: Instant) -> (Node, Map) {

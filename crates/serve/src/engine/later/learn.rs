@@ -14,29 +14,8 @@ use tollgate_node::{Key, Node, OwnTerms, Receipt, Spot, Spots, Stranger, Within}
 
 use super::super::{Ask, Turn};
 use super::notes::Notes;
+use super::unknown::{Missing, Unknown};
 use super::{Question, Verb};
-
-/// What is missed of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// Its terms.
-    Terms,
-    /// What was counted for it, which is on disk or nowhere.
-    Counts,
-}
-
-/// A key of which something is not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unknown {
-    /// What.
-    pub what: Missing,
-    /// Where it is counted.
-    pub stranger: Stranger,
-    /// The id of the contract.
-    pub contract: String,
-    /// The values that identify it, in the order of the contract's key.
-    pub values: Vec<String>,
-}
 
 /// Done once all is learnt that could be.
 pub type Learning<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;

@@ -12,6 +12,7 @@ mod learn;
 mod noted;
 mod notes;
 mod question;
+mod unknown;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,9 +26,10 @@ use tollgate_node::{Node, Spot};
 use super::{Engine, Turn};
 use crate::meter::Door;
 
-pub use learn::{Learning, Missing, Registrar, Unknown};
+pub use learn::{Learning, Registrar};
 pub use notes::Notes;
 pub use question::{Question, QuotaAsk, Said, Verb};
+pub use unknown::{Missing, Unknown};
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]

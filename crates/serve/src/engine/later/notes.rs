@@ -11,7 +11,7 @@ use tollgate_node::{
 };
 
 use super::super::{Engine, EngineError, Turn};
-use super::learn::Unknown;
+use super::unknown::Unknown;
 use super::{Heard, Question, Said, Verb};
 
 /// What was asked for one request, or for those that came in together.
