@@ -370,7 +370,7 @@ fn what_is_asked_together_is_under_way_together() {
     });
     let pipeline = "TOLLGATE.CHECK KEY kind day user 7\r\n".repeat(TOGETHER);
     eventually("a pipeline is answered", || {
-        let said = sidecar.say(&pipeline, TOGETHER * 26);
+        let said = sidecar.say(&pipeline, TOGETHER * 35);
         said.iter().filter(|line| *line == ":7").count() == TOGETHER
     });
 }
