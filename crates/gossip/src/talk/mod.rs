@@ -161,6 +161,7 @@ impl<R: Rule> Talk<R> {
         self.restored.meet(&newcomers);
         for node in newcomers {
             self.welcome(node, now);
+            self.repair.greet(node, now);
         }
     }
 

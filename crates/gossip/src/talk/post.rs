@@ -164,6 +164,11 @@ impl Beat {
         self.next
     }
 
+    /// Beats at that time if the next beat is later.
+    pub(crate) fn bring_forward(&mut self, to: Instant) {
+        self.next = self.next.min(to);
+    }
+
     /// Moves to the first beat after `now`, and no more than one beat ahead; whether one was passed.
     pub(crate) fn pass(&mut self, now: Instant) -> bool {
         let is_passed = self.next <= now;

@@ -16,6 +16,8 @@ use super::{Record, Talk};
 
 /// News is waited for that long before anybody is asked for it.
 const PATIENCE: Span = Span::from_nanos(100_000_000);
+/// A newcomer counts this node as a member by then.
+const GREETING: Span = Span::from_nanos(1_000_000_000);
 /// Keys with a check that is waited for; further ones are left to digests.
 const CHECKS_MAX: usize = 1 << 16;
 /// Times a node asks for the same news.
@@ -28,6 +30,8 @@ const ASKS_MAX: u32 = 5;
 pub(crate) struct Repair {
     /// Time between digests; `None`: no digests and no pulls.
     digests: Option<Beat>,
+    /// The member that came last, which gets the next digest.
+    newcomer: Option<NodeId>,
     /// How long a digest mentions a change.
     recent: Span,
     patience: Span,
@@ -65,6 +69,7 @@ impl Repair {
         let is_restart = setup.was.is_some();
         let mut repair = Self {
             digests: (every > Span::ZERO).then(|| Beat::new(every, first)),
+            newcomer: None,
             recent: twice(every),
             patience: PATIENCE.max(twice(setup.knobs.delay)),
             checks: BTreeMap::new(),
@@ -101,6 +106,17 @@ impl Repair {
 
     pub(crate) fn waits_for_tick(&self) -> bool {
         !self.checks.is_empty() || self.from_buddy.is_some() || !self.from_peers.is_empty()
+    }
+
+    /// Sends the next digest early, and to this member.
+    ///
+    /// A welcome is lost where the other end does not count this node as a member yet, and whoever admits nothing publishes
+    /// nothing that would make up for it.
+    pub(crate) fn greet(&mut self, newcomer: NodeId, now: Instant) {
+        if let Some(digests) = &mut self.digests {
+            self.newcomer = Some(newcomer);
+            digests.bring_forward(now.saturating_add(GREETING));
+        }
     }
 
     pub(crate) fn wind(&mut self, now: Instant) {
@@ -221,7 +237,7 @@ impl<R: Rule> Talk<R> {
         }
     }
 
-    /// Tells one other node, as hashes, what is known of the keys that changed lately and still count.
+    /// Tells one other node, a newcomer first, as hashes, what is known of the keys that changed lately and still count.
     pub(super) fn digest_at_beat(&mut self, now: Instant) {
         let Some(digests) = &mut self.repair.digests else {
             return;
@@ -241,7 +257,9 @@ impl<R: Rule> Talk<R> {
                 hashes.push((key, record.known.hash(self.post.writer)));
             }
         }
-        let Some(peer) = self.post.any_other().filter(|_| !hashes.is_empty()) else {
+        let newcomer = self.repair.newcomer.take();
+        let peer = newcomer.or_else(|| self.post.any_other());
+        let Some(peer) = peer.filter(|_| !hashes.is_empty()) else {
             return;
         };
         for part in parts(hashes, |_| 20) {

@@ -91,6 +91,38 @@ fn a_newcomer_is_told_what_is_published() {
     assert!(level(&mut cluster, 3) > 20);
 }
 
+/// Members learn of each other at different times: what the first says, the second does not take yet.
+#[test]
+fn sides_of_a_partition_agree_soon_although_their_welcome_is_lost() {
+    for draw in 1..12 {
+        let numbers = Numbers {
+            burst: 60 + draw,
+            ..NUMBERS
+        };
+        let mut cluster = Cluster::new(5, numbers, Knobs::default(), Net::default());
+        let sides = [0, 0, 1, 1, 1].map(|side| if side == 0 { 0..2 } else { 2..5 });
+        for (node, side) in sides.into_iter().enumerate() {
+            let side: Vec<_> = side.map(NodeId).collect();
+            cluster.nodes[node].handle_members(&side, at(SECOND));
+        }
+        for _ in 0..40 {
+            assert!(cluster.request(1, Key(1), 1));
+            assert!(cluster.request(3, Key(1), 1));
+        }
+        cluster.run_until(2 * SECOND);
+        let all: Vec<_> = (0..5).map(NodeId).collect();
+        for node in 0..5 {
+            cluster.nodes[usize::from(node)].handle_members(&all, at(2 * SECOND));
+            cluster.drain(node);
+        }
+        cluster.flight.clear();
+        cluster.run_until(2 * SECOND + SECOND * 6 / 5);
+        for node in 0..5 {
+            assert!(level(&mut cluster, node) > 55, "node {node}, draw {draw}");
+        }
+    }
+}
+
 #[test]
 fn a_lost_publication_is_pulled_after_the_next_one() {
     let mut cluster = Cluster::new(4, NUMBERS, Knobs::default(), Net::default());
