@@ -74,8 +74,9 @@ pub(crate) async fn series(call: &Call) -> Result<Answer, Fault> {
         Some(name) => Step::from_name(name)
             .ok_or_else(|| Fault::unknown("step", name, ["minute", "hour", "day"].into_iter()))?,
     };
-    let now = time::now_ns() / SECOND_NS;
-    let until = moment(call, "until", now)?;
+    // The end is not part of a series; the second that runs is.
+    let end = time::now_ns() / SECOND_NS + 1;
+    let until = moment(call, "until", end)?;
     let from = moment(call, "from", until.saturating_sub(step.seconds() * 60))?;
     if until.saturating_sub(from) / step.seconds() > POINTS_MAX {
         return Err(Fault::invalid(format!(
