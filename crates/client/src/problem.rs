@@ -69,6 +69,9 @@ impl Report<'_> {
             Some(Refusal::Unmatched) => {
                 "No contract binds this request, and such requests are refused.".to_owned()
             }
+            Some(Refusal::Never) if self.tightest().is_some_and(|line| line.quota == 0) => {
+                format!("Nothing is ever admitted{by}.").replacen(" of ", " by ", 1)
+            }
             Some(Refusal::Never) => format!("The request costs more than can ever be left{by}."),
             None => String::new(),
         }

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use smallvec::SmallVec;
 use tollgate_contract::{Dialect, NamedPolicy};
-use tollgate_limit::{Instant, Quota, Span, Status, Verdict};
+use tollgate_limit::{Instant, Policy, Quota, Span, Status, Verdict};
 use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy, Violation};
 
 use crate::clock::Clock;
@@ -77,6 +77,19 @@ impl<'c> Report<'c> {
         let entry = entry.map(|(entry, dialect)| Self::told(&entry, answer, now, dialect));
         let report = entry.or_else(|| Self::looked_up(node, answer, now));
         report.unwrap_or_else(|| Self::of_answer(node, answer, now))
+    }
+
+    /// The report at `now` of an answer by a policy that the request itself described, which is told under this name.
+    pub fn described((name, policy): (&'c str, &Policy), answer: &Answer, now: Instant) -> Self {
+        let is_refused = !answer.verdict.is_allowed();
+        let after = answer.verdict.retry_after();
+        let after = after.or((!is_refused).then_some(answer.reset_after));
+        let line = Line {
+            more_after: after.and_then(seconds).filter(|after| *after > 0),
+            refused: is_refused && answer.refused_by.is_none(),
+            ..Line::of(Label::short(name), policy, answer.remaining, answer.debt)
+        };
+        Self::with(smallvec::smallvec![line], answer, now, None)
     }
 
     /// What an answer says itself, where contracts changed since or others decided: how the policies stood that refused, or
@@ -163,7 +176,24 @@ impl<'c> Report<'c> {
     }
 }
 
-impl Line<'_> {
+impl<'c> Line<'c> {
+    /// A policy with so much left, and so much owed.
+    fn of(label: Label<'c>, policy: &Policy, remaining: u64, debt: u64) -> Self {
+        let config = policy.config();
+        let Quota { tokens, window_ns } = policy.quota();
+        Self {
+            label,
+            quota: tokens.min(INTEGER_MAX),
+            window_ns,
+            limit: config.limit.min(INTEGER_MAX),
+            period_ns: config.period.nanos(),
+            remaining: remaining.min(INTEGER_MAX),
+            debt,
+            more_after: None,
+            refused: false,
+        }
+    }
+
     /// Whole seconds; `None` for periods that are not whole seconds.
     pub(crate) const fn window(&self) -> Option<u64> {
         whole_seconds(self.window_ns)
@@ -318,18 +348,13 @@ impl<'c> Entry<'c> {
     }
 
     fn line(&self, label: Label<'c>, answer: &Answer) -> Line<'c> {
-        let config = self.named.policy.config();
-        let Quota { tokens, window_ns } = self.named.policy.quota();
+        let Standing {
+            remaining, debt, ..
+        } = self.standing;
         Line {
-            label,
-            quota: tokens.min(INTEGER_MAX),
-            window_ns,
-            limit: config.limit.min(INTEGER_MAX),
-            period_ns: config.period.nanos(),
-            debt: self.standing.debt,
-            remaining: self.standing.remaining.min(INTEGER_MAX),
             more_after: self.more_after(answer),
             refused: self.refused(answer),
+            ..Line::of(label, &self.named.policy, remaining, debt)
         }
     }
 

@@ -152,6 +152,18 @@ fn flags_and_names_are_kept() {
 }
 
 #[test]
+fn nothing_per_unit_is_a_limit_like_others() {
+    let file = "domain: d
+descriptors: [{ key: a, rate_limit: { unit: hour, requests_per_unit: 0 } }]";
+    let contracts = Contracts::parse_any(file).unwrap();
+    let config = contracts.as_slice()[0].policies[0].policy.config().clone();
+    assert_eq!((config.limit, config.enforce_percent), (0, 100));
+    // In a contract file it is a mistake, as it was.
+    let own = "contracts: [{ id: a, policies: [{ name: p, limit: 0, per: 1h, algorithm: fixed-window }] }]";
+    assert!(Contracts::parse_any(own).is_err());
+}
+
+#[test]
 fn positions_of_contracts_are_those_of_the_rules() {
     let contracts = Contracts::parse_any(FILE).unwrap();
     let domains = contracts.envoy().unwrap();

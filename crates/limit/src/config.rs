@@ -171,7 +171,7 @@ impl PolicyConfig {
 /// Why a policy cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyError {
-    /// The limit is zero.
+    /// The limit is zero, which only a fixed window may have: it refuses everything.
     LimitZero,
     /// The limit or burst is above [`LIMIT_MAX`].
     LimitTooLarge(u64),

@@ -323,7 +323,7 @@ impl Policy {
 fn check_numbers(config: &PolicyConfig) -> Result<(), PolicyError> {
     let period_ns = config.period.nanos();
     match (config.limit, config.burst) {
-        (0, _) => return Err(PolicyError::LimitZero),
+        (0, _) if config.algorithm != Algorithm::FixedWindow => return Err(PolicyError::LimitZero),
         (_, Some(0)) => return Err(PolicyError::BurstZero),
         (limit, _) if limit > LIMIT_MAX => return Err(PolicyError::LimitTooLarge(limit)),
         (_, Some(burst)) if burst > LIMIT_MAX => return Err(PolicyError::LimitTooLarge(burst)),

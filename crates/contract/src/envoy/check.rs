@@ -219,13 +219,9 @@ impl Checker {
             "requests_per_unit",
         );
         let count = count.and_then(|text| {
-            if &*text.value == "0" {
-                let what = "a rule that refuses everything (0 for each unit) cannot be imported; write at least 1";
-                self.wrong(ErrorKind::BadValue, text.place, what);
-                return None;
-            }
-            let bounds = (1, u64::from(u32::MAX));
-            self.problems.keep(scalar::whole(text, "`requests_per_unit`", bounds))
+            let bounds = (0, u64::from(u32::MAX));
+            self.problems
+                .keep(scalar::whole(text, "`requests_per_unit`", bounds))
         });
         let period = Period::from_nanos(seconds? * 1_000_000_000);
         let mut config = PolicyConfig::new(Algorithm::FixedWindow, count?, period);

@@ -1,9 +1,8 @@
 //! What the client is told besides the statuses: header fields, and a body where it is refused.
 //!
-//! They are those of one descriptor: one that refused or, as long as none did, the one with the least left. Where a limit
-//! came with the request there are none: Envoy, which knows that limit, makes its own from the status.
+//! They are those of one descriptor: one that refused or, as long as none did, the one with the least left.
 
-use tollgate_client::Dialect;
+use tollgate_client::{Dialect, Report};
 use tollgate_wire::envoy::HeaderValue;
 use tollgate_wire::problem;
 use tollgate_wire::rls::{Code, RateLimitResponse};
@@ -27,10 +26,14 @@ pub(super) fn put(
         let refused = judged.is_over() && !judged.is_quota;
         (!refused, judged.status.limit_remaining)
     });
-    let Some(answer) = told.and_then(|judged| judged.answer.as_ref()) else {
+    let Some((judged, answer)) = told.and_then(|judged| Some((judged, judged.answer.as_ref()?)))
+    else {
         return;
     };
-    let report = fields::report(turn, answer);
+    let report = match &judged.own {
+        Some(policy) => Report::described((OWN, policy), answer, turn.now()),
+        None => fields::report(turn, answer),
+    };
     let headers = &mut response.response_headers_to_add;
     report.each_field(dialect, |name, value| headers.push(header(name, value)));
     // Whoever wants no fields wants no body either, which needs one to say what it is.
@@ -55,6 +58,9 @@ fn wait(judged: &[Judged], response: &mut RateLimitResponse) {
         headers.push(header("x-tollgate-wait-ms", millis.as_bytes()));
     }
 }
+
+/// What a limit is called that came with the request.
+const OWN: &str = "rate_limit";
 
 fn header(name: &str, value: &[u8]) -> HeaderValue {
     let text = std::str::from_utf8(value);

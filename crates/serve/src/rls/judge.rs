@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 use tollgate_contract::envoy::EnvoyRule;
-use tollgate_limit::{Algorithm, Cost, Period, PolicyConfig};
+use tollgate_limit::{Algorithm, Cost, Period, Policy, PolicyConfig};
 use tollgate_node::{Answer, Key};
 use tollgate_wire::rls::{
     Code, DescriptorStatus, RateLimit, RateLimitDescriptor, RateLimitOverride, RateLimitRequest,
@@ -50,8 +50,10 @@ pub(super) struct Judged {
     pub(super) status: DescriptorStatus,
     /// Whether its rule is in quota mode.
     pub(super) is_quota: bool,
-    /// What the contracts answered, where they were asked.
+    /// What was answered, where anybody was asked.
     pub(super) answer: Option<Answer>,
+    /// The limit that the request brought along, where that gave the answer instead of the contracts.
+    pub(super) own: Option<Policy>,
 }
 
 impl Judged {
@@ -61,14 +63,19 @@ impl Judged {
 
     /// Says only that the descriptor passes.
     fn passes(limit_remaining: u32) -> Self {
+        Self::of(DescriptorStatus {
+            code: Code::Ok.into(),
+            limit_remaining,
+            ..DescriptorStatus::default()
+        })
+    }
+
+    fn of(status: DescriptorStatus) -> Self {
         Self {
-            status: DescriptorStatus {
-                code: Code::Ok.into(),
-                limit_remaining,
-                ..DescriptorStatus::default()
-            },
+            status,
             is_quota: false,
             answer: None,
+            own: None,
         }
     }
 }
@@ -136,6 +143,7 @@ impl<'a> Request<'a> {
             status: status::of(self.turn, &answer, (rule, passes)),
             is_quota: rule.is_some_and(|rule| rule.is_quota()),
             answer: Some(answer),
+            own: None,
         })
     }
 
@@ -183,6 +191,9 @@ impl<'a> Request<'a> {
         let unit = Unit::try_from(limit.unit).map_err(|_| RlsError::UnknownUnit)?;
         let seconds = status::seconds(unit).ok_or(RlsError::UnknownUnit)?;
         let period = Period::from_nanos(seconds * 1_000_000_000);
+        let most = u64::from(limit.requests_per_unit);
+        let mut config = PolicyConfig::new(Algorithm::FixedWindow, most, period);
+        config.count_refused = true;
         let mut ask = self.ask(descriptor, entries)?;
         let current_limit = RateLimit {
             requests_per_unit: limit.requests_per_unit,
@@ -192,35 +203,25 @@ impl<'a> Request<'a> {
         let mut status = DescriptorStatus {
             code: Code::Ok.into(),
             current_limit: Some(current_limit),
-            duration_until_reset: Some(status::until_window_ends(&period, self.turn.now())),
+            duration_until_reset: Some(status::until_window_ends(&config.period, self.turn.now())),
             ..DescriptorStatus::default()
         };
-        let passes;
-        if limit.requests_per_unit == 0 {
-            passes = descriptor.is_negative_hits || ask.cost == Cost::PEEK;
-        } else {
-            let limit = u64::from(limit.requests_per_unit);
-            let mut config = PolicyConfig::new(Algorithm::FixedWindow, limit, period);
-            config.count_refused = true;
-            // Without a way to give back here, what should be is left as it is.
-            if descriptor.is_negative_hits || self.count == Count::Not {
-                ask.cost = Cost::PEEK;
-            }
-            let answer = self
-                .turn
-                .check_described(status::space(unit), &ask, &config);
-            let answer = answer.map_err(RlsError::Engine)?;
-            passes = self.passes(descriptor, ask.cost, &answer);
-            status.limit_remaining = status::count(answer.remaining);
+        // Without a way to give back here, what should be is left as it is.
+        if descriptor.is_negative_hits || self.count == Count::Not {
+            ask.cost = Cost::PEEK;
         }
-        if !passes {
+        let turn = self.turn;
+        let answer = turn.check_described(status::space(unit), &ask, &config);
+        let answer = answer.map_err(RlsError::Engine)?;
+        if self.passes(descriptor, ask.cost, &answer) {
+            status.limit_remaining = status::count(answer.remaining);
+        } else {
             status.code = Code::OverLimit.into();
-            status.limit_remaining = 0;
         }
         Ok(Judged {
-            status,
-            is_quota: false,
-            answer: None,
+            own: Policy::new(config).ok(),
+            answer: Some(answer),
+            ..Judged::of(status)
         })
     }
 

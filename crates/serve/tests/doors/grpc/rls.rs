@@ -56,6 +56,13 @@ fn codes(response: &RateLimitResponse) -> Vec<Code> {
         .collect()
 }
 
+/// The value of a header field for the client.
+fn header(response: &RateLimitResponse, name: &str) -> Option<String> {
+    let headers = &response.response_headers_to_add;
+    let found = headers.iter().find(|header| header.key == name);
+    found.map(|header| header.value.clone())
+}
+
 const RULES: &str = "
 domain: shop
 descriptors:
@@ -76,6 +83,13 @@ descriptors:
   - key: token
     quota_mode: true
     rate_limit: {unit: year, requests_per_unit: 1}
+  - key: path
+    value: /shut
+    rate_limit: {name: shut, unit: hour, requests_per_unit: 0}
+  - key: path
+    value: /soon-shut
+    shadow_mode: true
+    rate_limit: {unit: hour, requests_per_unit: 0}
 ---
 domain: other
 descriptors:
@@ -112,11 +126,7 @@ async fn counts_down_and_refuses_with_full_statuses() {
     assert_eq!(response.overall_code(), Code::OverLimit);
     assert_eq!(codes(&response), [Code::OverLimit]);
     assert_eq!(response.statuses[0].limit_remaining, 0);
-    let header = |name: &str| {
-        let headers = &response.response_headers_to_add;
-        let found = headers.iter().find(|header| header.key == name);
-        found.map(|header| header.value.clone())
-    };
+    let header = |name: &str| header(&response, name);
     assert_eq!(
         header("content-type").as_deref(),
         Some("application/problem+json")
@@ -237,6 +247,32 @@ async fn a_shadow_rule_counts_and_refuses_nobody() {
 }
 
 #[tokio::test]
+async fn a_rule_of_nothing_per_hour_refuses_everybody_always() {
+    let (_server, mut client) = client(RULES).await;
+    for _ in 0..2 {
+        let shut = vec![descriptor(&[("path", "/shut")])];
+        let response = ask(&mut client, request("shop", shut)).await;
+        assert_eq!(response.overall_code(), Code::OverLimit);
+        let status = &response.statuses[0];
+        assert_eq!(
+            (status.code(), status.limit_remaining),
+            (Code::OverLimit, 0)
+        );
+        let limit = status.current_limit.as_ref().expect("a limit");
+        assert_eq!((limit.requests_per_unit, limit.unit()), (0, Unit::Hour));
+        assert!(status.duration_until_reset.expect("a reset").seconds <= 3_600);
+        // There is no time at which it would pass.
+        assert_eq!(header(&response, "retry-after"), None);
+        let body = String::from_utf8(response.raw_body.clone()).expect("text");
+        let told = "Nothing is ever admitted by \\\"shut\\\"";
+        assert!(body.contains(told), "{body}");
+        let soon = vec![descriptor(&[("path", "/soon-shut")])];
+        let response = ask(&mut client, request("shop", soon)).await;
+        assert_eq!(response.overall_code(), Code::Ok);
+    }
+}
+
+#[tokio::test]
 async fn a_rule_takes_the_place_of_those_it_replaces() {
     let (_server, mut client) = client(RULES).await;
     let both = vec![descriptor(&[("user", "1")]), descriptor(&[("vip", "1")])];
@@ -286,6 +322,27 @@ async fn a_limit_that_comes_with_the_request_is_the_one_that_counts() {
         assert_eq!((limit.requests_per_unit, limit.unit()), (2, Unit::Month));
         let reset = status.duration_until_reset.expect("a reset").seconds;
         assert!((1..=30 * 86_400).contains(&reset));
+        // Clients are told as they are of limits that are configured.
+        let policy = header(&response, "ratelimit-policy").expect("a policy");
+        assert_eq!(policy, format!("\"rate_limit\";q=2;w={}", 30 * 86_400));
+        let told = header(&response, "ratelimit").expect("how it stands");
+        assert!(
+            told.starts_with(&format!("\"rate_limit\";r={left}")),
+            "{told}"
+        );
+        let after = header(&response, "retry-after");
+        let body = String::from_utf8(response.raw_body.clone()).expect("text");
+        if code == Code::Ok {
+            assert_eq!((after, &*body), (None, ""));
+        } else {
+            let after: i64 = after.expect("a time").parse().expect("seconds");
+            assert!((reset - 1..=reset).contains(&after), "{after} {reset}");
+            assert!(
+                body.contains("\"violated-policies\":[\"rate_limit\"]"),
+                "{body}"
+            );
+            assert!(body.contains("Too little is left of"), "{body}");
+        }
     }
     // Another unit is another count, another domain too, and the rule's own count was left alone.
     let asked = request("shop", vec![own(2, Unit::Day, "/cart")]);
@@ -296,10 +353,9 @@ async fn a_limit_that_comes_with_the_request_is_the_one_that_counts() {
     assert_eq!(ask(&mut client, asked).await.statuses[0].limit_remaining, 2);
     // Nothing per day is nothing.
     let asked = request("shop", vec![own(0, Unit::Day, "/cart")]);
-    assert_eq!(
-        ask(&mut client, asked).await.overall_code(),
-        Code::OverLimit
-    );
+    let response = ask(&mut client, asked).await;
+    assert_eq!(response.overall_code(), Code::OverLimit);
+    assert!(header(&response, "retry-after").is_none() && !response.raw_body.is_empty());
     let asked = request("shop", vec![own(1, Unit::Unknown, "/cart")]);
     let refused = client.should_rate_limit(asked).await.expect_err("no unit");
     assert_eq!(refused.code(), tonic::Code::InvalidArgument);

@@ -232,14 +232,18 @@ async fn rules_come_from_a_management_server_and_the_last_good_ones_stay() {
     down.send(moved).await.expect("sent");
     let down = greeted(&desk, "3").await;
     assert_eq!(admitted(&server, "e").await, 5);
-    say(&down, "4", vec![]).await;
+    // Nothing per hour is a limit, no resource at all is none.
+    say(&down, "4", vec![config("r", "shop", &[0])]).await;
     accepted(&desk, "4").await;
+    assert_eq!(admitted(&server, "f").await, 0);
+    say(&down, "5", vec![]).await;
+    accepted(&desk, "5").await;
     assert_eq!(admitted(&server, "f").await, 10);
     let metrics = page(&server, "/metrics");
     for line in [
         "tollgate_xds_connected 1",
         "tollgate_xds_connects_total 2",
-        "tollgate_xds_accepted_total 3",
+        "tollgate_xds_accepted_total 4",
         "tollgate_xds_refused_total 1",
     ] {
         assert!(metrics.contains(line), "{line}");
