@@ -181,6 +181,17 @@ impl Contracts {
         }
     }
 
+    /// Lets nodes agree so about every imported rule. One that admits nothing is refused by each node alone.
+    pub fn coordinate_imported(&mut self, to: Coordination) {
+        if self.envoy().is_none() {
+            return;
+        }
+        let policies = self.list.iter_mut().flat_map(|rule| &mut rule.policies);
+        for named in policies.filter(|named| named.policy.capacity() > 0) {
+            named.coordination = to;
+        }
+    }
+
     /// The contract at a position.
     pub fn get(&self, index: usize) -> Option<&Contract> {
         self.list.get(index)

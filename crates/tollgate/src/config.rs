@@ -9,7 +9,7 @@ use tollgate_admin::{Key, KeyError};
 use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX};
 use tollgate_limit::{OnLimit, Period};
 use tollgate_node::countable;
-use tollgate_serve::settings::{Listener, ROSTER_MAX, Settings, is_server_file};
+use tollgate_serve::settings::{ContractSource, Listener, ROSTER_MAX, Settings, is_server_file};
 use tollgate_serve::supply::{is_divided, nodes_max};
 
 use crate::cli::{CheckFormat, CheckOptions, SealCommand};
@@ -92,6 +92,10 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
     // As a server with this file would count them.
     let contracts = tollgate_serve::run::contracts(&settings);
     let (contracts, by_owner) = contracts.map_err(|error| Failure::start(&error))?;
+    let is_imported =
+        contracts.envoy().is_some() || matches!(settings.contracts, ContractSource::Xds(_));
+    let said: Vec<_> = settings.rls_note(is_imported).into_iter().collect();
+    let said = [shallow(&contracts), said].concat();
     let at = |listeners: &[Listener]| -> Vec<String> {
         listeners
             .iter()
@@ -111,7 +115,7 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
             let name = options.file.display();
             let mut notes = String::new();
             let small = by_owner.iter().map(ToString::to_string);
-            for note in small.chain(shallow(&contracts)) {
+            for note in small.chain(said) {
                 // Writing to a text never fails.
                 let _ = writeln!(notes, "\nnote: {note}");
             }
@@ -127,7 +131,7 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
             )
         }
         CheckFormat::Json => {
-            let line = json!({ "http": http, "admin": admin, "resp": resp, "contracts": contracts.len(), "by_owner": by_owner, "notes": shallow(&contracts) });
+            let line = json!({ "http": http, "admin": admin, "resp": resp, "contracts": contracts.len(), "by_owner": by_owner, "notes": said });
             format!("{line}\n")
         }
     };

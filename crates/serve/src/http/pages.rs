@@ -17,25 +17,26 @@ pub(super) fn livez(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
 /// `GET /readyz`: requests may be sent here.
 pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
-    if asked.shared.state.is_ready() {
-        let troubles = asked.shared.state.troubles();
-        let lines = troubles.into_iter().map(|trouble| trouble + "\n");
-        let text = lines.fold("ready\n".to_owned(), |text, line| text + &line);
-        return reply.text(TEXT, text.as_bytes());
+    let state = &asked.shared.state;
+    if !state.is_ready() {
+        reply.set_status(StatusCode::SERVICE_UNAVAILABLE);
     }
-    reply.set_status(StatusCode::SERVICE_UNAVAILABLE);
-    let text: &[u8] = if asked.shared.state.is_leaving() {
-        b"not ready: the server was told to stop, and answers those who still come\n"
-    } else if asked.shared.state.is_cut_off() {
-        b"not ready: the thread of the cluster is gone, this node counts alone\n"
-    } else if asked.shared.state.is_awaiting() {
-        b"not ready: the management server has sent no contracts yet\n"
-    } else if asked.shared.state.is_joining() {
-        b"not ready: learning from other nodes\n"
+    let first = if state.is_ready() {
+        "ready\n"
+    } else if state.is_leaving() {
+        "not ready: the server was told to stop, and answers those who still come\n"
+    } else if state.is_cut_off() {
+        "not ready: the thread of the cluster is gone, this node counts alone\n"
+    } else if state.is_awaiting() {
+        "not ready: the management server has sent no contracts yet\n"
+    } else if state.is_joining() {
+        "not ready: learning from other nodes\n"
     } else {
-        b"not ready\n"
+        "not ready\n"
     };
-    reply.text(TEXT, text);
+    let lines = state.troubles().into_iter().map(|trouble| trouble + "\n");
+    let text = lines.fold(first.to_owned(), |text, line| text + &line);
+    reply.text(TEXT, text.as_bytes());
 }
 
 /// `GET /metrics`, for Prometheus.

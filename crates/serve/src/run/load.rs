@@ -18,11 +18,19 @@ pub fn contracts(settings: &Settings) -> Result<Loaded, StartError> {
 
 /// These contracts, as a server with these settings counts them.
 pub(super) fn as_counted(settings: &Settings, contracts: Contracts) -> Result<Loaded, StartError> {
+    settings.check_rls().map_err(SourceError::Wrong)?;
+    let contracts = imported(settings, contracts);
     let cluster = settings.cluster.as_ref();
     let roster = cluster.and_then(|cluster| cluster.roster.as_ref());
     let divided = check_ledgers(settings, &contracts)
         .and_then(|()| divided(contracts, roster, cluster.is_none()));
     divided.map_err(|what| SourceError::Wrong(what).into())
+}
+
+/// The same contracts, where imported rules are counted among nodes as the settings say.
+pub(super) fn imported(settings: &Settings, mut contracts: Contracts) -> Contracts {
+    contracts.coordinate_imported(settings.rls_coordination());
+    contracts
 }
 
 /// Refuses contracts whose books are to be in a store where there is none. A sidecar asks those who have one.

@@ -30,7 +30,7 @@ use crate::lend::{lending, warn_of_slow};
 use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
 use crate::meter::process::wall;
 use crate::owner::{self, Mover};
-use crate::settings::{Address, DatabaseSettings, Listener, Seat, Settings};
+use crate::settings::{Address, ContractSource, DatabaseSettings, Listener, Seat, Settings};
 use crate::shared::{Phase, Shared, Stop};
 use crate::source::SourceError;
 use crate::statistics::{self, Scribe};
@@ -100,7 +100,7 @@ pub fn start_with(
     let (contracts, small) = contracts.unwrap_or_else(|| load::contracts(&settings))?;
     let listeners = certified(&settings)?;
     let ring = settings.cluster.as_ref().map(read_keys).transpose()?;
-    warn_of_company(&contracts, ring.is_some());
+    warn_of_company(&contracts, &settings);
     let folder = settings.data_dir.as_deref().map(Folder::take);
     let folder = folder.transpose().map_err(StartError::Store)?;
     let engine_of_many = connected(&settings)?;
@@ -178,10 +178,14 @@ fn alone(settings: &Settings, now: Instant) -> Membership {
 }
 
 /// Tells of contracts that are meant for a cluster where there is none, and of those that begin with nothing.
-fn warn_of_company(contracts: &Contracts, is_in_cluster: bool) {
+fn warn_of_company(contracts: &Contracts, settings: &Settings) {
     warn_of_slow(contracts);
     warn_of_shallow(contracts);
-    if is_in_cluster {
+    let is_followed = matches!(settings.contracts, ContractSource::Xds(_));
+    if let Some(note) = settings.rls_note(is_followed || contracts.envoy().is_some()) {
+        tracing::warn!("{note}");
+    }
+    if settings.cluster.is_some() {
         return;
     }
     for contract in contracts.as_slice() {

@@ -99,6 +99,7 @@ impl Loader {
     pub(super) fn follow(&self, contracts: Result<Contracts, String>) -> Result<(), String> {
         let _turn = self.turn.lock();
         let outcome = contracts.and_then(|contracts| {
+            let contracts = load::imported(&self.shared.settings, contracts);
             self.load(contracts.clone())?;
             self.shared.catalogue().set_file(&contracts);
             Ok(())
@@ -138,6 +139,7 @@ impl Loader {
             return Ok(());
         }
         let contracts = source.read().map_err(|error| error.to_string())?;
+        let contracts = load::imported(&self.shared.settings, contracts);
         live.set_file(&contracts);
         self.load(contracts)
     }

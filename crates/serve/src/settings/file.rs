@@ -102,6 +102,7 @@ impl Check<'_> {
         settings.keeping.store = raw.store.and_then(|store| self.store(store));
         let statistics = raw.statistics.unwrap_or_default();
         self.statistics(statistics, &mut settings.keeping.statistics);
+        self.rls(raw.rls.unwrap_or_default(), &mut settings.keeping.rls);
         settings.keeping.database = raw.database.and_then(|database| self.database(database));
         settings.keeping.catalogue = raw.catalogue.and_then(|raw| self.catalogue(raw));
         settings
@@ -316,7 +317,12 @@ impl Check<'_> {
         self.problems.keep(choice(&text, unknown, valid))
     }
 
-    fn number(&mut self, text: Option<&Text>, what: &str, bounds: (u64, u64)) -> Option<u64> {
+    pub(super) fn number(
+        &mut self,
+        text: Option<&Text>,
+        what: &str,
+        bounds: (u64, u64),
+    ) -> Option<u64> {
         self.problems.keep(whole(text?, what, bounds))
     }
 
@@ -386,7 +392,7 @@ fn narrow(number: u64) -> usize {
 /// Fields of contract files and of descriptor files.
 const CONTRACT_FIELDS: [&str; 5] = ["contracts", "plans", "unmatched", "domain", "descriptors"];
 /// Fields that only a server's file has.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 17] = [
     "http",
     "resp",
     "admin",
@@ -403,6 +409,7 @@ const FIELDS: [&str; 16] = [
     "telemetry",
     "cluster",
     "store",
+    "rls",
 ];
 /// The least and the most memory for counting.
 pub(crate) const MEMORY: (u64, u64) = (1 << 20, 1 << 50);

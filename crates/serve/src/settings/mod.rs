@@ -11,6 +11,7 @@ mod forms;
 mod listeners;
 mod overrides;
 mod raw;
+mod rls;
 mod roster;
 mod size;
 mod statistics;
@@ -34,8 +35,11 @@ pub use catalogue::{CataloguePlace, CatalogueSettings, KeyPlace};
 pub use cluster::{CLUSTER_DEFAULT, ClusterOverrides, ClusterSettings, Join, lends};
 pub use database::{DatabaseSettings, DatabaseUrl, Seat};
 pub use file::is_server_file;
-pub use overrides::{OverrideError, Overrides, RuntimeOverrides, StoreOverrides, misspelt};
+pub use overrides::{
+    OverrideError, Overrides, RlsOverrides, RuntimeOverrides, StoreOverrides, misspelt,
+};
 pub use raw::json_schema;
+pub use rls::RlsSettings;
 pub use roster::{ROSTER_MAX, roster};
 pub use statistics::StatisticsSettings;
 pub use store::{StoreSettings, StoreUrl};
@@ -93,6 +97,8 @@ pub struct Keeping {
     pub statistics: StatisticsSettings,
     /// Nodes that decide in this server's place, where it is a sidecar.
     pub upstream: Option<UpstreamSettings>,
+    /// How imported rules are counted and answered.
+    pub rls: RlsSettings,
 }
 
 impl Default for Keeping {
@@ -104,6 +110,7 @@ impl Default for Keeping {
             catalogue: None,
             statistics: StatisticsSettings::default(),
             upstream: None,
+            rls: RlsSettings::default(),
         }
     }
 }
@@ -358,6 +365,7 @@ impl Settings {
                 "statistics",
                 self.keeping.statistics == other.keeping.statistics,
             ),
+            ("rls", self.keeping.rls == other.keeping.rls),
             ("contracts", self.contracts == other.contracts),
             (
                 "access.unmatched",

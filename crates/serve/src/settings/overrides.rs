@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_contract::file::nanos_of;
-use tollgate_contract::nearest;
+use tollgate_contract::{Coordination, nearest};
 
 use super::cluster::{self, ClusterOverrides};
 use super::file::{LOG_FORMATS, MEMORY, THREADS_MAX};
 use super::{
     Address, CataloguePlace, CatalogueSettings, ClientTls, ContractSource, DatabaseSettings,
     DatabaseUrl, Keeping, Listener, LogFormat, RuntimeKind, Seat, Settings, StoreSettings,
-    StoreUrl, Tls, Tokens, TraceProtocol, TraceSettings, UpstreamSettings, size, token,
+    StoreUrl, Tls, Tokens, TraceProtocol, TraceSettings, UpstreamSettings, rls, size, token,
 };
 
 /// What is said outside the file.
@@ -78,6 +78,19 @@ pub struct StoreOverrides {
     pub catalogue_key: Option<PathBuf>,
     /// Nodes that decide in this server's place.
     pub upstream: Option<UpstreamSettings>,
+    /// How imported rules are counted and answered.
+    pub rls: RlsOverrides,
+}
+
+/// What is said of imported rules.
+#[derive(Clone, Debug, Default)]
+pub struct RlsOverrides {
+    /// How nodes agree about them.
+    pub coordination: Option<Coordination>,
+    /// Whether no request is refused as a whole.
+    pub shadow: Option<bool>,
+    /// TLS to the management server that they come from.
+    pub xds: Option<ClientTls>,
 }
 
 /// What is wrong with a value from outside the file, and where it was said.
@@ -134,6 +147,11 @@ impl Overrides {
                 catalogue: read(&variable, "TOLLGATE_CATALOGUE", str::parse)?,
                 catalogue_key: path("TOLLGATE_CATALOGUE_KEY_FILE"),
                 upstream: upstream(&variable),
+                rls: RlsOverrides {
+                    coordination: read(&variable, "TOLLGATE_RLS_COORDINATION", rls::coordination)?,
+                    shadow: read(&variable, "TOLLGATE_RLS_SHADOW", switch)?,
+                    xds: client_tls(&variable, "TOLLGATE_XDS"),
+                },
             },
         })
     }
@@ -229,6 +247,11 @@ impl StoreOverrides {
                 }),
                 (own, below) => own.or(below),
             },
+            rls: RlsOverrides {
+                coordination: self.rls.coordination.or(below.rls.coordination),
+                shadow: self.rls.shadow.or(below.rls.shadow),
+                xds: self.rls.xds.or(below.rls.xds),
+            },
         }
     }
 
@@ -260,6 +283,10 @@ impl StoreOverrides {
         if let (Some(file), Some(catalogue)) = (self.catalogue_key, &mut keeping.catalogue) {
             catalogue.key_file = Some(file);
         }
+        let rls = &mut keeping.rls;
+        replace(&mut rls.coordination, self.rls.coordination.map(Some));
+        replace(&mut rls.shadow, self.rls.shadow);
+        replace(&mut rls.xds, self.rls.xds.map(Some));
         if let Some(database) = &mut keeping.database {
             database.seat = self.seat.or(database.seat.take());
         }
@@ -352,16 +379,24 @@ fn upstream(variable: &impl Fn(&str) -> Option<String>) -> Option<UpstreamSettin
         nodes: nodes.map(str::to_owned).collect(),
         token: variable("TOLLGATE_UPSTREAM_TOKEN"),
         zone: variable("TOLLGATE_ZONE"),
-        tls: variable("TOLLGATE_UPSTREAM_CA").map(|authority| ClientTls {
-            authority: authority.into(),
-            certificate: variable("TOLLGATE_UPSTREAM_CERT")
-                .zip(variable("TOLLGATE_UPSTREAM_KEY"))
-                .map(|(certificate, key)| (certificate.into(), key.into())),
-        }),
+        tls: client_tls(variable, "TOLLGATE_UPSTREAM"),
     };
     let is_told = told.token.is_some() || told.zone.is_some() || told.tls.is_some();
     let is_told = is_told || !told.nodes.is_empty();
     is_told.then_some(told)
+}
+
+/// Whom to believe over TLS, and what to show: `…_CA`, `…_CERT` and `…_KEY`.
+fn client_tls(variable: &impl Fn(&str) -> Option<String>, of: &str) -> Option<ClientTls> {
+    let path = |what| variable(&format!("{of}_{what}")).map(PathBuf::from);
+    Some(ClientTls {
+        authority: path("CA")?,
+        certificate: path("CERT").zip(path("KEY")),
+    })
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| one_of(&["true", "false"]))
 }
 
 fn read<T>(
@@ -411,7 +446,7 @@ fn replace<T>(old: &mut T, new: Option<T>) {
 }
 
 /// Every variable.
-const VARIABLES: [&str; 27] = [
+const VARIABLES: [&str; 32] = [
     "TOLLGATE_ADMIN_LISTEN",
     "TOLLGATE_SHUTDOWN_DELAY",
     "TOLLGATE_CONFIG",
@@ -439,6 +474,11 @@ const VARIABLES: [&str; 27] = [
     "TOLLGATE_UPSTREAM_TOKEN",
     "TOLLGATE_ZONE",
     "TOLLGATE_ADMIN_TOKEN",
+    "TOLLGATE_RLS_COORDINATION",
+    "TOLLGATE_RLS_SHADOW",
+    "TOLLGATE_XDS_CA",
+    "TOLLGATE_XDS_CERT",
+    "TOLLGATE_XDS_KEY",
 ];
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::catalogue::RawCatalogue;
 use super::cluster::RawCluster;
 use super::database::RawDatabase;
 use super::forms::{RawContracts, RawListeners};
+use super::rls::RawRls;
 use super::statistics::RawStatistics;
 use super::store::RawStore;
 
@@ -92,6 +93,9 @@ pub(crate) struct RawServer {
     /// What is kept of requests.
     #[serde(deserialize_with = "given")]
     pub(crate) statistics: Option<RawStatistics>,
+    /// How imported rules of Envoy's rate limit service are counted and answered.
+    #[serde(deserialize_with = "given")]
+    pub(crate) rls: Option<RawRls>,
 }
 
 /// A listener.

@@ -211,7 +211,11 @@ impl Check<'_> {
         }
     }
 
-    fn identity(&mut self, cert: Option<&Text>, key: Option<&Text>) -> Option<(PathBuf, PathBuf)> {
+    pub(super) fn identity(
+        &mut self,
+        cert: Option<&Text>,
+        key: Option<&Text>,
+    ) -> Option<(PathBuf, PathBuf)> {
         if let (Some(text), None) | (None, Some(text)) = (cert, key) {
             let what = "cert_file and key_file go together";
             let problem = Problem::new(ErrorKind::Conflict, text.place, what);
@@ -225,7 +229,7 @@ impl Check<'_> {
     }
 
     /// The path of a file that is what it should be.
-    fn usable(&mut self, text: Option<&Text>, read: Reads) -> Option<PathBuf> {
+    pub(super) fn usable(&mut self, text: Option<&Text>, read: Reads) -> Option<PathBuf> {
         let text = text?;
         let path = self.under(&text.value);
         let wrong = |what| {
@@ -237,7 +241,7 @@ impl Check<'_> {
     }
 }
 
-type Reads = fn(&Path) -> Result<(), String>;
+pub(super) type Reads = fn(&Path) -> Result<(), String>;
 
 fn readable(path: &Path) -> Result<(), String> {
     let opened = File::open(path).and_then(|file| file.metadata());
@@ -248,7 +252,7 @@ fn readable(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn certificates(path: &Path) -> Result<(), String> {
+pub(super) fn certificates(path: &Path) -> Result<(), String> {
     readable(path)?;
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     match read {

@@ -1,4 +1,4 @@
-//! A management server that contracts come from: `xds://host:port?node=NAME`.
+//! A management server that contracts come from: `xds://host:port?node=NAME`, or `xdss://` over TLS.
 
 use std::path::PathBuf;
 
@@ -9,15 +9,22 @@ use super::ContractSource;
 pub struct XdsSource(String);
 
 impl XdsSource {
+    /// Whether it is spoken to over TLS.
+    pub fn is_secure(&self) -> bool {
+        self.0.starts_with(SECURE)
+    }
+
     /// Host and port, and how this server names itself there.
     pub fn parts(&self) -> Result<(&str, &str), String> {
         let wrong = || {
             let named = &self.0;
             format!(
-                "`{named}` names no management server; write {SCHEME}host:port, or {SCHEME}host:port?node=NAME"
+                "`{named}` names no management server; write {SCHEME}host:port, or {SCHEME}host:port?node=NAME, with {SECURE} over TLS"
             )
         };
-        let rest = self.0.strip_prefix(SCHEME).ok_or_else(wrong)?;
+        let rest = self.0.strip_prefix(SCHEME);
+        let rest = rest.or_else(|| self.0.strip_prefix(SECURE));
+        let rest = rest.ok_or_else(wrong)?;
         let (at, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (host, port) = at.rsplit_once(':').ok_or_else(wrong)?;
         let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
@@ -42,14 +49,20 @@ impl XdsSource {
 impl ContractSource {
     /// A file, or a management server where the name begins as one.
     pub fn named(name: PathBuf) -> Self {
-        match name.to_str().filter(|text| text.starts_with(SCHEME)) {
+        match name.to_str().filter(|text| is_xds(text)) {
             Some(text) => Self::Xds(XdsSource(text.to_owned())),
             None => Self::File(name),
         }
     }
 }
 
+fn is_xds(text: &str) -> bool {
+    text.starts_with(SCHEME) || text.starts_with(SECURE)
+}
+
 const SCHEME: &str = "xds://";
+/// The same over TLS.
+const SECURE: &str = "xdss://";
 /// How a server names itself where nothing is said.
 const NODE: &str = "tollgate";
 const NODE_BYTES_MAX: usize = 256;
@@ -73,6 +86,7 @@ mod tests {
             pair("control:18000", "tollgate")
         );
         assert_eq!(read("xds://[::1]:1?node=a-1"), pair("[::1]:1", "a-1"));
+        assert_eq!(read("xdss://control:1"), pair("control:1", "tollgate"));
         for wrong in [
             "xds://",
             "xds://host",

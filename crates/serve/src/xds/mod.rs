@@ -1,14 +1,15 @@
 //! Contracts from a management server: rules of Envoy's rate limit service as resources of xDS, state of the world.
 //!
 //! A thread of its own asks, and asks again when the stream ends. What cannot be used is refused with the reason, and what was in force
-//! stays. Before there is a first configuration the server is not ready. Not here: what rules mean (`contract`), TLS, and
-//! incremental discovery.
+//! stays. Before there is a first configuration the server is not ready. Not here: what rules mean (`contract`), and incremental
+//! discovery.
 
 mod dialogue;
 mod text;
 
 use std::fmt::Write as _;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -20,12 +21,13 @@ use tollgate_contract::Contracts;
 use tollgate_wire::xds::{self, DiscoveryRequest, DiscoveryResponse};
 use tonic::client::Grpc;
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic_prost::ProstCodec;
 
 use crate::meter::text::{Kind, Text};
-use crate::settings::{ContractSource, XdsSource};
+use crate::settings::{ClientTls, ContractSource, XdsSource};
 use crate::shared::{Phase, Shared, Stop};
+use crate::source;
 use dialogue::Dialogue;
 
 /// Puts contracts into force, or remembers why there are none.
@@ -108,7 +110,7 @@ impl Follower {
         let figures = Arc::clone(shared.xds.get_or_init(Arc::default));
         let follow = Follow {
             dialogue: Dialogue::new(source.node()),
-            endpoint: endpoint(source),
+            source: source.clone(),
             shared: Arc::clone(shared),
             figures,
             adopt,
@@ -132,20 +134,36 @@ impl Drop for Follower {
     }
 }
 
-fn endpoint(source: &XdsSource) -> Result<Endpoint, String> {
+/// Where the management server is. Files of certificates are read each time, so that others are used at the next stream.
+fn endpoint(source: &XdsSource, tls: Option<&ClientTls>) -> Result<Endpoint, String> {
     let (at, _) = source.parts()?;
-    let endpoint = Endpoint::from_shared(format!("http://{at}")).map_err(|e| e.to_string())?;
-    Ok(endpoint
+    let is_secure = source.is_secure();
+    let scheme = if is_secure { "https" } else { "http" };
+    let endpoint = Endpoint::from_shared(format!("{scheme}://{at}")).map_err(|e| e.to_string())?;
+    let endpoint = endpoint
         .connect_timeout(CONNECT_TIMEOUT)
         .http2_keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PING_TIMEOUT)
-        .keep_alive_while_idle(true))
+        .keep_alive_while_idle(true);
+    let Some(tls) = tls.filter(|_| is_secure) else {
+        return Ok(endpoint);
+    };
+    let authority = Certificate::from_pem(read(&tls.authority)?);
+    let mut config = ClientTlsConfig::new().ca_certificate(authority);
+    if let Some((certificate, key)) = &tls.certificate {
+        config = config.identity(Identity::from_pem(read(certificate)?, read(key)?));
+    }
+    endpoint.tls_config(config).map_err(|error| told(&error))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    source::read(path).map_err(|error| error.to_string())
 }
 
 /// The thread's work.
 struct Follow {
     dialogue: Dialogue,
-    endpoint: Result<Endpoint, String>,
+    source: XdsSource,
     shared: Arc<Shared>,
     figures: Arc<Figures>,
     adopt: Adopt,
@@ -182,7 +200,8 @@ impl Follow {
 
     /// One stream, until it ends.
     async fn talk(&mut self) -> Result<(), String> {
-        let endpoint = self.endpoint.clone()?;
+        let tls = self.shared.settings.keeping.rls.xds.as_ref();
+        let endpoint = endpoint(&self.source, tls)?;
         let channel = endpoint.connect().await.map_err(|error| told(&error))?;
         let (up, requests) = mpsc::channel(UNSAID_MAX);
         let said = |_| "the stream ended".to_owned();

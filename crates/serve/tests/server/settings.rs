@@ -6,6 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use tollgate_client::{Dialect, ForwardingHeader, Trust};
+use tollgate_contract::Coordination;
+use tollgate_serve::run;
 use tollgate_serve::settings::{
     Address, ContractSource, EntrySource, LogFormat, RuntimeKind, Scope, Settings, Token,
     TraceProtocol, is_server_file, json_schema,
@@ -337,4 +339,57 @@ limits: { shutdown_delay: 0s, connection_age: 1h }
     );
     refused("limits: { connection_age: 0s }", "1:27", &["too short"]);
     refused("admin: { lissten: 9090 }", "1:10", &["`listen`"]);
+}
+
+#[test]
+fn imported_rules_are_decided_by_owners_in_a_cluster_unless_something_else_is_said() {
+    let of = |text: &str| parse(text).unwrap().rls_coordination();
+    assert_eq!(of(""), Coordination::Local);
+    assert_eq!(of("cluster: {}"), Coordination::Owner);
+    for name in ["local", "owner", "store", "gossip"] {
+        let said = of(&format!("rls: {{ coordination: {name} }}\ncluster: {{}}"));
+        assert_eq!(said.name(), name);
+    }
+    for name in ["supply", "split", "sync", "lease"] {
+        let said = ["count refused requests", name, "`owner`"];
+        refused(&format!("rls: {{ coordination: {name} }}"), "1:22", &said);
+    }
+    refused(
+        "rls: { coordination: ownr }",
+        "1:22",
+        &["unknown", "`owner`"],
+    );
+    refused("rls: { near_limit: 101 }", "1:20", &["near_limit"]);
+    refused(
+        "rls: { xds: { ca_file: gone.pem } }",
+        "1:24",
+        &["gone.pem", "No such file"],
+    );
+}
+
+#[test]
+fn a_server_of_many_that_counts_imported_rules_alone_is_told_so() {
+    let note = |text: &str| parse(text).unwrap().rls_note(true);
+    assert_eq!(note("rls: { coordination: local }"), None);
+    assert_eq!(note("cluster: {}"), None);
+    let alone = note("rls: { coordination: local }\ncluster: {}").unwrap();
+    assert!(alone.contains("N times their limits") && alone.contains("coordination: owner"));
+    assert!(note("store: { url: redis://db }").is_some());
+    let alone = parse("rls: { coordination: local }\ncluster: {}").unwrap();
+    assert_eq!(alone.rls_note(false), None);
+}
+
+#[test]
+fn a_store_that_is_not_there_and_tls_that_is_not_spoken_are_told_before_anything_starts() {
+    let refused = |text: &str| {
+        let settings = parse(text).unwrap();
+        let error = run::contracts(&settings).map(drop).unwrap_err();
+        error.to_string()
+    };
+    assert!(refused("rls: { coordination: store }").contains("needs a store"));
+    let bare = refused("contracts: xdss://control:18000");
+    assert!(
+        bare.contains("ca_file") && bare.contains("TOLLGATE_XDS_CA"),
+        "{bare}"
+    );
 }

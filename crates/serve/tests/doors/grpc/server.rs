@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use http::uri::PathAndQuery;
 use prost::Message;
 use tollgate_serve::run::{self, Running};
-use tollgate_serve::settings::{ContractSource, Listener, Settings};
+use tollgate_serve::settings::{ContractSource, Keeping, Listener, RlsSettings, Settings};
 use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
 use tonic_prost::ProstCodec;
@@ -34,9 +34,18 @@ impl Server {
 
     /// A server that asks for its contracts at a place with this name.
     pub(crate) fn following(place: &str) -> Self {
+        Self::following_by(place, RlsSettings::default())
+    }
+
+    /// The same, with other settings of imported rules.
+    pub(crate) fn following_by(place: &str, rls: RlsSettings) -> Self {
         let settings = Settings {
             http: vec![Listener::loopback()],
             contracts: ContractSource::named(place.into()),
+            keeping: Keeping {
+                rls,
+                ..Keeping::default()
+            },
             ..Settings::default()
         };
         let running = run::start(settings).expect("a server");

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,8 +24,11 @@ use prost::Message;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
+use tollgate_parts::Papers;
+use tollgate_serve::settings::{ClientTls, RlsSettings};
 use tonic::codegen::tokio_stream::Stream;
 use tonic::codegen::tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::grpc::server::Server;
@@ -81,11 +85,26 @@ struct Desk {
 
 impl Desk {
     async fn open() -> Self {
+        Self::open_by(tonic::transport::Server::builder()).await
+    }
+
+    /// The same over TLS, for those who show a certificate.
+    async fn secured(papers: &Papers) -> Self {
+        let read = |path: PathBuf| std::fs::read(path).expect("a file");
+        let (certificate, key) = papers.server();
+        let tls = ServerTlsConfig::new()
+            .identity(Identity::from_pem(read(certificate), read(key)))
+            .client_ca_root(Certificate::from_pem(read(papers.ca())));
+        let builder = tonic::transport::Server::builder();
+        Self::open_by(builder.tls_config(tls).expect("certificates")).await
+    }
+
+    async fn open_by(mut builder: tonic::transport::Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let at = listener.local_addr().expect("an address");
         let (asked, receiver) = mpsc::channel(16);
         let service = AggregatedDiscoveryServiceServer::new(Control { asked });
-        let serve = tonic::transport::Server::builder()
+        let serve = builder
             .add_service(service)
             .serve_with_incoming(TcpListenerStream::new(listener));
         tokio::spawn(serve);
@@ -263,6 +282,41 @@ async fn a_management_server_that_is_not_there_is_told_and_tried_again() {
         assert!(began.elapsed() < PATIENCE);
     }
     // Stopping does not wait for it.
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_management_server_is_followed_over_tls_by_those_who_believe_each_other() {
+    let (papers, others) = (Papers::new(), Papers::new());
+    let desk = Desk::secured(&papers).await;
+    let place = format!("xdss://localhost:{}?node=node-7", desk.at.port());
+    let rls = |authority: &Papers, certificate| RlsSettings {
+        xds: Some(ClientTls {
+            authority: authority.ca(),
+            certificate,
+        }),
+        ..RlsSettings::default()
+    };
+    // Whom it does not believe, or who does not believe it, is not followed, and the reason is said.
+    for (stranger, why) in [
+        (rls(&others, Some(papers.client())), "BadSignature"),
+        (
+            rls(&papers, None),
+            "the management server is not followed: ",
+        ),
+    ] {
+        let server = Server::following_by(&place, stranger);
+        let began = Instant::now();
+        while !page(&server, "/readyz").contains(why) {
+            assert!(began.elapsed() < PATIENCE, "{}", page(&server, "/readyz"));
+        }
+        server.stop();
+    }
+    let server = Server::following_by(&place, rls(&papers, Some(papers.client())));
+    let down = greeted(&desk, "").await;
+    say(&down, "1", vec![config("r", "shop", &[2])]).await;
+    accepted(&desk, "1").await;
+    assert_eq!(admitted(&server, "a").await, 2);
     server.stop();
 }
 

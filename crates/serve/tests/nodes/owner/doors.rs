@@ -54,10 +54,15 @@ async fn by_many(server: &Server, key: &str) -> usize {
 }
 
 async fn by_envoy(server: &Server, key: &str) -> usize {
+    usize::from(envoy_asks(server, ("user", key)).await)
+}
+
+/// Whether a request with one descriptor of one entry may pass.
+async fn envoy_asks(server: &Server, (key, value): (&str, &str)) -> bool {
     let mut descriptor = RateLimitDescriptor::default();
     descriptor.entries.push(tollgate_wire::rls::Entry {
-        key: "user".into(),
-        value: key.into(),
+        key: key.into(),
+        value: value.into(),
     });
     let request = RateLimitRequest {
         domain: "edge".to_owned(),
@@ -66,7 +71,7 @@ async fn by_envoy(server: &Server, key: &str) -> usize {
     };
     let path = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
     let answer: RateLimitResponse = server.call(path, request).await;
-    usize::from(answer.overall_code == i32::from(Code::Ok))
+    answer.overall_code == i32::from(Code::Ok)
 }
 
 async fn by_proxy(server: &Server, key: &str) -> usize {
@@ -114,6 +119,36 @@ async fn all_doors_of_all_nodes_together_admit_the_limit_and_not_one_more() {
         .map(|s| s.counts().forwarded.get())
         .sum();
     assert!(forwarded > 100, "{forwarded}");
+}
+
+const RULES: &str = "domain: edge
+descriptors:
+  - { key: user, rate_limit: { unit: day, requests_per_unit: 20 } }
+  - { key: user, value: bot-*, share_threshold: true, rate_limit: { unit: day, requests_per_unit: 10 } }
+  - { key: quiet, shadow_mode: true, rate_limit: { unit: day, requests_per_unit: 3 } }
+  - { key: shut, rate_limit: { unit: day, requests_per_unit: 0 } }
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn imported_rules_are_decided_by_owners_so_that_nodes_together_admit_the_limit() {
+    let cluster = Cluster::of(RULES).await;
+    let admitted = async |key: &str, values: &[&str]| {
+        let mut admitted = 0;
+        for turn in 0..45 {
+            let value = values[turn % values.len()];
+            let server = &cluster.servers[turn % 3];
+            admitted += usize::from(envoy_asks(server, (key, value)).await);
+        }
+        admitted
+    };
+    for user in ["anna", "ben", "carl"] {
+        assert_eq!(admitted("user", &[user]).await, 20, "{user}");
+    }
+    assert_eq!(admitted("user", &["bot-1", "bot-2"]).await, 10);
+    assert_eq!(admitted("quiet", &["x"]).await, 45);
+    assert_eq!(admitted("shut", &["x"]).await, 0);
+    let forwarded = cluster.servers.iter().map(|s| s.counts().forwarded.get());
+    assert!(forwarded.sum::<u64>() > 60);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tollgate_cluster::OwnerKey;
-use tollgate_contract::Contracts;
+use tollgate_contract::{Contracts, Coordination};
 use tollgate_gossip::NodeId;
 use tollgate_node::NodeConfig;
 use tollgate_serve::cluster::RequestError;
@@ -145,7 +145,8 @@ impl Cluster {
 
     /// Starts one more.
     pub(crate) async fn start(&mut self, id: NodeId) {
-        let contracts = Contracts::parse(&self.contracts).unwrap();
+        let mut contracts = Contracts::parse_any(&self.contracts).unwrap();
+        contracts.coordinate_imported(Coordination::Owner);
         let secrets = Secrets {
             table: Seed::new([5, 6]),
             receipts: [id.0.to_le_bytes()[0]; 32],
