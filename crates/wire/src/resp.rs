@@ -42,6 +42,6 @@ pub use error::{CommandError, Excerpt};
 pub use lease::Lease;
 pub use parse::{Arguments, ArgumentsIter, Limits, Parser, ProtocolError, Step};
 pub use reply::{Version, Writer};
-pub use session::{Client, Credentials, Hello, HelloReply, List};
+pub use session::{Client, Credentials, Hello, HelloReply, List, Transaction};
 pub use stand::{PeekReply, Settle};
 pub use throttle::{Dialect, NEVER_SECS, Throttle, ThrottleReply};

@@ -4,7 +4,7 @@
 
 use tollgate_wire::resp::{
     COMMANDS, Check, Client, Command, CommandError, Credentials, Dialect, Entries, Excerpt, Hello,
-    HelloReply, List, Parser, PeekReply, Settle, Step, Throttle, Version, Writer,
+    HelloReply, List, Parser, PeekReply, Settle, Step, Throttle, Transaction, Version, Writer,
 };
 
 /// Hands what a line asks to `judge`.
@@ -154,6 +154,11 @@ fn connections_are_set_up_as_client_libraries_do() {
     asks("SELECT 0", Command::Select);
     asks("RESET", Command::Reset);
     asks("QUIT", Command::Quit);
+    asks("multi", Command::Transaction(Transaction::Multi));
+    asks("EXEC", Command::Transaction(Transaction::Exec));
+    asks("DISCARD", Command::Transaction(Transaction::Discard));
+    asks("WATCH a b", Command::Transaction(Transaction::Watch));
+    asks("UNWATCH", Command::Transaction(Transaction::Unwatch));
     asks("COMMAND", Command::List(List::All));
     asks("COMMAND COUNT", Command::List(List::Count));
     asks("COMMAND LIST", Command::List(List::Names));
@@ -195,6 +200,8 @@ fn set_up_refuses_as_redis_does() {
         ("SELECT", CommandError::WrongArity("select")),
         ("SELECT 1", CommandError::NoSuchDatabase),
         ("SELECT x", CommandError::NotAnInteger),
+        ("EXEC now", CommandError::WrongArity("exec")),
+        ("WATCH", CommandError::WrongArity("watch")),
         ("RESET now", CommandError::WrongArity("reset")),
         ("COMMAND WHAT", subcommand("COMMAND", b"WHAT")),
         ("COMMAND COUNT x", CommandError::WrongArity("command|count")),
@@ -236,7 +243,7 @@ fn listed(line: &str, version: Version) -> String {
 
 #[test]
 fn commands_describe_themselves() {
-    assert_eq!(listed("COMMAND COUNT", Version::Resp2), ":19\r\n");
+    assert_eq!(listed("COMMAND COUNT", Version::Resp2), ":24\r\n");
     let described = "*2\r\n*10\r\n$8\r\nthrottle\r\n:-5\r\n*1\r\n+fast\r\n:1\r\n:1\r\n:1\r\n\
         *0\r\n*0\r\n*0\r\n*0\r\n_\r\n";
     assert_eq!(
@@ -246,9 +253,9 @@ fn commands_describe_themselves() {
     let docs = "%1\r\n$4\r\nping\r\n%3\r\n$7\r\nsummary\r\n$29\r\nReturns PONG, or the message.\r\n\
         $5\r\nsince\r\n$5\r\n0.1.0\r\n$5\r\ngroup\r\n$10\r\nconnection\r\n";
     assert_eq!(listed("COMMAND DOCS PING get", Version::Resp3), docs);
-    assert!(listed("COMMAND", Version::Resp2).starts_with("*19\r\n*10\r\n$4\r\nauth\r\n"));
-    assert!(listed("COMMAND DOCS", Version::Resp2).starts_with("*38\r\n"));
-    assert!(listed("COMMAND LIST", Version::Resp2).starts_with("*19\r\n$4\r\nauth\r\n"));
+    assert!(listed("COMMAND", Version::Resp2).starts_with("*24\r\n*10\r\n$4\r\nauth\r\n"));
+    assert!(listed("COMMAND DOCS", Version::Resp2).starts_with("*48\r\n"));
+    assert!(listed("COMMAND LIST", Version::Resp2).starts_with("*24\r\n$4\r\nauth\r\n"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, ReadBuf};
-use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
+use tollgate_wire::resp::{Command, CommandError, Limits, Parser, Step, Version, Writer};
 
 use super::later::{Apart, Gaps, Later};
 use super::patience::{Over, Patience};
@@ -300,6 +300,7 @@ impl<S: Stream> Connection<S> {
             if let Ok(Command::Throttle(ask)) = &command
                 && ask.key.len() <= key_bytes_max
                 && self.session.may(&self.shared, Operation::Check).is_ok()
+                && !self.session.is_queueing()
                 && queue.takes(ask, bytes)
             {
                 if queue.is_full() {
@@ -308,19 +309,15 @@ impl<S: Stream> Connection<S> {
                 continue;
             }
             queue.answer(&turn, self.session.version(), replies);
-            let is_asked = command.as_ref().is_ok_and(act::is_asked);
-            let next = if let Some(apart) = apart.as_mut().filter(|_| is_asked) {
-                let said = bytes.get(at - length..at).unwrap_or_default();
-                let said = (said, self.session.version());
-                apart.answer(said, replies, |turn, replies| {
-                    let room = Room { turn, ..room };
-                    self.session.answer(room, command, replies)
-                })
-            } else {
-                self.session.answer(room, command, replies)
-            };
+            let said = bytes.get(at - length..at).unwrap_or_default();
+            let room = Room { said, ..room };
+            let session = &mut self.session;
+            let mut next = answer_one(session, room, apart.as_mut(), command, replies);
+            if next == Next::Execute {
+                next = execute(session, room, apart.as_mut(), replies);
+            }
             match next {
-                Next::Go => {}
+                Next::Go | Next::Execute => {}
                 Next::Changed => {
                     self.parser.set_limits(limits_of(&self.session));
                     if !self.session.is_authenticated() && !self.patience.is_short() {
@@ -344,7 +341,8 @@ impl<S: Stream> Connection<S> {
         if !self.session.is_authenticated() {
             return;
         }
-        if self.output.is_waiting() || !self.input.is_empty() {
+        let is_half_done = !self.input.is_empty() || self.session.is_queueing();
+        if self.output.is_waiting() || is_half_done {
             if has_moved || !self.patience.is_short() {
                 self.patience.begin();
             }
@@ -422,6 +420,51 @@ fn poll_all(
         }
     }
     Pin::new(stream).poll_flush(cx)
+}
+
+/// Answers one command, or leaves a gap for its reply.
+fn answer_one(
+    session: &mut Session,
+    room: Room<'_, '_>,
+    apart: Option<&mut Apart<'_>>,
+    command: Result<Command<'_>, CommandError<'_>>,
+    replies: &mut Vec<u8>,
+) -> Next {
+    let is_asked = command.as_ref().is_ok_and(act::is_asked);
+    let Some(apart) = apart.filter(|_| is_asked) else {
+        return session.answer(room, command, replies);
+    };
+    let said = (room.said, session.version());
+    apart.answer(said, replies, |turn, replies| {
+        session.answer(Room { turn, ..room }, command, replies)
+    })
+}
+
+/// Carries out what was queued: one list of all replies.
+fn execute(
+    session: &mut Session,
+    room: Room<'_, '_>,
+    mut apart: Option<&mut Apart<'_>>,
+    replies: &mut Vec<u8>,
+) -> Next {
+    let mut last = Next::Go;
+    let Some(queued) = session.take_queued() else {
+        return last;
+    };
+    Writer::new(replies, session.version()).array(queued.count);
+    let mut parser = Parser::new(Limits::STANDARD);
+    let mut rest = &*queued.commands;
+    while let Ok(Step::Command { request, consumed }) = parser.parse(rest) {
+        let (said, behind) = rest.split_at(consumed);
+        rest = behind;
+        let (room, apart) = (Room { said, ..room }, apart.as_deref_mut());
+        let next = answer_one(session, room, apart, Command::decode(request), replies);
+        // Each has its reply, also where the connection ends.
+        if next == Next::Close {
+            last = next;
+        }
+    }
+    last
 }
 
 fn limits_of(session: &Session) -> Limits {

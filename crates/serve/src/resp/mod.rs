@@ -15,6 +15,7 @@ mod queue;
 mod refusal;
 mod scratch;
 mod session;
+mod transaction;
 
 use std::future::poll_fn;
 use std::pin::pin;

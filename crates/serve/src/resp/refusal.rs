@@ -26,6 +26,22 @@ pub(super) enum Refusal {
     NameTooLong(usize),
     /// Names, values and ids that contracts see are text.
     NotText,
+    /// `MULTI` within a transaction.
+    NestedMulti,
+    /// `EXEC` or `DISCARD` without one.
+    WithoutMulti(&'static str),
+    /// `EXEC`, where a queued command was refused.
+    Aborted,
+    /// `WATCH` within a transaction.
+    WatchInside,
+    /// `WATCH`: keys have no values here.
+    NoWatch,
+    /// The command is not for transactions.
+    NotQueued,
+    /// A transaction has more commands than this.
+    QueueTooLong(usize),
+    /// There is no room for the commands of a transaction.
+    QueueFull,
     /// There is no decision.
     Engine(EngineError),
 }
@@ -52,6 +68,20 @@ impl fmt::Display for Refusal {
             Self::KeyTooLong(most) => write!(f, "ERR a key must have at most {most} bytes"),
             Self::NameTooLong(most) => write!(f, "ERR a name must have at most {most} bytes"),
             Self::NotText => f.write_str("ERR names, values and ids must be UTF-8"),
+            Self::NestedMulti => f.write_str("ERR MULTI calls can not be nested"),
+            Self::WithoutMulti(command) => write!(f, "ERR {command} without MULTI"),
+            Self::Aborted => {
+                f.write_str("EXECABORT Transaction discarded because of previous errors.")
+            }
+            Self::WatchInside => f.write_str("ERR WATCH inside MULTI is not allowed"),
+            Self::NoWatch => {
+                f.write_str("ERR WATCH is not supported: keys have no values to watch")
+            }
+            Self::NotQueued => f.write_str("ERR Command not allowed inside a transaction"),
+            Self::QueueTooLong(most) => {
+                write!(f, "ERR a transaction must have at most {most} commands")
+            }
+            Self::QueueFull => f.write_str("ERR no room for the commands of this transaction"),
             Self::Engine(error) => write!(f, "ERR {error}"),
         }
     }

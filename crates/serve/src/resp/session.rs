@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use tollgate_wire::resp::{
-    Client, Command, CommandError, Credentials, Hello, HelloReply, Throttle, Version, Writer,
+    Client, Command, CommandError, Credentials, Hello, HelloReply, Throttle, Transaction, Version,
+    Writer,
 };
 
 use super::refusal::Refusal;
+use super::transaction::{Queued, is_for_now};
 use super::{act, info};
 use crate::access::{self, Denied, Operation, Pass};
 use crate::engine::Turn;
@@ -27,6 +29,8 @@ pub(super) struct Session {
     failures: u32,
     /// Hints for the client, where it has leases.
     mailbox: Option<Arc<Mailbox>>,
+    /// Commands since `MULTI`.
+    queued: Option<Queued>,
 }
 
 /// What happens after a command.
@@ -37,6 +41,8 @@ pub(super) enum Next {
     Go,
     /// The next one; what the client may do has changed.
     Changed,
+    /// The next one, after those of [`Session::take_queued`].
+    Execute,
     /// The reply goes out, and the connection ends.
     Close,
 }
@@ -46,11 +52,17 @@ pub(super) enum Next {
 pub(super) struct Room<'r, 'e> {
     pub(super) shared: &'r Shared,
     pub(super) turn: &'r Turn<'e>,
+    /// The bytes of the command.
+    pub(super) said: &'r [u8],
 }
 
 impl<'r, 'e> Room<'r, 'e> {
     pub(super) const fn of(shared: &'r Shared, turn: &'r Turn<'e>) -> Self {
-        Self { shared, turn }
+        Self {
+            shared,
+            turn,
+            said: &[],
+        }
     }
 }
 
@@ -63,12 +75,23 @@ impl Session {
             pass: Pass::new(&shared.callers, peer),
             failures: 0,
             mailbox: None,
+            queued: None,
         }
     }
 
     /// Hints for the client, where it has leases.
     pub(super) const fn mailbox(&self) -> Option<&Arc<Mailbox>> {
         self.mailbox.as_ref()
+    }
+
+    /// Whether commands are queued.
+    pub(super) const fn is_queueing(&self) -> bool {
+        self.queued.is_some()
+    }
+
+    /// The commands that were queued; they are no longer.
+    pub(super) fn take_queued(&mut self) -> Option<Queued> {
+        self.queued.take()
     }
 
     /// Whether the client may ask for decisions.
@@ -107,6 +130,7 @@ impl Session {
         );
         let operation = command.as_ref().map_or(Operation::Greet, act::operation);
         if !is_greeting && let Err(refusal) = self.may(room.shared, operation) {
+            self.spoil();
             writer.error(&refusal);
             let (event, next) = match refusal {
                 Refusal::NotInScope(_) => (Event::Forbidden(Door::Resp), Next::Go),
@@ -116,12 +140,34 @@ impl Session {
             room.shared.engine.meter().count(event);
             return next;
         }
-        match command {
-            Ok(command) => self.carry_out(room, command, out),
+        let command = match command {
+            Ok(command) => command,
             Err(error) => {
+                self.spoil();
                 writer.error(&error);
-                Next::Go
+                return Next::Go;
             }
+        };
+        if let Some(queued) = &mut self.queued
+            && !is_for_now(&command)
+        {
+            match queued.keep(&command, room.said) {
+                Ok(()) => writer.simple("QUEUED"),
+                Err(refusal) => {
+                    if let Refusal::QueueTooLong(_) | Refusal::QueueFull = refusal {
+                        room.shared.engine.meter().count(Event::Shed(Door::Resp));
+                    }
+                    writer.error(&refusal);
+                }
+            }
+            return Next::Go;
+        }
+        self.carry_out(room, command, out)
+    }
+
+    fn spoil(&mut self) {
+        if let Some(queued) = &mut self.queued {
+            queued.spoil();
         }
     }
 
@@ -158,10 +204,43 @@ impl Session {
                 writer.simple("RESET");
                 return Next::Changed;
             }
+            Command::Transaction(command) => {
+                return self.transact(room.shared, command, &mut writer);
+            }
             Command::Quit => {
                 writer.simple("OK");
                 return Next::Close;
             }
+        }
+        Next::Go
+    }
+
+    fn transact(&mut self, shared: &Shared, command: Transaction, writer: &mut Writer<'_>) -> Next {
+        let is_spoilt = self.queued.as_ref().map(Queued::is_spoilt);
+        let done = match (command, is_spoilt) {
+            (Transaction::Multi, None) => {
+                self.queued = Some(Queued::new(shared));
+                Ok(())
+            }
+            (Transaction::Multi, Some(_)) => Err(Refusal::NestedMulti),
+            (Transaction::Exec, Some(false)) => return Next::Execute,
+            (Transaction::Exec, None) => Err(Refusal::WithoutMulti("EXEC")),
+            (Transaction::Discard, None) => Err(Refusal::WithoutMulti("DISCARD")),
+            (Transaction::Exec, Some(true)) => {
+                self.queued = None;
+                Err(Refusal::Aborted)
+            }
+            (Transaction::Discard, Some(_)) => {
+                self.queued = None;
+                Ok(())
+            }
+            (Transaction::Watch, Some(_)) => Err(Refusal::WatchInside),
+            (Transaction::Watch, None) => Err(Refusal::NoWatch),
+            (Transaction::Unwatch, _) => Ok(()),
+        };
+        match done {
+            Ok(()) => writer.simple("OK"),
+            Err(refusal) => writer.error(&refusal),
         }
         Next::Go
     }

@@ -103,6 +103,8 @@ enum Want {
     Number,
     /// A list of so many items.
     Items(usize),
+    /// What the commands of a transaction are answered.
+    All(Vec<Want>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,10 +127,15 @@ fn said() -> impl Strategy<Value = Said> {
 }
 
 /// As many verbs as there are below: those that ask, those that talk, and those that are wrong.
-const VERBS: u8 = ASKS + TALKS + WRONGS;
+const VERBS: u8 = ASKS + TALKS + WRONGS + CONTROLS;
 const ASKS: u8 = 16;
 const TALKS: u8 = 16;
 const WRONGS: u8 = 13;
+/// Those that begin and end transactions.
+const CONTROLS: u8 = 8;
+
+/// The commands since `MULTI`: what each is to be answered, and whether one was refused.
+type Open = Option<(Vec<Want>, bool)>;
 
 impl Said {
     /// The words of the command, and what the reply to it must be.
@@ -136,8 +143,62 @@ impl Said {
         match self.verb {
             verb if verb < ASKS => self.asks(verb, receipts),
             verb if verb < ASKS + TALKS => self.talks(verb - ASKS),
-            verb => self.is_wrong(verb - ASKS - TALKS),
+            verb if verb < ASKS + TALKS + WRONGS => self.is_wrong(verb - ASKS - TALKS),
+            verb => {
+                let words = [
+                    "MULTI", "MULTI", "MULTI", "EXEC", "EXEC", "EXEC", "DISCARD", "UNWATCH",
+                ];
+                let word = words[usize::from(verb - ASKS - TALKS - WRONGS)];
+                (word.to_owned(), Want::Is(Value::Text("OK".to_owned())))
+            }
         }
+    }
+
+    /// What is said to a command at once, and what comes of it for the transaction that is open.
+    fn at_once(self, line: &str, want: Want, open: &mut Open) -> Want {
+        let error = |why: &str| Want::Error(why.to_owned());
+        let Some((wants, is_spoilt)) = open else {
+            return match line {
+                "MULTI" => {
+                    *open = Some((Vec::new(), false));
+                    want
+                }
+                "EXEC" | "DISCARD" => Want::Error(format!("{line} without MULTI")),
+                _ => want,
+            };
+        };
+        match line {
+            "" => return want,
+            "MULTI" => return error("nested"),
+            "EXEC" => {
+                let all = Want::All(std::mem::take(wants));
+                let done = if *is_spoilt { error("EXECABORT") } else { all };
+                *open = None;
+                return done;
+            }
+            "DISCARD" | "RESET" => {
+                *open = None;
+                return want;
+            }
+            _ => {}
+        }
+        let is_large = ["HELLO", "COMMAND", "INFO", "AUTH"];
+        let refused = if is_large.iter().any(|word| line.starts_with(word)) {
+            error("not allowed inside a transaction")
+        } else if self.is_senseless() {
+            want
+        } else {
+            wants.push(want);
+            return Want::Is(Value::Text("QUEUED".to_owned()));
+        };
+        *is_spoilt = true;
+        refused
+    }
+
+    /// Whether a command is refused by its words alone.
+    fn is_senseless(self) -> bool {
+        let wrong = self.verb.checked_sub(ASKS + TALKS);
+        wrong.is_some_and(|wrong| [0, 1, 3, 4, 7, 8, 10, 12].contains(&wrong))
     }
 
     fn key(self) -> String {
@@ -195,7 +256,7 @@ impl Said {
             7 => ("HELLO 3".to_owned(), Want::Items(14)),
             8 => ("RESET".to_owned(), text("RESET")),
             9 => ("SELECT 0".to_owned(), text("OK")),
-            10 => ("COMMAND COUNT".to_owned(), Want::Is(Value::Number(19))),
+            10 => ("COMMAND COUNT".to_owned(), Want::Is(Value::Number(24))),
             11 => ("COMMAND INFO ping no".to_owned(), Want::Items(2)),
             12 => ("INFO server".to_owned(), Want::Bytes),
             13 => ("CLIENT ID".to_owned(), Want::Number),
@@ -319,6 +380,10 @@ impl Want {
             }
             (Self::Bytes, Value::Text(_)) | (Self::Number, Value::Number(_)) => true,
             (Self::Items(count), Value::List(items)) => items.len() == *count,
+            (Self::All(wants), Value::List(items)) => {
+                let mut pairs = wants.iter().zip(items);
+                wants.len() == items.len() && pairs.all(|(want, item)| want.is_met(item))
+            }
             _ => false,
         }
     }
@@ -363,8 +428,10 @@ fn converse(
 ) -> Result<(), TestCaseError> {
     let mut client = Client::of(at);
     let (mut bytes, mut wants) = (Vec::new(), Vec::new());
+    let mut open = None;
     for one in said {
         let (line, want) = one.words(receipts);
+        let want = one.at_once(&line, want, &mut open);
         one.write(&line, &mut bytes);
         if !matches!(want, Want::Nothing) {
             wants.push((line, want));

@@ -6,7 +6,7 @@ use super::lease::Lease;
 use super::number::signed;
 use super::parse::Arguments;
 use super::reply::Writer;
-use super::session::{Client, Credentials, Hello, List};
+use super::session::{Client, Credentials, Hello, List, Transaction};
 use super::stand::Settle;
 use super::throttle::{Dialect, Throttle};
 
@@ -47,6 +47,8 @@ pub enum Command<'a> {
     Select,
     /// `RESET`: forget version, name and authentication.
     Reset,
+    /// `MULTI`, `EXEC` and what belongs to them.
+    Transaction(Transaction),
     /// `QUIT`: `OK`, then close.
     Quit,
 }
@@ -93,6 +95,9 @@ impl<'a> Command<'a> {
             b"RESET" if request.len() > 1 => Err(CommandError::WrongArity("reset")),
             b"RESET" => Ok(Command::Reset),
             b"QUIT" => Ok(Command::Quit),
+            b"MULTI" | b"EXEC" | b"DISCARD" | b"WATCH" | b"UNWATCH" => {
+                Transaction::decode(upper, request).map(Command::Transaction)
+            }
             _ => Err(CommandError::UnknownCommand(Excerpt(name))),
         }
     }
@@ -164,13 +169,16 @@ pub const COMMANDS: &[About] = &[
     ),
     plain("client", -2, "Names and describes the connection."),
     plain("command", -1, "Lists the commands."),
+    plain("discard", 1, "Forgets the queued commands."),
     plain("echo", 2, "Returns the message."),
+    plain("exec", 1, "Carries out the queued commands."),
     plain(
         "hello",
         -1,
         "Chooses the protocol version, authenticates, names the connection.",
     ),
     plain("info", -1, "Describes the server."),
+    plain("multi", 1, "Queues the commands that follow."),
     plain("ping", -1, "Returns PONG, or the message."),
     plain("quit", -1, "Closes the connection."),
     plain("reset", 1, "Forgets version, name and authentication."),
@@ -207,6 +215,8 @@ pub const COMMANDS: &[About] = &[
         -3,
         "Charges what a request that has a receipt really cost.",
     ),
+    plain("unwatch", 1, "Accepted: nothing is watched."),
+    plain("watch", -2, "Refused: nothing can be watched."),
 ];
 
 const fn plain(name: &'static str, arity: i64, summary: &'static str) -> About {

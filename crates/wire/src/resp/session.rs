@@ -76,6 +76,42 @@ impl HelloReply<'_> {
     }
 }
 
+/// `MULTI`, `EXEC` and what belongs to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transaction {
+    /// `MULTI`: commands are queued from here on.
+    Multi,
+    /// `EXEC`: the queued commands are carried out.
+    Exec,
+    /// `DISCARD`: they are forgotten.
+    Discard,
+    /// `WATCH key [key ...]`.
+    Watch,
+    /// `UNWATCH`.
+    Unwatch,
+}
+
+impl Transaction {
+    /// One of them, by its name in upper case.
+    pub(super) fn decode<'a>(
+        name: &[u8],
+        request: Arguments<'a>,
+    ) -> Result<Self, CommandError<'a>> {
+        let (command, name) = match name {
+            b"MULTI" => (Self::Multi, "multi"),
+            b"EXEC" => (Self::Exec, "exec"),
+            b"DISCARD" => (Self::Discard, "discard"),
+            b"WATCH" => (Self::Watch, "watch"),
+            _ => (Self::Unwatch, "unwatch"),
+        };
+        let has_keys = request.len() > 1;
+        if has_keys != (command == Self::Watch) {
+            return Err(CommandError::WrongArity(name));
+        }
+        Ok(command)
+    }
+}
+
 /// `AUTH [user] password`, or the same inside `HELLO`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Credentials<'a> {

@@ -252,7 +252,7 @@ fn commands_about_the_connection_answer_as_redis_does() {
         (&["CLIENT", "SETINFO", "LIB-NAME", "x"], "+OK\r\n"),
         (&["CLIENT", "NO-EVICT", "on"], "+OK\r\n"),
         (&["CLIENT", "ID"], ":1\r\n"),
-        (&["COMMAND", "COUNT"], ":19\r\n"),
+        (&["COMMAND", "COUNT"], ":24\r\n"),
         (&["GET", "x"], "-ERR unknown command 'GET'\r\n"),
         (
             &["CONFIG", "GET", "save"],

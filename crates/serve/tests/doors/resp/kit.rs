@@ -60,7 +60,7 @@ impl Server {
     }
 
     pub(crate) fn connect(&self) -> Wire {
-        Wire::new(TcpStream::connect(self.address).unwrap())
+        Wire::to(&self.address.to_string())
     }
 
     /// Stops as an operator would, and waits for the end.
@@ -75,7 +75,8 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    fn new(stream: TcpStream) -> Self {
+    pub(crate) fn to(address: &str) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.set_write_timeout(Some(DEADLINE)).unwrap();

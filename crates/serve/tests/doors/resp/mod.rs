@@ -8,3 +8,4 @@ mod clients;
 mod commands;
 mod ends;
 pub(crate) mod kit;
+mod transactions;
