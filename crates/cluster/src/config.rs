@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 
 use tollgate_limit::Span;
 
+use crate::roll::Missing;
+
 /// One boot of one node, and how it finds the others.
 #[derive(Clone, Debug)]
 pub struct ClusterConfig {
@@ -35,6 +37,8 @@ pub struct ClusterConfig {
     pub seed: u64,
     /// How fast failures are noticed.
     pub pace: Pace,
+    /// Who was a member when this node last ran, or was missing then.
+    pub missing: Vec<Missing>,
 }
 
 /// How fast failures are noticed.

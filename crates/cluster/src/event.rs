@@ -9,6 +9,7 @@ use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::Span;
 
 use crate::frame::Kind;
+use crate::roll::Missing;
 
 /// What the shell should know of, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,26 @@ pub enum Event {
     Alone,
     /// The first peer is there.
     Joined,
+    /// A member came.
+    Came {
+        /// Its number.
+        node: NodeId,
+        /// Since when it was missing, in milliseconds since the epoch, where it was.
+        since_ms: Option<u64>,
+        /// Whether it was there a moment ago, and did not say that it goes.
+        is_restart: bool,
+    },
+    /// A member is gone.
+    Gone {
+        /// Who it was.
+        who: Missing,
+        /// Whether it said that it goes; it is missing where not.
+        is_goodbye: bool,
+    },
+    /// Another node tells of one that is missing.
+    Missing(Missing),
+    /// Whoever of that name was missing is forgotten.
+    Forgotten(String),
 }
 
 /// Something to send.

@@ -48,6 +48,10 @@ pub enum Kind {
     Ask = 20,
     /// Values of keys whose terms their owner has to look up; by stream.
     Introduce = 21,
+    /// Who is missing, for a node that started since; by stream.
+    Missing = 22,
+    /// The name of a missing node that is to be forgotten; by stream.
+    Forget = 23,
 }
 
 impl Kind {
@@ -69,6 +73,8 @@ impl Kind {
             19 => Self::HandOver,
             20 => Self::Ask,
             21 => Self::Introduce,
+            22 => Self::Missing,
+            23 => Self::Forget,
             _ => return None,
         })
     }

@@ -186,7 +186,7 @@ impl Peer {
 /// The address of a peer of which only the short form is known.
 pub(crate) const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
-fn put_address(into: &mut Vec<u8>, address: SocketAddr) {
+pub(crate) fn put_address(into: &mut Vec<u8>, address: SocketAddr) {
     match address.ip() {
         IpAddr::V4(ip) => {
             into.push(4);
@@ -200,7 +200,7 @@ fn put_address(into: &mut Vec<u8>, address: SocketAddr) {
     into.extend(address.port().to_le_bytes());
 }
 
-fn address(reader: &mut Reader<'_>) -> Option<SocketAddr> {
+pub(crate) fn address(reader: &mut Reader<'_>) -> Option<SocketAddr> {
     let ip = match reader.u8()? {
         4 => IpAddr::V4(Ipv4Addr::from(reader.array::<4>()?)),
         6 => IpAddr::V6(Ipv6Addr::from(reader.array::<16>()?)),
@@ -209,7 +209,7 @@ fn address(reader: &mut Reader<'_>) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, reader.u16()?))
 }
 
-const NAME_BYTES_MAX: usize = 64;
+pub(crate) const NAME_BYTES_MAX: usize = 64;
 const WORD_BYTES_MAX: usize = 32;
 const U48_MAX: u64 = (1 << 48) - 1;
 

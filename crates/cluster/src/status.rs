@@ -10,6 +10,7 @@ use tollgate_limit::{Instant, Span};
 
 use crate::event::Refused;
 use crate::member::Member;
+use crate::roll::Missing;
 
 /// One node's view of its cluster.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct Status {
     pub is_silent: bool,
     /// Every other member, by number.
     pub peers: Vec<PeerStatus>,
+    /// Who was a member and is missing, by id.
+    pub missing: Vec<Missing>,
     /// All that was sent and received.
     pub traffic: Traffic,
     /// What was refused.

@@ -47,6 +47,8 @@ pub enum Operation {
     Explain,
     /// How the cluster is, and what nodes lent.
     Cluster,
+    /// Forgetting a node of the cluster that is gone.
+    Forget,
     /// How the gateway is.
     Gateway,
     /// What every client asks when it connects, and what tells nothing of keys.
@@ -60,7 +62,7 @@ impl Operation {
             Self::Check | Self::Peek | Self::Reserve | Self::Settle | Self::Lease | Self::Quota => {
                 Some(Scope::Check)
             }
-            Self::Charge | Self::Refund | Self::Reset => Some(Scope::Write),
+            Self::Charge | Self::Refund | Self::Reset | Self::Forget => Some(Scope::Write),
             Self::Metrics | Self::Top | Self::Explain | Self::Cluster | Self::Gateway => {
                 Some(Scope::Observe)
             }
@@ -411,6 +413,7 @@ mod tests {
         assert_eq!(Operation::Greet.is_within(scopes), Ok(()));
         for (operation, scope) in [
             (Operation::Refund, Scope::Write),
+            (Operation::Forget, Scope::Write),
             (Operation::Metrics, Scope::Observe),
         ] {
             assert_eq!(operation.is_within(scopes), Err(Denied::Scope(scope)));

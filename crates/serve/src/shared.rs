@@ -83,6 +83,13 @@ impl Shared {
         }
     }
 
+    /// What somebody should look at though the server serves, one sentence each.
+    pub fn troubles(&self) -> Vec<String> {
+        let mut troubles = self.state.troubles();
+        troubles.extend(crate::cluster::trouble(self));
+        troubles
+    }
+
     /// The contracts and plans in force, and the way to change them, where there is one.
     pub fn catalogue(&self) -> &Arc<Live> {
         let of_file = || Arc::new(Live::of_file(self.engine.node().contracts()));

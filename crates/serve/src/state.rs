@@ -162,7 +162,7 @@ impl State {
         self.reload_error.lock().clone()
     }
 
-    /// What somebody should look at though the server serves, one sentence each.
+    /// What of the server itself somebody should look at though it serves, one sentence each.
     pub fn troubles(&self) -> Vec<String> {
         let reload = self.reload_error();
         let reload = reload.map(|error| format!("reload failed: {}", one_sentence(&error)));

@@ -5,6 +5,7 @@ use tollgate_console::page::{
     self, Cluster, Cut, CutPart, Freshness, GatewayRow, NodeRow, Share, Supply,
 };
 use tollgate_serve::annex::DelaysView;
+use tollgate_serve::cluster::{MissingView, RollView};
 use tollgate_serve::supply;
 
 use super::desk::Page;
@@ -29,7 +30,10 @@ pub(super) async fn cluster(page: &Page) -> Result<Answer, Fault> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }];
     nodes.extend(list(&told["peers"]).map(|peer| node(peer, &load)));
+    let roll: RollView = serde_json::from_value(told.clone()).unwrap_or_default();
+    nodes.extend(roll.missing.iter().map(missing));
     let view = Cluster {
+        missing: roll.sentence(),
         partition: partition(&nodes),
         nodes,
         supplies: supplies(page),
@@ -54,13 +58,22 @@ fn node(peer: &Value, load: &Value) -> NodeRow {
         address: text(&peer["address"]),
         freshness: match (peer["freshness"].as_str(), heard) {
             (Some("fresh"), Some(heard)) => Freshness::Fresh(heard),
-            (Some("silent"), _) | (_, None) => Freshness::Gone,
-            (_, Some(heard)) => Freshness::Late(heard),
+            (_, heard) => Freshness::Late(heard.unwrap_or(0)),
         },
         rate: rate(load, &peer["name"]),
         sent: traffic("bytes_out_per_s"),
         received: traffic("bytes_in_per_s"),
         version: text(&peer["version"]),
+    }
+}
+
+/// A node that should be there and is not.
+fn missing(one: &MissingView) -> NodeRow {
+    NodeRow {
+        name: one.name.clone(),
+        address: one.address.clone().unwrap_or_default(),
+        freshness: Freshness::Missing(one.to_string()),
+        ..NodeRow::default()
     }
 }
 
@@ -75,7 +88,7 @@ fn rate(load: &Value, name: &Value) -> f64 {
 fn partition(nodes: &[NodeRow]) -> Option<String> {
     let silent = nodes
         .iter()
-        .filter(|node| matches!(node.freshness, Freshness::Late(_) | Freshness::Gone));
+        .filter(|node| matches!(node.freshness, Freshness::Late(_)));
     let silent: Vec<&str> = silent.map(|node| &*node.name).collect();
     let named = silent.get(..NAMED_MAX).unwrap_or(&silent).join(", ");
     let rest = match silent.len().saturating_sub(NAMED_MAX) {

@@ -47,7 +47,7 @@ pub(crate) fn status(call: &Call) -> Answer {
         "version": env!("CARGO_PKG_VERSION"),
         "at": time::told(time::now_ns()),
         "ready": state.is_ready(),
-        "troubles": state.troubles(),
+        "troubles": call.shared.troubles(),
         "contracts": call.shared.engine.node().contracts().as_slice().len(),
         "catalogue": catalogue,
         "unmatched": call.shared.engine.meter().unmatched(),

@@ -13,6 +13,8 @@ use crate::frame::{DATAGRAM_OVERHEAD, Frames, Kind, MESSAGE_BYTES_MAX, PayloadHe
 use crate::peer::Peer;
 use crate::probe;
 use crate::replay::Seen;
+use crate::roll;
+use crate::swim::Swim;
 
 impl Cluster {
     pub(super) fn take_payload(
@@ -126,7 +128,9 @@ impl Cluster {
             | Kind::Snapshot
             | Kind::HandOver
             | Kind::Ask
-            | Kind::Introduce => Err(Refused::Malformed),
+            | Kind::Introduce
+            | Kind::Missing
+            | Kind::Forget => Err(Refused::Malformed),
         }
     }
 
@@ -150,7 +154,14 @@ impl Cluster {
         {
             return Err(Refused::Crowded);
         }
-        self.swim.handle_packet(packet, self.clock.mono())
+        let is_there = |swim: &Swim| swim.active_of(sender.id).is_some_and(|is| is.boot == boot);
+        let was_there = is_there(&self.swim);
+        let taken = self.swim.handle_packet(packet, self.clock.mono());
+        // Nobody takes itself for gone but who goes.
+        if was_there && !is_there(&self.swim) {
+            self.roll.leaves(boot);
+        }
+        taken
     }
 
     fn take_gossip(&mut self, from: NodeId, body: &[u8]) -> Result<(), Refused> {
@@ -186,8 +197,25 @@ impl Cluster {
             .swim
             .active_of(peer.id)
             .filter(|known| known.boot == boot);
-        let known = known.cloned().ok_or(Refused::Stranger)?;
+        let Some(known) = known.cloned() else {
+            // Others heard it first, and said that it is gone.
+            let who = self.roll.left(peer.id).ok_or(Refused::Stranger)?;
+            self.tell(Event::Gone {
+                who,
+                is_goodbye: true,
+            });
+            return Ok(());
+        };
+        self.roll.leaves(boot);
         self.swim.drop_peer(known, self.clock.mono());
+        Ok(())
+    }
+
+    fn take_missing(&mut self, body: &[u8]) -> Result<(), Refused> {
+        let told = roll::read(body).ok_or(Refused::Malformed)?;
+        for news in self.roll.hear(self.swim.me(), told) {
+            self.tell(news);
+        }
         Ok(())
     }
 
@@ -210,6 +238,11 @@ impl Cluster {
             let (number, body) = frame?;
             match Kind::of(number) {
                 Some(Kind::Gossip) => self.take_gossip(from, body)?,
+                Some(Kind::Missing) => self.take_missing(body)?,
+                Some(Kind::Forget) => {
+                    let name = std::str::from_utf8(body).map_err(|_| Refused::Malformed)?;
+                    self.strike(name);
+                }
                 Some(
                     kind @ (Kind::Forward
                     | Kind::Answer

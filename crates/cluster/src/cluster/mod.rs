@@ -25,6 +25,7 @@ use crate::link::Link;
 use crate::member::{Member, MemberState};
 use crate::peer::Peer;
 use crate::replay::Replays;
+use crate::roll::Roll;
 use crate::status::{Freshness, PeerStatus, Refusals, Status, Traffic};
 use crate::swim::Swim;
 
@@ -41,6 +42,7 @@ pub struct Cluster {
     members: Vec<Member>,
     /// Every live peer, by its boot.
     links: BTreeMap<u64, Link>,
+    roll: Roll,
     /// The boots of those that others see.
     by_node: BTreeMap<NodeId, u64>,
     replays: Replays,
@@ -87,6 +89,7 @@ impl Cluster {
         let mut dice = Dice::new(config.seed);
         let me = Peer::new(&config, clock.wall_ms());
         let members = vec![me.member(MemberState::Alive)];
+        let roll = Roll::new(&me, std::mem::take(&mut config.missing));
         let swim = Swim::new(me, config.pace, dice.roll());
         let search = Search::new(&config);
         let post = Post::new(config.bytes_per_second_max);
@@ -97,6 +100,7 @@ impl Cluster {
             swim,
             members,
             links: BTreeMap::new(),
+            roll,
             by_node: BTreeMap::new(),
             replays: Replays::default(),
             post,
@@ -138,6 +142,29 @@ impl Cluster {
     /// Every live member, this node included, by number.
     pub fn members(&self) -> &[Member] {
         &self.members
+    }
+
+    /// Forgets whoever of that name is missing here, and tells every member to. Says whether somebody was missing here.
+    pub fn forget(&mut self, name: &str, now: Instant) -> bool {
+        self.clock.set(now);
+        if !self.strike(name) {
+            return false;
+        }
+        let members: Vec<NodeId> = self.by_node.keys().copied().collect();
+        for node in members {
+            // Without room for it that member goes on naming the node, and can be told again.
+            let _ = self.queue_message(node, Kind::Forget, name.as_bytes());
+        }
+        true
+    }
+
+    /// Forgets here whoever of that name is missing.
+    fn strike(&mut self, name: &str) -> bool {
+        let was_missing = self.roll.forget(name);
+        if was_missing {
+            self.tell(Event::Forgotten(name.to_owned()));
+        }
+        was_missing
     }
 
     /// Takes an opened datagram.
@@ -279,6 +306,7 @@ impl Cluster {
             peers: peers
                 .filter_map(|member| self.peer_status(member, now))
                 .collect(),
+            missing: self.roll.missing().cloned().collect(),
             traffic: self.tally.traffic,
             refusals: self.tally.refusals.clone(),
             unknown_frames: self.tally.unknown,

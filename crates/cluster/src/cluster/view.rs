@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Cluster;
 use crate::event::Event;
+use crate::frame::Kind;
 use crate::link::Link;
 use crate::member::{Member, MemberState};
 use crate::number::next_free;
@@ -100,6 +101,7 @@ impl Cluster {
             .map(|(peer, state)| (peer.clone(), state))
             .collect();
         active.sort_by_key(|(peer, _)| peer.id);
+        let changes = self.call_roll(&me, &active);
         self.fit_links(&active);
         let members = visible(&me, &active);
         self.by_node = members
@@ -131,6 +133,33 @@ impl Cluster {
                 self.tell(Event::Alone);
             }
             (false, false) | (true, true) => {}
+        }
+        self.tell_changes(changes);
+    }
+
+    /// Who came and who went since the roll was last called.
+    fn call_roll(&mut self, me: &Peer, active: &[(Peer, MemberState)]) -> Vec<Event> {
+        let (links, clock) = (&self.links, &self.clock);
+        let heard = |boot| {
+            let heard = links.get(&boot).and_then(|link| link.gaps.heard());
+            let heard = heard.map(|mono| clock.wall_at(mono).as_nanos() / 1_000_000);
+            heard.unwrap_or_else(|| clock.wall_ms())
+        };
+        self.roll.update((me, active), heard)
+    }
+
+    /// Tells what changed, and those who came who is missing.
+    fn tell_changes(&mut self, changes: Vec<Event>) {
+        for change in changes {
+            if let Event::Came { node, .. } = &change {
+                let came = self.members.iter().find(|member| member.node == *node);
+                let news = came.and_then(|came| self.roll.news_for(came.started));
+                if let Some(news) = news {
+                    // Without room for it the newcomer does without: it is told by others as well.
+                    let _ = self.queue_message(*node, Kind::Missing, &news);
+                }
+            }
+            self.tell(change);
         }
     }
 

@@ -101,6 +101,7 @@ impl World {
             bytes_per_second_max: None,
             seed: self.roll(),
             pace: Pace::LAN,
+            missing: Vec::new(),
         }
     }
 
@@ -180,6 +181,13 @@ impl World {
     pub(crate) fn view(&self, host: u32) -> BTreeSet<u32> {
         let members = self.processes[&host].cluster.members().iter();
         members.map(|member| (member.id >> 64) as u32).collect()
+    }
+
+    /// Names of those that a host misses.
+    pub(crate) fn missed(&self, host: u32) -> Vec<String> {
+        let status = self.processes[&host].cluster.status(self.clock(host));
+        let names = status.missing.into_iter().map(|missing| missing.name);
+        names.collect()
     }
 
     /// Whether every running process sees all running processes and nobody else, under the same numbers.

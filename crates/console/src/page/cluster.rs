@@ -10,7 +10,7 @@ use crate::part::{Column, cell, empty, head, live, name, number_cell, panel, tab
 use crate::section::Section;
 
 /// How a node is seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Freshness {
     /// The one that answers.
     #[default]
@@ -19,8 +19,8 @@ pub enum Freshness {
     Fresh(u64),
     /// It was not heard of for that long, and may be gone.
     Late(u64),
-    /// It is gone.
-    Gone,
+    /// It should be there and is not, in words.
+    Missing(String),
 }
 
 /// A node.
@@ -73,6 +73,8 @@ pub struct Supply {
 pub struct Cluster {
     /// The nodes.
     pub nodes: Vec<NodeRow>,
+    /// Who should be there and is not, in one sentence with what it means.
+    pub missing: Option<String>,
     /// Which nodes do not see each other, in one sentence with what it means.
     pub partition: Option<String>,
     /// Divided limits.
@@ -96,19 +98,17 @@ pub fn cluster(frame: &Frame, view: &Cluster) -> String {
         number::whole(seen),
         number::counted(view.nodes.len() as u64, "node")
     );
-    let partition = view.partition.as_ref().map(|sentence| {
-        el("p")
-            .class("banner bad")
-            .attr("role", "alert")
-            .with(el("b").text("Partition. "))
-            .text(sentence)
+    let banners = [
+        ("Missing. ", view.missing.as_ref()),
+        ("Partition. ", view.partition.as_ref()),
+    ];
+    let banners = banners.into_iter().filter_map(|(word, sentence)| {
+        let banner = el("p").class("banner bad").attr("role", "alert");
+        Some(banner.with(el("b").text(word)).text(sentence?))
     });
     let body = Html::join([
         Html::from(head("Cluster", note, Html::default())),
-        live("nodes", &page)
-            .with(partition)
-            .with(nodes(view))
-            .into(),
+        live("nodes", &page).each(banners).with(nodes(view)).into(),
         live("supply", &page).with(supplies(view)).into(),
         live("split", &page)
             .with(split::cuts(&view.cuts))
@@ -143,7 +143,7 @@ fn nodes(view: &Cluster) -> Element {
         ];
         el("tr")
             .with(cell(name(&node.name)))
-            .with(cell(freshness(node.freshness)))
+            .with(cell(freshness(&node.freshness)))
             .with(number_cell(number::rate(node.rate)))
             .with(
                 cell(bar(
@@ -180,12 +180,12 @@ fn nodes(view: &Cluster) -> Element {
     ))
 }
 
-fn freshness(freshness: Freshness) -> Element {
+fn freshness(freshness: &Freshness) -> Element {
     let (state, words) = match freshness {
         Freshness::Itself => (State::Good, "this node".to_owned()),
-        Freshness::Fresh(millis) => (State::Good, format!("{} ago", number::span(millis))),
-        Freshness::Late(millis) => (State::Warn, format!("silent for {}", number::span(millis))),
-        Freshness::Gone => (State::Bad, "gone".to_owned()),
+        Freshness::Fresh(millis) => (State::Good, format!("{} ago", number::span(*millis))),
+        Freshness::Late(millis) => (State::Warn, format!("silent for {}", number::span(*millis))),
+        Freshness::Missing(words) => (State::Bad, words.clone()),
     };
     el("span")
         .class("nowrap")

@@ -138,10 +138,11 @@ pub(crate) fn cluster_view(t: Words<'_>) -> Cluster {
             ),
             node("node-c", Freshness::Fresh(75), 12_004.0, 98_000.0, 40_200.0),
             node("node-d", Freshness::Late(14_000), 0.0, 80_000.0, 0.0),
-            node("node-e", Freshness::Gone, 0.0, 0.0, 0.0),
+            node("node-e", Freshness::Missing(t(DEAD)), 0.0, 0.0, 0.0),
         ],
+        missing: Some(t(FOUR_OF_FIVE)),
         partition: Some(t(
-            "node-a, node-b and node-c do not hear node-d and node-e. Each side decides by what it knows; limits under supply are never passed.",
+            "node-a, node-b and node-c do not hear node-d. Each side decides by what it knows; limits under supply are never passed.",
         )),
         supplies: vec![Supply {
             contract: t("whole-api"),
@@ -283,3 +284,7 @@ pub(crate) fn conflict_view(t: Words<'_>) -> Problem {
         }),
     }
 }
+
+const DEAD: &str = "node-e is dead since Wed, 18 Nov 2026 09:12:44 GMT";
+const FOUR_OF_FIVE: &str =
+    "4 of 5 nodes of the cluster are there: node-e is dead since Wed, 18 Nov 2026 09:12:44 GMT.";

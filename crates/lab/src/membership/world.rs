@@ -112,6 +112,7 @@ impl World {
             bytes_per_second_max: None,
             seed: self.boots.roll(),
             pace: Pace::LAN,
+            missing: Vec::new(),
         };
         let boot = config.boot;
         if let Some(slot) = self.nodes.get_mut(node) {

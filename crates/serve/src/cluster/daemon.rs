@@ -25,6 +25,7 @@ use super::keys::KeyRing;
 use super::learn::Learn;
 use super::place::Place;
 use super::replicas::{self, Replicas};
+use super::roll::{self, Roll};
 use super::seal::Sealer;
 use super::seeds;
 use super::stream::{self, Ends, Tls};
@@ -124,6 +125,7 @@ impl Prepared {
             bytes_per_second_max: settings.bandwidth,
             seed: getrandom::u64()?,
             pace: settings.pace,
+            missing: roll::read(data_dir, now),
         };
         let cluster = Cluster::new(config, now);
         let was = identity.writer.replace(cluster.me().1);
@@ -246,6 +248,7 @@ impl Daemon {
             hub: Arc::clone(&hub),
             ends: Arc::clone(&ends),
             replicas: Replicas::new(Arc::clone(shared), prepared.settings.size),
+            roll: Roll::new(prepared.identity_in.as_deref()),
             socket,
             sealer: Sealer::new(&prepared.ring),
             identity: prepared.identity,

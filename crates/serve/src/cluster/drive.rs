@@ -21,6 +21,7 @@ use super::keys::KeyRing;
 use super::learn::{Learn, Step};
 use super::place;
 use super::replicas::{self, Replicas};
+use super::roll::Roll;
 use super::seal::Sealer;
 use super::stream::{Arrived, Ends, Line, Tls};
 use crate::settings::ClusterSettings;
@@ -50,6 +51,7 @@ pub(super) struct Drive {
     pub(super) hub: Arc<Hub>,
     pub(super) ends: Arc<Ends>,
     pub(super) replicas: Replicas,
+    pub(super) roll: Roll,
     pub(super) socket: UdpSocket,
     pub(super) sealer: Sealer,
     pub(super) identity: Identity,
@@ -164,6 +166,7 @@ impl Drive {
             }
         }
         self.join(now);
+        self.roll.keep(&self.hub, now);
         if !is_done {
             return Duration::ZERO;
         }
@@ -330,6 +333,9 @@ impl Drive {
                 self.joining.joined(now);
                 self.alone.send_replace(false);
             }
+            Event::Came { .. } | Event::Gone { .. } | Event::Missing(_) | Event::Forgotten(_) => {
+                self.roll.note(&event, &self.hub.company(), now);
+            }
         }
     }
 
@@ -395,7 +401,6 @@ impl Drive {
             .collect();
         alive.sort_unstable();
         let nodes: Vec<NodeId> = alive.iter().map(|(node, _)| *node).collect();
-        let before_count = self.hub.company().alive.len();
         // Not before the others know this node: what it asks for goes by these.
         if self.learn.is_known() {
             self.replicas
@@ -410,9 +415,6 @@ impl Drive {
         });
         if self.learn.is_known() {
             self.replicas.handle_members(&nodes, self.replicas.now());
-        }
-        if nodes.len() != before_count {
-            tracing::info!(nodes = nodes.len(), "nodes of the cluster");
         }
     }
 

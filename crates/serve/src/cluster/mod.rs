@@ -4,6 +4,7 @@
 //! Serving threads never wait for it: they leave what is to be sent in a bounded outbox and wake it. Not here: who is a
 //! member and what frames mean (`tollgate-cluster`), how counts agree (`tollgate-gossip`), and deciding.
 
+mod absent;
 mod clocks;
 mod daemon;
 mod drive;
@@ -17,6 +18,7 @@ mod outlet;
 mod place;
 mod rates;
 mod replicas;
+mod roll;
 pub mod seal;
 mod seeds;
 mod show;
@@ -27,6 +29,8 @@ pub mod tls;
 pub mod view;
 mod wire;
 
+pub use absent::{MissingView, RollView};
+pub(crate) use absent::{Unforgettable, forget, trouble};
 pub(crate) use daemon::{Daemon, Prepared, read_keys};
 pub use error::{ClusterError, Fatal};
 pub use handle::{Company, Handle, Question, RequestError, Respond};

@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use tollgate_cluster::{MemberState, PeerStatus, Traffic};
 use tollgate_limit::{Instant, Span};
 
+use super::absent;
 use super::handle::Handle;
 use super::rates::{bytes_in, bytes_out};
-use super::view::{ClusterView, MeView, PeerView, StreamsView, TrafficView};
+use super::view::{ClusterView, MeView, PartView, PeerView, StreamsView, TrafficView};
 use crate::shared::Shared;
 
 /// How the cluster is seen from this node.
@@ -23,14 +24,16 @@ pub fn view(shared: &Shared) -> ClusterView {
             ..ClusterView::default()
         };
     };
-    let mut seen = seen(handle, now);
+    let mut seen = seen(shared, handle, now);
     seen.troubles.extend(crate::supply::troubles(shared));
     seen.troubles.extend(shared.state.clock_error());
     ClusterView {
         on: true,
         at_ms,
-        running: !shared.state.is_cut_off(),
-        joining: shared.state.is_joining(),
+        part: PartView {
+            running: !shared.state.is_cut_off(),
+            joining: shared.state.is_joining(),
+        },
         policies,
         gossip_dropped: company.dropped,
         gossip_unknown: company.unknown,
@@ -38,7 +41,7 @@ pub fn view(shared: &Shared) -> ClusterView {
     }
 }
 
-fn seen(handle: &Handle, now: Instant) -> ClusterView {
+fn seen(shared: &Shared, handle: &Handle, now: Instant) -> ClusterView {
     let hub = handle.hub();
     let cluster = hub.cluster.lock();
     let status = cluster.status(now);
@@ -70,7 +73,9 @@ fn seen(handle: &Handle, now: Instant) -> ClusterView {
     traffic.bytes_in_per_s = peers.iter().map(|peer| peer.traffic.bytes_in_per_s).sum();
     let refused = status.refusals.iter();
     let refused = refused.map(|(reason, count)| (reason.name().to_owned(), count));
+    let roll = absent::roll(shared, &status, me.as_ref().map(|me| &*me.about.name));
     let mut troubles = hub.clocks.troubles();
+    troubles.extend(roll.sentence());
     troubles.extend(hub.fatal.borrow().as_ref().map(ToString::to_string));
     ClusterView {
         me: me.map(|me| MeView {
@@ -86,6 +91,7 @@ fn seen(handle: &Handle, now: Instant) -> ClusterView {
             rejoins: status.rejoins,
         }),
         peers,
+        roll,
         traffic,
         refused: refused.collect(),
         unsent: hub.unsent.load(Relaxed),

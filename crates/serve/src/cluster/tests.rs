@@ -114,6 +114,6 @@ fn a_node_whose_thread_broke_says_so_and_is_not_ready() {
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     assert!(answer.contains("counts alone"), "{answer}");
     assert!(get(http, "/metrics").contains("\ntollgate_cluster_running 0\n"));
-    assert!(!view(node.shared()).running);
+    assert!(!view(node.shared()).part.running);
     node.stop().unwrap();
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::absent::RollView;
+
 /// How the cluster is seen from this node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClusterView {
@@ -13,11 +15,12 @@ pub struct ClusterView {
     pub at_ms: u64,
     /// This node.
     pub me: Option<MeView>,
-    /// Whether it takes part; where not, its thread broke, it counts alone and is not ready.
-    #[serde(default)]
-    pub running: bool,
-    /// Whether it still learns from the others, and so is not ready.
-    pub joining: bool,
+    /// How it takes part.
+    #[serde(flatten)]
+    pub part: PartView,
+    /// Who is expected, and who of them is there.
+    #[serde(flatten)]
+    pub roll: RollView,
     /// Everybody else, by number.
     pub peers: Vec<PeerView>,
     /// Everything that was sent and received, all peers together.
@@ -39,6 +42,16 @@ pub struct ClusterView {
     pub unknown_frames: u64,
     /// What somebody should look at, one sentence each.
     pub troubles: Vec<String>,
+}
+
+/// How a node takes part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartView {
+    /// Whether it does; where not, its thread broke, it counts alone and is not ready.
+    #[serde(default)]
+    pub running: bool,
+    /// Whether it still learns from the others, and so is not ready.
+    pub joining: bool,
 }
 
 /// This node.

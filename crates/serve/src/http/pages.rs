@@ -1,11 +1,14 @@
 //! What is read about the server itself: is it alive, is it ready, what did it count, what can it be asked.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use http::StatusCode;
+use serde::Deserialize;
 
 use super::reply::{JSON, TEXT};
-use super::{Asked, Reply};
+use super::{Asked, Reply, body};
+use crate::cluster::{self, Unforgettable};
 use crate::engine::Turn;
 use crate::meter::text::{Kind, Text};
 
@@ -34,7 +37,7 @@ pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     } else {
         "not ready\n"
     };
-    let lines = state.troubles().into_iter().map(|trouble| trouble + "\n");
+    let lines = asked.shared.troubles().into_iter().map(|trouble| trouble + "\n");
     let text = lines.fold(first.to_owned(), |text, line| text + &line);
     reply.text(TEXT, text.as_bytes());
 }
@@ -44,7 +47,7 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     let engine = &asked.shared.engine;
     let mut body = engine.meter().render(engine);
     if asked.shared.cluster.get().is_some() {
-        body.push_str(&crate::meter::cluster(&crate::cluster::view(asked.shared)));
+        body.push_str(&crate::meter::cluster(&cluster::view(asked.shared)));
         body.push_str(&crate::meter::supply(asked.shared));
         body.push_str(&crate::meter::split(asked.shared));
         body.push_str(&crate::meter::sync(asked.shared));
@@ -93,7 +96,30 @@ pub(super) fn top(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 /// `GET /v1/cluster`: who is in the cluster, and what it costs.
 pub(super) fn cluster(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
-    reply.json(&crate::cluster::view(asked.shared));
+    reply.json(&cluster::view(asked.shared));
+}
+
+/// `POST /v1/cluster/forget`: a node that is dead is missed no more, here and at all members.
+pub(super) fn forget(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+    }
+    let Some(Named { name }) = body::read(asked, reply) else {
+        return;
+    };
+    match cluster::forget(asked.shared, &name, asked.shared.engine.now()) {
+        Ok(told) => reply.json(&serde_json::json!({ "forgotten": name, "told": told })),
+        Err(why) => {
+            let status = match why {
+                Unforgettable::Unknown | Unforgettable::NoCluster => StatusCode::NOT_FOUND,
+                Unforgettable::Alive | Unforgettable::Roster => StatusCode::CONFLICT,
+            };
+            reply.refuse(status, &why.to_string());
+        }
+    }
 }
 
 /// `GET /v1/gateway`: how the gateway stands that is a door of this server.

@@ -271,6 +271,7 @@ static ROUTES: &[Route] = &[
     post("/v1/explain", Operation::Explain, explain::explain),
     get("/v1/top", Operation::Top, pages::top),
     get("/v1/cluster", Operation::Cluster, pages::cluster),
+    post("/v1/cluster/forget", Operation::Forget, pages::forget),
     get("/v1/cluster/supply", Operation::Cluster, supply::supply),
     get("/v1/cluster/split", Operation::Cluster, supply::split),
     get("/v1/cluster/sync", Operation::Cluster, supply::sync),

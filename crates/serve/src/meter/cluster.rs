@@ -13,23 +13,18 @@ type OfPolicy = (&'static str, Kind, &'static str, fn(&PolicyView) -> u64);
 /// The families of the cluster.
 pub(crate) fn cluster(view: &ClusterView) -> String {
     let mut text = Text::new();
-    text.one(
-        "tollgate_cluster_members",
-        Kind::Gauge,
-        "Nodes of the cluster that this one takes for alive, itself included.",
-        view.peers.len() + 1,
-    );
+    members(&mut text, view);
     text.one(
         "tollgate_cluster_running",
         Kind::Gauge,
         "0 where the thread of the cluster broke: this node counts alone and is not ready.",
-        u8::from(view.running),
+        u8::from(view.part.running),
     );
     text.one(
         "tollgate_cluster_joining",
         Kind::Gauge,
         "1 while this node learns from the others and is not ready.",
-        u8::from(view.joining),
+        u8::from(view.part.joining),
     );
     text.one(
         "tollgate_gossip_dropped_total",
@@ -69,6 +64,28 @@ pub(crate) fn cluster(view: &ClusterView) -> String {
         }
     }
     text.finish()
+}
+
+fn members(text: &mut Text, view: &ClusterView) {
+    text.family(
+        "tollgate_cluster_members",
+        Kind::Gauge,
+        "Nodes that are expected, by how this one sees them: itself is alive, dead ones did not say that they go, unseen ones are in the roster.",
+    );
+    let suspects = view.peers.iter().filter(|peer| peer.state == "suspect");
+    let suspects = suspects.count() as u64;
+    let missing = |state: &str| {
+        let missing = view.roll.missing.iter();
+        missing.filter(|one| one.state == state).count() as u64
+    };
+    for (state, count) in [
+        ("alive", view.roll.present.saturating_sub(suspects)),
+        ("suspect", suspects),
+        ("dead", missing("dead")),
+        ("unseen", missing("unseen")),
+    ] {
+        text.sample(&[("state", state)], count);
+    }
 }
 
 fn refusals(text: &mut Text, view: &ClusterView) {

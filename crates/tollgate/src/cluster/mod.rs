@@ -6,6 +6,7 @@ pub mod asker;
 mod child;
 mod dev;
 pub mod fleet;
+mod forget;
 mod key;
 mod lent;
 pub mod nets;
@@ -26,6 +27,7 @@ pub fn run(command: &ClusterCommand) -> Result<(), Failure> {
     match command {
         ClusterCommand::Dev(options) => dev::run(options),
         ClusterCommand::Status(options) => status::run(options),
+        ClusterCommand::Forget(options) => forget::run(options),
         ClusterCommand::Supply(options) => supply::run(options),
         ClusterCommand::Prove(options) => prove::run(options),
         ClusterCommand::ProveLease(options) => lent::run(options),

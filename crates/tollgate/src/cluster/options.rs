@@ -18,6 +18,9 @@ pub enum ClusterCommand {
     /// Show the cluster as one node sees it: members, freshness, traffic, what agreeing costs
     #[command(after_help = STATUS_EXAMPLES, after_long_help = STATUS_EXAMPLES)]
     Status(StatusOptions),
+    /// Forget a node that died and does not come back: no member names it as missing any more
+    #[command(after_help = FORGET_EXAMPLES, after_long_help = FORGET_EXAMPLES)]
+    Forget(ForgetOptions),
     /// Show how a contract's rate is divided among nodes: what each has by right, lends, borrows and may use
     #[command(after_help = SUPPLY_EXAMPLES, after_long_help = SUPPLY_EXAMPLES)]
     Supply(SupplyOptions),
@@ -86,6 +89,18 @@ pub struct StatusOptions {
     /// What to print
     #[arg(long, value_enum, default_value_t)]
     pub format: ClusterFormat,
+}
+
+/// Options of `cluster forget`.
+#[derive(Args, Debug)]
+pub struct ForgetOptions {
+    /// What the node was called
+    #[arg(value_name = "NAME")]
+    pub name: String,
+
+    /// The server.
+    #[command(flatten)]
+    pub at: ServerOptions,
 }
 
 /// Options of `cluster supply`.
@@ -228,7 +243,18 @@ Examples:
   tollgate cluster status --server http://10.0.0.7:8080
   tollgate cluster status --format json
 
-Exit codes: 0 shown, 64 bad usage or the server is in no cluster, 69 no server, 76 not a Tollgate, 77 not let in.";
+A node that died without a goodbye stays named until it is back or `tollgate cluster forget NAME` says that it is gone for good.
+Exit codes: 0 every node that is expected is there, 1 one is missing or the node asked is cut off, 64 bad usage or the server is in
+no cluster, 69 no server, 76 not a Tollgate, 77 not let in.";
+
+const FORGET_EXAMPLES: &str = "\
+Examples:
+  tollgate cluster forget n3
+  tollgate cluster forget n3 --server http://10.0.0.7:8080
+
+Asks one node, which tells all members. A member that cannot be reached at that moment goes on naming the node. A token needs the
+scope `write`.
+Exit codes: 0 forgotten, 1 a node of that name is a member, in the roster, or not missing, 69 no server, 76 not a Tollgate, 77 not let in.";
 
 const SUPPLY_EXAMPLES: &str = "\
 Examples:

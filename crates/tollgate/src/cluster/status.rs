@@ -6,10 +6,12 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use serde_json::Value;
+use tollgate_serve::cluster::MissingView;
 use tollgate_serve::cluster::view::{ClusterView, MeView, PeerView};
 
 use super::options::{ClusterFormat, StatusOptions};
 use crate::check::http::{HttpError, Request};
+use crate::check::options::ServerOptions;
 use crate::failure::Failure;
 use crate::report::table::{Align, Cell, Table, cell, tame};
 use crate::report::{Ink, Look, Meaning, units};
@@ -21,7 +23,11 @@ pub(super) fn run(options: &StatusOptions) -> Result<(), Failure> {
         ClusterFormat::Human => human(&view, Look::of_stdout()),
     };
     let mut out = std::io::stdout();
-    out.write_all(text.as_bytes()).map_err(Failure::output)
+    out.write_all(text.as_bytes()).map_err(Failure::output)?;
+    if view.roll.missing.is_empty() && view.part.running {
+        return Ok(());
+    }
+    Err(Failure::denied())
 }
 
 /// How many nodes are members as it sees them, itself and those it suspects included.
@@ -40,13 +46,34 @@ const ALIVE: &str = "alive";
 /// What a node says, understood and as it came.
 fn fetch(options: &StatusOptions) -> Result<(ClusterView, String), Failure> {
     let server = &options.at.server;
+    let (status, text) = asked(&options.at, ("GET", "/v1/cluster"), None)?;
+    let view: Option<ClusterView> = serde_json::from_str(&text).ok();
+    match (status, view) {
+        (200, Some(view)) if view.on => Ok((view, text)),
+        (200, Some(_)) => Err(Failure::usage(format!(
+            "error: {server} is in no cluster\nStart it with --cluster ADDR and --cluster-key FILE."
+        ))),
+        (status, _) => Err(Failure::protocol(format!(
+            "error: {server} does not tell of its cluster (status {status} for /v1/cluster{}); is it a Tollgate?",
+            detail(&text)
+        ))),
+    }
+}
+
+/// Asks a node something about its cluster: the status and the text of its answer.
+pub(super) fn asked(
+    at: &ServerOptions,
+    (method, path): (&str, &str),
+    body: Option<&[u8]>,
+) -> Result<(u16, String), Failure> {
+    let server = &at.server;
     let request = Request {
         server,
-        method: "GET",
-        path: "/v1/cluster",
-        token: options.at.token.as_deref(),
+        method,
+        path,
+        token: at.token.as_deref(),
         line: None,
-        body: None,
+        body,
     };
     let reply = request.send().map_err(|error| match error {
         HttpError::Connect(error) => Failure::unavailable(format!(
@@ -56,23 +83,17 @@ fn fetch(options: &StatusOptions) -> Result<(ClusterView, String), Failure> {
         HttpError::Reply(what) => Failure::protocol(format!("error: {server} does not speak HTTP: {what}")),
     })?;
     let text = String::from_utf8_lossy(&reply.body).into_owned();
-    let view: Option<ClusterView> = serde_json::from_str(&text).ok();
-    match (reply.status, view) {
-        (200, Some(view)) if view.on => Ok((view, text)),
-        (200, Some(_)) => Err(Failure::usage(format!(
-            "error: {server} is in no cluster\nStart it with --cluster ADDR and --cluster-key FILE."
-        ))),
-        (401 | 403, _) => Err(Failure::no_permission(format!(
-            "error: {server} lets nobody look without a token\nSet TOLLGATE_TOKEN to a token that the server knows."
-        ))),
-        (status, _) => Err(Failure::protocol(format!(
-            "error: {server} does not tell of its cluster (status {status} for /v1/cluster{}); is it a Tollgate?",
+    match reply.status {
+        401 | 403 => Err(Failure::no_permission(format!(
+            "error: {server} wants a token{}\nSet TOLLGATE_TOKEN to a token that the server knows.",
             detail(&text)
         ))),
+        status => Ok((status, text)),
     }
 }
 
-fn detail(text: &str) -> String {
+/// Why a server does not do what it was asked for, behind a colon.
+pub(super) fn detail(text: &str) -> String {
     let problem: Value = serde_json::from_str(text).unwrap_or_default();
     let detail = problem.get("detail").and_then(Value::as_str);
     detail.map_or_else(String::new, |detail| format!(": {detail}"))
@@ -99,6 +120,11 @@ fn human(view: &ClusterView, look: Look) -> String {
 /// Who is asked, and whether all is well.
 fn headline(view: &ClusterView, look: Look) -> String {
     let all = view.peers.len() + 1;
+    let missing = &view.roll.missing;
+    let lost = || match missing.as_slice() {
+        [one] => one.to_string(),
+        many => format!("{} are missing", units::exact(many.len() as u64)),
+    };
     let not = |word: &str| {
         view.peers
             .iter()
@@ -106,17 +132,22 @@ fn headline(view: &ClusterView, look: Look) -> String {
             .count()
     };
     let worst = match (all - alive(view), not("silent"), not("stale")) {
-        _ if !view.running => "this one counts alone: its thread of the cluster is gone",
+        _ if !view.part.running => "this one counts alone: its thread of the cluster is gone",
+        _ if !missing.is_empty() => &*lost(),
         (1.., ..) => "some are suspected to be gone",
         (0, 1.., _) => "some are silent",
         (0, 0, 1..) => "what is known of some is old",
-        (0, 0, 0) if view.joining => "this one is still catching up",
+        (0, 0, 0) if view.part.joining => "this one is still catching up",
         (0, 0, 0) if all == 1 => "nobody else is there",
         (0, 0, 0) => "all fresh",
     };
     let name = view.me.as_ref().map_or("?", |me| me.name.as_str());
-    let nodes = if all == 1 { "node" } else { "nodes" };
-    let line = format!("{all} {nodes}, {worst}");
+    let count = match missing.len() {
+        0 => all.to_string(),
+        more => format!("{all} of {}", all + more),
+    };
+    let nodes = if count == "1" { "node" } else { "nodes" };
+    let line = tame(&format!("{count} {nodes}, {worst}"), SENTENCE_MAX);
     let line = look.paint(Ink::Bold, &line);
     format!("{line}  (as seen from {})\n", tame(name, NAME_MAX))
 }
@@ -137,6 +168,7 @@ fn members(view: &ClusterView, look: Look, out: &mut String) {
     ];
     let mut rows: Vec<Vec<Cell>> = view.me.iter().map(own).collect();
     rows.extend(view.peers.iter().map(peer));
+    rows.extend(view.roll.missing.iter().map(|one| missing(one, view.at_ms)));
     let table = Table {
         header: &header,
         rows,
@@ -180,6 +212,20 @@ fn peer(peer: &PeerView) -> Vec<Cell> {
         cell(units::bytes(traffic.bytes_out)),
         cell(units::exact(traffic.dropped)),
     ]
+}
+
+/// A node that is expected and not there.
+fn missing(one: &MissingView, at_ms: u64) -> Vec<Cell> {
+    let heard = one.since_ms.map(|since| at_ms.saturating_sub(since));
+    let mut cells = vec![
+        cell(tame(&one.name, NAME_MAX)),
+        cell(tame(one.address.as_deref().unwrap_or("–"), TEXT_MAX)),
+        cell("–"),
+        cell(tame(&one.state, NAME_MAX)).ink(Ink::Meaning(Meaning::Denied)),
+        cell(heard.map_or_else(|| "–".to_owned(), units::span)),
+    ];
+    cells.resize_with(10, || cell("–"));
+    cells
 }
 
 /// Bytes per second.
@@ -273,7 +319,8 @@ const SENTENCE_MAX: usize = 400;
 
 #[cfg(test)]
 mod tests {
-    use tollgate_serve::cluster::view::PolicyView;
+    use tollgate_serve::cluster::RollView;
+    use tollgate_serve::cluster::view::{PartView, PolicyView};
 
     use super::*;
 
@@ -289,7 +336,10 @@ mod tests {
         };
         ClusterView {
             on: true,
-            running: true,
+            part: PartView {
+                running: true,
+                joining: false,
+            },
             me: Some(MeView {
                 name: "n0".to_owned(),
                 ..MeView::default()
@@ -319,6 +369,32 @@ mod tests {
             text.contains("users · burst") && text.contains("2 KiB"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_node_that_died_stays_named() {
+        let mut view = sample();
+        view.at_ms = 1_790_000_065_000;
+        view.roll = RollView {
+            expected: 4,
+            present: 3,
+            missing: vec![MissingView {
+                name: "n3".to_owned(),
+                state: "dead".to_owned(),
+                address: Some("10.0.0.4:7380".to_owned()),
+                since_ms: Some(1_790_000_000_000),
+                ..MissingView::default()
+            }],
+        };
+        let text = human(&view, Look::PLAIN);
+        let first =
+            "3 of 4 nodes, n3 is dead since Mon, 21 Sep 2026 14:13:20 GMT  (as seen from n0)\n";
+        assert!(text.starts_with(first), "{text}");
+        let row = text
+            .lines()
+            .find(|line| line.trim_start().starts_with("n3"));
+        let row: Vec<&str> = row.unwrap().split_whitespace().take(5).collect();
+        assert_eq!(row[..4], ["n3", "10.0.0.4:7380", "–", "dead"], "{text}");
     }
 
     #[test]

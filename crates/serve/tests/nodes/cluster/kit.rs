@@ -158,7 +158,10 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn start(settings: Settings) -> Self {
-        let running = start(settings).unwrap();
+        Self::of(start(settings).unwrap())
+    }
+
+    pub(crate) fn of(running: Running) -> Self {
         let connection = TcpStream::connect(running.http().unwrap()).unwrap();
         connection.set_nodelay(true).unwrap();
         connection.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -213,13 +216,17 @@ impl Node {
         self.ask(&format!("GET {path} HTTP/1.1\r\nhost: t\r\n\r\n"))
     }
 
+    pub(crate) fn post(&mut self, path: &str, body: &str) -> (u16, String) {
+        let length = body.len();
+        self.ask(&format!(
+            "POST {path} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        ))
+    }
+
     /// Whether a request of a user passes.
     pub(crate) fn passes(&mut self, user: &str) -> bool {
         let body = format!("{{\"key\":{{\"user\":\"{user}\"}},\"cost\":1}}");
-        let length = body.len();
-        let (status, body) = self.ask(&format!(
-            "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-        ));
+        let (status, body) = self.post("/v1/check", &body);
         assert_eq!(status, 200, "{body}");
         body.contains("\"allowed\":true")
     }

@@ -26,6 +26,7 @@ fn twins() -> [u128; 2] {
             bytes_per_second_max: None,
             seed: 1,
             pace: Pace::LAN,
+            missing: Vec::new(),
         };
         let (node, _) = Cluster::new(config, Instant::from_nanos(1)).me();
         if let Some(twin) = seen.insert(node, id) {

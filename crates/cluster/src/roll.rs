@@ -1,0 +1,173 @@
+//! Who was there and is missing: a member that is gone without a goodbye stays named until it is back, or is forgotten.
+//!
+//! Whoever starts after it died is told by those who know. Not here: how it is found out that a member is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use crate::bytes::{Reader, put_text, put_u48};
+use crate::event::Event;
+use crate::member::MemberState;
+use crate::peer::{NAME_BYTES_MAX, Peer, address, put_address};
+
+/// A node that was a member, did not say that it goes, and is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The node, across all its boots.
+    pub id: u128,
+    /// The name people know it by.
+    pub name: String,
+    /// Where it was reached.
+    pub address: SocketAddr,
+    /// When something last came from it, in milliseconds since the epoch.
+    pub since_ms: u64,
+}
+
+/// Who is there, and who is missing.
+#[derive(Default)]
+pub(crate) struct Roll {
+    there: BTreeMap<u128, Peer>,
+    missing: BTreeMap<u128, Missing>,
+    /// Boots that said that they go.
+    leaving: BTreeSet<u64>,
+}
+
+impl Roll {
+    /// Nobody is there, and these are missing, but for the node itself.
+    pub(crate) fn new(me: &Peer, missing: Vec<Missing>) -> Self {
+        let mut roll = Self::default();
+        for one in missing {
+            roll.miss(me, one);
+        }
+        roll
+    }
+
+    /// Everybody who is missing, by id.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &Missing> {
+        self.missing.values()
+    }
+
+    /// A boot says that it goes.
+    pub(crate) fn leaves(&mut self, boot: u64) {
+        self.leaving.insert(boot);
+    }
+
+    /// A node that was taken for dead says that it went. Says who it is.
+    pub(crate) fn left(&mut self, id: u128) -> Option<Missing> {
+        self.missing.remove(&id)
+    }
+
+    /// Takes note of who is there; `heard` says when something last came from a boot. What changed.
+    pub(crate) fn update(
+        &mut self,
+        (me, active): (&Peer, &[(Peer, MemberState)]),
+        heard: impl Fn(u64) -> u64,
+    ) -> Vec<Event> {
+        let now = active.iter().map(|(peer, _)| (peer.id, peer.clone()));
+        let before = std::mem::replace(&mut self.there, now.collect());
+        let mut events = Vec::new();
+        for (id, peer) in &before {
+            if self.there.contains_key(id) {
+                continue;
+            }
+            let who = gone(peer, heard(peer.boot));
+            let is_goodbye = self.leaving.remove(&peer.boot);
+            if !is_goodbye {
+                self.miss(me, who.clone());
+            }
+            events.push(Event::Gone { who, is_goodbye });
+        }
+        for (id, peer) in &self.there {
+            let was = before.get(id).map(|was| was.boot);
+            if was == Some(peer.boot) {
+                continue;
+            }
+            let mut since_ms = None;
+            self.missing.retain(|_, one| {
+                let is_it = one.id == *id || one.name == peer.about.name;
+                if is_it {
+                    since_ms = Some(one.since_ms);
+                }
+                !is_it
+            });
+            events.push(Event::Came {
+                node: peer.node,
+                since_ms,
+                is_restart: was.is_some(),
+            });
+        }
+        events
+    }
+
+    /// Hears from another node who is missing; those of whom that is new.
+    pub(crate) fn hear(&mut self, me: &Peer, told: Vec<Missing>) -> Vec<Event> {
+        let news = told.into_iter().filter(|one| self.miss(me, one.clone()));
+        news.map(Event::Missing).collect()
+    }
+
+    /// Forgets whoever of that name is missing. Says whether somebody was.
+    pub(crate) fn forget(&mut self, name: &str) -> bool {
+        let count = self.missing.len();
+        self.missing.retain(|_, one| one.name != name);
+        self.missing.len() < count
+    }
+
+    /// What is told to a node that started at that time: those who died before. Nothing where there are none.
+    pub(crate) fn news_for(&self, started_ms: u64) -> Option<Vec<u8>> {
+        let mut body = Vec::new();
+        for one in self.missing().filter(|one| one.since_ms < started_ms) {
+            body.extend(one.id.to_le_bytes());
+            put_u48(&mut body, one.since_ms);
+            put_address(&mut body, one.address);
+            put_text(&mut body, &one.name);
+        }
+        (!body.is_empty()).then_some(body)
+    }
+
+    /// Misses a node, unless it is there, or another has its name. Says whether that is new.
+    fn miss(&mut self, me: &Peer, one: Missing) -> bool {
+        let is_it = |peer: &Peer| peer.id == one.id || peer.about.name == one.name;
+        if is_it(me) || self.there.values().any(is_it) {
+            return false;
+        }
+        // A node without a disk is another one after each start.
+        self.missing
+            .retain(|id, known| *id == one.id || known.name != one.name);
+        let is_new = !self.missing.contains_key(&one.id);
+        if self.missing.len() >= MISSING_MAX && is_new {
+            let longest = self.missing.values().min_by_key(|one| one.since_ms);
+            if let Some(id) = longest.map(|one| one.id) {
+                self.missing.remove(&id);
+            }
+        }
+        self.missing.entry(one.id).or_insert(one);
+        is_new
+    }
+}
+
+/// What [`Roll::news_for`] wrote.
+pub(crate) fn read(body: &[u8]) -> Option<Vec<Missing>> {
+    let mut reader = Reader::new(body);
+    let mut told = Vec::new();
+    while reader.left() > 0 && told.len() < MISSING_MAX {
+        told.push(Missing {
+            id: reader.u128()?,
+            since_ms: reader.u48()?,
+            address: address(&mut reader)?,
+            name: reader.text(NAME_BYTES_MAX)?.to_owned(),
+        });
+    }
+    Some(told)
+}
+
+fn gone(peer: &Peer, since_ms: u64) -> Missing {
+    Missing {
+        id: peer.id,
+        name: peer.about.name.clone(),
+        address: peer.address,
+        since_ms,
+    }
+}
+
+/// Nodes that are missing at the same time; of more those that are missing for longest are forgotten.
+const MISSING_MAX: usize = 1024;
