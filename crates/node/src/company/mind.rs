@@ -2,6 +2,7 @@
 //!
 //! Not here: time, which is another for each (`seat`), and what only one of them knows.
 
+use tollgate_contract::Coordination;
 use tollgate_gossip::{
     self as gossip, Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Standing,
 };
@@ -41,11 +42,14 @@ macro_rules! on {
 }
 
 impl Mind {
-    /// What it is called where it has no design. What divides is shown alike.
-    pub(super) const fn name(&self) -> &'static str {
+    /// The coordination that it is for.
+    pub(super) const fn coordination(&self) -> Coordination {
         match self {
-            Self::Gossip(_) | Self::Supply(_) | Self::Split(_) | Self::Lease(_) => "supply",
-            Self::Sync(_) => "sync",
+            Self::Gossip(_) => Coordination::Gossip,
+            Self::Supply(_) => Coordination::Supply,
+            Self::Split(_) => Coordination::Split,
+            Self::Lease(_) => Coordination::Lease,
+            Self::Sync(_) => Coordination::Sync,
         }
     }
 

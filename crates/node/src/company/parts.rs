@@ -371,6 +371,7 @@ impl Asked<'_> {
                 self.held.tell_admitted(self.key, cost, (self.probe, now));
             } else {
                 machine.charge(self.key, cost, config.max_debt, now);
+                machine.miss(self.key, cost, now);
             }
             self.part.note(self.bound.print);
             tally.charge_part(self.bound.contract, self.part.place);

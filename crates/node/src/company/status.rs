@@ -18,7 +18,7 @@ pub struct PolicyGossip {
     pub policy: String,
     /// What it is called on the wire.
     pub tag: u64,
-    /// The design, `auto` resolved.
+    /// How nodes agree about it: the design of gossip, `auto` resolved, or another coordination.
     pub design: &'static str,
     /// Keys known.
     pub keys: u64,
@@ -136,7 +136,10 @@ impl Node {
                     contract: contract.id.clone(),
                     policy: name.cloned().unwrap_or_default(),
                     tag: part.seat.tag,
-                    design: part.seat.kind.map_or(machine.name(), Kind::name),
+                    design: part
+                        .seat
+                        .kind
+                        .map_or(machine.coordination().name(), Kind::name),
                     keys: machine.keys_count() as u64,
                     state_bytes: (footprint.local, footprint.extra),
                     said,

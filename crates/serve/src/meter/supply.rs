@@ -86,7 +86,7 @@ fn shared_family(text: &mut Text, label: &str) {
     let (name, help) = match label {
         "result" => (
             "tollgate_supply_requests_total",
-            "Requests asked of a divided rate, by what they met; refused_while_rich is a part of refused.",
+            "Requests asked of a divided rate, by what they met: each once, here or by another policy of the request.",
         ),
         "reason" => (
             "tollgate_supply_ignored_total",

@@ -36,14 +36,26 @@ use Metric::{Counter, Gauge, Reason, Result, Side};
 
 /// All of them, in the order of their metrics.
 pub(crate) const FIGURES: [Figure; 30] = [
-    figure("offered", Result("offered"), |f| f.requests.offered.into()),
+    figure(
+        "offered",
+        Counter(
+            "tollgate_supply_offered_total",
+            "Requests asked of a divided rate: those of tollgate_supply_requests_total together.",
+        ),
+        |f| f.requests.offered.into(),
+    ),
     figure("admitted", Result("admitted"), |f| {
         f.requests.admitted.into()
     }),
     figure("refused", Result("refused"), |f| f.requests.refused.into()),
-    figure("refused_while_rich", Result("refused_while_rich"), |f| {
-        f.requests.refused_while_rich.into()
-    }),
+    figure(
+        "refused_while_rich",
+        Counter(
+            "tollgate_supply_refused_while_rich_total",
+            "Requests refused while another node was seen to have more; in refused as well.",
+        ),
+        |f| f.requests.refused_while_rich.into(),
+    ),
     figure(
         "looks",
         Counter(
@@ -127,14 +139,14 @@ pub(crate) const FIGURES: [Figure; 30] = [
     figure(
         "peers_fill_min",
         Gauge(
-            "tollgate_supply_peers_fill_min",
+            "tollgate_supply_peers_fill_min_ratio",
             "The least fill ratio of the peers that were looked at last.",
         ),
         |f| ratio(f.peers_fill_min_milli),
     ),
     figure(
         "peers_fill_max",
-        Gauge("tollgate_supply_peers_fill_max", "And the greatest."),
+        Gauge("tollgate_supply_peers_fill_max_ratio", "And the greatest."),
         |f| ratio(f.peers_fill_max_milli),
     ),
     figure("late", Reason("late"), |f| f.ignored.late.into()),

@@ -47,20 +47,24 @@ pub(crate) fn asked_spot(
 ) -> Result<Option<(usize, Print)>, String> {
     let node = shared.engine.node();
     let node = node.newest();
-    let place = node.contracts().position(contract);
-    let place = place.ok_or_else(|| format!("no contract has the id `{contract}`"))?;
-    let keyed = node
-        .contracts()
-        .get(place)
-        .is_some_and(|c| !c.key.is_empty());
-    if entries.is_empty() && keyed {
-        return Ok(None);
-    }
     let within = node.within(Scope::Contract(contract));
-    let spots = within.map_err(|error| error.to_string())?;
-    let spots = spots.spots(Key::Entries(entries));
+    let within = within.map_err(|_| format!("no contract has the id `{contract}`"))?;
+    let asked = node.contracts().as_slice().iter();
+    let asked = asked.enumerate().find(|(_, of)| of.id == contract);
+    let Some((place, of)) = asked.filter(|(_, of)| !entries.is_empty() || of.key.is_empty()) else {
+        return Ok(None);
+    };
+    // Whoever names the contract need not say what it asks for.
+    let is_said = |name: &str| entries.iter().any(|(said, _)| *said == name);
+    let matches = of.matches.iter().filter(|(name, _)| !is_said(name));
+    let matches = matches.map(|(name, value)| (&**name, &**value));
+    let entries: Vec<(&str, &str)> = entries.iter().copied().chain(matches).collect();
+    let spots = within.spots(Key::Entries(&entries));
     let spot = spots.iter().find(|spot| spot.contract == place);
-    let spot = spot.ok_or("the contract does not bind a request with these entries")?;
+    let spot = spot.ok_or_else(|| {
+        let key = of.key.join("`, `");
+        format!("the contract does not bind a key with these entries: it counts by `{key}`")
+    })?;
     Ok(Some((place, spot.print)))
 }
 

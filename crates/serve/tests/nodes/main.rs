@@ -3,6 +3,7 @@
 mod cluster;
 mod lease;
 mod ledger;
+mod modes;
 mod owner;
 mod owner_cluster;
 mod pipelines;

@@ -56,11 +56,11 @@ fn one_policy(of: &SupplyPolicyView, views: &[&SupplyView], look: Look, text: &m
     let (left, right) = (Align::Left, Align::Right);
     let header = [
         ("node", left),
-        ("home", right),
-        ("lent", right),
-        ("borrowed", right),
-        ("usable", right),
-        ("demand", right),
+        ("home/s", right),
+        ("lent/s", right),
+        ("borrowed/s", right),
+        ("usable/s", right),
+        ("demand/s", right),
         ("fill", right),
         ("loans", right),
         ("", left),
@@ -83,7 +83,7 @@ fn counts(rows: &[(&SupplyView, &SupplyPolicyView)], look: Look, text: &mut Stri
     header.extend(COUNTS.map(|(_, title)| (title, Align::Right)));
     let row = |(view, policy): &(&SupplyView, &SupplyPolicyView)| {
         let mut cells = vec![cell(tame(&view.name, NAME_MAX)).ink(Ink::Bold)];
-        let counts = COUNTS.map(|(name, _)| cell(units::number(policy.count(name))));
+        let counts = COUNTS.map(|(name, _)| cell(units::exact(whole(policy.count(name)))));
         cells.extend(counts);
         cells
     };
@@ -134,10 +134,28 @@ fn row(view: &SupplyView, policy: &SupplyPolicyView) -> Vec<Cell> {
         cell(rate(policy.stands.borrowed)),
         cell(rate(policy.stands.usable)),
         cell(rate(policy.stands.demand)),
-        cell(format!("{:.2}", policy.stands.fill_ratio)),
+        cell(fill(policy.stands.fill_ratio)),
         cell(policy.stands.loans.to_string()),
         cell(state),
     ]
+}
+
+/// What may be used, in parts of what is asked for.
+fn fill(ratio: f64) -> String {
+    let percent = whole(ratio * 100.0);
+    if percent > FILL_MAX {
+        return format!("> {FILL_MAX} %");
+    }
+    format!("{percent} %")
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count, never below zero"
+)]
+fn whole(count: f64) -> u64 {
+    count.max(0.0).round() as u64
 }
 
 /// Requests per second.
@@ -146,6 +164,8 @@ fn rate(value: f64) -> String {
 }
 
 const NAME_MAX: usize = 40;
+/// The most percent that is worth telling from more.
+const FILL_MAX: u64 = 999;
 
 #[cfg(test)]
 mod tests {
@@ -161,6 +181,7 @@ mod tests {
             rate: 100.0,
             stands: StandsView {
                 usable: 60.0,
+                fill_ratio: 0.692,
                 quarantine_ms: 5,
                 ..StandsView::default()
             },
@@ -176,5 +197,6 @@ mod tests {
         let text = human(&told, Look::PLAIN);
         assert!(text.contains("60.0 of 100.0/s"), "{text}");
         assert!(text.contains("its home in 5 ms"), "{text}");
+        assert!(text.contains("usable/s") && text.contains("69 %"), "{text}");
     }
 }
