@@ -24,6 +24,7 @@ pub(crate) fn check(file: &File) -> Vec<Finding> {
     }
     if let Some(source) = file.rust() {
         findings.extend(unfinished_code(&file.path, source));
+        findings.extend(debug_text(&file.path, source));
         if !source.starts_with("//!") {
             let what = "no module doc; open with `//!`: what the file is for and what is not here";
             findings.push(Finding::new(&file.path, 1, what));
@@ -66,6 +67,24 @@ fn unfinished_code(path: &str, source: &str) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Fields of a log line that are written as Rust shows them: `?field` of the macros of `tracing`.
+fn debug_text(path: &str, source: &str) -> Vec<Finding> {
+    let masked = mask(source);
+    let lines = masked.lines().enumerate();
+    let shown = lines.filter(|(_, line)| {
+        let mut marks = line.match_indices('?');
+        marks.any(|(at, _)| {
+            let before = line[..at].trim_end_matches(' ');
+            let is_field = line[at + 1..].starts_with(|next: char| next.is_ascii_lowercase());
+            is_field && (before.is_empty() || before.ends_with(['(', ',', '=']))
+        })
+    });
+    let what = "a log shows Rust's debug text; write what people read, as a number or with `%`";
+    shown
+        .map(|(index, _)| Finding::new(path, index + 1, what))
+        .collect()
 }
 
 fn calls(line: &str, name: &str) -> bool {
@@ -113,6 +132,13 @@ mod tests {
             &[],
         );
         finds("a.md", UNFINISHED_WORD, &[1]);
+    }
+
+    #[test]
+    fn finds_debug_text_in_logs() {
+        let text = "//! A.\nfn a() -> T {\n    info!(?kept, \"x\");\n    warn!(\n        why = ?error,\n    );\n    \
+                    b::<dyn ?Sized>(c()?, \"(?x\")?\n}\n";
+        finds("a.rs", text, &[3, 5]);
     }
 
     #[test]
