@@ -35,7 +35,7 @@ pub struct State {
     cluster_error: Mutex<Option<String>>,
     /// Why changes of the catalogue do not come into force.
     catalogue_error: Mutex<Option<String>>,
-    /// Why the management server that contracts come from is not followed.
+    /// Why the management server that contracts come from is not followed, or why a contract file is not in force.
     source_error: Mutex<Option<String>>,
     /// How the system's clock was set, where that is not followed.
     clock_error: Mutex<Option<String>>,
@@ -208,6 +208,10 @@ impl State {
         *self.clock_error.lock() = error;
     }
 
+    pub(crate) fn has_source_error(&self) -> bool {
+        self.source_error.lock().is_some()
+    }
+
     pub(crate) fn set_source_error(&self, error: Option<String>) {
         *self.source_error.lock() = error;
     }
@@ -227,7 +231,7 @@ impl State {
 }
 
 /// The first mistake of a file with its place, without the line of the file: whoever asks may not be meant to read that.
-fn one_sentence(error: &str) -> String {
+pub(crate) fn one_sentence(error: &str) -> String {
     let mut lines = error.lines().map(str::trim);
     let what = lines.next().unwrap_or_default();
     let place = lines.next().and_then(|line| line.strip_prefix("--> "));

@@ -1,6 +1,5 @@
 //! `tollgate config`: contract files and server files, checked and shown.
 
-use std::fmt::Write as _;
 use std::io::{Write, stdout};
 use std::path::Path;
 
@@ -9,7 +8,9 @@ use tollgate_admin::{Key, KeyError};
 use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX};
 use tollgate_limit::{OnLimit, Period};
 use tollgate_node::countable;
-use tollgate_serve::settings::{ContractSource, Listener, ROSTER_MAX, Settings, is_server_file};
+use tollgate_serve::settings::{
+    CataloguePlace, ContractSource, Listener, ROSTER_MAX, Settings, is_server_file,
+};
 use tollgate_serve::supply::{is_divided, nodes_max};
 
 use crate::cli::{CheckFormat, CheckOptions, SealCommand};
@@ -51,7 +52,7 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
     countable(&contracts, false).map_err(|error| Failure::config(format!("error: {error}")))?;
     let text = match options.format {
         CheckFormat::Human => human(&contracts, &options.file),
-        CheckFormat::Json => json(&contracts),
+        CheckFormat::Json => json(&contracts, &options.file),
     };
     stdout().write_all(text.as_bytes()).map_err(Failure::output)
 }
@@ -94,8 +95,6 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
     let (contracts, by_owner) = contracts.map_err(|error| Failure::start(&error))?;
     let is_imported =
         contracts.envoy().is_some() || matches!(settings.contracts, ContractSource::Xds(_));
-    let said: Vec<_> = settings.rls_note(is_imported).into_iter().collect();
-    let said = [shallow(&contracts), said].concat();
     let at = |listeners: &[Listener]| -> Vec<String> {
         listeners
             .iter()
@@ -105,6 +104,11 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
     let listeners = settings.http.iter().cloned();
     let (admin, http): (Vec<_>, Vec<_>) = listeners.partition(|listener| listener.is_admin);
     let (http, admin, resp) = (at(&http), at(&admin), at(&settings.resp));
+    let catalogue = settings.keeping.catalogue.as_ref().map(|it| &it.at);
+    let file = settings.contracts.file().filter(|_| catalogue.is_some());
+    let mut notes = shallow(&contracts);
+    notes.extend(settings.rls_note(is_imported));
+    notes.extend(file.and_then(|file| unread(file, catalogue)));
     let text = match options.format {
         CheckFormat::Human => {
             let shown = |list: &[String]| match list {
@@ -113,12 +117,9 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
             };
             let what = plural(contracts.len(), "contract");
             let name = options.file.display();
-            let mut notes = String::new();
             let small = by_owner.iter().map(ToString::to_string);
-            for note in small.chain(said) {
-                // Writing to a text never fails.
-                let _ = writeln!(notes, "\nnote: {note}");
-            }
+            let notes = small.chain(notes).map(|note| format!("\nnote: {note}\n"));
+            let notes: String = notes.collect();
             let apart = if admin.is_empty() {
                 String::new()
             } else {
@@ -131,7 +132,7 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
             )
         }
         CheckFormat::Json => {
-            let line = json!({ "http": http, "admin": admin, "resp": resp, "contracts": contracts.len(), "by_owner": by_owner, "notes": said });
+            let line = json!({ "http": http, "admin": admin, "resp": resp, "contracts": contracts.len(), "by_owner": by_owner, "notes": notes });
             format!("{line}\n")
         }
     };
@@ -166,9 +167,24 @@ fn human(contracts: &Contracts, file: &Path) -> String {
     if contracts.len() > SHOWN_MAX {
         lines.push(format!("\nand {} more", contracts.len() - SHOWN_MAX));
     }
-    let notes = shallow(contracts).into_iter();
+    let notes = shallow(contracts).into_iter().chain(unread(file, None));
     lines.extend(notes.map(|note| format!("\nnote: {note}")));
     lines.join("\n") + "\n"
+}
+
+/// That a catalogue has the contracts, so that a server reads this file once and never again. Without settings it is the one that a
+/// server makes in its folder.
+fn unread(file: &Path, catalogue: Option<&CataloguePlace>) -> Option<String> {
+    let beside = || CataloguePlace::File(file.with_file_name("catalogue.db"));
+    let place = catalogue.cloned().unwrap_or_else(beside);
+    if matches!(&place, CataloguePlace::File(path) if !path.exists()) {
+        return None;
+    }
+    Some(format!(
+        "{} is read while the catalogue {place} is empty, and not any more: put what you edit there with `tollgate contract put`, or \
+         let this file count with `tollgate serve --contracts`",
+        file.display()
+    ))
 }
 
 /// Policies that nodes synchronise too seldom to reach their limits.
@@ -272,7 +288,7 @@ fn plural(count: usize, word: &str) -> String {
 }
 
 /// The same for programs.
-fn json(contracts: &Contracts) -> String {
+fn json(contracts: &Contracts, file: &Path) -> String {
     let contract = |contract: &Contract| {
         let policies: Vec<_> = contract.policies.iter().map(policy_json).collect();
         let matches: Map<_, _> = contract
@@ -283,9 +299,11 @@ fn json(contracts: &Contracts) -> String {
         json!({ "id": contract.id, "match": matches, "key": contract.key, "policies": policies })
     };
     let all: Vec<_> = contracts.as_slice().iter().map(contract).collect();
+    let notes = shallow(contracts).into_iter().chain(unread(file, None));
+    let notes: Vec<String> = notes.collect();
     format!(
         "{}\n",
-        json!({ "valid": true, "contracts": all, "notes": shallow(contracts) })
+        json!({ "valid": true, "contracts": all, "notes": notes })
     )
 }
 

@@ -26,12 +26,14 @@ pub use counts::Counts;
 pub use error::CatalogueError;
 
 use clerk::Clerk;
-pub(crate) use open::{Opened, Room, config, open};
+pub(crate) use open::{Imported, Opened, Room, config, open};
 pub(crate) use watch::Watcher;
 
 /// What of the catalogue is in force on this server, and the way to change it.
 pub struct Live {
     database: Option<Database>,
+    /// The contract file that the database began with.
+    imported: Option<Imported>,
     force: ArcSwap<Snapshot>,
     /// How often something else came into force; whoever learns holds it, so that what he was told is not older.
     turn: RwLock<u64>,
@@ -42,6 +44,25 @@ pub struct Live {
     counts: Counts,
 }
 
+/// Whose change of contracts comes into force, for the log.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// Who made it, or what.
+    pub(crate) by: String,
+    /// The revision since; files have none.
+    pub(crate) revision: Option<u64>,
+}
+
+impl Origin {
+    /// Something that is not in a catalogue.
+    pub(crate) fn of(by: &str) -> Self {
+        Self {
+            by: by.to_owned(),
+            revision: None,
+        }
+    }
+}
+
 /// How the database was last found.
 struct Touch {
     /// When it last said which revision is the newest.
@@ -50,9 +71,12 @@ struct Touch {
 }
 
 impl Live {
-    /// The catalogue of a database, as of a revision.
-    pub fn new(database: Database, snapshot: Arc<Snapshot>) -> Self {
-        Self::of(Some(database), snapshot)
+    /// The catalogue of a database, as of a revision, and the file that it began with.
+    pub(crate) fn new(database: Database, snapshot: Arc<Snapshot>, imported: Imported) -> Self {
+        Self {
+            imported: Some(imported),
+            ..Self::of(Some(database), snapshot)
+        }
     }
 
     /// The contracts of a file: nothing can be changed, and no key has terms of its own.
@@ -63,6 +87,7 @@ impl Live {
     fn of(database: Option<Database>, snapshot: Arc<Snapshot>) -> Self {
         Self {
             database,
+            imported: None,
             reached: seen::Sender::new(snapshot.revision),
             force: ArcSwap::new(snapshot),
             turn: RwLock::new(1),
@@ -78,6 +103,11 @@ impl Live {
     /// The database; `None` where a file is the source, so that nothing can be changed.
     pub const fn database(&self) -> Option<&Database> {
         self.database.as_ref()
+    }
+
+    /// The contract file that the database began with; `None` where a file is the source.
+    pub(crate) const fn imported(&self) -> Option<Imported> {
+        self.imported
     }
 
     /// The contracts and plans in force, with their revision; those of a file have revision 0.

@@ -2,12 +2,13 @@
 //!
 //! A catalogue that cannot be read keeps the server from starting: without its contracts nothing would be limited.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
-use tollgate_catalogue::{Ban, Document, Edit, Kind, Seen, documents, documents_within};
-use tollgate_catalogue_sql::{Config, Database, Source};
+use tollgate_catalogue::{Ban, Change, Document, Edit, Kind, Seen, documents, documents_within};
+use tollgate_catalogue_sql::{Config, Database, Error, PAGE_MAX, Source};
 use tollgate_contract::{Contracts, decode};
 
 use super::error::CatalogueError;
@@ -117,13 +118,51 @@ async fn begin(
         if imported {
             tracing::info!(count = edits.len(), "the contract file is in the catalogue");
         }
-    } else if let Some(file) = contracts.file() {
-        let file = file.display();
-        tracing::info!(%file, "not read: contracts are in the catalogue; change them there");
     }
     let snapshot = database.snapshot().await.map_err(failed)?;
     let bans = database.bans().await.map_err(failed)?;
-    Ok((Live::new(database, snapshot), bans))
+    let first = imported(&database).await.map_err(failed)?;
+    Ok((Live::new(database, snapshot, first), bans))
+}
+
+/// What the contract file had that was put into the catalogue when that was new.
+async fn imported(database: &Database) -> Result<Imported, Error> {
+    let mut documents = Vec::new();
+    loop {
+        // They are the first changes of all.
+        let before = documents.len() as u64;
+        let changes = database.changes(before, PAGE_MAX).await?.into_iter();
+        let ours = |change: &Change| change.author == AUTHOR && change.reason == REASON;
+        documents.extend(
+            changes
+                .take_while(ours)
+                .map(|change| (change.kind, change.id, change.after.unwrap_or_default())),
+        );
+        if (documents.len() as u64) < before + PAGE_MAX {
+            return Ok(Imported::of(documents));
+        }
+    }
+}
+
+/// The documents of a contract file, as a digest: what a later file is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Imported(u64);
+
+impl Imported {
+    /// Of documents in any order.
+    fn of(mut documents: Vec<(Kind, String, Document)>) -> Self {
+        documents.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
+        let mut hasher = DefaultHasher::new();
+        for (kind, id, document) in documents {
+            (kind.name(), id, document.to_string()).hash(&mut hasher);
+        }
+        Self(hasher.finish())
+    }
+
+    /// Of what a file has now.
+    pub(crate) fn read(contracts: &ContractSource) -> Result<Self, SourceError> {
+        read(contracts).map(Self::of)
+    }
 }
 
 /// How the database of a catalogue is reached.
@@ -140,6 +179,22 @@ pub(crate) fn config(settings: &CatalogueSettings) -> Config {
 
 /// What a contract file puts into a new catalogue.
 fn edits(contracts: &ContractSource) -> Result<Vec<(Edit, String)>, SourceError> {
+    let edit = |(kind, id, document): (Kind, String, Document)| {
+        let edit = Edit {
+            kind,
+            id,
+            seen: Seen::Nothing,
+            author: AUTHOR.to_owned(),
+            origin: String::new(),
+            reason: REASON.to_owned(),
+        };
+        (edit, document.to_string())
+    };
+    Ok(read(contracts)?.into_iter().map(edit).collect())
+}
+
+/// The documents of a contract file.
+fn read(contracts: &ContractSource) -> Result<Vec<(Kind, String, Document)>, SourceError> {
     let (name, text) = match contracts {
         ContractSource::None | ContractSource::Xds(_) => return Ok(Vec::new()),
         ContractSource::Text(text) => ("contracts".to_owned(), text.clone().into_bytes()),
@@ -151,17 +206,9 @@ fn edits(contracts: &ContractSource) -> Result<Vec<(Edit, String)>, SourceError>
         ContractSource::Within(_) => documents_within(text),
         _ => documents(text),
     });
-    let read = read.map_err(|errors| SourceError::Wrong(errors.render(&name)))?;
-    let edit = |(kind, id, document): (Kind, String, Document)| {
-        let edit = Edit {
-            kind,
-            id,
-            seen: Seen::Nothing,
-            author: "file".to_owned(),
-            origin: String::new(),
-            reason: "the first start".to_owned(),
-        };
-        (edit, document.to_string())
-    };
-    Ok(read.into_iter().map(edit).collect())
+    read.map_err(|errors| SourceError::Wrong(errors.render(&name)))
 }
+
+/// Who put a contract file into a new catalogue, and why.
+const AUTHOR: &str = "file";
+const REASON: &str = "the first start";

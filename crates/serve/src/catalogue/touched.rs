@@ -1,5 +1,6 @@
 //! Whose terms a change may have changed.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use tollgate_catalogue::{Assignment, Change, Document, Identity, Kind};
@@ -16,6 +17,8 @@ pub(super) struct Touched {
     /// Everybody, as what changed is not known one by one.
     is_everybody: bool,
     identities: Vec<Identity>,
+    /// Who changed contracts or plans.
+    authors: BTreeSet<String>,
 }
 
 impl Touched {
@@ -24,7 +27,7 @@ impl Touched {
             has_objects: true,
             has_bans: true,
             is_everybody: true,
-            identities: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -53,6 +56,7 @@ impl Touched {
                 Kind::Contract | Kind::Plan => {
                     touched.has_objects = true;
                     touched.is_everybody = true;
+                    touched.authors.insert(change.author.clone());
                 }
                 Kind::Import => touched.is_everybody = true,
                 Kind::Assignment => touched.add(change),
@@ -60,6 +64,18 @@ impl Touched {
             }
         }
         touched
+    }
+
+    /// Who changed contracts or plans, in one line.
+    pub(super) fn authors(&self) -> String {
+        match self.authors.len() {
+            0 => "changes that are not known one by one".to_owned(),
+            1..=AUTHORS_MAX => {
+                let names: Vec<&str> = self.authors.iter().map(String::as_str).collect();
+                names.join(", ")
+            }
+            count => format!("{count} authors"),
+        }
     }
 
     fn add(&mut self, change: &Change) {
@@ -89,6 +105,9 @@ impl Touched {
         }
     }
 }
+
+/// Authors that one line names.
+const AUTHORS_MAX: usize = 5;
 
 /// Whether keys have it written in this one way: addresses have several, and ranges are none.
 fn is_plain(identity: &Identity) -> bool {

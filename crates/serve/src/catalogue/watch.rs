@@ -12,14 +12,14 @@ use tollgate_catalogue::Ban;
 use tollgate_catalogue_sql::{Database, Error, Snapshot};
 use tollgate_contract::Contracts;
 
-use super::Live;
 use super::open::Room;
 use super::touched::Touched;
+use super::{Live, Origin};
 use crate::logs::Rarely;
 use crate::shared::Shared;
 
 /// Puts contracts in force, or says why they cannot be.
-pub(crate) type Adopt = Arc<dyn Fn(Contracts) -> Result<(), String> + Send + Sync>;
+pub(crate) type Adopt = Arc<dyn Fn(Contracts, &Origin) -> Result<(), String> + Send + Sync>;
 
 /// Follows the catalogue until it is dropped.
 pub(crate) struct Watcher {
@@ -118,7 +118,11 @@ impl Watch {
                 shared.engine.set_bans(&bans);
             }
             if touched.has_objects {
-                put_in_force(&snapshot, &adopt, &mut refused.lock())?;
+                let origin = Origin {
+                    by: touched.authors(),
+                    revision: Some(snapshot.revision),
+                };
+                put_in_force(&snapshot, (&adopt, &origin), &mut refused.lock())?;
             }
             let node = shared.engine.node();
             live.advance(snapshot, || touched.forget(&node));
@@ -152,7 +156,7 @@ struct Refused {
 
 fn put_in_force(
     snapshot: &Snapshot,
-    adopt: &Adopt,
+    (adopt, origin): (&Adopt, &Origin),
     refused: &mut Option<Refused>,
 ) -> Result<(), String> {
     let revision = snapshot.revision;
@@ -162,7 +166,7 @@ fn put_in_force(
     {
         return Err(before.why.clone());
     }
-    let adopted = adopt(snapshot.catalogue.compiled());
+    let adopted = adopt(snapshot.catalogue.compiled(), origin);
     *refused = adopted.as_ref().err().map(|why| Refused {
         revision,
         why: why.clone(),

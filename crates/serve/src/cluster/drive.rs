@@ -293,7 +293,11 @@ impl Drive {
             }
             Event::Message { from, kind, .. } => {
                 // Of a later version: what this one knows goes as gossip, or as a question.
-                tracing::debug!(node = from.0, ?kind, "a message that means nothing here");
+                tracing::debug!(
+                    node = from.0,
+                    kind = kind as u8,
+                    "a message that means nothing here"
+                );
             }
             Event::Renumbered { node, writer } => {
                 tracing::info!(node = node.0, "another node had the same number");

@@ -273,7 +273,7 @@ impl Work {
                 let mut loaded = Loaded::default();
                 self.store.load_contract(node, found, now, &mut loaded)?;
                 node.all_read(found.0);
-                tracing::info!(id, ?loaded, "durable counts of a contract were read");
+                loaded.log("durable counts of a contract were read", Some(id));
             }
             self.returned.pop_first();
         }

@@ -63,6 +63,23 @@ pub struct Loaded {
     pub refused: u64,
 }
 
+impl Loaded {
+    /// Tells what was found, of one contract or of all.
+    pub(crate) fn log(&self, what: &str, contract: Option<&str>) {
+        let Self {
+            cells,
+            fresh,
+            changed,
+            unknown,
+            broken,
+            refused,
+        } = *self;
+        tracing::info!(
+            contract, cells, fresh, changed, unknown, broken, refused, "{what}"
+        );
+    }
+}
+
 /// Opens the data directory, making it where there is none, and hands out its secrets, drawn at the first time.
 pub fn open(dir: &Path) -> Result<(Store, Secrets), StoreError> {
     open_with(dir, None)
@@ -126,7 +143,7 @@ impl Store {
         loaded.fresh = self.drop_fresh(Kept::Cells, now)? + self.drop_fresh(Kept::Gossip, now)?;
         self.journal.drop_unseen(since)?;
         loaded.unknown = self.journal.cells_of_others(numbers)?;
-        tracing::info!(?loaded, "durable counts were read");
+        loaded.log("durable counts were read", None);
         *self.loaded.lock() = loaded;
         Ok(loaded)
     }

@@ -140,7 +140,12 @@ fn unusable(path: &Path, error: &pem::Error) -> TlsError {
     let what = match error {
         pem::Error::Io(error) => format!("cannot be read: {error}"),
         pem::Error::NoItemsFound => "there is no private key in it".to_owned(),
-        error => format!("is not PEM: {error:?}"),
+        // The library shows lines as lists of bytes.
+        pem::Error::MissingSectionEnd { .. } => "is not PEM: a section has no end".to_owned(),
+        pem::Error::IllegalSectionStart { .. } => {
+            "is not PEM: a line that begins a section is wrong".to_owned()
+        }
+        error => format!("is not PEM: {error}"),
     };
     TlsError {
         path: path.to_owned(),

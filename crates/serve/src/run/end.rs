@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::thread;
 
-use super::{Keeper, Open, Running};
+use super::{Open, Running};
 use crate::durable::StoreError;
 use crate::settings::Address;
 use crate::shared::Phase;
@@ -14,7 +14,13 @@ impl Running {
     pub fn leave(&self) {
         self.shared.state.set_leaving();
         let _ = self.stop.send(Phase::Leaving);
-        thread::sleep(self.shared.settings.limits.shutdown_delay);
+        let delay = self.shared.settings.limits.shutdown_delay;
+        let delay_s = delay.as_secs_f64();
+        tracing::info!(
+            delay_s,
+            "told to stop: health checks say no, requests are still answered"
+        );
+        thread::sleep(delay);
     }
 
     /// Stops accepting, lets connections finish for as long as the settings say, writes what is durable, and ends.
@@ -30,6 +36,13 @@ impl Running {
     fn end(&mut self) -> Result<(), StoreError> {
         self.shared.state.set_leaving();
         let _ = self.stop.send(Phase::Stopping);
+        if self.keeper.is_some() {
+            let drain_s = self.shared.settings.limits.drain.as_secs_f64();
+            tracing::info!(
+                drain_s,
+                "stopping: no connection is accepted, those that are open may finish"
+            );
+        }
         for thread in self.threads.drain(..) {
             // A thread that panicked has nothing more to finish.
             let _ = thread.join();
@@ -54,7 +67,15 @@ impl Running {
         drop(self.watcher.take());
         drop(self.follower.take());
         drop(self.scribe.take());
-        self.keeper.take().map_or(Ok(()), Keeper::stop)
+        let Some(keeper) = self.keeper.take() else {
+            return Ok(());
+        };
+        let written = keeper.stop();
+        match &written {
+            Ok(()) => tracing::info!("ended; durable counts are written"),
+            Err(error) => tracing::error!(%error, "ended; durable counts could not be written"),
+        }
+        written
     }
 }
 
@@ -70,8 +91,7 @@ impl Open {
 impl Drop for Running {
     fn drop(&mut self) {
         self.halt();
-        if let Err(error) = self.end() {
-            tracing::error!(%error, "durable counts could not be written");
-        }
+        // What went wrong is in the log.
+        let _ = self.end();
     }
 }

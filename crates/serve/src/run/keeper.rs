@@ -65,10 +65,8 @@ fn look_after(
             shared.engine.node().handle_timeout(shared.engine.now());
         }
         let file = shared.settings.contracts.file();
-        let file = file.filter(|_| shared.catalogue().database().is_none());
         if file.is_some_and(|file| watch.is_due(Stamp::of(file))) {
-            // The outcome is logged, counted and remembered.
-            let _ = loader.reload_watched();
+            loader.look_at_file();
         }
         let file = shared.callers.file();
         if file.is_some_and(|file| tokens.is_due(Stamp::of(&file))) {

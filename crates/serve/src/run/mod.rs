@@ -3,6 +3,7 @@
 //! Everything that can be wrong with settings, contracts and certificates is found before the first port opens. Not here:
 //! signals and the command line, which belong to the binary.
 
+mod changed;
 mod end;
 mod error;
 mod keeper;
@@ -147,6 +148,7 @@ pub fn start_with(
     running.mover = mover;
     running.store = engine_of_many;
     let loader = Arc::clone(&running.loader);
+    loader.tell_of_file();
     running.watcher = room.map(|room| watcher(room, &shared, &loader));
     let keeper = Keeper::start(Arc::clone(&shared), loader, (flusher, keep), stamp);
     running.keeper = Some(keeper.map_err(StartError::Thread)?);
@@ -161,7 +163,7 @@ pub fn start_with(
 /// Whoever follows the catalogue, and gives what it says to whoever loads contracts.
 fn watcher(room: Room, shared: &Arc<Shared>, loader: &Arc<Loader>) -> Watcher {
     let loader = Arc::clone(loader);
-    let adopt = move |contracts| loader.adopt(contracts);
+    let adopt = move |contracts, origin: &_| loader.adopt(contracts, origin);
     Watcher::start(room, shared, Arc::new(adopt))
 }
 

@@ -10,12 +10,15 @@ use parking_lot::Mutex;
 use tollgate_contract::Contracts;
 use tollgate_node::Roster;
 
+use super::changed::Changed;
 use super::load;
+use crate::catalogue::{Imported, Origin};
 use crate::cluster::Daemon;
 use crate::listen::Certificates;
 use crate::meter::Event;
 use crate::settings::{ContractSource, Settings, Tokens};
 use crate::shared::Shared;
+use crate::state::one_sentence;
 
 /// Reads again what may change.
 pub(super) struct Loader {
@@ -44,14 +47,14 @@ impl Loader {
         }
     }
 
-    /// Reads everything again.
+    /// Reads everything again: a signal says so.
     pub(super) fn reload(&self) -> Result<(), String> {
         let _turn = self.turn.lock();
         let keys = self.cluster.as_deref().map_or(Ok(()), Daemon::reload);
         let annex = self.shared.annex.get();
         let annex = annex.map_or(Ok(()), |annex| annex.reload());
         let outcomes = [
-            self.contracts(),
+            self.contracts("SIGHUP"),
             self.tokens(),
             self.certificates(),
             keys,
@@ -65,7 +68,7 @@ impl Loader {
     /// Reads contracts and tokens again: a file of theirs has changed.
     pub(super) fn reload_watched(&self) -> Result<(), String> {
         let _turn = self.turn.lock();
-        let outcomes = [self.contracts(), self.tokens()];
+        let outcomes = [self.contracts("a file that changed"), self.tokens()];
         self.tell_what_needs_a_restart();
         let errors: Vec<String> = outcomes.into_iter().filter_map(Result::err).collect();
         self.remember(&errors)
@@ -80,6 +83,48 @@ impl Loader {
         }
     }
 
+    /// Looks at the contract file again: it has changed. Where a catalogue has the contracts it is not read for them.
+    pub(super) fn look_at_file(&self) {
+        if self.shared.catalogue().database().is_some() {
+            self.tell_of_file();
+        } else {
+            // The outcome is logged, counted and remembered.
+            let _ = self.reload_watched();
+        }
+    }
+
+    /// Tells of a contract file that was edited since the catalogue began with it, and is not in force.
+    pub(super) fn tell_of_file(&self) {
+        let source = &self.shared.settings.contracts;
+        let live = self.shared.catalogue();
+        let (Some(file), Some(imported)) = (source.file(), live.imported()) else {
+            return;
+        };
+        let name = file.display();
+        if !file.exists() || Imported::read(source).is_ok_and(|is| is == imported) {
+            tracing::info!(file = %name, "not read: contracts are in the catalogue; change them there");
+            return self.shared.state.set_source_error(None);
+        }
+        let what = match source.read().map_err(|error| error.to_string()) {
+            Err(error) => format!("it is wrong: {}", one_sentence(&error)),
+            Ok(contracts) => {
+                let divided = load::as_counted(&self.shared.settings, contracts.clone());
+                let contracts = divided.map_or(contracts, |(divided, _)| divided);
+                let node = self.shared.engine.node();
+                match Changed::between(node.contracts(), &contracts).sentence() {
+                    None => return self.shared.state.set_source_error(None),
+                    Some(what) => format!("it has {what}"),
+                }
+            }
+        };
+        let trouble = format!(
+            "{name} was edited and is not in force, as contracts are in the catalogue: {what}; put it there with \
+             `tollgate contract put {name}` or the console"
+        );
+        tracing::warn!("{trouble}");
+        self.shared.state.set_source_error(Some(trouble));
+    }
+
     /// Tells the annex that its file has changed.
     pub(super) fn reload_annex(&self) {
         let _turn = self.turn.lock();
@@ -89,9 +134,13 @@ impl Loader {
     }
 
     /// Decides by these contracts from here on.
-    pub(super) fn adopt(&self, contracts: Contracts) -> Result<(), String> {
+    pub(super) fn adopt(&self, contracts: Contracts, origin: &Origin) -> Result<(), String> {
         let _turn = self.turn.lock();
-        let outcome = self.load(contracts);
+        let outcome = self.load(contracts, origin);
+        if self.shared.state.has_source_error() {
+            // What was put there may be what the file has.
+            self.tell_of_file();
+        }
         self.remember(outcome.err().as_slice())
     }
 
@@ -100,7 +149,7 @@ impl Loader {
         let _turn = self.turn.lock();
         let outcome = contracts.and_then(|contracts| {
             let contracts = load::imported(&self.shared.settings, contracts);
-            self.load(contracts.clone())?;
+            self.load(contracts.clone(), &Origin::of("the management server"))?;
             self.shared.catalogue().set_file(&contracts);
             Ok(())
         });
@@ -128,10 +177,13 @@ impl Loader {
         Ok(())
     }
 
-    fn contracts(&self) -> Result<(), String> {
+    fn contracts(&self, by: &str) -> Result<(), String> {
         let live = self.shared.catalogue();
+        let mut origin = Origin::of(by);
         if live.database().is_some() {
-            return self.load(live.snapshot().catalogue.compiled());
+            let snapshot = live.snapshot();
+            origin.revision = Some(snapshot.revision);
+            return self.load(snapshot.catalogue.compiled(), &origin);
         }
         let source = &self.shared.settings.contracts;
         if matches!(source, ContractSource::Xds(_)) {
@@ -141,11 +193,11 @@ impl Loader {
         let contracts = source.read().map_err(|error| error.to_string())?;
         let contracts = load::imported(&self.shared.settings, contracts);
         live.set_file(&contracts);
-        self.load(contracts)
+        self.load(contracts, &origin)
     }
 
     /// Contracts depend on the roster: how many nodes there are decides which of them are divided.
-    fn load(&self, contracts: Contracts) -> Result<(), String> {
+    fn load(&self, contracts: Contracts, origin: &Origin) -> Result<(), String> {
         if let Some(annex) = self.shared.annex.get() {
             annex.check(&contracts)?;
         }
@@ -161,6 +213,8 @@ impl Loader {
             self.shared.engine.node().set_roster(roster, now);
         }
         self.shared.supply.set_small(small);
+        let node = self.shared.engine.node();
+        Changed::between(node.contracts(), &contracts).log(origin);
         self.shared.engine.load(contracts);
         Ok(())
     }
@@ -202,11 +256,8 @@ impl Loader {
         };
         self.shared.engine.meter().count(event);
         self.shared.state.reloaded(outcome.clone());
-        match &outcome {
-            Ok(()) => tracing::info!("contracts were read again and are in force"),
-            Err(error) => {
-                tracing::error!(%error, "what was read cannot be used; the old stays in force");
-            }
+        if let Err(error) = &outcome {
+            tracing::error!(%error, "what was read cannot be used; the old stays in force");
         }
         outcome
     }

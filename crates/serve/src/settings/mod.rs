@@ -17,6 +17,7 @@ mod size;
 mod statistics;
 mod store;
 mod token;
+mod told;
 mod xds;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -375,7 +376,14 @@ impl Settings {
             ("proxies", self.client_address == other.client_address),
             ("auth", self.auth == other.auth),
             ("limits", self.limits == other.limits),
-            ("memory", self.node == other.node),
+            (
+                "memory",
+                self.node
+                    == NodeConfig {
+                        unmatched: self.node.unmatched,
+                        ..other.node
+                    },
+            ),
             ("runtime", self.runtime == other.runtime),
             ("telemetry", self.telemetry == other.telemetry),
             ("cluster", self.lasting_cluster() == other.lasting_cluster()),

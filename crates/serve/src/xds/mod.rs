@@ -185,7 +185,7 @@ impl Follow {
             }
             tracing::warn!(
                 error,
-                ?pause,
+                pause_s = pause.as_secs_f64(),
                 "the management server is not followed; it is tried again"
             );
             let trouble = format!("the management server is not followed: {error}");
@@ -285,7 +285,7 @@ fn told(error: &dyn std::error::Error) -> String {
 }
 
 fn shown(status: &tonic::Status) -> String {
-    format!("{:?}: {}", status.code(), status.message())
+    format!("{}: {}", status.code().description(), status.message())
 }
 
 /// Something between a half and the whole, so that servers do not come back all at once.

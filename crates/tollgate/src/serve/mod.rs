@@ -11,7 +11,7 @@ pub(crate) mod signals;
 
 use std::io::{IsTerminal, Write};
 
-use tollgate_serve::run;
+use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{
     CataloguePlace, CatalogueSettings, ContractSource, LogSettings, Overrides, Settings, misspelt,
 };
@@ -28,13 +28,26 @@ pub fn run(command: &ServeCommand) -> Result<(), Failure> {
     let warnings = warnings(&settings);
     let signals = prepare(options, &settings)?;
     let running = run::start_with(settings, desk::open).map_err(|error| Failure::start(&error))?;
+    let (contracts, revision) = in_force(&running);
+    tracing::info!(contracts, revision, "ready");
     tell(&warnings, &Screen::of(&running).show(options.format))?;
     signals.obey(running, || {})
+}
+
+/// How many contracts are in force, and as of which revision of the catalogue, where there is one.
+fn in_force(running: &Running) -> (usize, Option<u64>) {
+    let shared = running.shared();
+    let live = shared.catalogue();
+    let revision = live.database().map(|_| live.snapshot().revision);
+    (shared.engine.node().contracts().len(), revision)
 }
 
 /// What comes before a server starts: logs, and signals that are caught from here on.
 pub(crate) fn prepare(options: &ServeOptions, settings: &Settings) -> Result<Signals, Failure> {
     begin_logs(settings)?;
+    let settings = settings.told();
+    let (version, commit) = (env!("CARGO_PKG_VERSION"), env!("BUILT_FROM"));
+    tracing::info!(version, commit, settings, "Tollgate starts");
     let signals = Signals::catch()?;
     if options.ends_with_stdin {
         leash::tie()?;

@@ -17,6 +17,7 @@ mod kit;
 mod languages;
 mod leases;
 mod life;
+mod logs;
 mod manage;
 mod million;
 mod statistics;

@@ -246,7 +246,7 @@ impl Work {
         }
         let all = self.estate.counted.len() as u64;
         if all > 0 {
-            tracing::info!(?loaded, "keys of nodes that are gone were taken over");
+            loaded.log("keys of nodes that are gone were taken over", None);
             let meter = self.shared.engine.meter().durable();
             meter.inherited(loaded.cells, loaded.broken);
             self.settle(seat, node, now)?;
