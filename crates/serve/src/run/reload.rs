@@ -102,7 +102,7 @@ impl Loader {
         };
         let name = file.display();
         if !file.exists() || Imported::read(source).is_ok_and(|is| is == imported) {
-            tracing::info!(file = %name, "not read: contracts are in the catalogue; change them there");
+            tracing::info!(file = %name, "contracts are in the catalogue, and this file is not read for them again; change them there");
             return self.shared.state.set_source_error(None);
         }
         let what = match source.read().map_err(|error| error.to_string()) {

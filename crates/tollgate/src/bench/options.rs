@@ -402,11 +402,11 @@ const HTTP_DEFAULT: &str = "127.0.0.1:8080";
 
 const RESP_EXAMPLES: &str = "\
 Examples:
-  tollgate bench resp                                          50 connections, as fast as they are answered
+  tollgate bench resp                                          # 50 connections, as fast as they are answered
   tollgate bench resp --pipeline 64 --key-dist zipf
-  tollgate bench resp --rate 20000 --duration 30               latency at a fixed rate
+  tollgate bench resp --rate 20000 --duration 30               # latency at a fixed rate
   tollgate bench resp --command check --key 'user={},plan=free'
-  tollgate bench resp --command lua --server 127.0.0.1:6379    Redis with a script, to compare";
+  tollgate bench resp --command lua --server 127.0.0.1:6379    # Redis with a script, to compare";
 
 const HTTP_EXAMPLES: &str = "\
 Examples:

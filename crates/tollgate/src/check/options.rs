@@ -62,7 +62,7 @@ pub enum AskFormat {
 const EXAMPLES: &str = "\
 Examples:
   tollgate check user=42,plan=free
-  tollgate check user=42,plan=free --cost 0                          look, and take nothing
+  tollgate check user=42,plan=free --cost 0                          # look, and take nothing
   tollgate check 203.0.113.9 --server unix:/run/tollgate.sock
   if tollgate check job=nightly > /dev/null; then ./nightly; fi
 

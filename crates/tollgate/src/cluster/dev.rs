@@ -145,16 +145,16 @@ fn screen(fleet: &Fleet, is_sample: bool, look: Look) -> String {
         if is_sample {
             lines.extend([
                 format!(
-                    "  curl http://{}/v1/check --json '{{\"key\": {{\"user\": \"42\"}}, \"cost\": 60}}'   60 of 100 are gone",
+                    "  curl http://{}/v1/check --json '{{\"key\": {{\"user\": \"42\"}}, \"cost\": 60}}'   # 60 of 100 are gone",
                     first.http
                 ),
                 format!(
-                    "  curl http://{}/v1/check --json '{{\"key\": {{\"user\": \"42\"}}, \"cost\": 60}}'   so another node refuses",
+                    "  curl http://{}/v1/check --json '{{\"key\": {{\"user\": \"42\"}}, \"cost\": 60}}'   # so another node refuses",
                     last.http
                 ),
                 format!("  tollgate check tenant=acme --server http://{}", last.http),
                 format!(
-                    "  tollgate bench resp --command check --key user={{}} --keys 1 --warm-up 0 -c 10{}",
+                    "  tollgate bench resp --command check --key user={{}} --keys 1 --warm-up 0 --duration 3 -c 10{}",
                     servers(fleet)
                 ),
             ]);

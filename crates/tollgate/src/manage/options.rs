@@ -248,8 +248,8 @@ pub enum TokenCommand {
 const EXAMPLES: &str = "\
 Examples:
   export TOLLGATE_ADMIN_TOKEN=tg_...
-  tollgate contract put contracts.yaml --reason 'more for all'
   tollgate contract put users.yaml --dry-run
+  tollgate contract put users.yaml --reason 'more for all'
   tollgate contract try users.yaml --minutes 60
   tollgate contract try users.yaml --trace traffic.csv
   tollgate contract rollout users 10 --policy burst

@@ -20,6 +20,7 @@ mod life;
 mod logs;
 mod manage;
 mod million;
+mod pasted;
 mod statistics;
 mod store;
 mod store_tls;

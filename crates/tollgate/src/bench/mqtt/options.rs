@@ -348,13 +348,13 @@ const PREFIX_MAX: usize = 1000;
 /// Shown behind the options.
 pub(crate) const MQTT_EXAMPLES: &str = "\
 Examples:
-  tollgate bench mqtt                                              100 publishers, a message a second each, to port 1883
+  tollgate bench mqtt                                              # 100 publishers, a message a second each, to port 1883
   tollgate bench mqtt --publishers 2000 --rate 10 --qos 1
-  tollgate bench mqtt --rate max --qos 1 --publishers 20           how much the broker can take
-  tollgate bench mqtt --target 127.0.0.1:1884 --subscribe 127.0.0.1:1883    through a gateway, seen at its broker
+  tollgate bench mqtt --rate max --qos 1 --publishers 20           # how much the broker can take
+  tollgate bench mqtt --target 127.0.0.1:1884 --subscribe 127.0.0.1:1883    # through a gateway, seen at its broker
   tollgate bench mqtt --publishers 500 --group 50 --spread 20 --batch 4 --arrivals periodic
   tollgate bench mqtt --target a:1884 --target b:1884 --assign groups --group 50 --subscribe broker:1883
-  tollgate bench mqtt --publishers 0 --idle 5000 --duration 60     connections that are only kept alive
+  tollgate bench mqtt --publishers 0 --idle 5000 --duration 60     # connections that are only kept alive
 
 Latency counts from the time a message was due to its arrival at a subscriber of the tool's own.
 `lateness` says how late the generator itself was: where it is near the latency, the generator is what is measured.";
