@@ -14,6 +14,8 @@ pub enum Section {
     Plans,
     /// Who is limited.
     Identities,
+    /// Why a key passes or not.
+    Why,
     /// Who is denied whatever is left.
     Bans,
     /// Who comes most.
@@ -30,11 +32,12 @@ pub enum Section {
 
 impl Section {
     /// Every section, in the order of the navigation.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Overview,
         Self::Contracts,
         Self::Plans,
         Self::Identities,
+        Self::Why,
         Self::Bans,
         Self::Top,
         Self::Usage,
@@ -94,6 +97,12 @@ impl Section {
                 "/console/identities",
                 'i',
                 "M8 7.5A2.9 2.9 0 1 0 8 1.7A2.9 2.9 0 1 0 8 7.5ZM2.2 14.5C2.2 11.5 4.5 9.9 8 9.9S13.8 11.5 13.8 14.5",
+            ),
+            Self::Why => (
+                "Why?",
+                "/console/why",
+                'w',
+                "M8 14.5A6.5 6.5 0 1 0 8 1.5A6.5 6.5 0 1 0 8 14.5ZM6 6.2A2 2 0 1 1 8 8.4V9.4M8 11.4V11.5",
             ),
             Self::Bans => (
                 "Bans",

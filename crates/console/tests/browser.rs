@@ -58,14 +58,8 @@ fn every_page_is_readable_light_and_dark_on_desk_and_phone() {
 fn tab_reaches_every_control() {
     let (site, browser) = (Site::start(), Browser::start());
     for (size, names) in [
-        (
-            DESK,
-            ["login", "overview", "contract", "identity", "settings"],
-        ),
-        (
-            PHONE,
-            ["login", "overview", "contracts", "identity", "cluster"],
-        ),
+        (DESK, ["login", "overview", "contract", "why", "settings"]),
+        (PHONE, ["login", "overview", "contracts", "why", "cluster"]),
     ] {
         browser.look(size, false);
         for name in names {
@@ -108,7 +102,7 @@ fn menus_actions_and_tables_open_without_a_script() {
     let (site, browser) = (Site::start(), Browser::start());
     browser.allow_scripts(false);
     browser.look(PHONE, false);
-    browser.go(&format!("{}/sample/identity", site.base));
+    browser.go(&format!("{}/sample/why", site.base));
     browser.click(".menu > summary");
     assert!(browser.text(".sheet").contains("Contracts"));
     browser.click(".menu > summary");
@@ -186,7 +180,7 @@ fn forms_are_checked_and_lists_searched_while_one_types() {
 fn actions_are_dialogs_and_keys_have_a_help() {
     let (site, browser) = (Site::start(), Browser::start());
     browser.look(DESK, false);
-    browser.go(&format!("{}/sample/identity", site.base));
+    browser.go(&format!("{}/sample/why", site.base));
     browser.click(".head .action:nth-of-type(2) > summary");
     assert!(browser.text("dialog[open]").contains("Forgets everything"));
     browser.press(ESCAPE);
@@ -206,7 +200,58 @@ fn actions_are_dialogs_and_keys_have_a_help() {
     until("a key leads on", || {
         browser.run("return location.pathname") == "/console/top"
     });
-    check_quiet(&browser, &site, "identity");
+    check_quiet(&browser, &site, "why");
+}
+
+#[test]
+fn a_policy_shows_the_fields_of_what_is_chosen_alone() {
+    let (site, browser) = (Site::start(), Browser::start());
+    browser.look(DESK, false);
+    browser.go(&format!("{}/sample/contract-new", site.base));
+    browser.click(".policy .rest > summary");
+    let seen = |name: &str| {
+        let script = format!(
+            "return document.querySelector(\"[name='policy.0.{name}']\").checkVisibility()"
+        );
+        browser.run(&script) == true
+    };
+    let choose = |name: &str, value: &str| {
+        let script = format!(
+            "const it = document.querySelector(\"[name='policy.0.{name}']\"); it.value = '{value}'; it.dispatchEvent(new Event('change', {{ bubbles: true }}))"
+        );
+        browser.run(&script);
+    };
+    assert!(seen("burst") && seen("mode"));
+    assert!(
+        !["slices", "offset", "max_wait", "term", "design"]
+            .into_iter()
+            .any(seen)
+    );
+    choose("algorithm", "sliding-counters");
+    choose("coordination", "lease");
+    choose("on_limit", "delay");
+    assert!(
+        ["slices", "max_wait", "term", "on_failure"]
+            .into_iter()
+            .all(seen)
+    );
+    assert!(
+        !["burst", "offset", "design", "interval"]
+            .into_iter()
+            .any(seen)
+    );
+    // What says something is seen, so that nothing is sent unseen.
+    browser.fill("[name='policy.0.slices']", "6");
+    choose("algorithm", "fixed-window");
+    assert!(seen("slices") && seen("offset"));
+    browser.allow_scripts(false);
+    browser.go(&format!("{}/sample/contract-new", site.base));
+    browser.click(".scriptless");
+    until("the form arrives", || {
+        site.posted("/console/contract").is_some()
+    });
+    let sent = site.posted("/console/contract").expect("what was sent");
+    assert_eq!(sent.get("do"), "fields");
 }
 
 /// Where pictures go: the folder of the build, wherever it is.

@@ -38,6 +38,11 @@ pub type Knocking<'a> = Pin<Box<dyn Future<Output = Knock> + Send + 'a>>;
 
 /// Somebody who answers below the paths that no decision is asked at.
 pub trait Desk: Send + Sync {
+    /// Whether somebody can sign in; where nobody can, no page leads to the desk.
+    fn lets_in(&self) -> bool {
+        true
+    }
+
     /// Looks at a request whose body has not come yet.
     fn knock(&self, _visit: Visit) -> Knocking<'_> {
         Box::pin(std::future::ready(Knock::Unknown))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use tollgate_catalogue_sql::{Error, Row, Value};
-use tollgate_stats::{By, Counts, HOUR_S, LoadOf, MINUTE_S, Point, Step, TopRow};
+use tollgate_stats::{By, Counts, HOUR_S, LoadOf, MINUTE_S, Point, Ranking, Step, TopRow};
 
 use crate::book::Book;
 
@@ -70,10 +70,8 @@ impl Book {
     /// Who is first since `from_s`, at most a week ago: by minutes where that is within two hours, else by hours.
     pub async fn top(
         &self,
-        by: By,
-        contract: &str,
+        ranking: &Ranking,
         (from_s, now_s): (u64, u64),
-        rows_max: usize,
     ) -> Result<Vec<TopRow>, Error> {
         let from_s = from_s.max(now_s.saturating_sub(TOP_OVER_MAX_S));
         let is_near = now_s - from_s.min(now_s) <= 2 * HOUR_S;
@@ -81,12 +79,13 @@ impl Book {
         let values = vec![
             step.into(),
             (from_s / step).into(),
-            contract.into(),
-            u64::try_from(rows_max.min(TOP_ROWS_MAX))
+            ranking.contract.as_str().into(),
+            u64::try_from(ranking.rows_max.min(TOP_ROWS_MAX))
                 .unwrap_or(0)
                 .into(),
+            ranking.prefix.as_str().into(),
         ];
-        let statement = match by {
+        let statement = match ranking.by {
             By::Asked => TOP_ASKED,
             By::Denied => TOP_DENIED,
             By::Cost => TOP_COST,
@@ -121,7 +120,11 @@ impl Book {
         each.collect()
     }
 
-    async fn read(&self, statement: &'static str, values: Vec<Value>) -> Result<Vec<Row>, Error> {
+    pub(crate) async fn read(
+        &self,
+        statement: &'static str,
+        values: Vec<Value>,
+    ) -> Result<Vec<Row>, Error> {
         self.database
             .in_time(async {
                 let mut taken = self.database.take().await?;
@@ -158,6 +161,7 @@ macro_rules! top {
                     CAST(sum(refused) AS BIGINT), contract, identity
                 FROM statistics_row
                 WHERE step = $1 AND at >= $2 AND ($3 = '' OR contract = $3) AND identity <> ''
+                    AND ($5 = '' OR substr(identity, 1, length($5)) = $5)
                 GROUP BY contract, identity HAVING ",
             $order,
             " > 0 ORDER BY ",

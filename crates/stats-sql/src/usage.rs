@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_catalogue_sql::{Connection, Error};
-use tollgate_stats::{Counts, Usage, UsagePage, UsageRow, date};
+use tollgate_catalogue_sql::{Connection, Error, Value};
+use tollgate_stats::{By, Counts, HOUR_S, Point, Step, Usage, UsagePage, UsageRow, date};
 
 use crate::book::Book;
 use crate::tell::counts;
@@ -41,6 +41,92 @@ impl Book {
             })
             .await
     }
+}
+
+impl Book {
+    /// All that is asked of, part by part, in hours or days; parts in which nothing came are left out.
+    pub async fn usage_sums(&self, asked: &Usage, step: Step) -> Result<Vec<Point>, Error> {
+        const SUMS: &str = "
+            SELECT CAST(sum(allowed) AS BIGINT), CAST(sum(delayed) AS BIGINT), CAST(sum(denied) AS BIGINT),
+                    CAST(sum(shadowed) AS BIGINT), CAST(sum(cost) AS BIGINT), CAST(sum(returned) AS BIGINT),
+                    CAST(sum(refused) AS BIGINT), at
+                FROM statistics_row
+                WHERE step = 3600 AND at >= $1 AND at < $2 AND contract <> '' AND ($3 = '' OR contract = $3)
+                    AND identity = $4
+                GROUP BY at ORDER BY at";
+        let rows = self.read(SUMS, values(asked)).await?;
+        let mut sums: BTreeMap<u64, Counts> = BTreeMap::new();
+        for row in rows {
+            let second = row.number(7)? * HOUR_S;
+            let at = second - second % step.seconds();
+            sums.entry(at).or_default().add(&counts(&row)?);
+        }
+        let points = sums.into_iter().map(|(at, counts)| Point { at, counts });
+        Ok(points.collect())
+    }
+
+    /// The first rows of usage by an order other than that of days.
+    pub async fn usage_first(
+        &self,
+        asked: &Usage,
+        by: By,
+        rows_max: usize,
+    ) -> Result<Vec<UsageRow>, Error> {
+        let mut values = values(asked);
+        values.push(
+            u64::try_from(rows_max.min(USAGE_ROWS_MAX))
+                .unwrap_or(0)
+                .into(),
+        );
+        let statement = match by {
+            By::Asked => FIRST_ASKED,
+            By::Denied => FIRST_DENIED,
+            By::Cost => FIRST_COST,
+        };
+        let rows = self.read(statement, values).await?;
+        let each = rows.iter().map(|row| {
+            let counts = counts(row)?;
+            Ok(UsageRow {
+                day: date(row.number(9)?),
+                contract: row.text(7)?,
+                identity: row.text(8)?,
+                net_cost: counts.net_cost(),
+                counts,
+            })
+        });
+        each.collect()
+    }
+}
+
+macro_rules! first {
+    ($order:literal) => {
+        concat!(
+            "SELECT CAST(sum(allowed) AS BIGINT), CAST(sum(delayed) AS BIGINT), CAST(sum(denied) AS BIGINT),
+                    CAST(sum(shadowed) AS BIGINT), CAST(sum(cost) AS BIGINT), CAST(sum(returned) AS BIGINT),
+                    CAST(sum(refused) AS BIGINT), contract, identity, at / 24
+                FROM statistics_row
+                WHERE step = 3600 AND at >= $1 AND at < $2 AND ($3 = '' OR contract = $3)
+                    AND identity <> '' AND ($4 = '' OR identity = $4)
+                GROUP BY contract, identity, at / 24 ORDER BY ",
+            $order,
+            " DESC, at / 24, contract, identity LIMIT $5"
+        )
+    };
+}
+
+const FIRST_ASKED: &str = first!("sum(allowed + delayed + denied)");
+const FIRST_DENIED: &str = first!("sum(denied)");
+const FIRST_COST: &str = first!("sum(cost - returned)");
+
+/// Hours from and until, the contract and the identity.
+fn values(asked: &Usage) -> Vec<Value> {
+    let of = |text: &Option<String>| text.clone().unwrap_or_default();
+    vec![
+        (asked.from_day * HOURS).into(),
+        (asked.until_day * HOURS).into(),
+        of(&asked.contract).into(),
+        of(&asked.identity).into(),
+    ]
 }
 
 async fn read(

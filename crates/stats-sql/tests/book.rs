@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tollgate_catalogue_sql::{Config, Database, Error, Source};
 use tollgate_parts::Postgres;
-use tollgate_stats::{By, Counts, DAY_S, Line, Point, Step, Usage, date};
+use tollgate_stats::{By, Counts, DAY_S, Line, Point, Ranking, Step, Usage, date};
 use tollgate_stats_sql::{Batch, Book};
 
 async fn book(source: Source, node: &str) -> Book {
@@ -145,16 +145,39 @@ async fn series(one: &Book, day: u64, denied: Counts) {
     );
 }
 
+fn rank(by: By, contract: &str, rows_max: usize) -> Ranking {
+    Ranking {
+        by,
+        contract: contract.to_owned(),
+        prefix: String::new(),
+        rows_max,
+    }
+}
+
 /// Who was first, and which nodes were busy.
 async fn ranks(two: &Book, first: u64) {
     let now = (first + 1) * 60;
     for (from, asked) in [(now - 600, 12), (now - 90_000, 12), (first * 60, 9)] {
-        let top = two.top(By::Asked, "c", (from, now), 1).await.unwrap();
+        let top = two
+            .top(&rank(By::Asked, "c", 1), (from, now))
+            .await
+            .unwrap();
         assert_eq!((top.len(), &*top[0].identity), (1, "user=1"));
         assert_eq!(top[0].counts.asked(), asked);
     }
-    let top = two.top(By::Denied, "", (now - 600, now), 10).await.unwrap();
+    let top = two
+        .top(&rank(By::Denied, "", 10), (now - 600, now))
+        .await
+        .unwrap();
     assert_eq!(top.len(), 1, "whoever was not refused is not among them");
+    for (prefix, count) in [("us", 1), ("user=1", 1), ("=cmd'", 1), ("%", 0), ("ser", 0)] {
+        let begins = Ranking {
+            prefix: prefix.to_owned(),
+            ..rank(By::Asked, "", 10)
+        };
+        let top = two.top(&begins, (now - 600, now)).await.unwrap();
+        assert_eq!(top.len(), count, "{prefix}");
+    }
     let load = two.load_in(first).await.unwrap();
     let nodes: Vec<_> = load.iter().map(|of| (&*of.node, &*of.contract)).collect();
     assert_eq!(nodes, [("n1", "c"), ("n1", "everybody"), ("n2", "c")]);

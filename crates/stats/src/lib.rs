@@ -26,7 +26,7 @@ pub use name::{IDENTITY_BYTES_MAX, identity_of, key_name};
 pub use offline::Offline;
 pub use pulse::Pace;
 pub use record::{Kept, Recorded, Recorder, Said};
-pub use report::{By, Load, LoadOf, Point, TopRow, Usage, UsagePage, UsageRow};
+pub use report::{By, Load, LoadOf, Point, Ranking, TopRow, Usage, UsagePage, UsageRow};
 pub use sheet::{Sheet, Who};
 pub use time::{DAY_S, HOUR_S, MINUTE_S, Step, date, day_of_date, moment};
 pub use trial::{Bucket, Changed, Tried, TriedSums, try_change};

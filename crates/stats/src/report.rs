@@ -64,6 +64,19 @@ pub enum By {
     Cost,
 }
 
+/// Which rank is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ranking {
+    /// What identities are ranked by.
+    pub by: By,
+    /// One contract alone; empty for all.
+    pub contract: String,
+    /// How their names begin; empty for all.
+    pub prefix: String,
+    /// The most rows.
+    pub rows_max: usize,
+}
+
 /// Somebody who is among the first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopRow {

@@ -169,13 +169,16 @@ pub(crate) async fn caller(
     if let Some(text) = sessions::cookie(headers) {
         return sessions::caller(office, text).await;
     }
-    let nobody = matches!(office.books, Books::File(_)) && !office.access.is_preset();
-    Err(Fault::unauthorized(if nobody {
-        "no token is known here: start the server with TOLLGATE_ADMIN_TOKEN, or with a catalogue"
-    } else {
+    Err(Fault::unauthorized(if office.lets_in() {
         "this needs a token: `Authorization: Bearer ...`"
+    } else {
+        NOBODY
     }))
 }
+
+/// What is said where nobody can have a token.
+pub(crate) const NOBODY: &str =
+    "no token is known here: start the server with TOLLGATE_ADMIN_TOKEN, or with a catalogue";
 
 /// The caller with a secret. A wrong one is a guess: it is counted, and written down.
 pub(crate) async fn by_secret(

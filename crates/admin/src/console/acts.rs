@@ -1,19 +1,19 @@
-//! What can be done for an identity: another plan, tokens back or away, a ban, a link for the customer.
+//! What can be done for a key and its entries: tokens back or away, another plan, a ban, a link for the customer.
 
 use http::Method;
 use serde_json::{Value, json};
-use tollgate_console::Url;
 use tollgate_console::editor::{AssignmentDraft, Fields};
+use tollgate_console::page::as_part;
 
 use super::desk::{Done, Page, onward};
 use super::inner::{Body, encoded};
-use super::people;
 use super::told::text;
+use super::why::{Typed, here, why};
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::time;
 
-/// Does something for an identity.
+/// Does something for a key, or for one of its entries.
 pub(super) async fn act(page: &Page, what: &str) -> Result<Answer, Fault> {
     let form = &page.form;
     let identity = form.get("identity");
@@ -26,8 +26,11 @@ pub(super) async fn act(page: &Page, what: &str) -> Result<Answer, Fault> {
         "link" => return link(page, identity, form).await,
         _ => return Err(Fault::not_found("nothing of that kind can be done here")),
     };
-    let to = Url::to("/console/identity").query("id", identity);
-    Ok(onward(&Done::of(&done).on(&to)))
+    let key = match form.get("key") {
+        "" => as_part(identity),
+        key => key.to_owned(),
+    };
+    Ok(onward(&Done::of(&done).on(&here(&key))))
 }
 
 /// Takes an assignment or a ban away.
@@ -48,17 +51,14 @@ async fn remove(page: &Page, place: &str, form: &Fields) -> Result<Value, Fault>
 
 /// Acts on what is counted.
 async fn key(page: &Page, what: &str, form: &Fields) -> Result<Value, Fault> {
-    let (name, value) = form
-        .get("identity")
-        .split_once('=')
-        .ok_or_else(|| Fault::invalid("an identity is an entry and its value, as user=42"))?;
+    let key = Typed::read(form.get("key"))?;
     let cost = match form.get("cost") {
         "" => 1,
-        text => text
-            .parse::<u64>()
-            .map_err(|_| Fault::invalid("a cost is a whole number"))?,
+        text => text.parse::<u64>().map_err(|_| {
+            Fault::invalid(format!("“{text}” is no cost: write a whole number, as 10"))
+        })?,
     };
-    let body = json!({ "key": { name: value }, "cost": cost, "reason": form.get("reason") });
+    let body = json!({ "key": key.json(), "cost": cost, "reason": form.get("reason") });
     page.inner
         .ask(
             Method::POST,
@@ -74,7 +74,7 @@ async fn ban(page: &Page, form: &Fields) -> Result<Value, Fault> {
     if !reason.is_empty() {
         ban["reason"] = json!(reason);
     }
-    if let Some(until) = moment(form.get("until"))? {
+    if let Some(until) = moment("until", form.get("until"))? {
         ban["until"] = json!(until);
     }
     let path = format!("/bans/{}", encoded(identity));
@@ -99,7 +99,7 @@ async fn ban(page: &Page, form: &Fields) -> Result<Value, Fault> {
 }
 
 /// A time as forms give it, in UTC: with or without seconds, and with or without its zone.
-fn moment(typed: &str) -> Result<Option<String>, Fault> {
+fn moment(name: &str, typed: &str) -> Result<Option<String>, Fault> {
     if typed.is_empty() {
         return Ok(None);
     }
@@ -111,21 +111,34 @@ fn moment(typed: &str) -> Result<Option<String>, Fault> {
         format!("{written}T00:00:00Z"),
     ];
     let found = forms.iter().find_map(|form| time::read(form));
-    let wrong = || Fault::invalid("`until` is a time in UTC, as `2026-12-31T23:00`");
+    let wrong = || {
+        Fault::invalid(format!(
+            "“{typed}” is no time: write `{name}` in UTC, as 2026-12-31T23:00 or 2026-12-31"
+        ))
+    };
     found.map(|nanos| Some(time::told(nanos))).ok_or_else(wrong)
+}
+
+/// For how many days; `None` where nothing was typed.
+pub(super) fn days(form: &Fields) -> Result<Option<u64>, Fault> {
+    let typed = form.get("days");
+    let wrong = |_| Fault::invalid(format!("“{typed}” is no number of days: write it as 90"));
+    if typed.is_empty() {
+        return Ok(None);
+    }
+    typed.parse().map(Some).map_err(wrong)
 }
 
 /// Makes a link and shows it once.
 async fn link(page: &Page, identity: &str, form: &Fields) -> Result<Answer, Fault> {
-    let days = form.get("days").parse::<u64>();
-    let days = days.map_err(|_| Fault::invalid("how many days is a whole number"))?;
+    let days = days(form)?;
     let path = format!("/identities/{}/link", encoded(identity));
     let body = json!({ "days": days }).to_string();
     let made = page
         .inner
         .ask(Method::POST, &path, &Body::json(&body))
         .await?;
-    people::one(page, identity, Some(text(&made["path"]))).await
+    why(page, form.get("key"), Some(text(&made["path"]))).await
 }
 
 async fn assign(page: &Page, form: &Fields) -> Result<Value, Fault> {
@@ -141,7 +154,13 @@ async fn assign(page: &Page, form: &Fields) -> Result<Value, Fault> {
         encoded(&id),
         encoded(form.get("reason"))
     );
-    let document = draft.document().to_string();
+    let mut document = draft.document();
+    for name in ["from", "until"] {
+        if let Some(moment) = moment(name, draft.word(name))? {
+            document[name] = moment.into();
+        }
+    }
+    let document = document.to_string();
     let body = Body {
         seen: Some(seen),
         ..Body::json(&document)
@@ -155,7 +174,7 @@ mod tests {
 
     #[test]
     fn times_are_read_as_people_and_browsers_write_them() {
-        let read = |text| moment(text).ok().flatten();
+        let read = |text| moment("until", text).ok().flatten();
         for text in [
             "2026-12-31T23:00:00Z",
             "2026-12-31T23:00",
@@ -168,7 +187,14 @@ mod tests {
             );
         }
         assert_eq!(read("2026-12-31").as_deref(), Some("2026-12-31T00:00:00Z"));
-        assert_eq!(moment("").ok(), Some(None));
-        assert!(moment("tomorrow").is_err());
+        assert_eq!(moment("until", "").ok(), Some(None));
+        let wrong = moment("from", "31.12.2026").unwrap_err();
+        assert!(
+            wrong
+                .message()
+                .contains("`from` in UTC, as 2026-12-31T23:00"),
+            "{}",
+            wrong.message()
+        );
     }
 }

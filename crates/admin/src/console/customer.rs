@@ -11,8 +11,9 @@ use tollgate_serve::shared::Shared;
 use super::desk::{html, stranger};
 use super::fit::{Fit, fitted};
 use super::inner::Inner;
-use super::people::{contracts, explained, states};
+use super::people::states;
 use super::told::{list, some};
+use super::why::{Typed, explained};
 use super::{MY, figures, is_read_by_people};
 use crate::access::links::{self, LinkError};
 use crate::access::{Caller, Client};
@@ -50,8 +51,9 @@ pub(super) async fn mine(
 
 async fn shown(inner: &Inner, visit: &Visit, identity: &str) -> Result<Answer, Fault> {
     let frame = stranger(&visit.request);
-    let told = explained(inner, identity).await?;
-    let used = figures::used(inner, &contracts(&told), identity).await?;
+    let key = Typed::read(&page::as_part(identity))?;
+    let told = explained(inner, &key, "").await?;
+    let used = figures::used(inner, &key.counted(inner)).await?;
     let used = used.unwrap_or_default();
     let states = states(&told, frame.now);
     let view = Customer {

@@ -163,7 +163,7 @@ impl Done {
         found.map(|(done, ..)| *done)
     }
 
-    fn notice(self) -> Notice {
+    pub(super) fn notice(self) -> Notice {
         let found = Self::ALL.iter().find(|(done, ..)| *done == self);
         Notice {
             is_good: self != Self::Kept,

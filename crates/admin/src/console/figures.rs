@@ -9,9 +9,12 @@ use tollgate_catalogue::Kind;
 use tollgate_catalogue_sql::Database;
 use tollgate_console::Moment;
 use tollgate_console::chart::{Latency, Quantiles, Tally, Traffic};
-use tollgate_console::page::UsedRow;
+use tollgate_console::page::{self, UsedRow};
 use tollgate_serve::statistics::ReadError;
-use tollgate_stats::{Counts, DAY_S, HOUR_S, MINUTE_S, Point, Step, date, day_of_date};
+use tollgate_stats::{
+    By, Counts, DAY_S, HOUR_S, MINUTE_S, Point, Ranking, Said, Step, TopRow, Usage, UsageRow, date,
+    day_of_date,
+};
 
 use super::inner::Inner;
 use super::told::{at_ms, at_ns, items, number, text};
@@ -85,11 +88,10 @@ pub(super) async fn tallies(
     Ok(told.into_iter().flatten().collect())
 }
 
-/// What an identity used in contracts today and this month; `None` where nobody counts.
+/// What was used today and this month by somebody whom contracts count under these names; `None` where nobody counts.
 pub(super) async fn used(
     inner: &Inner,
-    contracts: &[String],
-    identity: &str,
+    counted: &[(String, String)],
 ) -> Result<Option<Vec<UsedRow>>, Fault> {
     let Some(reader) = inner.shared.statistics.get() else {
         return Ok(None);
@@ -98,9 +100,9 @@ pub(super) async fn used(
     let first = day_of_date(&format!("{}-01", &date(today)[..7])).unwrap_or(today);
     let range = (first * DAY_S, (today + 1) * DAY_S);
     let mut rows = Vec::new();
-    for contract in contracts.iter().take(CONTRACTS_MAX) {
-        let of = (contract.clone(), identity.to_owned());
-        let Some(points) = kept(reader.series(of, range, Step::Day).await)? else {
+    for of in counted.iter().take(CONTRACTS_MAX) {
+        let (contract, _) = of;
+        let Some(points) = kept(reader.series(of.clone(), range, Step::Day).await)? else {
             return Ok(None);
         };
         let sum = |points: &mut dyn Iterator<Item = &Point>| {
@@ -122,6 +124,86 @@ pub(super) async fn used(
         });
     }
     Ok(Some(rows))
+}
+
+/// Who was counted in the last week under names that begin so, those first who came most. Where nothing is kept, of the requests that
+/// this node remembers.
+pub(super) async fn seen(inner: &Inner, prefix: &str, most: usize) -> Result<Vec<TopRow>, Fault> {
+    let Some(reader) = inner.shared.statistics.get() else {
+        return Ok(Vec::new());
+    };
+    let ranking = Ranking {
+        by: By::Asked,
+        contract: String::new(),
+        prefix: prefix.to_owned(),
+        rows_max: most,
+    };
+    let now = now_ns() / SECOND_NS;
+    if let Some(rows) = kept(reader.top(ranking, (7 * DAY_S, now)).await)? {
+        return Ok(rows);
+    }
+    let mut found: BTreeMap<(String, String), Counts> = BTreeMap::new();
+    for row in reader.recent(None, None, REMEMBERED) {
+        for (name, value) in row.key {
+            let identity = page::as_part(&format!("{name}={value}"));
+            if identity.starts_with(prefix) {
+                let counts = found.entry((identity, row.contract.clone())).or_default();
+                match row.said {
+                    Said::Allow => counts.allowed += 1,
+                    Said::Delay => counts.delayed += 1,
+                    Said::Deny => counts.denied += 1,
+                }
+            }
+        }
+    }
+    let row = |((identity, contract), counts)| TopRow {
+        contract,
+        identity,
+        counts,
+    };
+    Ok(found.into_iter().take(most).map(row).collect())
+}
+
+/// All that was counted in days, in hours where they are few, and what it cost; `None` where nothing is kept.
+pub(super) async fn sums(inner: &Inner, asked: Usage) -> Result<Option<(Traffic, u64)>, Fault> {
+    let Some(reader) = inner.shared.statistics.get() else {
+        return Ok(None);
+    };
+    let days = asked.until_day.saturating_sub(asked.from_day);
+    let step = if days <= HOURLY_MAX {
+        Step::Hour
+    } else {
+        Step::Day
+    };
+    let (from, until) = (asked.from_day * DAY_S, asked.until_day * DAY_S);
+    let Some(points) = kept(reader.usage_sums(asked, step).await)? else {
+        return Ok(None);
+    };
+    let cost: i64 = points.iter().map(|point| point.counts.net_cost()).sum();
+    let points: BTreeMap<u64, Counts> = points.iter().map(|is| (is.at, is.counts)).collect();
+    let length = step.seconds();
+    let parts = (from..until).step_by(usize::try_from(length).unwrap_or(usize::MAX));
+    let of = |at: u64| tally(&points.get(&at).copied().unwrap_or_default());
+    let traffic = Traffic {
+        from: at_ms(from * 1000),
+        step_ms: length * 1000,
+        points: parts.take(PARTS_MAX).map(of).collect(),
+        limit: None,
+    };
+    Ok(Some((traffic, u64::try_from(cost).unwrap_or(0))))
+}
+
+/// The first rows of usage by an order other than that of days.
+pub(super) async fn usage_first(
+    inner: &Inner,
+    asked: Usage,
+    (by, most): (By, usize),
+) -> Result<Vec<UsageRow>, Fault> {
+    let Some(reader) = inner.shared.statistics.get() else {
+        return Ok(Vec::new());
+    };
+    let first = kept(reader.usage_first(asked, by, most).await)?;
+    Ok(first.unwrap_or_default())
 }
 
 /// When the things of a list were changed last, by id. What a file says has no time.
@@ -182,3 +264,9 @@ fn first_minute() -> u64 {
 const MINUTES: u64 = 60;
 /// The most contracts of which the usage of one identity is shown.
 const CONTRACTS_MAX: usize = 20;
+/// Requests that are looked through where no table is kept.
+const REMEMBERED: usize = 1_000;
+/// The most days that are drawn by hours.
+const HOURLY_MAX: u64 = 3;
+/// The most parts that are drawn.
+const PARTS_MAX: usize = 400;

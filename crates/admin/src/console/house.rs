@@ -8,6 +8,7 @@ use tollgate_console::page::{
 };
 use tollgate_stats::Step;
 
+use super::acts::days;
 use super::desk::{Page, onward, role};
 use super::figures;
 use super::fit::{Fit, fitted};
@@ -234,7 +235,7 @@ fn token(told: &Value) -> Option<TokenRow> {
 /// Makes a token.
 pub(super) async fn make(page: &Page) -> Result<Answer, Fault> {
     let form = &page.form;
-    let days: Option<u64> = form.get("days").parse().ok();
+    let days = days(form)?;
     let until = |days: u64| {
         time::told(time::now_ns().saturating_add(days.saturating_mul(86_400 * SECOND_NS)))
     };

@@ -13,15 +13,17 @@ mod inner;
 mod list;
 mod people;
 mod ranks;
+mod rollout;
 mod thing;
 mod told;
+mod why;
 
 use std::sync::Arc;
 
 use http::header::{ACCEPT, LOCATION, SET_COOKIE};
 use http::{HeaderMap, Method, StatusCode};
 use tollgate_console::assets::Asset;
-use tollgate_console::editor::Kind;
+use tollgate_console::editor::{Fields, Kind};
 use tollgate_console::page::{self, Login, Problem};
 use tollgate_console::{Frame, Theme, Url};
 use tollgate_serve::desk::Visit;
@@ -82,7 +84,10 @@ async fn dispatch(
     }
     match (request.method(), path) {
         (&Method::POST, "/console/login") => login(&office, visit).await,
-        (&Method::GET | &Method::HEAD, "/console/login") => Ok(door(visit, None)),
+        (&Method::GET | &Method::HEAD, "/console/login") => {
+            let shut = (!office.lets_in()).then(|| Fault::unauthorized(access::NOBODY));
+            Ok(door(visit, shut.as_ref()))
+        }
         (&Method::POST, "/console/logout") => logout(&office, visit).await,
         (&Method::POST, "/console/theme") => Ok(theme(visit)),
         (_, "/console/login" | "/console/logout" | "/console/theme") => {
@@ -103,17 +108,17 @@ async fn dispatch(
                 caller,
                 client,
             };
-            let page = Page::new(inner, request).await?;
+            let mut page = Page::new(inner, request).await?;
             let is_sent = *method == Method::POST;
             let rest = path.strip_prefix("/console").unwrap_or_default();
             let answered = if is_sent {
-                sent(&page, rest).await
+                sent(&mut page, rest).await
             } else {
                 looked_at(&page, rest).await
             };
             let answered = match answered {
                 Err(fault) if is_read_by_people(request.headers()) => {
-                    Ok(problem(&page.frame, &fault))
+                    Ok(problem(&page.frame, &fault, &page.form))
                 }
                 answered => answered,
             };
@@ -132,7 +137,7 @@ async fn looked_at(page: &Page, path: &str) -> Result<Answer, Fault> {
         "/plan" => thing::one(page, Kind::Plan).await,
         "/bans" => list::bans(page).await,
         "/identities" => people::search(page).await,
-        "/identity" => people::one(page, page.query.get("id"), None).await,
+        "/why" => why::why(page, page.query.get("key"), None).await,
         "/top" => ranks::top(page).await,
         "/usage" => ranks::usage(page).await,
         "/usage/export" => ranks::export(page).await,
@@ -144,8 +149,9 @@ async fn looked_at(page: &Page, path: &str) -> Result<Answer, Fault> {
 }
 
 /// Forms.
-async fn sent(page: &Page, path: &str) -> Result<Answer, Fault> {
-    if let Some(what) = path.strip_prefix("/identity/") {
+async fn sent(page: &mut Page, path: &str) -> Result<Answer, Fault> {
+    let acted = path.strip_prefix("/identity/");
+    if let Some(what) = acted.or(path.strip_prefix("/key/")) {
         return acts::act(page, what).await;
     }
     let (kind, rest) = match (path.strip_prefix("/contract"), path.strip_prefix("/plan")) {
@@ -159,9 +165,8 @@ async fn sent(page: &Page, path: &str) -> Result<Answer, Fault> {
         "" => thing::submit(page, kind, false).await,
         "/try" => thing::submit(page, kind, true).await,
         "/check" => thing::check(page, kind).await,
-        "/delete" | "/rollback" | "/rollout" => {
-            thing::act(page, kind, rest.trim_start_matches('/')).await
-        }
+        "/rollout" => rollout::rollout(page, kind).await,
+        "/delete" | "/rollback" => thing::act(page, kind, rest.trim_start_matches('/')).await,
         _ => Err(Fault::not_found("nothing of that kind can be done here")),
     }
 }
@@ -189,16 +194,17 @@ fn told(visit: &Visit, fault: &Fault) -> Answer {
             .map_or(path, |whole| whole.as_str());
         return onward(&Url::to("/console/login").query("next", next));
     }
-    problem(&stranger(request), fault)
+    problem(&stranger(request), fault, &Fields::default())
 }
 
 /// What happened, and what to do.
-fn problem(frame: &Frame, fault: &Fault) -> Answer {
+fn problem(frame: &Frame, fault: &Fault, form: &Fields) -> Answer {
     let view = Problem {
         status: fault.status().as_u16(),
         sentence: fault.message().to_owned(),
         advice: fault.details().collect::<Vec<_>>().join("; "),
-        conflict: None,
+        typed: form.typed(),
+        ..Problem::default()
     };
     html(page::problem(frame, &view)).with(fault.status())
 }
@@ -206,7 +212,7 @@ fn problem(frame: &Frame, fault: &Fault) -> Answer {
 /// The page before all others.
 fn door(visit: &Visit, fault: Option<&Fault>) -> Answer {
     let query = visit.request.uri().query().unwrap_or("");
-    let query = tollgate_console::editor::Fields::parse(query);
+    let query = Fields::parse(query);
     let view = Login {
         complaint: fault.map(|fault| fault.message().to_owned()),
         next: query.get("next").to_owned(),
@@ -218,7 +224,7 @@ fn door(visit: &Visit, fault: Option<&Fault>) -> Answer {
 /// Remembers a theme; nothing depends on who asks.
 fn theme(visit: &Visit) -> Answer {
     let body = String::from_utf8_lossy(visit.request.body());
-    let form = tollgate_console::editor::Fields::parse(&body);
+    let form = Fields::parse(&body);
     let theme = Theme::from_name(form.get("theme")).name();
     let cookie = format!("theme={theme}; Path=/; Max-Age=31536000; SameSite=Strict");
     Answer::bare(StatusCode::SEE_OTHER)

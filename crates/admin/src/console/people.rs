@@ -1,26 +1,24 @@
-//! Identities: search, why one is blocked, what is left, and what it used.
+//! Identities: search, their assignments and bans, and what is left of their limits.
 
 use serde_json::Value;
 use tollgate_console::Moment;
-use tollgate_console::chart::Meaning;
-use tollgate_console::editor::{AssignmentDraft, chip};
+use tollgate_console::editor::chip;
 use tollgate_console::page::{
-    self, AssignmentRow, BanRow, Blocked, DecisionRow, Identities, Identity, IdentityRow, KeyState,
-    Spent,
+    self, AssignmentRow, BanRow, Identities, IdentityRow, KeyState, Spent, as_part,
 };
 use tollgate_console::part::Mode;
 
 use super::desk::Page;
-use super::fit::{Fit, fitted};
-use super::inner::{Inner, encoded};
+use super::fit::Fit;
+use super::inner::encoded;
 use super::list::{ROWS, searched};
-use super::thing::ids;
-use super::told::{at_ms, items, list, moment, number, some, text};
+use super::told::{items, list, moment, number, some, text};
+use super::why::{key_of, meaning};
 use super::{figures, list as lists};
 use crate::answer::Answer;
 use crate::fault::Fault;
 
-/// Those whose assignment begins with what is searched for.
+/// Those whose assignment, or whose name where they were counted, begins with what is searched for.
 pub(super) async fn search(page: &Page) -> Result<Answer, Fault> {
     let mut fit = Fit::of(ROWS);
     loop {
@@ -33,89 +31,59 @@ pub(super) async fn search(page: &Page) -> Result<Answer, Fault> {
 
 async fn found(page: &Page, most: usize) -> Result<Identities, Fault> {
     let mut view = Identities {
-        query: page.query.get("q").to_owned(),
+        query: page.query.get("q").trim().to_owned(),
         ..Identities::default()
     };
     if page.frame.read_only.is_none() {
         let told = searched(page, "/assignments", most).await?;
         let row = |item: &Value| {
             let document = &item["document"];
+            let identity = text(&document["identity"]);
             IdentityRow {
-                identity: text(&document["identity"]),
+                key: as_part(&identity),
+                identity,
                 plan: some(&document["plan"]),
                 until: moment(&document["until"]),
-                is_blocked: false,
                 note: text(&document["note"]),
+                ..IdentityRow::default()
             }
         };
         view.rows = items(&told).map(row).collect();
         view.next = some(&told["next"]);
     }
+    let is_first = page.query.get("after").is_empty();
+    for seen in figures::seen(&page.inner, &view.query, most).await? {
+        let (identity, tally) = (seen.identity, figures::tally(&seen.counts));
+        let mut known = view.rows.iter_mut();
+        if let Some(row) = known.find(|row| as_part(&row.identity) == identity) {
+            // A request is counted by every contract that binds it.
+            let before = row.tally.filter(|before| before.all() >= tally.all());
+            row.tally = before.or(Some(tally));
+            continue;
+        }
+        // Those without an assignment come behind the last that has one.
+        let has_room = view.next.is_none() && view.rows.len() < most;
+        if !has_room || !is_first && is_assigned(page, &identity).await? {
+            continue;
+        }
+        view.rows.push(IdentityRow {
+            key: key_of(&page.inner, &seen.contract, &identity),
+            identity,
+            tally: Some(tally),
+            ..IdentityRow::default()
+        });
+    }
     Ok(view)
 }
 
-/// One identity; with the link for the customer, where one was just made.
-pub(super) async fn one(
-    page: &Page,
-    identity: &str,
-    customer: Option<String>,
-) -> Result<Answer, Fault> {
-    let told = explained(&page.inner, identity).await?;
-    let bound = contracts(&told);
-    let assignments = of_identity(page, "/assignments", identity).await?;
-    let first = items(&assignments).next().map(|item| &item["document"]);
-    let view = Identity {
-        identity: identity.to_owned(),
-        blocked: blocked(&told, page.frame.now),
-        bans: bans(page, &told).await?,
-        states: states(&told, page.frame.now),
-        decisions: decisions(page, identity).await?,
-        used: figures::used(&page.inner, &bound, identity).await?,
-        draft: first
-            .and_then(AssignmentDraft::from_document)
-            .unwrap_or_default(),
-        assignments: items(&assignments).map(row).collect(),
-        plans: ids(page, "/plans?limit=200").await?,
-        contracts: ids(page, "/contracts?limit=200").await?,
-        customer,
-    };
-    Ok(fitted((&page.frame, &view), cut, page::identity))
-}
-
-/// Leaves out what has no room.
-fn cut(view: &mut Identity, fit: &mut Fit) {
-    let mut room = fit.rows();
-    for state in &mut view.states {
-        fit.cut_to(room, &mut state.policies);
-        room -= state.policies.len();
-    }
-    view.states.retain(|state| !state.policies.is_empty());
-    fit.cut(&mut view.bans);
-    fit.cut(&mut view.decisions);
-    view.used.iter_mut().for_each(|used| fit.cut(used));
-    fit.cut(&mut view.assignments);
-    fit.cut(&mut view.plans);
-    fit.cut(&mut view.contracts);
-}
-
-/// Why it would pass or not.
-pub(super) async fn explained(inner: &Inner, identity: &str) -> Result<Value, Fault> {
-    inner
-        .get(&format!("/keys/explain?key={}", encoded(identity)))
-        .await
-}
-
-/// The contracts that bind it.
-pub(super) fn contracts(told: &Value) -> Vec<String> {
-    let mut ids: Vec<String> = list(&told["policies"])
-        .map(|policy| text(&policy["contract"]))
-        .collect();
-    ids.dedup();
-    ids
+/// Whether somebody has an assignment, and is on an earlier page.
+async fn is_assigned(page: &Page, identity: &str) -> Result<bool, Fault> {
+    let found = of_identity(page, "/assignments", identity).await?;
+    Ok(items(&found).next().is_some())
 }
 
 /// What a list has of an identity; nothing where a file is the source.
-async fn of_identity(page: &Page, place: &str, identity: &str) -> Result<Value, Fault> {
+pub(super) async fn of_identity(page: &Page, place: &str, identity: &str) -> Result<Value, Fault> {
     if page.frame.read_only.is_some() {
         return Ok(Value::Null);
     }
@@ -125,7 +93,7 @@ async fn of_identity(page: &Page, place: &str, identity: &str) -> Result<Value, 
 }
 
 /// The bans that cover it. One of a range of addresses is another's, and shown all the same.
-async fn bans(page: &Page, told: &Value) -> Result<Vec<BanRow>, Fault> {
+pub(super) async fn bans(page: &Page, told: &Value) -> Result<Vec<BanRow>, Fault> {
     let mut rows = Vec::new();
     for ban in list(&told["bans"]) {
         let path = format!("/bans/{}", encoded(&text(&ban["id"])));
@@ -142,34 +110,13 @@ async fn bans(page: &Page, told: &Value) -> Result<Vec<BanRow>, Fault> {
     Ok(rows)
 }
 
-/// The newest requests that this node remembers.
-async fn decisions(page: &Page, identity: &str) -> Result<Vec<DecisionRow>, Fault> {
-    let path = format!("/recent?limit=20&key={}", encoded(identity));
-    let told = match page.inner.get(&path).await {
-        Ok(told) => told,
-        Err(fault) if fault.code() == "not_kept" => return Ok(Vec::new()),
-        Err(fault) => return Err(fault),
-    };
-    let row = |told: &Value| DecisionRow {
-        at: at_ms(number(&told["at_ms"])),
-        contract: text(&told["contract"]),
-        cost: number(&told["cost"]),
-        meaning: match told["said"].as_str() {
-            Some("deny") => Meaning::Denied,
-            Some("delay") => Meaning::Delayed,
-            _ => Meaning::Allowed,
-        },
-        detail: text(&told["policy"]),
-    };
-    Ok(items(&told).map(row).collect())
-}
-
-fn row(item: &Value) -> AssignmentRow {
+pub(super) fn row(item: &Value) -> AssignmentRow {
     let document = &item["document"];
     let overrides: Vec<String> = list(&document["overrides"]).map(overridden).collect();
     AssignmentRow {
         id: text(&item["id"]),
         version: number(&item["version"]),
+        identity: text(&document["identity"]),
         plan: some(&document["plan"]),
         contract: some(&document["contract"]),
         from: moment(&document["from"]),
@@ -188,37 +135,6 @@ fn overridden(policy: &Value) -> String {
         format!("{}.{field} {value}", text(&policy["name"]))
     };
     fields.map(said).collect::<Vec<_>>().join(", ")
-}
-
-/// Why the next request would be refused: by a ban, or by the policy that refuses for longest.
-fn blocked(told: &Value, now: Moment) -> Option<Blocked> {
-    if told["allowed"] != false {
-        return None;
-    }
-    if list(&told["bans"]).next().is_some() {
-        let left = told["retry_after_ms"].as_i64();
-        return Some(Blocked {
-            why: format!("it is {},", text(&told["summary"])),
-            until: left.map(|left| now.plus(left)),
-        });
-    }
-    let refusing = list(&told["policies"])
-        .filter(|policy| policy["allowed"] == false && policy["enforced"] == true);
-    let worst =
-        refusing.max_by_key(|policy| policy["retry_after_ms"].as_u64().unwrap_or(u64::MAX))?;
-    let left = worst["retry_after_ms"].as_i64();
-    let stands = match number(&worst["debt"]) {
-        0 => format!("has {} left of {}", worst["remaining"], worst["capacity"]),
-        debt => format!("owes {debt} beyond {}", worst["capacity"]),
-    };
-    Some(Blocked {
-        why: format!(
-            "policy {} of contract {} {stands}",
-            text(&worst["policy"]),
-            text(&worst["contract"]),
-        ),
-        until: left.map(|left| now.plus(left)),
-    })
 }
 
 /// What is spent, by contract.
@@ -259,6 +175,7 @@ fn spent(policy: &Value, now: Moment) -> Spent {
             .as_i64()
             .filter(|left| *left > 0)
             .map(|left| now.plus(left)),
+        meaning: meaning(policy),
         mode: if policy["enforced"] == true {
             Mode::Enforce
         } else {

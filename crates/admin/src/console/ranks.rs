@@ -1,21 +1,25 @@
 //! Who came most, and what everybody used.
 
 use http::header::CONTENT_DISPOSITION;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tollgate_console::page::{self, By, Top, TopRow, Usage, UsageRow, Window};
-use tollgate_stats::{CSV_HEAD, DAY_S, HOUR_S, MINUTE_S, csv_line, date, day_of_date};
+use tollgate_stats::{
+    By as Order, CSV_HEAD, DAY_S, HOUR_S, MINUTE_S, Usage as Asking, csv_line, date, day_of_date,
+};
 
 use super::desk::Page;
+use super::figures;
 use super::fit::{Fit, fitted};
 use super::inner::encoded;
 use super::told::{items, number, some, tally, text};
+use super::why::key_of;
 use crate::answer::{Answer, JSON};
 use crate::fault::Fault;
 use crate::time::{SECOND_NS, now_ns};
 
 /// Who came most, was refused most, cost most.
 pub(super) async fn top(page: &Page) -> Result<Answer, Fault> {
-    let by = By::from_name(page.query.get("by"));
+    let by = By::from_name(page.query.get("by")).unwrap_or_default();
     let window = Window::from_name(page.query.get("window"));
     let (order, seconds) = (
         match by {
@@ -32,7 +36,12 @@ pub(super) async fn top(page: &Page) -> Result<Answer, Fault> {
     let path = format!("/top?limit={TOP}&by={order}&window={seconds}");
     let told = page.inner.get(&path).await?;
     let row = |told: &Value| TopRow {
-        key: text(&told["identity"]),
+        key: key_of(
+            &page.inner,
+            &text(&told["contract"]),
+            &text(&told["identity"]),
+        ),
+        identity: text(&told["identity"]),
         contract: text(&told["contract"]),
         tally: tally(told),
         cost: number(&told["cost"]).saturating_sub(number(&told["returned"])),
@@ -58,9 +67,21 @@ pub(super) async fn usage(page: &Page) -> Result<Answer, Fault> {
 }
 
 async fn used(page: &Page, most: usize) -> Result<Usage, Fault> {
-    let asked = Asked::of(page)?;
-    let after = page.query.get("after");
-    let told = asked.page(page, after, most).await?;
+    let by = By::from_name(page.query.get("by"));
+    let asked = match Asked::of(page) {
+        Ok(asked) => asked,
+        // What was typed stays where it was typed.
+        Err(fault) => {
+            return Ok(Usage {
+                identity: page.query.get("q").to_owned(),
+                from: page.query.get("from").to_owned(),
+                until: page.query.get("until").to_owned(),
+                complaint: Some(fault.message().to_owned()),
+                by,
+                ..Usage::default()
+            });
+        }
+    };
     let row = |told: &Value| UsageRow {
         day: text(&told["day"]),
         identity: text(&told["identity"]),
@@ -68,12 +89,34 @@ async fn used(page: &Page, most: usize) -> Result<Usage, Fault> {
         tally: tally(told),
         cost: u64::try_from(told["net_cost"].as_i64().unwrap_or(0)).unwrap_or(0),
     };
+    let mut view = Usage {
+        by,
+        ..Usage::default()
+    };
+    match by {
+        None => {
+            let told = asked.page(page, page.query.get("after"), most).await?;
+            view.rows = items(&told).map(row).collect();
+            view.next = some(&told["next"]);
+        }
+        Some(by) => {
+            let by = match by {
+                By::Requests => Order::Asked,
+                By::Denied => Order::Denied,
+                By::Cost => Order::Cost,
+            };
+            let first = figures::usage_first(&page.inner, asked.usage(), (by, most)).await?;
+            view.rows = first.iter().map(|first| row(&json!(first))).collect();
+        }
+    }
+    if let Some((traffic, cost)) = figures::sums(&page.inner, asked.usage()).await? {
+        (view.traffic, view.cost) = (traffic, cost);
+    }
     Ok(Usage {
         identity: asked.identity,
         from: date(asked.from),
         until: date(asked.until),
-        rows: items(&told).map(row).collect(),
-        next: some(&told["next"]),
+        ..view
     })
 }
 
@@ -127,15 +170,33 @@ impl Asked {
         let today = now_ns() / SECOND_NS / DAY_S;
         let day = |name: &str, default: u64| match page.query.get(name) {
             "" => Ok(default),
-            text => day_of_date(text)
-                .ok_or_else(|| Fault::malformed(format!("`{name}` is a day, as 2026-11-16"))),
+            text => day_of_date(text).ok_or_else(|| {
+                Fault::malformed(format!("“{text}” is no day: write `{name}` as 2026-11-16"))
+            }),
         };
         let until = day("until", today)?;
+        let from = day("from", until.saturating_sub(6))?;
+        if from > until {
+            return Err(Fault::malformed(format!(
+                "the first day, {}, is after the last, {}",
+                date(from),
+                date(until)
+            )));
+        }
         Ok(Self {
-            identity: page.query.get("q").to_owned(),
-            from: day("from", until.saturating_sub(6))?,
+            identity: page.query.get("q").trim().to_owned(),
+            from,
             until,
         })
+    }
+
+    fn usage(&self) -> Asking {
+        Asking {
+            from_day: self.from,
+            until_day: self.until.saturating_add(1),
+            contract: None,
+            identity: Some(self.identity.clone()).filter(|name| !name.is_empty()),
+        }
     }
 
     async fn page(&self, page: &Page, after: &str, rows: usize) -> Result<Value, Fault> {

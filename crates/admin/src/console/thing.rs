@@ -13,7 +13,7 @@ use super::figures;
 use super::fit::{Fit, fitted};
 use super::inner::{Body, encoded};
 use super::list::place;
-use super::told::{at_ms, change, different, items, number, text};
+use super::told::{at_ms, change, different, items, list, number, text};
 use crate::answer::Answer;
 use crate::fault::Fault;
 
@@ -32,7 +32,12 @@ pub(super) async fn one(page: &Page, kind: Kind) -> Result<Answer, Fault> {
         )
         .await;
     }
-    let item = page.inner.get(&at(kind, id)).await?;
+    let mut item = page.inner.get(&at(kind, id)).await?;
+    // A plan that contracts are offered to follow; nothing is changed until it is saved.
+    let plan = page.query.get("plan");
+    if !plan.is_empty() && kind == Kind::Contract {
+        item["document"]["plan"] = plan.into();
+    }
     let document = &item["document"];
     let edited = Edited {
         id: id.to_owned(),
@@ -46,18 +51,20 @@ pub(super) async fn one(page: &Page, kind: Kind) -> Result<Answer, Fault> {
 
 /// What stands in the editor.
 #[derive(Default)]
-struct Edited {
-    id: String,
-    version: u64,
-    draft: Option<Draft>,
-    text: String,
-    is_text: bool,
-    messages: Option<Vec<Message>>,
-    different: Option<Vec<Difference>>,
-    tried: Option<Result<Tried, String>>,
+pub(super) struct Edited {
+    pub(super) id: String,
+    pub(super) version: u64,
+    pub(super) draft: Option<Draft>,
+    pub(super) text: String,
+    pub(super) is_text: bool,
+    pub(super) messages: Option<Vec<Message>>,
+    pub(super) different: Option<Vec<Difference>>,
+    pub(super) tried: Option<Result<Tried, String>>,
+    /// The step of a roll-out that is to be confirmed.
+    pub(super) asked: Option<RolloutStep>,
 }
 
-async fn show(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> {
+pub(super) async fn show(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> {
     let Edited {
         id,
         version,
@@ -67,6 +74,7 @@ async fn show(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> 
         messages,
         different,
         tried,
+        asked,
     } = edited;
     let (tried, untried) = match tried {
         None => (None, None),
@@ -79,10 +87,11 @@ async fn show(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> 
         edited: different,
         tried,
         untried,
+        asked,
         ..Thing::default()
     };
     if !is_new {
-        surround(page, kind, &mut view, draft.as_ref()).await?;
+        surround(page, kind, &mut view).await?;
     }
     view.editor = Editor {
         kind,
@@ -92,6 +101,7 @@ async fn show(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> 
         text,
         is_text,
         messages,
+        reason: page.form.get("reason").to_owned(),
         plans: ids(page, "/plans?limit=500").await?,
     };
     Ok(fitted((&page.frame, &view), cut, page::thing))
@@ -111,12 +121,7 @@ fn cut(view: &mut Thing, fit: &mut Fit) {
 }
 
 /// Fills in what stands around the editor of something that is there.
-async fn surround(
-    page: &Page,
-    kind: Kind,
-    view: &mut Thing,
-    draft: Option<&Draft>,
-) -> Result<(), Fault> {
+async fn surround(page: &Page, kind: Kind, view: &mut Thing) -> Result<(), Fault> {
     view.history = history(page, kind, &view.id).await?;
     match kind {
         Kind::Contract => {
@@ -124,11 +129,10 @@ async fn surround(
                 view.shadowed = Some(hour.shadowed);
                 view.traffic = Some(hour.traffic);
             }
-            let policies = draft.iter().flat_map(|draft| &draft.policies);
+            let saved = page.inner.get(&at(kind, &view.id)).await?;
             let step = |Chip { name, mode, .. }| RolloutStep { policy: name, mode };
-            view.rollout = policies
-                .map(|policy| step(chip(&policy.document())))
-                .collect();
+            let policies = list(&saved["document"]["policies"]);
+            view.rollout = policies.map(|policy| step(chip(policy))).collect();
         }
         Kind::Plan => {
             let of = |place: &str| format!("{place}?limit=50&plan={}", encoded(&view.id));
@@ -175,23 +179,29 @@ fn typed(kind: Kind, form: &Fields) -> (Option<Draft>, String, &'static str) {
     (Some(draft), document, "application/json")
 }
 
-/// The form of a contract or plan came: it is saved, looked at, or only turned over.
-pub(super) async fn submit(page: &Page, kind: Kind, is_tried: bool) -> Result<Answer, Fault> {
+/// What stands in the form that came, its document, and in which language.
+pub(super) fn edited(page: &Page, kind: Kind) -> (Edited, String, &'static str) {
     let form = &page.form;
     let (draft, document, language) = typed(kind, form);
-    let version = form.get("version").parse().unwrap_or(0);
-    let id = form.get("id").to_owned();
     let text = draft
         .as_ref()
         .map_or_else(|| document.clone(), |draft| yaml(&draft.document()));
     let edited = Edited {
-        id: id.clone(),
-        version,
+        id: form.get("id").to_owned(),
+        version: form.get("version").parse().unwrap_or(0),
         is_text: draft.is_none(),
         draft,
         text,
         ..Edited::default()
     };
+    (edited, document, language)
+}
+
+/// The form of a contract or plan came: it is saved, looked at, or only turned over.
+pub(super) async fn submit(page: &Page, kind: Kind, is_tried: bool) -> Result<Answer, Fault> {
+    let form = &page.form;
+    let (edited, document, language) = edited(page, kind);
+    let (id, version) = (edited.id.clone(), edited.version);
     let wanted = if is_tried { "try" } else { form.get("do") };
     if id.is_empty() && matches!(wanted, "try" | "save") {
         return refused(page, kind, edited, &nameless()).await;
@@ -317,7 +327,12 @@ async fn attempt(
     }))
 }
 
-async fn refused(page: &Page, kind: Kind, edited: Edited, fault: &Fault) -> Result<Answer, Fault> {
+pub(super) async fn refused(
+    page: &Page,
+    kind: Kind,
+    edited: Edited,
+    fault: &Fault,
+) -> Result<Answer, Fault> {
     let status = fault.status();
     let edited = Edited {
         messages: Some(complaints(fault)),
@@ -363,7 +378,7 @@ fn complaints(fault: &Fault) -> Vec<Message> {
 }
 
 /// Somebody else was first: both changes, and nothing is lost.
-async fn conflict(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> {
+pub(super) async fn conflict(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> {
     let changes = history(page, kind, &edited.id).await?;
     let mine = edited.draft.as_ref().map(Draft::document);
     let theirs = changes.into_iter().next().unwrap_or_default();
@@ -383,41 +398,24 @@ async fn conflict(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fau
             theirs,
             text: edited.text,
         }),
+        ..Problem::default()
     };
     Ok(html(page::problem(&page.frame, &view)).with(http::StatusCode::CONFLICT))
 }
 
-/// Deletes, goes back, or rolls out.
+/// Deletes, or goes back.
 pub(super) async fn act(page: &Page, kind: Kind, what: &str) -> Result<Answer, Fault> {
     let (form, id) = (&page.form, page.query.get("id"));
     let seen = form.get("version").parse().ok();
     let reason = encoded(form.get("reason"));
-    let (method, path, body, to) = match what {
-        "delete" => (
-            Method::DELETE,
-            format!("{}?reason={reason}", at(kind, id)),
-            String::new(),
-            list_url(kind),
-        ),
-        "rollback" => {
-            let to: u64 = form.get("to").parse().unwrap_or(0);
-            (
-                Method::POST,
-                format!("{}/rollback?reason={reason}", at(kind, id)),
-                json!({ "to": to }).to_string(),
-                here(kind, id),
-            )
-        }
-        _ => {
-            let percent: u64 = form.get("percent").parse().unwrap_or(100);
-            let body = json!({ "policy": form.get("policy"), "to": percent });
-            (
-                Method::POST,
-                format!("{}/rollout?reason=rollout", at(kind, id)),
-                body.to_string(),
-                here(kind, id),
-            )
-        }
+    let (method, path, body, to) = if what == "delete" {
+        let path = format!("{}?reason={reason}", at(kind, id));
+        (Method::DELETE, path, String::new(), list_url(kind))
+    } else {
+        let to: u64 = form.get("to").parse().unwrap_or(0);
+        let path = format!("{}/rollback?reason={reason}", at(kind, id));
+        let body = json!({ "to": to }).to_string();
+        (Method::POST, path, body, here(kind, id))
     };
     let body = Body {
         seen,
@@ -427,11 +425,11 @@ pub(super) async fn act(page: &Page, kind: Kind, what: &str) -> Result<Answer, F
     Ok(onward(&Done::of(&done).on(&to)))
 }
 
-fn at(kind: Kind, id: &str) -> String {
+pub(super) fn at(kind: Kind, id: &str) -> String {
     format!("{}/{}", place(kind), encoded(id))
 }
 
-fn here(kind: Kind, id: &str) -> Url {
+pub(super) fn here(kind: Kind, id: &str) -> Url {
     let page = match kind {
         Kind::Contract => Url::to("/console/contract"),
         Kind::Plan => Url::to("/console/plan"),

@@ -9,6 +9,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tollgate_catalogue::{Difference, Document, Edit, Kind, Seen, differences};
 use tollgate_catalogue_sql::{Database, Filter, Item, PAGE_MAX, Written};
+use tollgate_contract::Contract;
+use tollgate_serve::shared::Shared;
 
 use super::{effective, source};
 use crate::admin::Books;
@@ -215,6 +217,29 @@ pub(crate) async fn write(
     Ok(done(call, written).await.with(status))
 }
 
+/// The entry of an assignment to any contract where no contract that counts by it follows a plan, and contracts that could: the
+/// assignment changes nothing.
+pub(crate) fn unfollowed(shared: &Shared, document: &Value) -> Option<(String, Vec<String>)> {
+    let (entry, _) = document["identity"].as_str()?.split_once('=')?;
+    let node = shared.engine.node();
+    let counting = node.contracts().as_slice().iter();
+    let counting = counting.filter(|contract| contract.key.iter().any(|name| name == entry));
+    let counting: Vec<&Contract> = counting.collect();
+    let is_idle = document["contract"].is_null() && counting.iter().all(|is| is.plan.is_none());
+    let ids = counting.iter().take(NAMED_MAX).map(|is| is.id.clone());
+    is_idle.then(|| (entry.to_owned(), ids.collect()))
+}
+
+fn said(entry: &str, contracts: &[String]) -> String {
+    let next = match contracts {
+        [] => "make a contract that counts by it and follows a plan".to_owned(),
+        some => format!("let one follow a plan: `{}`", some.join("`, `")),
+    };
+    format!(
+        "no contract that counts by `{entry}` follows a plan, so that the assignment changes nothing; {next}"
+    )
+}
+
 /// `DELETE /contracts/{id}` and its like.
 pub(crate) async fn delete(call: &Call) -> Result<Answer, Fault> {
     let database = call.database()?;
@@ -252,13 +277,20 @@ pub(crate) async fn done(call: &Call, written: Written) -> Answer {
         version,
         is_changed,
     } = written;
-    let told = json!({
+    let mut told = json!({
         "id": call.name(),
         "version": version,
         "revision": revision,
         "changed": is_changed,
         "in_force": in_force(call, revision).await,
     });
+    if call.kind == Kind::Assignment
+        && let Ok(database) = call.database()
+        && let Ok(Some(item)) = database.get(call.kind, call.name()).await
+        && let Some((entry, contracts)) = unfollowed(&call.shared, &item.document)
+    {
+        told["note"] = said(&entry, &contracts).into();
+    }
     Answer::json(&told).version(version)
 }
 
@@ -283,6 +315,8 @@ pub(crate) fn missing(call: &Call) -> Fault {
     Fault::not_found(format!("there is no {} `{name}`", call.kind.name()))
 }
 
+/// The most contracts that are named.
+const NAMED_MAX: usize = 8;
 /// The most pages that are looked through for one.
 const PAGES_MAX: usize = 100;
 /// How long a change may take to come into force before its answer says that it did not.

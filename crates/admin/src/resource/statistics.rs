@@ -7,7 +7,7 @@ use tollgate_catalogue::Kind;
 use tollgate_node::Key;
 use tollgate_serve::statistics::{ReadError, Reader};
 use tollgate_stats::{
-    By, CSV_HEAD, DAY_S, Recorded, Said, Step, Usage, UsagePage, csv_line, day_of_date,
+    By, CSV_HEAD, DAY_S, Ranking, Recorded, Said, Step, Usage, UsagePage, csv_line, day_of_date,
 };
 
 use crate::answer::Answer;
@@ -119,10 +119,13 @@ pub(crate) async fn top(call: &Call) -> Result<Answer, Fault> {
         .min(WINDOW_MAX_S);
     let contract = call.query.text("contract")?.unwrap_or_default().to_owned();
     let now = time::now_ns() / SECOND_NS;
-    let rows_max = rows_max(call)?;
-    let rows = reader(call)?
-        .top(by, contract, (window, now), rows_max)
-        .await;
+    let ranking = Ranking {
+        by,
+        contract,
+        prefix: String::new(),
+        rows_max: rows_max(call)?,
+    };
+    let rows = reader(call)?.top(ranking, (window, now)).await;
     Ok(Answer::json(
         &json!({ "items": rows.map_err(fault)?, "next": null }),
     ))

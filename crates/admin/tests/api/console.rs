@@ -82,8 +82,8 @@ fn a_person_signs_in_edits_goes_back_and_assigns() {
         server.get("/contracts/all").json()["document"]["policies"][0]["limit"],
         9
     );
-    person.go("/console/identity?id=user%3D42");
-    person.sees("Not blocked");
+    person.go("/console/why?key=user%3D42");
+    person.sees("Passes p of all: 0 of 9 used");
     person.does(".panel > .buttons .action", &[("plan", "pro")]);
     person.sees("every contract");
     assert_eq!(

@@ -79,7 +79,7 @@ fn limit(server: &Server, user: &str) -> Value {
 }
 
 /// Where pictures go: the folder of the build, wherever it is.
-fn pictures() -> PathBuf {
+pub(crate) fn pictures() -> PathBuf {
     let program = std::env::current_exe().expect("this program");
     let target = program
         .ancestors()
@@ -144,8 +144,8 @@ fn a_plan_is_made_and_given(person: &Person) {
     keep(person, "plan-new");
     makes_a_plan(person, "bronze");
     person.sees("/ version 1");
-    person.go("/console/identity?id=user%3D42");
-    person.sees("Not blocked");
+    person.go("/console/why?key=user%3D42");
+    person.sees("Passes burst of users");
     person.does(
         ".action:has([action='/console/identity/assign'])",
         &[("plan", "bronze")],
@@ -183,15 +183,16 @@ fn denials_are_seen(person: &Person) {
     person.go("/console/top?by=denied&window=minute");
     person.sees("user=42");
     keep(person, "top");
-    person.go("/console/identity?id=user%3D42");
-    person.sees("Blocked because policy burst of contract users has 0 left of 3");
+    person.go("/console/why?key=user%3D42");
+    person.sees("Denied by burst of users: 3 of 3 used; passes in");
+    person.sees("A refund of 1 satisfies burst of users at once");
     until("decisions are told", || {
         person.browser.text("#decisions").contains("denied")
     });
     until("usage is told", || {
         person.browser.text("#used").contains("users")
     });
-    keep(person, "identity");
+    keep(person, "why");
     for (page, name, said) in [
         ("/console/usage?q=user%3D42", "usage", "user=42"),
         ("/console/contracts", "contracts", "%"),
@@ -287,9 +288,9 @@ fn in_force_soon(server: &Server, (version, by): (u64, u64), change: impl FnOnce
 }
 
 fn somebody_is_banned(person: &Person, load: &Load) {
-    person.go("/console/identity?id=user%3D42");
+    person.go("/console/why?key=user%3D42");
     let passed = load.shared.allowed.load(Relaxed);
-    person.does(".action:has([action='/console/identity/reset'])", &[]);
+    person.does(".action:has([action='/console/key/reset'])", &[]);
     person.sees("Done.");
     until("requests pass after a reset", || {
         load.shared.allowed.load(Relaxed) > passed
@@ -298,13 +299,14 @@ fn somebody_is_banned(person: &Person, load: &Load) {
         ".action:has([action='/console/identity/ban'])",
         &[("until", "2100-01-01T12:00")],
     );
-    person.sees("Blocked because it is banned until 2100-01-01T12:00:00Z");
+    person.sees("Banned until 2100-01-01T12:00:00Z by user=42");
+    person.sees("Lift the ban of user=42");
     load.sees("whoever is banned is denied", |counted| &counted.denied);
     keep(person, "banned");
     person.go("/console/bans");
     person.sees("user=42");
     keep(person, "bans");
-    person.go("/console/identity?id=user%3D42");
+    person.go("/console/why?key=user%3D42");
     person.does(".head .action:has([action='/console/identity/unban'])", &[]);
     person.sees("Done.");
     until("the ban is lifted", || {
@@ -313,7 +315,7 @@ fn somebody_is_banned(person: &Person, load: &Load) {
 }
 
 fn a_customer_looks(person: &Person) {
-    person.go("/console/identity?id=user%3D42");
+    person.go("/console/why?key=user%3D42");
     person.does(".action:has([action='/console/identity/link'])", &[]);
     until("the link is shown", || {
         person.browser.text(".copy code").starts_with("/my/")
@@ -342,7 +344,7 @@ fn names_are_only_names(person: &Person) {
     person.sees(nasty);
     person.sees("bronze");
     keep(person, "names");
-    person.go("/console/identity?id=user%3D%3Cscript%3Ealert(1)%3C%2Fscript%3E'%3B--");
+    person.go("/console/why?key=user%3D%3Cscript%3Ealert(1)%3C%2Fscript%3E'%3B--");
     person.sees("user=<script>alert(1)</script>';--");
     person.does(
         ".action:has([action='/console/identity/ban'])",
@@ -392,7 +394,7 @@ fn first_bytes_come_soon() {
         "/console/plan?id=pro",
         "/console/identities",
         "/console/identities?q=user%3D77",
-        "/console/identity?id=user%3D424242",
+        "/console/why?key=user%3D424242",
         "/console/bans",
         "/console/top",
         "/console/usage",

@@ -16,3 +16,4 @@ mod roles;
 mod schemathesis;
 mod small;
 mod statistics;
+mod why;

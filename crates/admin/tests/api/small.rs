@@ -153,7 +153,7 @@ fn pages_stay_small(called: Called) {
     ] {
         reader.opens(&page);
     }
-    let identity = reader.opens(&format!("/console/identity?id=user%3D{long}"));
+    let identity = reader.opens(&format!("/console/why?key=user%3D{long}"));
     let link = server.post(
         &format!("/identities/user%3D{long}/link"),
         &json!({ "days": 1 }),
@@ -163,7 +163,7 @@ fn pages_stay_small(called: Called) {
     assert_eq!(says_more, called(0).len() > 100);
     for (page, link, count) in [
         ("/console/contracts", "/console/contract?id=", THINGS + 2),
-        ("/console/identities", "/console/identity?id=", 150),
+        ("/console/identities", "/console/why?key=", 150),
     ] {
         assert_eq!(reader.reaches(page, link), count, "{page}");
     }

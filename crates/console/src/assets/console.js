@@ -116,6 +116,50 @@
     if (form.dataset.check) check(form);
   });
 
+  // Fields of the algorithm and the coordination that are chosen, and those that say something.
+  document.addEventListener("change", (event) => {
+    const form = event.target.form;
+    if (!form || !form.classList.contains("editor")) return;
+    const value = (selector, within, usual) => within.querySelector(selector)?.value || usual;
+    const agreed = value('[name="coordination"]', form, "local");
+    for (const field of all("[data-for]", form)) {
+      const policy = field.closest(".policy");
+      const chosen = policy ? [value('[name$=".algorithm"]', policy, "token-bucket").replace("gcra", "token-bucket"), value('[name$=".coordination"]', policy, agreed), value('[name$=".on_limit"]', policy, "deny")] : [agreed];
+      const isChosen = field.dataset.for.split(" ").some((choice) => chosen.includes(choice));
+      field.hidden = !isChosen && !value("input, select", field);
+    }
+  });
+
+  // What is refused is said in the dialog, where it was typed.
+  document.addEventListener("submit", async (event) => {
+    const form = event.target;
+    const dialog = form.closest("dialog");
+    if (!dialog || form.method !== "post") return;
+    event.preventDefault();
+    const button = event.submitter;
+    button.disabled = true;
+    try {
+      const answer = await fetch(form.action, { method: "POST", headers: { accept: "text/html" }, body: new URLSearchParams(new FormData(form)), credentials: "same-origin" });
+      if (answer.redirected) return location.assign(answer.url);
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const complaint = fresh.querySelector("[data-complaint]");
+      if (complaint) {
+        const place = form.querySelector(".messages") || document.createElement("p");
+        place.className = "messages banner bad";
+        place.setAttribute("role", "alert");
+        place.textContent = complaint.textContent;
+        form.querySelector(".buttons").before(place);
+        button.disabled = false;
+      } else {
+        dialog.close();
+        document.querySelector("main").replaceChildren(...fresh.querySelector("main").childNodes);
+        dress(document);
+      }
+    } catch {
+      form.submit();
+    }
+  });
+
   // Actions that unfold are shown as dialogs.
   document.addEventListener("click", (event) => {
     const summary = event.target.closest("[data-dialog] > summary");

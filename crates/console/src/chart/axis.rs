@@ -193,6 +193,31 @@ pub(super) fn coordinate(value: f64) -> String {
         .unwrap_or(text)
 }
 
+/// Columns between two rows of values, one for each step.
+pub(super) fn columns(axis: &Axis, upper: &[f64], lower: &[f64]) -> String {
+    let mut path = String::new();
+    for (i, (upper, lower)) in upper.iter().zip(lower).enumerate() {
+        let (left, right) = (axis.x(i), axis.x(i + 1));
+        let gap = (right - left) * 0.08;
+        let corners = [
+            (left + gap, lower),
+            (left + gap, upper),
+            (right - gap, upper),
+            (right - gap, lower),
+        ];
+        for (nth, (x, value)) in corners.into_iter().enumerate() {
+            step(
+                &mut path,
+                if nth == 0 { 'M' } else { 'L' },
+                x,
+                axis.y(*value),
+            );
+        }
+        path.push('Z');
+    }
+    path
+}
+
 /// The area between two lines of values, each a place for every step.
 pub(super) fn area(axis: &Axis, upper: &[f64], lower: &[f64]) -> String {
     let mut path = line(axis, upper);

@@ -1,6 +1,6 @@
 //! Requests over time: allowed, delayed and denied on top of each other, and the limit as a line.
 
-use super::axis::{Axis, area, coordinate, line};
+use super::axis::{Axis, area, columns, coordinate, line};
 use super::bar::Meaning;
 use super::frame::{Framed, Table, framed};
 use crate::html::{Element, Html, el};
@@ -76,8 +76,21 @@ impl Traffic {
         )
     }
 
-    fn rate(&self, count: u64) -> f64 {
-        number::float(count) * 1000.0 / number::float(self.step_ms.max(1))
+    /// Requests of a step as they are drawn: each second, or as many as there were where steps are long.
+    fn drawn(&self, count: u64) -> f64 {
+        match self.long() {
+            Some(_) => number::float(count),
+            None => number::float(count) * 1000.0 / number::float(self.step_ms.max(1)),
+        }
+    }
+
+    /// What a step is called that is so long that requests each second would say little.
+    const fn long(&self) -> Option<&'static str> {
+        match self.step_ms {
+            HOUR_MS => Some("hour"),
+            DAY_MS => Some("day"),
+            _ => None,
+        }
     }
 }
 
@@ -102,19 +115,22 @@ pub fn traffic(title: &str, traffic: &Traffic) -> Html {
             .into();
     }
     let limit = traffic.limit.unwrap_or(0.0);
-    let axis = Axis::new(
-        traffic.from,
-        traffic.step_ms,
-        traffic.points.len(),
-        traffic.rate(most).max(limit),
-    );
+    // Columns have a width, points have none.
+    let steps = traffic.points.len() + usize::from(traffic.long().is_some());
+    let most = traffic.drawn(most).max(limit);
+    let axis = Axis::new(traffic.from, traffic.step_ms, steps, most);
+    let note = match (traffic.long(), traffic.limit) {
+        (Some(step), _) => format!("Requests per {step}."),
+        (None, Some(_)) => "Requests per second; the dashed line is the limit.".to_owned(),
+        (None, None) => "Requests per second.".to_owned(),
+    };
+    let shown = |count| match traffic.long() {
+        Some(_) => number::whole(count),
+        None => number::rate(traffic.drawn(count)),
+    };
     framed(Framed {
         title,
-        note: if traffic.limit.is_some() {
-            "Requests per second; the dashed line is the limit."
-        } else {
-            "Requests per second."
-        },
+        note: &note,
         axis,
         unit: number::short,
         drawn: layers(&axis, traffic),
@@ -124,11 +140,7 @@ pub fn traffic(title: &str, traffic: &Traffic) -> Html {
             rows: traffic
                 .points
                 .iter()
-                .map(|p| {
-                    [p.allowed, p.delayed, p.denied]
-                        .map(|count| number::rate(traffic.rate(count)))
-                        .to_vec()
-                })
+                .map(|p| [p.allowed, p.delayed, p.denied].map(shown).to_vec())
                 .collect(),
         },
     })
@@ -140,17 +152,25 @@ pub(super) fn layers(axis: &Axis, traffic: &Traffic) -> Html {
         traffic
             .points
             .iter()
-            .map(|point| traffic.rate(upto(point)))
+            .map(|point| traffic.drawn(upto(point)))
             .collect()
     };
     let zero = vec![0.0; traffic.points.len()];
     let allowed = sums(|p| p.allowed);
     let passed = sums(|p| p.allowed.saturating_add(p.delayed));
     let all = sums(|p| p.all());
-    let layer = |class: &'static str, upper: &[f64], lower: &[f64]| {
-        el("path").class(class).attr("d", area(axis, upper, lower))
+    let shape = match traffic.long() {
+        Some(_) => columns,
+        None => area,
     };
-    let denied = area(axis, &all, &passed);
+    let layer = |class: &'static str, upper: &[f64], lower: &[f64]| {
+        el("path").class(class).attr("d", shape(axis, upper, lower))
+    };
+    let denied = shape(axis, &all, &passed);
+    let edge = traffic.long().is_none().then(|| {
+        let drawn = line(axis, &allowed);
+        el("path").class("edge").attr("d", drawn)
+    });
     let limit = traffic.limit.map(|limit| {
         let y = coordinate(axis.y(limit));
         el("line")
@@ -167,10 +187,7 @@ pub(super) fn layers(axis: &Axis, traffic: &Traffic) -> Html {
             .attr("fill", "url(#hatch)")
             .attr("d", denied)
             .into(),
-        el("path")
-            .class("edge")
-            .attr("d", line(axis, &allowed))
-            .into(),
+        edge.into(),
         limit.into(),
     ])
 }
@@ -217,6 +234,9 @@ pub(crate) fn sign(meaning: Meaning) -> Element {
         .with(shape.class(meaning.class()))
 }
 
+const HOUR_MS: u64 = 3_600_000;
+const DAY_MS: u64 = 24 * HOUR_MS;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,6 +259,22 @@ mod tests {
         );
         let none = traffic("", &Traffic::default()).into_string();
         assert!(none.contains("tollgate check"), "{none}");
+    }
+
+    #[test]
+    fn days_are_columns_of_as_many_as_there_were() {
+        let point = Tally {
+            allowed: 12_345,
+            ..Tally::default()
+        };
+        let days = Traffic {
+            step_ms: DAY_MS,
+            points: vec![point; 2],
+            ..Traffic::default()
+        };
+        let drawn = traffic("", &days).into_string();
+        assert!(drawn.contains("Requests per day.") && drawn.contains("12\u{202f}345"));
+        assert!(!drawn.contains("class=\"edge\""), "{drawn}");
     }
 
     #[test]

@@ -115,8 +115,16 @@ pub fn assignment_form(draft: &AssignmentDraft, plans: &[String], contracts: &[S
             "every contract",
             contracts,
         ))
-        .with(field("From (UTC)", "from", draft.word("from")))
-        .with(field("Until (UTC)", "until", draft.word("until")))
+        .with(field(
+            "From (UTC), as 2026-12-31T23:00",
+            "from",
+            draft.word("from"),
+        ))
+        .with(field(
+            "Until (UTC), as 2026-12-31T23:00",
+            "until",
+            draft.word("until"),
+        ))
         .with(choice("Afterwards", "then", "the contract's plan", plans))
         .with(field("Note", "note", draft.word("note")))
         .each(overrides)

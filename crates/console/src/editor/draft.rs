@@ -174,6 +174,24 @@ impl Draft {
         found.map_or("", |(_, value)| value)
     }
 
+    /// The same with how a policy binds as a saved one says it.
+    #[must_use]
+    pub fn rolled_out(mut self, policy: &str, saved: &Value) -> Self {
+        let said = |name: &str| match saved.get(name) {
+            None => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        for draft in &mut self.policies {
+            if draft.get("name") == policy {
+                for name in ["mode", "enforce_percent"] {
+                    *draft = std::mem::take(draft).with(name, said(name));
+                }
+            }
+        }
+        self
+    }
+
     fn press(&mut self, button: &str) {
         if button == "add-policy" && self.policies.len() < POLICIES_MAX {
             self.policies.push(PolicyDraft::default());

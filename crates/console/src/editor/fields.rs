@@ -27,6 +27,12 @@ impl Fields {
         found.map_or("", |(_, value)| value)
     }
 
+    /// Names and values as they were typed, without what proves where the form came from.
+    pub fn typed(&self) -> Vec<(String, String)> {
+        let typed = self.0.iter().filter(|(name, _)| name != "csrf");
+        typed.cloned().collect()
+    }
+
     /// Whether there is such a field.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(is, _)| is == name)

@@ -8,9 +8,13 @@ use crate::chart::spark;
 use crate::html::{Element, Html, el};
 use crate::part::{field, select};
 
-/// The form of one policy.
-pub(super) fn policy(draft: &PolicyDraft, number: usize) -> Element {
-    let gaps = Gaps { draft, number };
+/// The form of one policy; `agreed` is the coordination where the policy says none.
+pub(super) fn policy(draft: &PolicyDraft, number: usize, agreed: &str) -> Element {
+    let gaps = Gaps {
+        draft,
+        number,
+        agreed,
+    };
     let title = match draft.get("name") {
         "" => format!("Policy {}", number + 1),
         name => name.to_owned(),
@@ -45,6 +49,7 @@ pub(super) fn policy(draft: &PolicyDraft, number: usize) -> Element {
 struct Gaps<'a> {
     draft: &'a PolicyDraft,
     number: usize,
+    agreed: &'a str,
 }
 
 impl Gaps<'_> {
@@ -59,10 +64,14 @@ impl Gaps<'_> {
             )
             .with(" requests per ")
             .with(self.gap("per", "Period", 6, "1s"))
-            .with(" with a burst of ")
             .with(
-                self.gap("burst", "Burst", 8, self.usual_burst())
-                    .attr("inputmode", "numeric"),
+                self.only(
+                    "burst",
+                    el("span").text(" with a burst of ").with(
+                        self.gap("burst", "Burst", 8, "the limit")
+                            .attr("inputmode", "numeric"),
+                    ),
+                ),
             )
             .with(", counted by ")
             .with(self.choice("algorithm", "token bucket (default)", &ALGORITHMS))
@@ -77,12 +86,27 @@ impl Gaps<'_> {
             .with(".")
     }
 
-    /// What a burst is where none is said.
-    fn usual_burst(&self) -> &'static str {
-        match self.draft.get("algorithm") {
-            "" | "gcra" | "token-bucket" | "leaky-bucket" => "the limit",
-            _ => "none",
-        }
+    /// A field that is seen where what is chosen has it, or where it says something.
+    fn only(&self, name: &str, field: Element) -> Element {
+        let Some((_, choices)) = ONLY_FOR.iter().find(|(is, _)| *is == name) else {
+            return field;
+        };
+        let chosen = |name: &str, usual| match self.draft.get(name) {
+            "" => usual,
+            said => said,
+        };
+        let algorithm = chosen("algorithm", "token-bucket");
+        let chosen = [
+            if algorithm == "gcra" {
+                "token-bucket"
+            } else {
+                algorithm
+            },
+            chosen("coordination", self.agreed),
+            chosen("on_limit", "deny"),
+        ];
+        let is_said = !self.draft.get(name).is_empty();
+        only_for(field, choices, &chosen, is_said)
     }
 
     fn rest(&self) -> Element {
@@ -97,8 +121,9 @@ impl Gaps<'_> {
         let labelled = |label: &'static str, name: &str, options: &[(&str, &str)]| {
             self.labelled(label, name, options)
         };
-        let text =
-            |label: &'static str, name: &str| field(label, self.name(name), self.draft.get(name));
+        let text = |label: &'static str, name: &str| {
+            self.only(name, field(label, self.name(name), self.draft.get(name)))
+        };
         el("details").class("rest").with(summary).with(
             el("div")
                 .class("fields")
@@ -108,7 +133,7 @@ impl Gaps<'_> {
                     &[("enforce", "enforce"), ("shadow", "shadow: count only")],
                 ))
                 .with(text("Enforced for, % of keys", "enforce_percent"))
-                .with(text("Longest wait (delay)", "max_wait"))
+                .with(text("Longest wait", "max_wait"))
                 .with(text("Most debt", "max_debt"))
                 .with(labelled(
                     "Charge refused requests",
@@ -134,11 +159,11 @@ impl Gaps<'_> {
                         ("deny", "deny"),
                     ],
                 ))
-                .with(text("Slices (sliding counters)", "slices"))
-                .with(text("Offset (fixed window)", "offset"))
-                .with(text("Time zone (calendar)", "time_zone"))
+                .with(text("Slices", "slices"))
+                .with(text("Offset", "offset"))
+                .with(text("Time zone", "time_zone"))
                 .with(labelled(
-                    "Design (gossip)",
+                    "Design",
                     "design",
                     &Design::ALL.map(|design| (design.name(), design.name())),
                 ))
@@ -149,7 +174,8 @@ impl Gaps<'_> {
 
     fn labelled(&self, label: &'static str, name: &str, options: &[(&str, &str)]) -> Element {
         let all: Vec<(&str, &str)> = [("", "not said")].iter().chain(options).copied().collect();
-        select(Some(label), self.name(name), self.draft.get(name), &all)
+        let field = select(Some(label), self.name(name), self.draft.get(name), &all);
+        self.only(name, field)
     }
 
     fn gap(&self, name: &str, label: &'static str, size: u8, hint: &'static str) -> Element {
@@ -172,6 +198,39 @@ impl Gaps<'_> {
         format!("policy.{}.{name}", self.number)
     }
 }
+
+/// A field that is hidden unless one of its choices is made, or something stands in it. The script looks again when others are made.
+pub(super) fn only_for(field: Element, choices: &str, chosen: &[&str], is_said: bool) -> Element {
+    let is_seen = is_said || choices.split(' ').any(|choice| chosen.contains(&choice));
+    field.attr("data-for", choices).flag("hidden", !is_seen)
+}
+
+/// Fields that not every algorithm, coordination and way to refuse has, with those that do.
+const ONLY_FOR: [(&str, &str); 21] = [
+    ("burst", "token-bucket leaky-bucket"),
+    ("slices", "sliding-counters"),
+    ("offset", "fixed-window"),
+    ("time_zone", "fixed-window"),
+    ("max_wait", "delay"),
+    ("on_failure", "owner store lease gossip supply split sync"),
+    ("design", GOSSIP),
+    ("interval", "sync"),
+    ("debts", "sync"),
+    ("term", "lease"),
+    ("timeout", "lease"),
+    ("recovery", "lease"),
+    ("share", "lease"),
+    ("min_depth", "lease"),
+    ("min_uses", "lease"),
+    ("pool_rate", "lease"),
+    ("pool_depth", "lease"),
+    ("max_lessees", "lease"),
+    ("spill", "lease"),
+    ("drift_ppm", "lease"),
+    ("safe_capacity", "lease"),
+];
+/// The coordination that has designs.
+pub(super) const GOSSIP: &str = "gossip";
 
 /// The fields below the sentence.
 const REST: [&str; 12] = [
@@ -209,7 +268,7 @@ const CHOSEN: [Chosen; 3] = [
         ],
     ),
     (
-        "Debts (synchronised)",
+        "Debts",
         "debts",
         &[("keep", "paid back"), ("forget", "forgotten")],
     ),
@@ -224,9 +283,9 @@ type Chosen = (
 
 /// Those that are typed.
 const TYPED: [(&str, &str); 11] = [
-    ("Interval (synchronised)", "interval"),
-    ("Term (lease)", "term"),
-    ("Timeout (lease)", "timeout"),
+    ("Interval", "interval"),
+    ("Term", "term"),
+    ("Timeout", "timeout"),
     ("Least burst of a lease", "min_depth"),
     ("Least uses in a term", "min_uses"),
     ("Never lent, % of the rate", "pool_rate"),

@@ -1,7 +1,7 @@
 //! The form in which contracts and plans are edited: as a sentence, or as text.
 
 use super::draft::{Draft, Kind};
-use super::sentence::{algorithms, coordinations, policy};
+use super::sentence::{GOSSIP, algorithms, coordinations, only_for, policy};
 use crate::frame::{Frame, Right, hidden};
 use crate::html::{Element, Html, el};
 use crate::part::{Message, button, field, messages, reason, select};
@@ -24,6 +24,8 @@ pub struct Editor {
     pub is_text: bool,
     /// What is wrong with it; `None` where it was not checked yet.
     pub messages: Option<Vec<Message>>,
+    /// The reason that was typed.
+    pub reason: String,
     /// The plans there are.
     pub plans: Vec<String>,
 }
@@ -42,6 +44,7 @@ pub fn editor(frame: &Frame, view: &Editor) -> Html {
     let form = frame
         .form(&Url::to(path))
         .class("editor")
+        .id("editor")
         .url("data-check", &check_url(view.kind))
         .with(hidden("version", view.version))
         .with(hidden("face", if shows_text { "text" } else { "sentence" }))
@@ -123,7 +126,7 @@ fn sentence(view: &Editor, draft: &Draft) -> Html {
         .policies
         .iter()
         .enumerate()
-        .map(|(i, draft)| policy(draft, i));
+        .map(|(i, policy)| self::policy(policy, i, agreed(draft)));
     Html::join([
         Html::from(
             el("div")
@@ -144,9 +147,24 @@ fn sentence(view: &Editor, draft: &Draft) -> Html {
                     .attr("value", "add-policy")
                     .attr("formnovalidate", ""),
             )
+            .with(
+                button("Show the fields of what is chosen")
+                    .class("scriptless")
+                    .attr("name", "do")
+                    .attr("value", "fields")
+                    .attr("formnovalidate", ""),
+            )
             .into(),
         algorithms().into(),
     ])
+}
+
+/// How nodes agree where a policy does not say.
+fn agreed(draft: &Draft) -> &str {
+    match draft.word("coordination") {
+        "" => "local",
+        said => said,
+    }
 }
 
 fn words(view: &Editor, draft: &Draft) -> Html {
@@ -157,7 +175,7 @@ fn words(view: &Editor, draft: &Draft) -> Html {
     match view.kind {
         Kind::Plan => select(Some("Follows"), "follows", draft.word("follows"), &plans).into(),
         Kind::Contract => {
-            let agreed: Vec<(&str, &str)> = [("", "alone (default)")]
+            let agreements: Vec<(&str, &str)> = [("", "alone (default)")]
                 .into_iter()
                 .chain(coordinations())
                 .collect();
@@ -175,14 +193,14 @@ fn words(view: &Editor, draft: &Draft) -> Html {
                     Some("Agreed by"),
                     "coordination",
                     draft.word("coordination"),
-                    &agreed,
+                    &agreements,
                 ),
                 select(Some("Headers"), "headers", draft.word("headers"), &headers),
-                select(
-                    Some("Design (gossip)"),
-                    "design",
-                    draft.word("design"),
-                    &designs,
+                only_for(
+                    select(Some("Design"), "design", draft.word("design"), &designs),
+                    GOSSIP,
+                    &[agreed(draft)],
+                    !draft.word("design").is_empty(),
                 ),
             ])
         }
@@ -254,7 +272,7 @@ fn save(view: &Editor) -> Element {
         Kind::Plan => "/console/plan/try",
     });
     let verb = if view.version == 0 { "Create" } else { "Save" };
-    el("div").class("save").with(reason()).with(
+    el("div").class("save").with(reason(&view.reason)).with(
         el("div")
             .class("buttons")
             .with(

@@ -1,6 +1,8 @@
-//! The assignments of an identity, and the way to another plan.
+//! The assignments of the entries of a key, and the way to another plan.
 
-use super::identity::Identity;
+use super::acts::whose;
+use super::things::link;
+use super::why::{Unfollowed, Why};
 use crate::editor::assignment_form;
 use crate::frame::{Frame, Right, hidden};
 use crate::html::{Element, Html, el};
@@ -15,6 +17,8 @@ pub struct AssignmentRow {
     pub id: String,
     /// Its version.
     pub version: u64,
+    /// Whose it is.
+    pub identity: String,
     /// The plan.
     pub plan: Option<String>,
     /// In which contract alone.
@@ -29,8 +33,9 @@ pub struct AssignmentRow {
     pub note: String,
 }
 
-pub(super) fn assignments(frame: &Frame, view: &Identity) -> Element {
+pub(super) fn assignments(frame: &Frame, view: &Why) -> Element {
     let columns = [
+        Column("Whose", false),
         Column("Plan", false),
         Column("In", false),
         Column("From", false),
@@ -39,7 +44,7 @@ pub(super) fn assignments(frame: &Frame, view: &Identity) -> Element {
         Column("Note", false),
         Column("", false),
     ];
-    let list = if view.assignments.is_empty() {
+    let list = if view.assigned.rows.is_empty() {
         empty(
             "Not assigned.",
             "Contracts are as they are for it. Give it a plan of its own below.",
@@ -48,22 +53,29 @@ pub(super) fn assignments(frame: &Frame, view: &Identity) -> Element {
         table(
             "Assignments",
             &columns,
-            view.assignments
+            view.assigned
+                .rows
                 .iter()
-                .map(|one| row(frame, &view.identity, one))
+                .map(|one| row(frame, view, one))
                 .collect(),
         )
     };
     let version = view
-        .assignments
+        .assigned
+        .rows
         .iter()
-        .find(|row| row.id == view.draft.word("id"))
+        .find(|row| row.id == view.assigned.draft.word("id"))
         .map_or(0, |row| row.version);
     let fields = Html::join([
-        Html::from(hidden("identity", &view.identity)),
-        hidden("id", view.draft.word("id")).into(),
+        hidden("key", &view.key).into(),
+        whose(view),
+        hidden("id", view.assigned.draft.word("id")).into(),
         hidden("version", version).into(),
-        assignment_form(&view.draft, &view.plans, &view.contracts),
+        assignment_form(
+            &view.assigned.draft,
+            &view.assigned.plans,
+            &view.assigned.contracts,
+        ),
     ]);
     let change = action(
         frame,
@@ -79,13 +91,46 @@ pub(super) fn assignments(frame: &Frame, view: &Identity) -> Element {
     );
     panel("Assignments")
         .with(list)
+        .with(view.assigned.unfollowed.as_ref().map(unfollowed))
         .with(el("div").class("buttons").with(change))
 }
 
-fn row(frame: &Frame, identity: &str, row: &AssignmentRow) -> Element {
+/// A plan that was given binds nobody, and what to do.
+fn unfollowed(view: &Unfollowed) -> Element {
+    let Unfollowed {
+        entry,
+        plan,
+        contracts,
+    } = view;
+    let fix = |contract: &String| {
+        let to = Url::to("/console/contract").query("id", contract);
+        let to = to.query("plan", plan);
+        el("a")
+            .class("button")
+            .url("href", &to)
+            .with(name(contract))
+    };
+    let text = format!(
+        "No contract that counts by {entry} follows a plan, so that the assignment changes nothing."
+    );
+    let next = match &**contracts {
+        [] => el("p").text("Make a contract that counts by it and follows the plan."),
+        some => el("p")
+            .class("links")
+            .text(format!("Let one follow {plan}:"))
+            .each(some.iter().map(fix)),
+    };
+    el("div")
+        .class("banner bad")
+        .attr("role", "status")
+        .with(el("p").with(el("b").text(text)))
+        .with(next)
+}
+
+fn row(frame: &Frame, view: &Why, row: &AssignmentRow) -> Element {
     let fields = Html::join([
         hidden("id", &row.id),
-        hidden("identity", identity),
+        hidden("key", &view.key),
         hidden("version", row.version),
     ]);
     let end = action(
@@ -100,8 +145,10 @@ fn row(frame: &Frame, identity: &str, row: &AssignmentRow) -> Element {
         },
         fields,
     );
+    let plan = row.plan.as_ref();
     el("tr")
-        .with(cell(row.plan.as_ref().map(name)))
+        .with(cell(name(&row.identity)))
+        .with(cell(plan.map(|plan| link("/console/plan", plan))))
         .with(cell(row.contract.as_ref().map_or_else(
             || Html::text("every contract"),
             |contract| name(contract).into(),

@@ -1,6 +1,6 @@
 //! Whoever is denied whatever is left: all bans, with the way to lift each.
 
-use super::identities::to;
+use super::why::{as_part, to};
 use crate::frame::{Frame, Right, hidden};
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
@@ -88,7 +88,7 @@ fn row(frame: &Frame, row: &BanRow) -> Element {
     el("tr")
         .with(cell(
             el("a")
-                .url("href", &to(&row.identity))
+                .url("href", &to(&as_part(&row.identity)))
                 .with(name(&row.identity)),
         ))
         .with(cell(row.contract.as_ref().map_or_else(
@@ -105,7 +105,7 @@ fn row(frame: &Frame, row: &BanRow) -> Element {
 pub(super) fn lift(frame: &Frame, row: &BanRow) -> Html {
     let fields = Html::join([
         hidden("id", &row.id),
-        hidden("identity", &row.identity),
+        hidden("key", as_part(&row.identity)),
         hidden("version", row.version),
     ]);
     action(

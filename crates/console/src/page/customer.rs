@@ -1,6 +1,6 @@
 //! What a customer sees behind a signed link: limits, usage, when it refills; nothing else.
 
-use super::identity::{Spent, spent};
+use super::spent::{Spent, spent};
 use crate::chart::Tally;
 use crate::frame::Frame;
 use crate::html::{Element, Html, el};

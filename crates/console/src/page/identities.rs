@@ -1,9 +1,12 @@
-//! Finding somebody.
+//! Finding somebody: who is assigned, and who came lately.
 
+use super::why::to;
+use crate::chart::Tally;
 use crate::frame::Frame;
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
-use crate::part::{Column, cell, empty, head, live, more, name, search, table};
+use crate::number;
+use crate::part::{Column, cell, empty, head, live, more, name, number_cell, search, table};
 use crate::section::Section;
 use crate::url::Url;
 
@@ -12,12 +15,14 @@ use crate::url::Url;
 pub struct IdentityRow {
     /// Who: `user=42`.
     pub identity: String,
+    /// The key to ask about.
+    pub key: String,
     /// The plan in force.
     pub plan: Option<String>,
     /// Until when.
     pub until: Option<Moment>,
-    /// Whether anything blocks it at the moment.
-    pub is_blocked: bool,
+    /// Requests of the last week, where they were counted.
+    pub tally: Option<Tally>,
     /// What was noted.
     pub note: String,
 }
@@ -43,7 +48,7 @@ pub fn identities(frame: &Frame, view: &Identities) -> String {
     let body = Html::join([
         Html::from(head(
             "Identities",
-            "Who is limited: a user, a key, a tenant, an address or a range of them.",
+            "Who is limited: a user, a key, a tenant, an address or a range of them; assigned, or seen in the last week.",
             Html::default(),
         )),
         search(
@@ -60,39 +65,34 @@ pub fn identities(frame: &Frame, view: &Identities) -> String {
     frame.page(Some(Section::Identities), "Identities", body)
 }
 
-pub(super) fn to(identity: &str) -> Url {
-    Url::to("/console/identity").query("id", identity)
-}
-
 fn rows(frame: &Frame, view: &Identities) -> Element {
     if view.rows.is_empty() {
         return nobody(&view.query);
     }
     let row = |row: &IdentityRow| {
-        let blocked = row
-            .is_blocked
-            .then(|| el("span").class("verdict denied").text("blocked"));
         let plan = row.plan.as_ref().map(|plan| {
             el("a")
                 .url("href", &Url::to("/console/plan").query("id", plan))
                 .with(name(plan))
         });
+        let count = |count: fn(&Tally) -> u64| {
+            let count = row.tally.as_ref().map(count);
+            number_cell(count.map_or_else(|| "–".to_owned(), number::whole))
+        };
         el("tr")
-            .with(cell(Html::join([
-                Html::from(
-                    el("a")
-                        .url("href", &to(&row.identity))
-                        .with(name(&row.identity)),
-                ),
-                " ".into(),
-                blocked.into(),
-            ])))
+            .with(cell(
+                el("a").url("href", &to(&row.key)).with(name(&row.identity)),
+            ))
+            .with(count(|tally| tally.all()))
+            .with(count(|tally| tally.denied))
             .with(cell(plan))
             .with(cell(row.until.map(|at| at.ago(frame.now))))
             .with(cell(el("bdi").text(&row.note)))
     };
     let columns = [
         Column("Identity", false),
+        Column("Requests, 7 days", true),
+        Column("Denied", true),
         Column("Plan", false),
         Column("Ends", false),
         Column("Note", false),
@@ -107,21 +107,18 @@ fn rows(frame: &Frame, view: &Identities) -> Element {
 fn nobody(query: &str) -> Element {
     if query.is_empty() {
         return empty(
-            "Who is it about?",
-            "Type the beginning of an entry and its value, as user=42. Anybody can be looked at, also without an assignment.",
-        );
-    }
-    if !query.contains('=') {
-        return empty(
-            &format!("No assignment begins with “{query}”."),
-            "Write the entry too, as in user=42.",
+            "Nobody is assigned, and nobody came in the last week.",
+            "Any key can be asked about all the same: type its entries, as user=42.",
         );
     }
     let next = Html::join([
         el("a")
             .url("href", &to(query))
-            .text("Look at it all the same"),
-        el("span").text(": it is bound by contracts as they are."),
+            .text("Ask about it all the same"),
+        el("span").text(": contracts bind it as they are."),
     ]);
-    empty(&format!("Nobody is assigned under “{query}”."), next)
+    empty(
+        &format!("Nobody is assigned under “{query}”, and nobody came in the last week."),
+        next,
+    )
 }

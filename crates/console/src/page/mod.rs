@@ -1,21 +1,23 @@
 //! The pages, each a view and a function.
 
+mod acts;
 mod assignments;
 mod audit;
 mod bans;
 mod cluster;
 mod customer;
 mod identities;
-mod identity;
 mod login;
 mod overview;
 mod problem;
 mod settings;
+mod spent;
 mod split;
 mod thing;
 mod things;
 mod top;
 mod usage;
+mod why;
 
 pub use assignments::AssignmentRow;
 pub use audit::{Audit, AuditRow, audit};
@@ -23,13 +25,16 @@ pub use bans::{BanRow, Bans, bans};
 pub use cluster::{Cluster, Freshness, NodeRow, Share, Supply, cluster};
 pub use customer::{Closed, Customer, closed, customer};
 pub use identities::{Identities, IdentityRow, identities};
-pub use identity::{Blocked, DecisionRow, Identity, KeyState, Spent, UsedRow, identity};
 pub use login::{Login, login};
 pub use overview::{Health, Load, Overview, State, overview};
 pub use problem::{Conflict, Problem, problem};
 pub use settings::{NewSecret, Settings, TokenRow, settings};
+pub use spent::{KeyState, Spent};
 pub use split::{Cut, CutPart, Delays, GatewayRow};
 pub use thing::{Reach, RolloutStep, Thing, thing};
 pub use things::{Binding, Followers, More, ThingRow, Things, things};
 pub use top::{By, Top, TopRow, Window, top};
 pub use usage::{Usage, UsageRow, usage};
+pub use why::{
+    Assigned, DecisionRow, Missed, Outcome, Seen, Unfollowed, UsedRow, Way, Why, as_part, why,
+};

@@ -1,6 +1,6 @@
 //! What went wrong, and what to do about it.
 
-use crate::frame::Frame;
+use crate::frame::{Frame, hidden};
 use crate::html::{Element, Html, el};
 use crate::part::{Change, Difference, differences, head, name, object, panel};
 use crate::url::Url;
@@ -27,6 +27,8 @@ pub struct Problem {
     pub advice: String,
     /// Two editors at once.
     pub conflict: Option<Conflict>,
+    /// What was typed, by the names of its fields, so that it can be mended and sent again.
+    pub typed: Vec<(String, String)>,
 }
 
 /// The page.
@@ -66,8 +68,9 @@ pub fn problem(frame: &Frame, view: &Problem) -> String {
             format!("Answer {}", view.status),
             Html::default(),
         ))
-        .with(el("p").text(&view.sentence))
+        .with(el("p").attr("data-complaint", "").text(&view.sentence))
         .with(el("p").with(el("b").text(&view.advice)))
+        .with(frame.who.as_ref().and_then(|_| again_form(frame, view)))
         .with(view.conflict.as_ref().map(|conflict| both(frame, conflict)))
         .with(el("div").class("buttons").with(again).with(next));
     if frame.who.is_some() {
@@ -75,6 +78,34 @@ pub fn problem(frame: &Frame, view: &Problem) -> String {
     } else {
         frame.bare(title, said.into())
     }
+}
+
+/// What was typed, to be mended and sent to the same place again.
+fn again_form(frame: &Frame, view: &Problem) -> Option<Element> {
+    let is_typed = view.typed.iter().any(|(name, _)| !is_carried(name));
+    let one = |(name, value): &(String, String)| {
+        let control = el("input").attr("name", name).attr("value", value);
+        if is_carried(name) {
+            return control.attr("type", "hidden");
+        }
+        el("label")
+            .class("field")
+            .with(el("span").text(name))
+            .with(control.attr("autocomplete", "off"))
+    };
+    let send = el("button").class("main").text("Try again");
+    // Without an address it goes where it came from.
+    let form = el("form").attr("method", "post").class("card");
+    is_typed.then(|| {
+        form.with(hidden("csrf", &frame.csrf))
+            .with(el("div").class("fields").each(view.typed.iter().map(one)))
+            .with(el("div").class("buttons").with(send))
+    })
+}
+
+/// Whether a field is none that people type in.
+fn is_carried(name: &str) -> bool {
+    matches!(name, "key" | "identity" | "id" | "version" | "to") || name.contains('.')
 }
 
 fn both(frame: &Frame, conflict: &Conflict) -> Element {

@@ -1,6 +1,6 @@
 //! Tokens and what they may do.
 
-use super::identity::copy;
+use super::acts::copy;
 use crate::frame::{Frame, Right, Role, hidden};
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;

@@ -7,7 +7,8 @@ use crate::frame::{Frame, Right, hidden};
 use crate::html::{Element, Html, el};
 use crate::number;
 use crate::part::{
-    Action, Change, Difference, Mode, action, differences, facts, head, history, live, name, panel,
+    Action, Change, Difference, Mode, action, differences, facts, head, history, labelled, live,
+    name, panel,
 };
 use crate::url::Url;
 
@@ -50,6 +51,8 @@ pub struct Thing {
     pub shadowed: Option<u64>,
     /// How far each policy is rolled out.
     pub rollout: Vec<RolloutStep>,
+    /// The step that was pressed, and is to be confirmed.
+    pub asked: Option<RolloutStep>,
     /// Whom a change reaches, of a plan.
     pub reach: Option<Reach>,
     /// Its changes, newest first.
@@ -88,6 +91,7 @@ pub fn thing(frame: &Frame, view: &Thing) -> String {
     });
     let body = Html::join([
         Html::from(head(title, note, (!is_new).then(|| delete(frame, view)))),
+        view.asked.as_ref().map(|step| confirm(view, step)).into(),
         chart.into(),
         view.reach.as_ref().map(reach).into(),
         changed(view),
@@ -184,14 +188,10 @@ fn rollout(frame: &Frame, view: &Thing) -> Html {
         .into()
 }
 
-/// Shadow, a percentage, all: where the policy stands, and the way to each step.
+/// Shadow, a percentage, all: where the policy stands, and the way to each step. Buttons send what is typed in the editor along, so
+/// that it is there again.
 fn steps(frame: &Frame, view: &Thing, step: &RolloutStep) -> Element {
-    let now = match step.mode {
-        Mode::Shadow => 0,
-        Mode::Percent(percent) => percent,
-        Mode::Enforce => 100,
-    };
-    let to = Url::to("/console/contract/rollout").query("id", &view.id);
+    let now = percent(step.mode);
     let mut stops = vec![0, 10, 50, 100];
     if !stops.contains(&now) {
         stops.push(now);
@@ -203,18 +203,85 @@ fn steps(frame: &Frame, view: &Thing, step: &RolloutStep) -> Element {
             100 => "all".to_owned(),
             percent => format!("{percent}\u{202f}%"),
         };
-        el("button")
-            .attr("name", "percent")
-            .attr("value", percent)
+        step_button(view, &step.policy, percent)
             .attr("aria-pressed", percent == now)
             .text(words)
             .flag("disabled", !frame.may(Right::Edit))
     };
-    frame
-        .form(&to)
+    el("div")
         .class("steps")
+        .attr("role", "group")
         .attr("aria-label", "Enforced for")
-        .with(hidden("version", view.editor.version))
-        .with(hidden("policy", &step.policy))
         .each(stops.into_iter().map(button))
+}
+
+const fn percent(mode: Mode) -> u8 {
+    match mode {
+        Mode::Shadow => 0,
+        Mode::Percent(percent) => percent,
+        Mode::Enforce => 100,
+    }
+}
+
+fn step_button(view: &Thing, policy: &str, percent: u8) -> Element {
+    let to = Url::to("/console/contract/rollout").query("id", &view.id);
+    el("button")
+        .attr("form", "editor")
+        .url("formaction", &to)
+        .attr("formnovalidate", "")
+        .attr("name", "rollout")
+        .attr("value", format!("{percent}:{policy}"))
+}
+
+/// Asks before a step is taken.
+fn confirm(view: &Thing, step: &RolloutStep) -> Element {
+    let what = match step.mode {
+        Mode::Shadow => "It counts and refuses nothing.".to_owned(),
+        mode => format!(
+            "It refuses for {} from then on, on every node.",
+            match mode {
+                Mode::Percent(_) => mode.text(),
+                _ => "all keys".to_owned(),
+            }
+        ),
+    };
+    let why = labelled(
+        "Reason",
+        el("input")
+            .attr("form", "editor")
+            .attr("name", "rollout.reason")
+            .attr("maxlength", 500)
+            .attr("autofocus", "")
+            .attr("autocomplete", "off"),
+    );
+    let cancel = el("button")
+        .attr("form", "editor")
+        .attr("formnovalidate", "")
+        .attr("name", "do")
+        .attr("value", "keep")
+        .text("Cancel");
+    panel("Roll out?")
+        .attr("role", "alert")
+        .with(
+            el("p")
+                .text("The saved policy ")
+                .with(name(&step.policy))
+                .text(format!(": {}. {what}", step.mode.text())),
+        )
+        .with(
+            el("p")
+                .class("note")
+                .text("What you typed below stays as it is, and is not saved by this."),
+        )
+        .with(why)
+        .with(
+            el("div")
+                .class("buttons")
+                .with(
+                    step_button(view, &step.policy, percent(step.mode))
+                        .class("main")
+                        .text("Roll out"),
+                )
+                .with(cancel),
+        )
 }

@@ -1,6 +1,6 @@
 //! Who comes most, who is refused most, who costs most.
 
-use super::identities;
+use super::why::to;
 use crate::chart::{Bar, Meaning, Tally, bar};
 use crate::frame::Frame;
 use crate::html::{Element, Html, el};
@@ -48,12 +48,10 @@ impl By {
             .map_or("requests", |(_, name, _)| name)
     }
 
-    /// The order of that name; by requests for any other.
-    pub fn from_name(name: &str) -> Self {
-        Self::ALL
-            .iter()
-            .find(|(_, is, _)| *is == name)
-            .map_or_else(Self::default, |(by, ..)| *by)
+    /// The order of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(_, is, _)| *is == name);
+        found.map(|(by, ..)| *by)
     }
 }
 
@@ -84,7 +82,9 @@ impl Window {
 /// Somebody in the list.
 #[derive(Clone, Debug, Default)]
 pub struct TopRow {
-    /// The key: `user=42`.
+    /// Who: `user=42`.
+    pub identity: String,
+    /// The key to ask about: what the contract matches beside.
     pub key: String,
     /// The contract.
     pub contract: String,
@@ -113,17 +113,9 @@ pub fn top(frame: &Frame, view: &Top) -> String {
             .query("by", by.name())
             .query("window", window.name())
     };
-    let tab = |text: &'static str, url: Url, is_shown: bool| {
-        let link = el("a").url("href", &url).text(text);
-        if is_shown {
-            link.attr("aria-current", "true")
-        } else {
-            link
-        }
-    };
-    let sorts = By::ALL.map(|(by, _, words)| tab(words, page(by, view.window), by == view.by));
-    let windows =
-        Window::ALL.map(|(window, words)| tab(words, page(view.by, window), window == view.window));
+    let sorts = By::ALL.map(|(by, _, words)| tab(words, &page(by, view.window), by == view.by));
+    let windows = Window::ALL
+        .map(|(window, words)| tab(words, &page(view.by, window), window == view.window));
     let tabs = el("div")
         .class("tabs")
         .with(
@@ -150,6 +142,16 @@ pub fn top(frame: &Frame, view: &Top) -> String {
             .into(),
     ]);
     frame.page(Some(Section::Top), "Top", body)
+}
+
+/// A choice among others beside it.
+pub(super) fn tab(text: &'static str, url: &Url, is_shown: bool) -> Element {
+    let link = el("a").url("href", url).text(text);
+    if is_shown {
+        link.attr("aria-current", "true")
+    } else {
+        link
+    }
 }
 
 fn rows(view: &Top) -> Element {
@@ -184,9 +186,7 @@ fn rows(view: &Top) -> Element {
         el("tr")
             .with(number_cell(i + 1))
             .with(cell(
-                el("a")
-                    .url("href", &identities::to(&row.key))
-                    .with(name(&row.key)),
+                el("a").url("href", &to(&row.key)).with(name(&row.identity)),
             ))
             .with(cell(name(&row.contract)))
             .with(cell(bar(&parts, most, &words)).class("wide"))

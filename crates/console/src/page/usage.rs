@@ -1,11 +1,14 @@
 //! What was used, by identity and day, for bills.
 
-use super::identities;
-use crate::chart::{Bar, Meaning, Tally, bar};
+use super::top::{By, tab};
+use super::why::to;
+use crate::chart::{Bar, Meaning, Tally, Traffic, bar, traffic};
 use crate::frame::Frame;
 use crate::html::{Element, Html, el};
 use crate::number;
-use crate::part::{Column, button, cell, empty, field, head, live, more, name, number_cell, table};
+use crate::part::{
+    Column, button, cell, empty, head, labelled, live, more, name, number_cell, table,
+};
 use crate::section::Section;
 use crate::url::Url;
 
@@ -33,7 +36,15 @@ pub struct Usage {
     pub from: String,
     /// The last day.
     pub until: String,
-    /// The days.
+    /// What is wrong with what was asked.
+    pub complaint: Option<String>,
+    /// What rows are sorted by; `None` is the day.
+    pub by: Option<By>,
+    /// All that was counted in these days, in equal parts.
+    pub traffic: Traffic,
+    /// What all of it cost.
+    pub cost: u64,
+    /// The rows of a page, or the first by their order.
     pub rows: Vec<UsageRow>,
     /// From where the next page begins.
     pub next: Option<String>,
@@ -41,46 +52,122 @@ pub struct Usage {
 
 /// The page.
 pub fn usage(frame: &Frame, view: &Usage) -> String {
-    let query = |url: Url| {
-        url.query("q", &view.identity)
-            .query("from", &view.from)
-            .query("until", &view.until)
+    let of = |url: Url, (from, until): (&str, &str), by: Option<By>| {
+        let url = url.query("q", &view.identity).query("from", from);
+        let url = url.query("until", until);
+        match by {
+            None => url,
+            Some(by) => url.query("by", by.name()),
+        }
     };
-    let page = query(Section::Usage.url());
+    let days = (&*view.from, &*view.until);
+    let page = of(Section::Usage.url(), days, view.by);
     let export = |format: &'static str, words: &'static str| {
+        let url = of(Url::to("/console/usage/export"), days, None);
         el("a")
             .class("button")
-            .url(
-                "href",
-                &query(Url::to("/console/usage/export")).query("format", format),
-            )
+            .url("href", &url.query("format", format))
             .flag("download", true)
             .text(words)
     };
-    let filter = el("form")
-        .class("filter")
-        .url("action", &Section::Usage.url())
-        .with(field("Identity", "q", &view.identity))
-        .with(field("From", "from", &view.from))
-        .with(field("Until", "until", &view.until))
-        .with(button("Show"));
+    let last = |count: i64| frame.now.plus(-(count - 1) * DAY_MS).day();
+    let today = last(1);
+    let month = format!("{}-01", today.get(..7).unwrap_or_default());
+    let ranges = [
+        ("today", today.clone()),
+        ("7 days", last(7)),
+        ("30 days", last(30)),
+        ("90 days", last(90)),
+        ("this month", month),
+    ];
+    let ranges = ranges.map(|(words, from)| {
+        let is_shown = view.from == from && view.until == today;
+        tab(
+            words,
+            &of(Section::Usage.url(), (&from, &today), view.by),
+            is_shown,
+        )
+    });
+    let sorts = [None, Some(By::Requests), Some(By::Denied), Some(By::Cost)];
+    let sorts = sorts.map(|by| {
+        let words = by.map_or("day", By::name);
+        tab(words, &of(Section::Usage.url(), days, by), by == view.by)
+    });
+    let seg = |label: &'static str| el("nav").class("seg").attr("aria-label", label);
+    let tabs = el("div")
+        .class("tabs")
+        .with(seg("Days").each(ranges))
+        .with(seg("Sorted by").each(sorts));
     let next = view
         .next
         .as_ref()
         .map(|after| page.clone().query("after", after));
+    let results = match &view.complaint {
+        Some(text) => el("p").class("banner bad").attr("role", "alert").text(text),
+        None => live("results", &page)
+            .with(totals(view))
+            .with(rows(view))
+            .with(more(next.as_ref())),
+    };
     let body = Html::join([
         Html::from(head(
             "Usage",
             "By identity and day (UTC). Sums equal what was decided.",
             Html::join([export("csv", "Export CSV"), export("json", "Export JSON")]),
         )),
-        filter.into(),
-        live("results", &page)
-            .with(rows(view))
-            .with(more(next.as_ref()))
-            .into(),
+        filter(view).into(),
+        tabs.into(),
+        results.into(),
     ]);
     frame.page(Some(Section::Usage), "Usage", body)
+}
+
+fn filter(view: &Usage) -> Element {
+    let day = |label: &'static str, name: &'static str, value: &str| {
+        let gap = el("input").attr("type", "date").attr("name", name);
+        labelled(label, gap.attr("value", value))
+    };
+    let who = el("input")
+        .attr("name", "q")
+        .attr("value", &view.identity)
+        .attr("autocomplete", "off")
+        .attr("spellcheck", "false");
+    el("form")
+        .class("filter")
+        .url("action", &Section::Usage.url())
+        .with(labelled("Identity", who))
+        .with(day("From", "from", &view.from))
+        .with(day("Until", "until", &view.until))
+        .with(button("Show"))
+}
+
+/// All of these days: drawn, and in one line.
+fn totals(view: &Usage) -> Html {
+    let sum = view.traffic.total();
+    if sum.all() == 0 {
+        return Html::default();
+    }
+    let tile = |label: &'static str, value: u64, class: &'static str| {
+        let value = el("b").text(number::whole(value));
+        el("div")
+            .class(class)
+            .with(el("dt").text(label))
+            .with(el("dd").with(value))
+    };
+    let fact = format!(
+        "{} denied of {}",
+        sum.denied_share(),
+        number::counted(sum.all(), "request")
+    );
+    Html::join([
+        el("dl")
+            .class("tiles")
+            .with(tile("Allowed", sum.allowed, "tile"))
+            .with(tile("Delayed", sum.delayed, "tile delayed"))
+            .with(tile("Denied", sum.denied, "tile denied"))
+            .with(tile("Cost", view.cost, "tile")),
+        el("div").class("panel").with(traffic(&fact, &view.traffic)),
+    ])
 }
 
 fn rows(view: &Usage) -> Element {
@@ -94,10 +181,10 @@ fn rows(view: &Usage) -> Element {
     let row = |row: &UsageRow| {
         let words = format!("{} of {}", row.cost, most);
         el("tr")
-            .with(cell(row.day.as_str()))
+            .with(cell(row.day.as_str()).class("nowrap"))
             .with(cell(
                 el("a")
-                    .url("href", &identities::to(&row.identity))
+                    .url("href", &to(&row.identity))
                     .with(name(&row.identity)),
             ))
             .with(cell(name(&row.contract)))
@@ -133,3 +220,5 @@ fn rows(view: &Usage) -> Element {
         view.rows.iter().map(row).collect(),
     ))
 }
+
+const DAY_MS: i64 = 86_400_000;

@@ -46,7 +46,7 @@ pub fn action(frame: &Frame, to: &Url, action: Action<'_>, fields: impl Into<Htm
                 .class("card")
                 .with(el("p").text(action.what))
                 .with(fields)
-                .with(reason())
+                .with(reason(""))
                 .with(el("div").class("buttons").with(verb)),
         )
         .into()

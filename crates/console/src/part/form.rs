@@ -41,28 +41,35 @@ pub(crate) fn button(text: impl Display) -> Element {
     el("button").text(text)
 }
 
-/// A labelled field.
-pub(crate) fn field(label: &'static str, name: impl Display, value: impl Display) -> Element {
+/// A field below its label.
+pub(crate) fn labelled(label: &'static str, control: Element) -> Element {
     el("label")
         .class("field")
         .with(el("span").text(label))
-        .with(
-            el("input")
-                .attr("name", name)
-                .attr("value", value)
-                .attr("autocomplete", "off")
-                .attr("spellcheck", "false"),
-        )
+        .with(control)
+}
+
+/// A labelled field.
+pub(crate) fn field(label: &'static str, name: impl Display, value: impl Display) -> Element {
+    labelled(
+        label,
+        el("input")
+            .attr("name", name)
+            .attr("value", value)
+            .attr("autocomplete", "off")
+            .attr("spellcheck", "false"),
+    )
 }
 
 /// Why something is done; it is kept with the change.
-pub(crate) fn reason() -> Element {
+pub(crate) fn reason(value: &str) -> Element {
     el("label")
         .class("field wide")
         .with(el("span").text("Reason"))
         .with(
             el("input")
                 .attr("name", "reason")
+                .attr("value", value)
                 .attr("maxlength", 500)
                 .attr("required", "")
                 .attr("placeholder", "Kept in the history, for whoever asks later")

@@ -12,7 +12,7 @@ pub use form::{Message, messages};
 pub use policy::{Chip, Mode, chips};
 
 pub(crate) use change::{changes, object};
-pub(crate) use form::{button, field, reason, search, select};
+pub(crate) use form::{button, field, labelled, reason, search, select};
 pub(crate) use list::{
     Column, cell, empty, facts, head, live, more, name, number_cell, panel, table, verdict,
 };

@@ -17,7 +17,19 @@ pub(crate) fn house(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)> 
         status: 404,
         sentence: t("There is no contract free-usres."),
         advice: t("Did you mean free-users?"),
-        conflict: None,
+        ..Problem::default()
+    };
+    let mistyped = Problem {
+        status: 422,
+        sentence: t(
+            "“31.12.2026” is no time: write `until` in UTC, as 2026-12-31T23:00 or 2026-12-31",
+        ),
+        typed: vec![
+            ("identity".to_owned(), t("user=42")),
+            ("until".to_owned(), t("31.12.2026")),
+            ("reason".to_owned(), t("too loud")),
+        ],
+        ..Problem::default()
     };
     vec![
         ("overview", overview(frame, &overview_view(t))),
@@ -27,6 +39,7 @@ pub(crate) fn house(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)> 
         ("audit", audit(frame, &audit_view(t))),
         ("settings", settings(frame, &settings_view(t))),
         ("problem-404", problem(frame, &lost)),
+        ("problem-422", problem(frame, &mistyped)),
         ("problem-409", problem(frame, &conflict_view(t))),
     ]
 }
@@ -40,7 +53,7 @@ pub(crate) fn strangers(t: Words<'_>, stranger: &Frame) -> Vec<(&'static str, St
         status: 401,
         sentence: t("The session has ended."),
         advice: t("Sign in again; what you typed is still in the form behind."),
-        conflict: None,
+        ..Problem::default()
     };
     let over = Closed {
         sentence: t("The time of this link is up."),
@@ -282,6 +295,7 @@ pub(crate) fn conflict_view(t: Words<'_>) -> Problem {
             theirs,
             text: t(&yaml(&contract_document())),
         }),
+        ..Problem::default()
     }
 }
 

@@ -50,6 +50,19 @@ pub(crate) fn limits(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)>
             ),
         ),
         ("contract", thing(frame, &contract_view(t))),
+        (
+            "contract-rollout",
+            thing(
+                frame,
+                &Thing {
+                    asked: Some(RolloutStep {
+                        policy: t("burst"),
+                        mode: Mode::Percent(10),
+                    }),
+                    ..contract_view(t)
+                },
+            ),
+        ),
         ("contract-text", thing(&wrong, &text_view(t))),
         ("contract-read", thing(&reader, &contract_view(t))),
         (
@@ -183,6 +196,7 @@ pub(crate) fn contract_view(t: Words<'_>) -> Thing {
                     "a wait of 250ms is shorter than one token takes; write at least 20ms or leave it out",
                 ),
             }]),
+            reason: t("more room"),
             plans: vec![t("free"), t("pro")],
         },
         edited: Some(change(t, 1284, "contract", "free-users", 9).differences),
@@ -197,6 +211,7 @@ pub(crate) fn contract_view(t: Words<'_>) -> Thing {
             step("hourly", Mode::Shadow),
             step("monthly", Mode::Percent(25)),
         ],
+        asked: None,
         shadowed: Some(812),
         untried: None,
         reach: None,

@@ -1,14 +1,15 @@
 //! Identities, and what they used.
 
-use super::{DAY, MINUTE, NOW, Words};
+use super::{DAY, MINUTE, NOW, Words, traffic_of};
 use serde_json::json;
 use tollgate_console::Frame;
-use tollgate_console::chart::{Meaning, Tally};
+use tollgate_console::Url;
+use tollgate_console::chart::{Meaning, Tally, Traffic};
 use tollgate_console::editor::AssignmentDraft;
 use tollgate_console::page::{
-    AssignmentRow, BanRow, Bans, Blocked, By, Customer, DecisionRow, Identities, Identity,
-    IdentityRow, KeyState, Spent, Top, TopRow, Usage, UsageRow, UsedRow, Window, bans, identities,
-    identity, top, usage,
+    Assigned, AssignmentRow, BanRow, Bans, By, Customer, DecisionRow, Identities, IdentityRow,
+    KeyState, Missed, Outcome, Seen, Spent, Top, TopRow, Unfollowed, Usage, UsageRow, UsedRow, Way,
+    Why, Window, as_part, bans, identities, top, usage, why,
 };
 use tollgate_console::part::Mode;
 
@@ -20,18 +21,21 @@ pub(crate) fn people(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)>
     vec![
         ("identities", identities(frame, &identities_view(t))),
         ("identities-none", identities(frame, &nobody)),
-        ("identity", identity(frame, &identity_view(t))),
+        ("why", why(frame, &why_view(t))),
+        ("why-unbound", why(frame, &unbound_view(t))),
+        ("why-banned", why(frame, &banned_view(t))),
+        ("why-nothing", why(frame, &Why::default())),
         (
-            "identity-free",
-            identity(
+            "why-wrong",
+            why(
                 frame,
-                &Identity {
-                    identity: t("user=7"),
-                    ..Identity::default()
+                &Why {
+                    key: t("user=42, plan"),
+                    complaint: Some(t("“plan” is no entry: write a name and its value")),
+                    ..Why::default()
                 },
             ),
         ),
-        ("identity-banned", identity(frame, &banned_view(t))),
         ("bans", bans(frame, &bans_view(t))),
         ("bans-none", bans(frame, &Bans::default())),
         ("top", top(frame, &top_view(t))),
@@ -40,12 +44,20 @@ pub(crate) fn people(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)>
 }
 
 pub(crate) fn identities_view(t: Words<'_>) -> Identities {
-    let row = |identity: &str, plan: Option<&str>, until, is_blocked, note: &str| IdentityRow {
+    let row = |identity: &str, plan: Option<&str>, until, tally, note: &str| IdentityRow {
         identity: t(identity),
+        key: t(&as_part(identity)),
         plan: plan.map(t),
         until,
-        is_blocked,
+        tally,
         note: t(note),
+    };
+    let tally = |denied| {
+        Some(Tally {
+            allowed: 48_120,
+            delayed: 0,
+            denied,
+        })
     };
     Identities {
         query: t("ten"),
@@ -54,17 +66,18 @@ pub(crate) fn identities_view(t: Words<'_>) -> Identities {
                 "tenant=acme",
                 Some("pro"),
                 Some(NOW.plus(9 * DAY)),
-                true,
+                tally(812),
                 "trial, asked for by sales",
             ),
-            row("tenant=globex", Some("enterprise"), None, false, ""),
+            row("tenant=globex", Some("enterprise"), None, None, ""),
             row(
                 "tenant=initech",
                 None,
                 Some(NOW.plus(-DAY)),
-                false,
+                None,
                 "only more uploads",
             ),
+            row("tenant=umbrella", None, None, tally(30_112), ""),
         ],
         next: Some(t("tenant=initech")),
     }
@@ -84,10 +97,11 @@ pub(crate) fn spent(
         limit: numbers.1,
         full: (full > 0).then(|| NOW.plus(full)),
         mode: Mode::Enforce,
+        meaning: Meaning::Plain,
     }
 }
 
-pub(crate) fn identity_view(t: Words<'_>) -> Identity {
+pub(crate) fn why_view(t: Words<'_>) -> Why {
     let decision = |i: i64, meaning, detail: &str| DecisionRow {
         at: NOW.plus(-i * 700),
         contract: t("free-users"),
@@ -95,26 +109,145 @@ pub(crate) fn identity_view(t: Words<'_>) -> Identity {
         meaning,
         detail: t(detail),
     };
-    Identity {
-        identity: t("tenant=acme"),
-        blocked: Some(Blocked { why: t("policy hourly of contract free-users is spent (1 000 of 1 000)"), until: Some(NOW.plus(23 * MINUTE + 12_000)) }),
-        bans: Vec::new(),
-        states: vec![
-            KeyState { contract: t("free-users"), plan: Some(t("pro")), policies: vec![spent(t, "burst", "20 / s · burst 40", (12, 40), 600), spent(t, "hourly", "1 000 / h", (1000, 1000), 23 * MINUTE + 12_000), Spent { mode: Mode::Percent(10), ..spent(t, "monthly", "100 000 / month", (41_220, 100_000), 15 * DAY) }] },
-            KeyState { contract: t("uploads"), plan: None, policies: vec![spent(t, "bytes", "1 000 000 / h", (0, 1_000_000), 0)] },
+    let way = |text: &str, to| Way { text: t(text), to };
+    let contract = Url::to("/console/contract").query("id", "free-users");
+    Why {
+        key: t("tenant=acme,plan=free"),
+        cost: t("1"),
+        outcome: Some(Outcome {
+            meaning: Meaning::Denied,
+            summary: t(
+                "denied by `hourly` of `free-users`: 1000 of 1000 used, and owes 7; passes in 23 min 12 s",
+            ),
+            until: Some(NOW.plus(23 * MINUTE + 12_000)),
+        }),
+        ways: vec![
+            way(
+                "A refund of 8 satisfies `hourly` of `free-users` at once, and so does a reset or a higher limit.",
+                Some(contract),
+            ),
+            way("Lift the ban of `tenant=acme`.", None),
         ],
-        decisions: vec![decision(1, Meaning::Denied, "hourly, try again in 23 min"), decision(2, Meaning::Denied, "hourly, try again in 23 min"), decision(3, Meaning::Delayed, "burst, waited 120 ms"), decision(4, Meaning::Allowed, "")],
+        states: states(t),
+        misses: vec![Missed {
+            contract: t("partners"),
+            lacks: t("`plan: partner` (it is `free`)"),
+            key: Some(t("tenant=acme,plan=partner")),
+        }],
+        decisions: vec![
+            decision(1, Meaning::Denied, "hourly, try again in 23 min"),
+            decision(2, Meaning::Denied, "hourly, try again in 23 min"),
+            decision(3, Meaning::Delayed, "burst, waited 120 ms"),
+            decision(4, Meaning::Allowed, ""),
+        ],
         used: Some(vec![UsedRow {
             contract: t("free-users"),
-            today: Tally { allowed: 9_120, delayed: 44, denied: 812 },
-            month: Tally { allowed: 210_004, delayed: 1200, denied: 4_120 },
+            today: Tally {
+                allowed: 9_120,
+                delayed: 44,
+                denied: 812,
+            },
+            month: Tally {
+                allowed: 210_004,
+                delayed: 1200,
+                denied: 4_120,
+            },
             cost: 260_114,
         }]),
-        assignments: vec![AssignmentRow { id: t("tenant=acme"), version: 2, plan: Some(t("pro")), contract: None, from: Some(NOW.plus(-21 * DAY)), until: Some(NOW.plus(9 * DAY)), overrides: t("burst.limit 500"), note: t("trial, asked for by sales") }],
+        assigned: assigned(t),
+        customer: Some(t(
+            "http://127.0.0.1:8080/my/dGVuYW50PWFjbWU.1797465600.q7X0",
+        )),
+        ..Why::default()
+    }
+}
+
+fn states(t: Words<'_>) -> Vec<KeyState> {
+    let hourly = Spent {
+        meaning: Meaning::Denied,
+        ..spent(t, "hourly", "1 000 / h", (1007, 1000), 23 * MINUTE + 12_000)
+    };
+    let monthly = Spent {
+        mode: Mode::Percent(10),
+        ..spent(t, "monthly", "100 000 / month", (41_220, 100_000), 15 * DAY)
+    };
+    vec![
+        KeyState {
+            contract: t("free-users"),
+            plan: Some(t("pro")),
+            policies: vec![
+                spent(t, "burst", "20 / s · burst 40", (12, 40), 600),
+                hourly,
+                monthly,
+            ],
+        },
+        KeyState {
+            contract: t("uploads"),
+            plan: None,
+            policies: vec![spent(t, "bytes", "1 000 000 / h", (0, 1_000_000), 0)],
+        },
+    ]
+}
+
+fn assigned(t: Words<'_>) -> Assigned {
+    Assigned {
+        identities: vec![t("tenant=acme"), t("plan=free")],
+        rows: vec![AssignmentRow {
+            id: t("tenant=acme"),
+            version: 2,
+            identity: t("tenant=acme"),
+            plan: Some(t("pro")),
+            contract: None,
+            from: Some(NOW.plus(-21 * DAY)),
+            until: Some(NOW.plus(9 * DAY)),
+            overrides: t("burst.limit 500"),
+            note: t("trial, asked for by sales"),
+        }],
         draft: AssignmentDraft::from_document(&json!({ "id": "tenant=acme", "identity": "tenant=acme", "plan": "pro", "until": "2026-12-31T23:00:00Z", "then": "free", "note": t("trial"), "overrides": [{ "name": t("burst"), "limit": 500 }] })).unwrap_or_default(),
         plans: vec![t("free"), t("pro")],
         contracts: vec![t("free-users"), t("uploads")],
-        customer: Some(t("http://127.0.0.1:8080/my/dGVuYW50PWFjbWU.1797465600.q7X0")),
+        unfollowed: None,
+    }
+}
+
+/// A key that no contract binds with this entry alone, and an assignment that changes nothing.
+pub(crate) fn unbound_view(t: Words<'_>) -> Why {
+    Why {
+        key: t("user=7"),
+        outcome: Some(Outcome {
+            meaning: Meaning::Allowed,
+            summary: t(
+                "passes: no contract binds this key; the nearest is `free-users`, for which it lacks `plan: free`",
+            ),
+            until: None,
+        }),
+        misses: vec![
+            Missed {
+                contract: t("free-users"),
+                lacks: t("`plan: free`"),
+                key: Some(t("user=7,plan=free")),
+            },
+            Missed {
+                contract: t("tenants"),
+                lacks: t("an entry named `tenant`"),
+                key: None,
+            },
+        ],
+        seen: vec![Seen {
+            key: t("user=7,plan=free"),
+            at: NOW.plus(-MINUTE),
+            meaning: Meaning::Denied,
+        }],
+        assigned: Assigned {
+            identities: vec![t("user=7")],
+            unfollowed: Some(Unfollowed {
+                entry: t("user"),
+                plan: t("pro"),
+                contracts: vec![t("free-users"), t("uploads")],
+            }),
+            ..Assigned::default()
+        },
+        ..Why::default()
     }
 }
 
@@ -144,22 +277,28 @@ pub(crate) fn bans_view(t: Words<'_>) -> Bans {
     }
 }
 
-pub(crate) fn banned_view(t: Words<'_>) -> Identity {
-    Identity {
-        identity: t("user=mallory"),
-        blocked: Some(Blocked {
-            why: t("it is banned: scrapes"),
+pub(crate) fn banned_view(t: Words<'_>) -> Why {
+    Why {
+        key: t("user=mallory"),
+        outcome: Some(Outcome {
+            meaning: Meaning::Denied,
+            summary: t("banned until somebody lifts it by `user=mallory`: scrapes"),
             until: None,
         }),
+        assigned: Assigned {
+            identities: vec![t("user=mallory")],
+            ..Assigned::default()
+        },
         bans: vec![ban_row(t)],
         used: Some(Vec::new()),
-        ..Identity::default()
+        ..Why::default()
     }
 }
 
 pub(crate) fn top_view(t: Words<'_>) -> Top {
     let rows = (1..=12_u64).map(|i| TopRow {
-        key: t(&format!("user={}", 7919 * i % 1000)),
+        key: t(&format!("user={},plan=free", 7919 * i % 1000)),
+        identity: t(&format!("user={}", 7919 * i % 1000)),
         contract: t("free-users"),
         tally: Tally {
             allowed: 48_000 / i,
@@ -191,8 +330,13 @@ pub(crate) fn usage_view(t: Words<'_>) -> Usage {
         identity: t("tenant=acme"),
         from: t("2026-11-03"),
         until: t("2026-11-16"),
+        traffic: Traffic {
+            step_ms: DAY.unsigned_abs(),
+            ..traffic_of(7, None)
+        },
+        cost: 655_231,
         rows: rows.collect(),
-        next: None,
+        ..Usage::default()
     }
 }
 

@@ -134,14 +134,14 @@ pub(super) fn openapi(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
     reply.fix(JSON, OPENAPI);
 }
 
-/// `GET /`: where everything is; the console as well, where somebody is at the desk.
+/// `GET /`: where everything is; the console as well, where somebody can sign in.
 pub(super) fn front(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     static PLAIN: LazyLock<String> = LazyLock::new(|| FRONT.replace(CONSOLE_PLACE, ""));
     static WITH_CONSOLE: LazyLock<String> =
         LazyLock::new(|| FRONT.replace(CONSOLE_PLACE, CONSOLE_LINK));
     let page = match asked.site.desk(asked.shared, "/console") {
-        Some(_) => &WITH_CONSOLE,
-        None => &PLAIN,
+        Some(desk) if desk.lets_in() => &WITH_CONSOLE,
+        _ => &PLAIN,
     };
     reply.fix("text/html; charset=utf-8", page);
 }

@@ -12,7 +12,8 @@ use tokio::time::{sleep, timeout};
 use tollgate_contract::Contracts;
 use tollgate_node::{Key, Scope};
 use tollgate_stats::{
-    By, Counts, Load, LoadOf, Point, Recorded, Step, TopRow, Tried, Usage, UsagePage, try_change,
+    By, Counts, Load, LoadOf, Point, Ranking, Recorded, Step, TopRow, Tried, Usage, UsagePage,
+    UsageRow, try_change,
 };
 use tollgate_stats_sql::{Book, Cursor, Error};
 
@@ -115,13 +116,28 @@ impl Reader {
     /// Who was first in the last `window_s` seconds, at most a week; of all contracts where none is named.
     pub async fn top(
         &self,
-        by: By,
-        contract: String,
+        ranking: Ranking,
         (window_s, now_s): (u64, u64),
-        rows_max: usize,
     ) -> Result<Vec<TopRow>, ReadError> {
         let range = (now_s.saturating_sub(window_s), now_s);
-        self.ask(|book| async move { book.top(by, &contract, range, rows_max).await })
+        self.ask(|book| async move { book.top(&ranking, range).await })
+            .await
+    }
+
+    /// What identities used in all, in hours or days.
+    pub async fn usage_sums(&self, asked: Usage, step: Step) -> Result<Vec<Point>, ReadError> {
+        self.ask(|book| async move { book.usage_sums(&asked, step).await })
+            .await
+    }
+
+    /// The first rows of usage by an order other than that of days.
+    pub async fn usage_first(
+        &self,
+        asked: Usage,
+        by: By,
+        rows_max: usize,
+    ) -> Result<Vec<UsageRow>, ReadError> {
+        self.ask(|book| async move { book.usage_first(&asked, by, rows_max).await })
             .await
     }
 

@@ -124,8 +124,10 @@ fn written(done: &Value) -> String {
     } else {
         "as it was"
     };
+    let note = done["note"].as_str();
+    let note = note.map_or_else(String::new, |note| format!("{id}: {note}\n"));
     format!(
-        "{id}: {what}, version {} of revision {}{force}\n",
+        "{id}: {what}, version {} of revision {}{force}\n{note}",
         done["version"], done["revision"]
     )
 }

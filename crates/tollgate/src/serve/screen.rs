@@ -15,6 +15,8 @@ pub(super) struct Screen<'a> {
     settings: &'a Settings,
     listeners: &'a [Open],
     contracts: usize,
+    /// Whether somebody can sign in.
+    is_console_open: bool,
 }
 
 impl<'a> Screen<'a> {
@@ -24,6 +26,7 @@ impl<'a> Screen<'a> {
             settings: &shared.settings,
             listeners: running.listeners(),
             contracts: shared.engine.node().contracts().len(),
+            is_console_open: shared.desk.get().is_some_and(|desk| desk.lets_in()),
         }
     }
 
@@ -97,9 +100,18 @@ impl<'a> Screen<'a> {
         if let Some(upstream) = &self.settings.keeping.upstream {
             facts.push(("upstream", upstream.nodes.join(", ")));
         } else if let Some(open) = self.first(Speech::Admin).or(self.first(Speech::Http)) {
-            facts.push(("console", format!("{}/console/", web(open))));
+            facts.push(("console", self.console(open)));
         }
         facts
+    }
+
+    /// Where the console is, or how somebody gets a token for it.
+    fn console(&self, open: &Open) -> String {
+        if self.is_console_open {
+            return format!("{}/console/", web(open));
+        }
+        "off, as there is no token: set TOLLGATE_ADMIN_TOKEN, or keep contracts in a catalogue"
+            .to_owned()
     }
 
     /// Where contracts are live data, where they are.

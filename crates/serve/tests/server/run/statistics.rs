@@ -10,7 +10,7 @@ use tollgate_catalogue_sql::{Config, Database, Source};
 use tollgate_parts::Postgres;
 use tollgate_serve::run::Running;
 use tollgate_serve::settings::{ContractSource, DatabaseSettings, Settings};
-use tollgate_stats::{By, Counts, DAY_S, Step, Usage, UsageRow};
+use tollgate_stats::{By, Counts, DAY_S, Ranking, Step, Usage, UsageRow};
 use tollgate_stats_sql::Book;
 
 use crate::run::kit::{Wire, check, server, tcp, until};
@@ -164,7 +164,13 @@ fn sums_are_what_clients_counted_and_a_clean_stop_loses_nothing() {
             (now - 3600, now + 60),
             Step::Minute,
         );
-        let top = reader.top(By::Denied, "users".into(), (3600, now), 3);
+        let ranking = Ranking {
+            by: By::Denied,
+            contract: "users".into(),
+            prefix: String::new(),
+            rows_max: 3,
+        };
+        let top = reader.top(ranking, (3600, now));
         (
             series.await.unwrap(),
             top.await.unwrap(),

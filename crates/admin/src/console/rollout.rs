@@ -1,0 +1,75 @@
+//! Roll-outs from the page of a contract: asked for twice, and what was typed beside them stays.
+
+use http::Method;
+use serde_json::json;
+use tollgate_console::editor::{Draft, Kind, yaml};
+use tollgate_console::page::RolloutStep;
+use tollgate_console::part::Mode;
+
+use super::desk::{Done, Page, onward};
+use super::inner::{Body, encoded};
+use super::thing::{Edited, at, conflict, edited, here, refused, show};
+use super::told::{list, number};
+use crate::answer::Answer;
+use crate::fault::Fault;
+
+/// Takes a step of a roll-out, once it was asked for twice. What was typed beside it stays.
+pub(super) async fn rollout(page: &mut Page, kind: Kind) -> Result<Answer, Fault> {
+    let (edited, ..) = edited(page, kind);
+    let step = page.form.get("rollout").split_once(':');
+    let step = step.and_then(|(percent, policy)| Some((percent.parse::<u8>().ok()?, policy)));
+    let Some((percent @ 0..=100, policy)) = step else {
+        return Err(Fault::invalid(
+            "a step is a percentage and a policy, as `10:burst`",
+        ));
+    };
+    let reason = page.form.get("rollout.reason");
+    if reason.is_empty() {
+        let asked = RolloutStep {
+            policy: policy.to_owned(),
+            mode: match percent {
+                0 => Mode::Shadow,
+                100 => Mode::Enforce,
+                percent => Mode::Percent(percent),
+            },
+        };
+        let asked = Some(asked);
+        return show(page, kind, Edited { asked, ..edited }).await;
+    }
+    let place = at(kind, &edited.id);
+    let before = page.inner.get(&place).await?;
+    let body = json!({ "policy": policy, "to": percent }).to_string();
+    let body = Body {
+        seen: Some(edited.version),
+        ..Body::json(&body)
+    };
+    let path = format!("{place}/rollout?reason={}", encoded(reason));
+    let done = match page.inner.ask(Method::POST, &path, &body).await {
+        Ok(done) => Done::of(&done),
+        Err(fault) if fault.code() == "conflict" => return conflict(page, kind, edited).await,
+        Err(fault) => return refused(page, kind, edited, &fault).await,
+    };
+    let is_saved = |draft: &Draft| draft.document() == before["document"];
+    if edited.draft.as_ref().is_some_and(is_saved) || edited.text == yaml(&before["document"]) {
+        return Ok(onward(&done.on(&here(kind, &edited.id))));
+    }
+    let after = page.inner.get(&place).await?;
+    let step = list(&after["document"]["policies"])
+        .find(|of| of["name"] == policy)
+        .cloned();
+    page.frame.notice = Some(done.notice());
+    // A text is of the version that it began with; saving it shows what changed meanwhile.
+    let (version, draft) = match edited.draft {
+        None => (edited.version, None),
+        Some(draft) => {
+            let draft = draft.rolled_out(policy, &step.unwrap_or_default());
+            (number(&after["version"]), Some(draft))
+        }
+    };
+    let edited = Edited {
+        version,
+        draft,
+        ..edited
+    };
+    show(page, kind, edited).await
+}

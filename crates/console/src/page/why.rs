@@ -1,0 +1,411 @@
+//! Why a key passes or not: the verdict, every policy, what would change it, who nearly binds it, and what can be done.
+
+use super::acts::{actions, link};
+use super::assignments::{AssignmentRow, assignments};
+use super::bans::BanRow;
+use super::spent::{KeyState, states};
+use super::things::link as link_to;
+use crate::chart::{Meaning, Tally};
+use crate::editor::AssignmentDraft;
+use crate::frame::Frame;
+use crate::html::{Element, Html, el};
+use crate::moment::Moment;
+use crate::number;
+use crate::part::{
+    Column, button, cell, empty, head, live, name, number_cell, panel, table, verdict,
+};
+use crate::section::Section;
+use crate::url::Url;
+
+/// What a request would be answered now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The answer; [`Meaning::Accent`] where it passes as no contract binds it.
+    pub meaning: Meaning,
+    /// Why, in one sentence; names stand between backticks.
+    pub summary: String,
+    /// Until when, where time alone ends it.
+    pub until: Option<Moment>,
+}
+
+/// What would make the answer another, and where that is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// In one sentence; names stand between backticks.
+    pub text: String,
+    /// The contract where that is done; nothing where it is among the actions of the page.
+    pub to: Option<Url>,
+}
+
+/// A contract that nearly binds the key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missed {
+    /// The contract.
+    pub contract: String,
+    /// What the key lacks, and what was probably meant.
+    pub lacks: String,
+    /// The key that it would bind; nothing where a value has to be made up.
+    pub key: Option<String>,
+}
+
+/// A key that was asked about lately and has all these entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The key.
+    pub key: String,
+    /// When it came last.
+    pub at: Moment,
+    /// What it was told then.
+    pub meaning: Meaning,
+}
+
+/// A decision.
+#[derive(Clone, Debug, Default)]
+pub struct DecisionRow {
+    /// When.
+    pub at: Moment,
+    /// The contract.
+    pub contract: String,
+    /// What it cost.
+    pub cost: u64,
+    /// What was answered.
+    pub meaning: Meaning,
+    /// Why, where it was not allowed at once: `burst, try again in 1.2 s`.
+    pub detail: String,
+}
+
+/// What was used in one contract.
+#[derive(Clone, Debug, Default)]
+pub struct UsedRow {
+    /// The contract.
+    pub contract: String,
+    /// Requests since midnight.
+    pub today: Tally,
+    /// Requests since the first of the month.
+    pub month: Tally,
+    /// What those of the month cost, less what was given back.
+    pub cost: u64,
+}
+
+/// A question about a key, and the answer.
+#[derive(Clone, Debug, Default)]
+pub struct Why {
+    /// The key as it was typed: its entries with commas between them, as `user=42,plan=free`. Empty where nothing was asked.
+    pub key: String,
+    /// The cost as it was typed.
+    pub cost: String,
+    /// What is wrong with the question.
+    pub complaint: Option<String>,
+    /// What a request would be answered.
+    pub outcome: Option<Outcome>,
+    /// What would change that.
+    pub ways: Vec<Way>,
+    /// Bans that cover it.
+    pub bans: Vec<BanRow>,
+    /// What is spent, by contract.
+    pub states: Vec<KeyState>,
+    /// Contracts that nearly bind it, the nearest first.
+    pub misses: Vec<Missed>,
+    /// Keys with more entries that came lately.
+    pub seen: Vec<Seen>,
+    /// The newest decisions.
+    pub decisions: Vec<DecisionRow>,
+    /// What was used; `None` where nobody counts.
+    pub used: Option<Vec<UsedRow>>,
+    /// Who it may be, with their plans.
+    pub assigned: Assigned,
+    /// The page for the customer: a signed link, as the server made it.
+    pub customer: Option<String>,
+}
+
+/// Who a key may be, and the plans that they were given.
+#[derive(Clone, Debug, Default)]
+pub struct Assigned {
+    /// The entries of the key with their values, each of which may be assigned and banned.
+    pub identities: Vec<String>,
+    /// Their assignments.
+    pub rows: Vec<AssignmentRow>,
+    /// The entry that has an assignment though no contract that counts by it follows a plan, and contracts that could.
+    pub unfollowed: Option<Unfollowed>,
+    /// The assignment that a form begins with.
+    pub draft: AssignmentDraft,
+    /// The plans there are.
+    pub plans: Vec<String>,
+    /// The contracts there are.
+    pub contracts: Vec<String>,
+}
+
+/// A plan that was given and binds nobody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unfollowed {
+    /// The entry.
+    pub entry: String,
+    /// The plan.
+    pub plan: String,
+    /// Contracts that count by the entry and follow no plan.
+    pub contracts: Vec<String>,
+}
+
+/// Where it is told why a key passes or not.
+pub(super) fn to(key: &str) -> Url {
+    Url::to("/console/why").query("key", key)
+}
+
+/// An entry with its value as a part of a key.
+pub fn as_part(identity: &str) -> String {
+    identity.replace('%', "%25").replace(',', "%2C")
+}
+
+/// The page.
+pub fn why(frame: &Frame, view: &Why) -> String {
+    let here = to(&view.key).query("cost", &view.cost);
+    let is_asked = !view.key.is_empty();
+    let title = if is_asked {
+        Html::join([Html::text("Why? "), name(&view.key).into()])
+    } else {
+        Html::text("Why?")
+    };
+    let actions = view.outcome.as_ref().map(|_| actions(frame, view));
+    let complaint = view
+        .complaint
+        .as_ref()
+        .map(|text| el("p").class("banner bad").attr("role", "alert").text(text));
+    let answer = view.outcome.as_ref().map(|outcome| {
+        Html::join([
+            live("state", &here)
+                .with(sentence(frame, outcome))
+                .with(ways(&view.ways))
+                .with(states(frame, &view.states))
+                .with(misses(&view.misses))
+                .into(),
+            live("decisions", &here)
+                .with(seen(frame, &view.seen))
+                .with(decisions(view))
+                .into(),
+            live("used", &here)
+                .with(view.used.as_deref().map(used))
+                .into(),
+            assignments(frame, view).into(),
+            link(frame, view),
+        ])
+    });
+    let hint = (!is_asked).then(|| {
+        empty(
+            "Which key?",
+            "Type its entries with commas between them, as the request has them. Any key can be asked about; nothing is taken from it.",
+        )
+    });
+    let body = Html::join([
+        Html::from(head(
+            title,
+            "Why a key passes or not, by what this node knows now.",
+            actions,
+        )),
+        question(view).into(),
+        complaint.into(),
+        answer.into(),
+        hint.into(),
+    ]);
+    let shown = if is_asked { &view.key } else { "Why?" };
+    frame.page(Some(Section::Why), shown, body)
+}
+
+/// What is asked.
+fn question(view: &Why) -> Element {
+    let gap = |name: &'static str, label: &'static str, value: &str, hint: &'static str| {
+        el("input")
+            .attr("name", name)
+            .attr("value", value)
+            .attr("aria-label", label)
+            .attr("placeholder", hint)
+            .attr("autocomplete", "off")
+            .attr("spellcheck", "false")
+    };
+    el("form")
+        .class("search")
+        .attr("role", "search")
+        .url("action", &Section::Why.url())
+        .with(
+            gap("key", "Entries of the key", &view.key, "user=42, plan=free")
+                .attr("type", "search"),
+        )
+        .with(gap("cost", "Cost", &view.cost, "cost 1").attr("inputmode", "numeric"))
+        .with(button("Explain"))
+}
+
+/// A sentence for people: names stand as they are, in their own direction of writing.
+fn said(text: &str) -> Element {
+    el("bdi").text(text.replace('`', ""))
+}
+
+/// Why and until when, in one sentence.
+fn sentence(frame: &Frame, outcome: &Outcome) -> Element {
+    let until = outcome.until.map(|until| {
+        let is_near = until < frame.now.plus(NEAR_MS);
+        let shown = if is_near {
+            format!("{} UTC", until.seconds())
+        } else {
+            until.absolute()
+        };
+        el("span")
+            .text(" (")
+            .with(
+                el("time")
+                    .attr("datetime", until.machine())
+                    .attr("title", until.relative(frame.now))
+                    .text(shown),
+            )
+            .text(")")
+    });
+    let class = match outcome.meaning {
+        Meaning::Denied => "verdict-line denied",
+        Meaning::Delayed => "verdict-line delayed",
+        Meaning::Accent => "verdict-line unmatched",
+        _ => "verdict-line allowed",
+    };
+    let mut summary = outcome.summary.clone();
+    // It says the verdict already; a sentence begins with a large letter.
+    if let Some(first) = summary.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    el("p")
+        .class(class)
+        .with(crate::chart::sign(outcome.meaning))
+        .text(" ")
+        .with(said(&summary))
+        .with(until)
+        .text(".")
+}
+
+/// What would change the answer.
+fn ways(ways: &[Way]) -> Html {
+    if ways.is_empty() {
+        return Html::default();
+    }
+    let item = |way: &Way| {
+        let more = way
+            .to
+            .as_ref()
+            .map(|to| el("a").url("href", to).text("Open the contract"));
+        el("li").with(said(&way.text)).text(" ").with(more)
+    };
+    panel("What would change it")
+        .with(el("ul").class("ways").each(ways.iter().map(item)))
+        .into()
+}
+
+/// Contracts that nearly bind the key.
+fn misses(misses: &[Missed]) -> Html {
+    if misses.is_empty() {
+        return Html::default();
+    }
+    let row = |miss: &Missed| {
+        let with = miss
+            .key
+            .as_ref()
+            .map(|key| el("a").url("href", &to(key)).with(name(key)));
+        el("tr")
+            .with(cell(link_to("/console/contract", &miss.contract)))
+            .with(cell(with))
+            .with(cell(said(&miss.lacks)))
+    };
+    let columns = [
+        Column("Contract", false),
+        Column("It would bind", false),
+        Column("The key lacks", false),
+    ];
+    panel("Near misses")
+        .with(table(
+            "Near misses",
+            &columns,
+            misses.iter().map(row).collect(),
+        ))
+        .into()
+}
+
+/// Keys with more entries that came lately.
+fn seen(frame: &Frame, seen: &[Seen]) -> Html {
+    if seen.is_empty() {
+        return Html::default();
+    }
+    let row = |seen: &Seen| {
+        el("tr")
+            .with(cell(
+                el("a").url("href", &to(&seen.key)).with(name(&seen.key)),
+            ))
+            .with(cell(verdict(seen.meaning)))
+            .with(cell(seen.at.ago(frame.now)))
+    };
+    let columns = [
+        Column("Key", false),
+        Column("Last answer", false),
+        Column("When", false),
+    ];
+    panel("Requests had more entries")
+        .with(el("p").class("note").text("This node saw these keys lately; contracts that bind them may not bind the entries above alone."))
+        .with(table("Keys", &columns, seen.iter().map(row).collect()))
+        .into()
+}
+
+fn decisions(view: &Why) -> Element {
+    let panel = panel("Recent decisions");
+    if view.decisions.is_empty() {
+        return panel.with(empty(
+            "No decision is remembered.",
+            "The newest ones are kept for a while on each node.",
+        ));
+    }
+    let row = |row: &DecisionRow| {
+        el("tr")
+            .with(cell(row.at.at()))
+            .with(cell(verdict(row.meaning)))
+            .with(cell(name(&row.contract)))
+            .with(number_cell(number::whole(row.cost)))
+            .with(cell(el("bdi").text(&row.detail)))
+    };
+    let columns = [
+        Column("Time (UTC)", false),
+        Column("Answer", false),
+        Column("Contract", false),
+        Column("Cost", true),
+        Column("Why", false),
+    ];
+    panel.with(table(
+        "Recent decisions",
+        &columns,
+        view.decisions.iter().map(row).collect(),
+    ))
+}
+
+/// What was used, by contract.
+fn used(rows: &[UsedRow]) -> Element {
+    let panel = panel("Usage");
+    if rows.is_empty() {
+        return panel.with(empty(
+            "Nothing was used this month.",
+            "Days and months are those of UTC.",
+        ));
+    }
+    let row = |row: &UsedRow| {
+        let passed = |tally: Tally| number::whole(tally.allowed.saturating_add(tally.delayed));
+        el("tr")
+            .with(cell(name(&row.contract)))
+            .with(number_cell(passed(row.today)))
+            .with(number_cell(number::whole(row.today.denied)))
+            .with(number_cell(passed(row.month)))
+            .with(number_cell(number::whole(row.month.denied)))
+            .with(number_cell(number::whole(row.cost)))
+    };
+    let columns = [
+        Column("Contract", false),
+        Column("Passed today", true),
+        Column("Denied today", true),
+        Column("Passed this month", true),
+        Column("Denied this month", true),
+        Column("Cost this month", true),
+    ];
+    panel.with(table("Usage", &columns, rows.iter().map(row).collect()))
+}
+
+/// A time so near that its day goes without saying.
+const NEAR_MS: i64 = 12 * 3_600_000;
