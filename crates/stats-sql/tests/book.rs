@@ -234,6 +234,24 @@ async fn usage(book: &Book, day: u64) {
             (&*next, "everybody", "", 7),
         ]
     );
+    let sums = book.usage_sums(&days(day, day + 9), Step::Day).await;
+    let sums: Vec<_> = sums
+        .unwrap()
+        .iter()
+        .map(|is| (is.at / DAY_S, is.counts.asked()))
+        .collect();
+    assert_eq!(sums, [(day, 3), (day + 1, 27)], "all rows together");
+    let one = Usage {
+        identity: Some("user=1".into()),
+        ..days(day, day + 9)
+    };
+    let sums = book.usage_sums(&one, Step::Hour).await.unwrap();
+    assert_eq!(sums.iter().map(|is| is.counts.asked()).sum::<u64>(), 12);
+    for (by, first) in [(By::Asked, 9), (By::Denied, 9), (By::Cost, 4)] {
+        let rows = book.usage_first(&days(day, day + 9), by, 2).await.unwrap();
+        assert_eq!((rows.len(), &*rows[0].identity), (2, "user=1"), "{by:?}");
+        assert!(rows[0].counts.asked() >= first, "{rows:?}");
+    }
     for rows_max in 1..6 {
         let mut paged = Vec::new();
         let mut after = None;

@@ -13,7 +13,7 @@ use super::fit::{Fit, fitted};
 use super::inner::Inner;
 use super::people::states;
 use super::told::{list, some};
-use super::why::{Typed, explained};
+use super::why::{Typed, explained, recent};
 use super::{MY, figures, is_read_by_people};
 use crate::access::links::{self, LinkError};
 use crate::access::{Caller, Client};
@@ -52,7 +52,13 @@ pub(super) async fn mine(
 async fn shown(inner: &Inner, visit: &Visit, identity: &str) -> Result<Answer, Fault> {
     let frame = stranger(&visit.request);
     let key = Typed::read(&page::as_part(identity))?;
-    let told = explained(inner, &key, "").await?;
+    let mut told = explained(inner, &key, "").await?;
+    // Where contracts match more than the identity, the limits are those of the request that came last.
+    if told["matched"] == false
+        && let Some(seen) = recent(inner, &key).await?.1.first()
+    {
+        told = explained(inner, &Typed::read(&seen.key)?, "").await?;
+    }
     let used = figures::used(inner, &key.counted(inner)).await?;
     let used = used.unwrap_or_default();
     let states = states(&told, frame.now);

@@ -126,8 +126,8 @@ pub(super) async fn used(
     Ok(Some(rows))
 }
 
-/// Who was counted in the last week under names that begin so, those first who came most. Where nothing is kept, of the requests that
-/// this node remembers.
+/// Who was counted under names that begin so in the last week, or among all in the last day; those first who came most. Where nothing
+/// is kept, of the requests that this node remembers.
 pub(super) async fn seen(inner: &Inner, prefix: &str, most: usize) -> Result<Vec<TopRow>, Fault> {
     let Some(reader) = inner.shared.statistics.get() else {
         return Ok(Vec::new());
@@ -138,8 +138,10 @@ pub(super) async fn seen(inner: &Inner, prefix: &str, most: usize) -> Result<Vec
         prefix: prefix.to_owned(),
         rows_max: most,
     };
+    // All of a week are too many to be sorted each time.
+    let window = if prefix.is_empty() { DAY_S } else { 7 * DAY_S };
     let now = now_ns() / SECOND_NS;
-    if let Some(rows) = kept(reader.top(ranking, (7 * DAY_S, now)).await)? {
+    if let Some(rows) = kept(reader.top(ranking, (window, now)).await)? {
         return Ok(rows);
     }
     let mut found: BTreeMap<(String, String), Counts> = BTreeMap::new();

@@ -83,6 +83,11 @@ async fn used(page: &Page, most: usize) -> Result<Usage, Fault> {
         }
     };
     let row = |told: &Value| UsageRow {
+        key: key_of(
+            &page.inner,
+            &text(&told["contract"]),
+            &text(&told["identity"]),
+        ),
         day: text(&told["day"]),
         identity: text(&told["identity"]),
         contract: text(&told["contract"]),

@@ -217,7 +217,7 @@ async fn answered(page: &Page, asked: Why) -> Result<Why, Fault> {
         assignments.extend(items(&found).cloned());
     }
     let first = assignments.first().filter(|_| identities.len() == 1);
-    let (decisions, seen) = recent(page, &key).await?;
+    let (decisions, seen) = recent(inner, &key).await?;
     Ok(Why {
         outcome: Some(outcome(page, &told)),
         ways: ways(&told, number_of(&asked.cost)),
@@ -273,9 +273,7 @@ pub(super) fn meaning(told: &Value) -> Meaning {
 }
 
 fn outcome(page: &Page, told: &Value) -> Outcome {
-    // What is said of a ban says when it ends.
-    let is_banned = list(&told["bans"]).next().is_some();
-    let left = told["retry_after_ms"].as_i64().filter(|_| !is_banned);
+    let left = told["retry_after_ms"].as_i64();
     Outcome {
         meaning: match meaning(told) {
             Meaning::Allowed if told["matched"] == false => Meaning::Accent,
@@ -363,7 +361,10 @@ fn misses(page: &Page, key: &Typed, told: &Value) -> Vec<Missed> {
 }
 
 /// The newest requests with these entries that this node remembers, and keys with more.
-async fn recent(page: &Page, key: &Typed) -> Result<(Vec<DecisionRow>, Vec<Seen>), Fault> {
+pub(super) async fn recent(
+    inner: &Inner,
+    key: &Typed,
+) -> Result<(Vec<DecisionRow>, Vec<Seen>), Fault> {
     let first = match key {
         Typed::Bare(text) => text.clone(),
         Typed::Entries(entries) => {
@@ -372,7 +373,7 @@ async fn recent(page: &Page, key: &Typed) -> Result<(Vec<DecisionRow>, Vec<Seen>
         }
     };
     let path = format!("/recent?limit={REMEMBERED}&key={}", encoded(&first));
-    let told = match page.inner.get(&path).await {
+    let told = match inner.get(&path).await {
         Ok(told) => told,
         Err(fault) if fault.code() == "not_kept" => return Ok(Default::default()),
         Err(fault) => return Err(fault),

@@ -51,8 +51,8 @@ pub(super) async fn add(call: &Call, entries: &Entries<'_>, told: &mut Value) ->
     told["bans"] = json!([]);
     if let Books::Database(database) = &call.office.books {
         told["assignments"] = assignments(database, &bound, entries, told).await?.into();
+        // The engine knows bans as well, but not what they are called.
         let bans = bans(database, &bound, entries).await?;
-        deny(told, &bans);
         told["bans"] = bans.iter().map(shown).collect();
     }
     Ok(())
@@ -152,32 +152,6 @@ async fn bans(
             && known.contains(&ban.identity.to_string())
     });
     Ok(bans)
-}
-
-/// Whoever is banned is denied, whatever policies say; until the last ban ends.
-fn deny(told: &mut Value, bans: &[Ban]) {
-    let last = bans
-        .iter()
-        .max_by_key(|ban| ban.until.map_or(u64::MAX, Instant::as_nanos));
-    let Some(ban) = last else {
-        return;
-    };
-    let now = Instant::from_nanos(time::now_ns());
-    let left = ban.until.map(|until| until.nanos_since(now) / 1_000_000);
-    let until = match ban.until {
-        Some(until) => format!("until {}", time::told(until.as_nanos())),
-        None => "until somebody lifts it".to_owned(),
-    };
-    let why = ban.reason.as_deref().unwrap_or_default();
-    let why = if why.is_empty() {
-        String::new()
-    } else {
-        format!(": {why}")
-    };
-    told["summary"] = format!("banned {until} by `{}`{why}", ban.id).into();
-    told["allowed"] = false.into();
-    told["retry_after_ms"] = left.into();
-    told["wait_ms"] = 0.into();
 }
 
 fn shown(ban: &Ban) -> Value {

@@ -299,7 +299,8 @@ fn somebody_is_banned(person: &Person, load: &Load) {
         ".action:has([action='/console/identity/ban'])",
         &[("until", "2100-01-01T12:00")],
     );
-    person.sees("Banned until 2100-01-01T12:00:00Z by user=42");
+    person.sees("Denied: user=42 is banned for another");
+    person.sees("2100-01-01 12:00:00 UTC");
     person.sees("Lift the ban of user=42");
     load.sees("whoever is banned is denied", |counted| &counted.denied);
     keep(person, "banned");

@@ -169,7 +169,8 @@ fn bans_are_explained(server: &Server) {
         (&json!(false), &json!(null))
     );
     let summary = why["summary"].as_str().unwrap();
-    assert!(summary.contains("`user=mallory`: scrapes"), "{summary}");
+    let said = "denied: `user=mallory` is banned without an end: scrapes";
+    assert_eq!(summary, said);
     assert_eq!(why["bans"][0]["identity"], "user=mallory");
     assert_eq!(why["policies"][0]["per_ns"], 1_000_000_000);
     let range =

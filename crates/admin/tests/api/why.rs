@@ -75,7 +75,7 @@ fn the_most_denied_key_is_told_why() {
     person.does(".head .action:has([action='/console/key/reset'])", &[]);
     person.sees("Passes burst of free-users: 0 of 3 used");
     person.does(".head .action:has([action='/console/identity/ban'])", &[]);
-    person.sees("Banned until somebody lifts it by user=42: a test");
+    person.sees("Denied: user=42 is banned without an end: a test");
     person.sees("Lift the ban of user=42");
     pictured(&person, "banned");
     let said = person.browser.logs("browser");
@@ -99,6 +99,14 @@ fn a_key_that_no_contract_binds_leads_to_the_one_that_was_meant() {
         person.browser.text("#used").contains("free-users")
     });
     pictured(&person, "unbound");
+    // The customer sees the limit of requests, too.
+    let link = server
+        .post("/identities/user%3D42/link", &json!({ "days": 1 }))
+        .json();
+    person.go(link["path"].as_str().unwrap());
+    person.sees("Your limits");
+    person.sees("3 / 30d");
+    person.go("/console/why?key=user%3D42");
     person.browser.follow("#decisions td a");
     person.sees("Denied by burst of free-users");
     // A slip in a name is mended by one click.

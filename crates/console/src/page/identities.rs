@@ -21,7 +21,7 @@ pub struct IdentityRow {
     pub plan: Option<String>,
     /// Until when.
     pub until: Option<Moment>,
-    /// Requests of the last week, where they were counted.
+    /// Requests of the last week, of the last day where all are shown; where they were counted.
     pub tally: Option<Tally>,
     /// What was noted.
     pub note: String,
@@ -48,7 +48,10 @@ pub fn identities(frame: &Frame, view: &Identities) -> String {
     let body = Html::join([
         Html::from(head(
             "Identities",
-            "Who is limited: a user, a key, a tenant, an address or a range of them; assigned, or seen in the last week.",
+            format!(
+                "Who is limited: a user, a tenant, an address or a range of them; assigned, or seen in the last {}.",
+                span(&view.query)
+            ),
             Html::default(),
         )),
         search(
@@ -63,6 +66,11 @@ pub fn identities(frame: &Frame, view: &Identities) -> String {
             .into(),
     ]);
     frame.page(Some(Section::Identities), "Identities", body)
+}
+
+/// How far back those are found who were only seen.
+const fn span(query: &str) -> &'static str {
+    if query.is_empty() { "day" } else { "week" }
 }
 
 fn rows(frame: &Frame, view: &Identities) -> Element {
@@ -91,7 +99,7 @@ fn rows(frame: &Frame, view: &Identities) -> Element {
     };
     let columns = [
         Column("Identity", false),
-        Column("Requests, 7 days", true),
+        Column("Requests", true),
         Column("Denied", true),
         Column("Plan", false),
         Column("Ends", false),
@@ -107,7 +115,7 @@ fn rows(frame: &Frame, view: &Identities) -> Element {
 fn nobody(query: &str) -> Element {
     if query.is_empty() {
         return empty(
-            "Nobody is assigned, and nobody came in the last week.",
+            "Nobody is assigned, and nobody came in the last day.",
             "Any key can be asked about all the same: type its entries, as user=42.",
         );
     }

@@ -19,6 +19,8 @@ pub struct UsageRow {
     pub day: String,
     /// Who.
     pub identity: String,
+    /// The key to ask about.
+    pub key: String,
     /// In which contract.
     pub contract: String,
     /// The requests.
@@ -183,9 +185,7 @@ fn rows(view: &Usage) -> Element {
         el("tr")
             .with(cell(row.day.as_str()).class("nowrap"))
             .with(cell(
-                el("a")
-                    .url("href", &to(&row.identity))
-                    .with(name(&row.identity)),
+                el("a").url("href", &to(&row.key)).with(name(&row.identity)),
             ))
             .with(cell(name(&row.contract)))
             .with(number_cell(number::whole(row.tally.allowed)))

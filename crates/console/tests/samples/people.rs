@@ -282,7 +282,7 @@ pub(crate) fn banned_view(t: Words<'_>) -> Why {
         key: t("user=mallory"),
         outcome: Some(Outcome {
             meaning: Meaning::Denied,
-            summary: t("banned until somebody lifts it by `user=mallory`: scrapes"),
+            summary: t("denied: `user=mallory` is banned without an end: scrapes"),
             until: None,
         }),
         assigned: Assigned {
@@ -318,6 +318,7 @@ pub(crate) fn usage_view(t: Words<'_>) -> Usage {
     let rows = (0..14).map(|i| UsageRow {
         day: NOW.plus(-i * DAY).day(),
         identity: t("tenant=acme"),
+        key: t("tenant=acme,plan=free"),
         contract: t("free-users"),
         tally: Tally {
             allowed: 41_000 - 1733 * i.unsigned_abs(),

@@ -348,8 +348,8 @@ fn whoever_is_open_to_the_world_is_warned() {
     );
 }
 
-#[test]
-fn what_is_no_terminal_gets_plain_lines() {
+/// What a server says until it is ready; with contracts in a catalogue, or in a file.
+fn said_at_the_start(is_file: bool, token: Option<&str>) -> Vec<String> {
     use std::io::{BufRead, BufReader};
     let folder = tempfile::tempdir().unwrap();
     let mut command = tollgate(&[
@@ -360,8 +360,13 @@ fn what_is_no_terminal_gets_plain_lines() {
         "0",
         "--data-dir",
     ]);
+    command.arg(folder.path());
+    if is_file {
+        let contracts = file(folder.path(), "contracts.yaml", CONTRACTS);
+        command.arg("--contracts").arg(contracts);
+    }
     command
-        .arg(folder.path())
+        .envs(token.map(|token| ("TOLLGATE_ADMIN_TOKEN", token)))
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null());
     let mut child = command.spawn().unwrap();
@@ -372,10 +377,34 @@ fn what_is_no_terminal_gets_plain_lines() {
         .collect();
     child.kill().unwrap();
     child.wait().unwrap();
+    lines
+}
+
+#[test]
+fn what_is_no_terminal_gets_plain_lines() {
+    let lines = said_at_the_start(false, None);
     assert!(lines[0].starts_with("http http://127.0.0.1:"), "{lines:?}");
     assert!(lines[1].starts_with("resp 127.0.0.1:"), "{lines:?}");
     assert!(
         !lines.iter().any(|line| line.contains('\u{1b}')),
         "{lines:?}"
     );
+}
+
+#[test]
+fn the_console_is_named_at_the_start_where_somebody_can_sign_in() {
+    let console = |is_file, token| {
+        let lines = said_at_the_start(is_file, token).into_iter();
+        let mut found = lines.filter(|line| line.starts_with("console "));
+        found.next().unwrap()
+    };
+    let shut = console(true, None);
+    assert!(
+        !shut.contains("http") && shut.contains("set TOLLGATE_ADMIN_TOKEN"),
+        "{shut}"
+    );
+    for (is_file, token) in [(true, Some("open-sesame-open-sesame")), (false, None)] {
+        let open = console(is_file, token);
+        assert!(open.starts_with("console http://127.0.0.1:"), "{open}");
+    }
 }
