@@ -119,7 +119,7 @@ impl Axis {
     fn times(&self) -> Vec<Element> {
         let length = self.length().max(1);
         let step = TIMES.iter().find(|step| length / **step <= 5).copied();
-        let step = step.unwrap_or_else(|| (length / 5).max(1));
+        let step = step.unwrap_or_else(|| (length / 5 / DAY + 1).saturating_mul(DAY));
         let first = self.from.0.div_euclid(step) + 1;
         let share = |time: Moment| time.0.saturating_sub(self.from.0).saturating_mul(1000) / length;
         (first..first.saturating_add(7))
