@@ -152,6 +152,20 @@ fn flags_and_names_are_kept() {
 }
 
 #[test]
+fn documents_of_one_domain_are_one() {
+    let part = |key: &str| {
+        let rule = "rate_limit: { unit: hour, requests_per_unit: 1 }";
+        format!("domain: d\ndescriptors: [{{ key: {key}, {rule} }}]\n---\n")
+    };
+    let other = "domain: e\n---\n".to_owned();
+    let domains = envoy::parse(&(part("a") + &other + &part("b"))).unwrap();
+    let names: Vec<_> = domains.iter().map(envoy::EnvoyDomain::name).collect();
+    assert_eq!(names, ["d", "e"]);
+    let keys = domains.get("d").unwrap().limits().map(|(_, path)| path);
+    assert_eq!(keys.collect::<Vec<_>>(), [["a"], ["b"]]);
+}
+
+#[test]
 fn nothing_per_unit_is_a_limit_like_others() {
     let file = "domain: d
 descriptors: [{ key: a, rate_limit: { unit: hour, requests_per_unit: 0 } }]";

@@ -5,10 +5,11 @@
 //! the key; contracts of the contract file bind it in every domain, imported rules in theirs. A descriptor that brings a
 //! limit of its own is judged by that alone. A key that is longer than keys may be is shortened and counted all the same.
 //!
-//! Not here: the reference server's statistics, and `quota`, which Envoy ignores.
+//! Not here: `quota`, which Envoy ignores.
 
 mod header;
 mod judge;
+mod metadata;
 mod status;
 
 use std::fmt;
@@ -18,8 +19,11 @@ use tollgate_client::Dialect;
 use tollgate_wire::rls::{Code, DescriptorStatus, RateLimitRequest, RateLimitResponse};
 
 use crate::engine::{EngineError, Turn};
+use crate::meter::Event;
+use crate::settings::{RlsSettings, Settings};
 
-use judge::{Count, Judged, Request};
+pub use judge::Count;
+use judge::{Judged, Request};
 
 /// The most descriptors of one request, and the most entries of one descriptor.
 pub const LIST_MAX: usize = tollgate_wire::rls::LIST_MAX;
@@ -65,64 +69,61 @@ pub fn gives_back(request: &RateLimitRequest) -> bool {
     descriptors.any(|descriptor| descriptor.is_negative_hits)
 }
 
-/// Judges a request, and says no more than the statuses.
-pub fn should_rate_limit(
-    turn: &Turn<'_>,
-    request: &RateLimitRequest,
-    key_bytes_max: usize,
-) -> Result<RateLimitResponse, RlsError> {
-    decide(turn, request, Dialect::None, key_bytes_max)
+/// How requests are answered, as the settings say.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner<'s> {
+    /// Header fields for the client, where a contract names none.
+    pub dialect: Dialect,
+    /// Bytes of one key.
+    pub key_bytes_max: usize,
+    /// What else is said.
+    pub rls: &'s RlsSettings,
 }
 
-/// Judges a request, with header fields and a body for the client unless the dialect is none and contracts name none.
-pub fn decide(
-    turn: &Turn<'_>,
-    request: &RateLimitRequest,
-    dialect: Dialect,
-    key_bytes_max: usize,
-) -> Result<RateLimitResponse, RlsError> {
-    answer(turn, request, Count::Judged, dialect, key_bytes_max)
+impl<'s> From<&'s Settings> for Manner<'s> {
+    fn from(settings: &'s Settings) -> Self {
+        Self {
+            dialect: settings.dialect,
+            key_bytes_max: settings.limits.key_bytes_max,
+            rls: &settings.keeping.rls,
+        }
+    }
 }
 
-/// Judges a request without counting it: Kuadrant's `CheckRateLimit`.
-pub fn check_only(
-    turn: &Turn<'_>,
-    request: &RateLimitRequest,
-    dialect: Dialect,
-    key_bytes_max: usize,
-) -> Result<RateLimitResponse, RlsError> {
-    answer(turn, request, Count::Not, dialect, key_bytes_max)
-}
-
-/// Counts a request without judging it: Kuadrant's `Report`.
-pub fn report(
-    turn: &Turn<'_>,
-    request: &RateLimitRequest,
-    key_bytes_max: usize,
-) -> Result<RateLimitResponse, RlsError> {
-    answer(turn, request, Count::Unjudged, Dialect::None, key_bytes_max)
-}
-
-fn answer(
+/// Answers a request, with header fields and a body for the client unless the dialect is none and contracts name none.
+pub fn answer(
     turn: &Turn<'_>,
     request: &RateLimitRequest,
     count: Count,
-    dialect: Dialect,
-    key_bytes_max: usize,
+    manner: &Manner<'_>,
 ) -> Result<RateLimitResponse, RlsError> {
     check(request)?;
     let texts = request.descriptors.iter();
-    let texts: SmallVec<[_; 2]> = texts.map(|one| judge::texts(one, key_bytes_max)).collect();
+    let texts: SmallVec<[_; 2]> = texts
+        .map(|one| judge::texts(one, manner.key_bytes_max))
+        .collect();
     let entries: SmallVec<[_; 2]> = texts.iter().map(judge::entries).collect();
     let entries: SmallVec<[_; 2]> = entries.iter().map(|entries| &**entries).collect();
-    let request = Request::new(turn, request, &entries, count);
+    let request = Request::new(turn, (request, &entries), count, manner.rls);
     let judged = request.judge()?;
     let is_over = is_over(&judged);
+    let is_shadowed = is_over && manner.rls.shadow;
+    let code = if is_over && !is_shadowed {
+        Code::OverLimit
+    } else {
+        Code::Ok
+    };
     let mut response = RateLimitResponse {
-        overall_code: if is_over { Code::OverLimit } else { Code::Ok }.into(),
+        overall_code: code.into(),
+        dynamic_metadata: manner.rls.metadata.then(|| request.metadata(&judged)),
         ..RateLimitResponse::default()
     };
-    header::put(turn, &judged, dialect, &mut response);
+    if is_shadowed {
+        // Clients hear nothing of limits that are not in force yet.
+        turn.meter().count(Event::Shadowed);
+    } else {
+        header::put(turn, &judged, manner.dialect, &mut response);
+    }
     let statuses = judged.into_iter().map(|judged| judged.status);
     response.statuses = statuses.collect::<Vec<DescriptorStatus>>();
     Ok(response)

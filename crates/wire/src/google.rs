@@ -123,6 +123,12 @@ pub enum Kind {
     List(ListValue),
 }
 
+impl From<Kind> for Value {
+    fn from(kind: Kind) -> Self {
+        Self { kind: Some(kind) }
+    }
+}
+
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.kind {

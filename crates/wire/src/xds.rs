@@ -3,7 +3,7 @@
 //! The messages of `envoy.service.discovery.v3` as far as a client needs them, and those of `ratelimit.config.ratelimit.v3`. Fields
 //! that mean nothing here are left out, and skipped where they come. Not here: what a configuration means.
 
-use crate::google::{Any, Status};
+use crate::google::{Any, Status, Struct};
 
 /// The path of the method that streams both ways.
 pub const STREAM: &str =
@@ -68,7 +68,7 @@ pub struct DiscoveryResponse {
 }
 
 /// `ratelimit.config.ratelimit.v3.RateLimitConfig`.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct RateLimitConfig {
     /// Names the resource.
     #[prost(string, tag = "1")]
@@ -82,7 +82,7 @@ pub struct RateLimitConfig {
 }
 
 /// `ratelimit.config.ratelimit.v3.RateLimitDescriptor`.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub struct RateLimitDescriptor {
     /// The key of an entry.
     #[prost(string, tag = "1")]
@@ -105,6 +105,9 @@ pub struct RateLimitDescriptor {
     /// Whether a request is refused only by all such rules together.
     #[prost(bool, tag = "7")]
     pub quota_mode: bool,
+    /// Handed back in answers.
+    #[prost(message, optional, tag = "8")]
+    pub metadata: Option<Struct>,
 }
 
 /// `ratelimit.config.ratelimit.v3.RateLimitPolicy`.

@@ -17,15 +17,7 @@ use crate::text::{Node, Text};
 
 pub(super) fn check(raw: &[RawDomain], text: &str) -> Result<EnvoyDomains, ContractErrors> {
     let mut checker = Checker::default();
-    let mut domains: Vec<EnvoyDomain> = Vec::new();
-    for domain in raw {
-        let tree = checker.domain(domain);
-        if domains.iter().any(|before| before.name == tree.name) {
-            let what = format!("there is already a domain {}", quote(&tree.name));
-            checker.wrong(ErrorKind::Duplicate, domain.domain.place, what);
-        }
-        domains.push(tree);
-    }
+    let domains: Vec<_> = raw.iter().map(|domain| checker.domain(domain)).collect();
     if raw.is_empty() {
         let place = Place {
             line: 1,
@@ -182,6 +174,7 @@ impl Checker {
             replaces,
             path: keys,
             shared,
+            metadata: raw.metadata.clone().filter(|data| !data.is_empty()),
         })
     }
 
@@ -259,10 +252,7 @@ impl Path {
         let shared = value.clone().filter(|_| raw.share_threshold);
         let mut path = self.clone();
         path.id = format!("{}/{composite}", self.id);
-        path.keys.push((
-            raw.key.value.to_string(),
-            value.filter(|value| !value.contains('*')),
-        ));
+        path.keys.push((raw.key.value.to_string(), value));
         path.shared.push(shared.map(Into::into));
         path
     }

@@ -1,7 +1,8 @@
 //! The descriptor file as typed.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use crate::CONTRACTS_MAX;
 use crate::text::{Few, Node, Text};
@@ -42,9 +43,30 @@ pub(super) struct RawDescriptor {
     /// Names of metrics only.
     #[serde(default, rename = "value_to_metric")]
     pub(super) _value_to_metric: bool,
-    /// Handed back in answers there; nothing here depends on it.
-    #[serde(default, rename = "metadata")]
-    pub(super) _metadata: Option<IgnoredAny>,
+    /// Handed back in answers; nothing else depends on it.
+    #[serde(default)]
+    pub(super) metadata: Option<Data>,
+}
+
+/// Data by name.
+pub type Data = BTreeMap<String, Datum>;
+
+/// What a file says beside its rules, for those who read answers.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Datum {
+    /// Nothing.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Datum>),
+    /// More by name.
+    Map(Data),
 }
 
 #[derive(Debug, Deserialize)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tollgate_limit::{Policy, PolicySet};
 
+use super::raw::Data;
 use super::wildcard::Wildcard;
 use crate::contract::{Contract, NamedPolicy};
 use crate::coordination::{Coordination, Design, OnFailure};
@@ -11,7 +12,7 @@ use crate::entries::{Descriptor, Identity};
 use crate::syncing::Syncing;
 
 /// The domains of a descriptor file, in its order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EnvoyDomains {
     domains: Vec<EnvoyDomain>,
     /// Positions, by name.
@@ -19,7 +20,7 @@ pub struct EnvoyDomains {
 }
 
 /// One domain: a tree of descriptors.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EnvoyDomain {
     pub(super) name: String,
     pub(super) root: Level,
@@ -27,7 +28,7 @@ pub struct EnvoyDomain {
 }
 
 /// The descriptors under one descriptor, or at the top.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Level {
     /// Sorted by key and value; the value of a bare key is empty.
     pub(super) children: Vec<Child>,
@@ -35,7 +36,7 @@ pub(super) struct Level {
     pub(super) wildcards: Vec<(Wildcard, usize)>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Child {
     pub(super) key: Box<str>,
     pub(super) value: Box<str>,
@@ -45,7 +46,7 @@ pub(super) struct Child {
 }
 
 /// A `rate_limit`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rule {
     pub(super) id: String,
     pub(super) name: Option<String>,
@@ -54,14 +55,15 @@ pub(super) struct Rule {
     pub(super) shadow: bool,
     pub(super) quota: bool,
     pub(super) replaces: Vec<String>,
-    /// The key of each level, with its value where that is fixed.
+    /// The key of each level, with its value or pattern where it has one.
     pub(super) path: Vec<(String, Option<String>)>,
     /// What stands for the value of each level, where all values share one counter.
     pub(super) shared: Vec<Option<Box<str>>>,
+    pub(super) metadata: Option<Data>,
 }
 
 /// The policy of a rule, and its position among the contracts of all domains.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Limit {
     pub(super) policy: Policy,
     pub(super) contract: usize,
@@ -126,6 +128,19 @@ impl EnvoyDomain {
         &self.name
     }
 
+    /// Every rule that limits: the position of its contract, and the key of each level, behind it `_` and its value where it has one.
+    pub fn limits(&self) -> impl Iterator<Item = (usize, Vec<String>)> + '_ {
+        let joined = |(key, value): &(String, Option<String>)| match value {
+            Some(value) => format!("{key}_{value}"),
+            None => key.clone(),
+        };
+        let limited = self.rules.iter();
+        limited.filter_map(move |rule| {
+            let contract = rule.limit.as_ref()?.contract;
+            Some((contract, rule.path.iter().map(joined).collect()))
+        })
+    }
+
     /// The rule that counts a request with these entries; without one it passes.
     pub fn rule_for<'a>(&'a self, entries: &'a [(&'a str, &'a str)]) -> Option<EnvoyRule<'a>> {
         let mut level = &self.root;
@@ -173,7 +188,8 @@ impl Rule {
         let fixed = self
             .path
             .iter()
-            .filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
+            .filter_map(|(key, value)| Some((key.clone(), value.clone()?)))
+            .filter(|(_, value)| !value.contains('*'));
         let mut matches: Vec<_> = fixed.collect();
         matches.sort();
         let named = NamedPolicy {
@@ -240,6 +256,11 @@ impl<'a> EnvoyRule<'a> {
     /// Whether a request is refused only when all its rules in quota mode refuse it.
     pub const fn is_quota(&self) -> bool {
         self.rule.quota
+    }
+
+    /// What the file says beside the rule.
+    pub fn metadata(&self) -> Option<&'a Data> {
+        self.rule.metadata.as_ref()
     }
 
     /// Names of rules that this one takes the place of, where both count the same request.

@@ -7,7 +7,7 @@ use tollgate_node::{Adhoc, AdhocAsk, AdhocError, Answer, Space};
 use tollgate_table::Print;
 
 use super::{Ask, EngineError, Scope, Turn};
-use crate::meter::{Decided, Judgement};
+use crate::meter::{Decided, Judgement, Meter};
 
 impl Turn<'_> {
     /// Decides one request by a policy that the request itself describes, for a key in a space of the protocol's own.
@@ -26,6 +26,11 @@ impl Turn<'_> {
             Err(AdhocError::Full) => Ok(Answer::full()),
             Err(AdhocError::Policy(error)) => Err(EngineError::Policy(error)),
         }
+    }
+
+    /// What counts what happens.
+    pub(crate) fn meter(&self) -> &Meter {
+        self.engine.meter()
     }
 
     /// Keys of policies that requests describe.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use prost::Message;
+use tollgate_client::Dialect;
 use tollgate_contract::OnFailure;
 use tollgate_wire::gubernator::{GetRateLimitsReq, HealthCheckReq, LiveCheckReq, LiveCheckResp};
 use tollgate_wire::rls::{Code as Verdict, RateLimitResponse};
@@ -16,7 +17,7 @@ use crate::access::Operation;
 use crate::auth::Unfit;
 use crate::engine::{EngineError, Turn};
 use crate::gubernator::{self, TooMany};
-use crate::rls::{self, RlsError};
+use crate::rls::{self, Count, Manner, RlsError};
 use crate::settings::Scopes;
 use crate::shared::Shared;
 
@@ -85,24 +86,22 @@ impl Method {
         turn: &Turn<'_>,
         (shared, scopes): (&Shared, Scopes),
     ) -> Result<Answered, Status> {
-        let (limits, dialect) = (&shared.settings.limits, shared.settings.dialect);
+        let limits = &shared.settings.limits;
+        let manner = Manner::from(&shared.settings);
         let framed = match self {
             Self::ShouldRateLimit => call(message, |request| {
                 if rls::gives_back(&request) {
                     within(Operation::Refund, scopes)?;
                 }
-                Ok(rls::decide(turn, &request, dialect, limits.key_bytes_max)?)
+                Ok(rls::answer(turn, &request, Count::Judged, &manner)?)
             }),
             Self::CheckRateLimit => call(message, |request| {
-                Ok(rls::check_only(
-                    turn,
-                    &request,
-                    dialect,
-                    limits.key_bytes_max,
-                )?)
+                Ok(rls::answer(turn, &request, Count::Not, &manner)?)
             }),
             Self::Report => call(message, |request| {
-                Ok(rls::report(turn, &request, limits.key_bytes_max)?)
+                let dialect = Dialect::None;
+                let manner = Manner { dialect, ..manner };
+                Ok(rls::answer(turn, &request, Count::Unjudged, &manner)?)
             }),
             Self::Authorize => return authorize(message, turn, shared),
             Self::Check => call(message, |request| native::check(turn, &request, limits)),

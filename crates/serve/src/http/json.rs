@@ -4,6 +4,7 @@
 
 use http::StatusCode;
 use serde::Deserialize;
+use tollgate_client::Dialect;
 use tollgate_wire::rls::{Code, RateLimitRequest, RateLimitResponse};
 use tollgate_wire::v1;
 
@@ -14,7 +15,7 @@ use super::{Asked, Reply};
 use crate::access::Operation;
 use crate::engine::Turn;
 use crate::meter::{Door, Event};
-use crate::rls::{self, RlsError};
+use crate::rls::{self, Count, Manner, RlsError};
 
 /// `POST /json`: 200 where the request may pass, 429 where it may not.
 pub(super) fn json(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
@@ -24,7 +25,13 @@ pub(super) fn json(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     if rls::gives_back(&request) && !may(Operation::Refund, asked, reply) {
         return;
     }
-    match rls::should_rate_limit(turn, &request, asked.shared.settings.limits.key_bytes_max) {
+    // Its caller makes header fields of the statuses.
+    let dialect = Dialect::None;
+    let manner = Manner {
+        dialect,
+        ..Manner::from(&asked.shared.settings)
+    };
+    match rls::answer(turn, &request, Count::Judged, &manner) {
         Ok(response) => {
             if response.overall_code == i32::from(Code::OverLimit) {
                 reply.set_status(StatusCode::TOO_MANY_REQUESTS);

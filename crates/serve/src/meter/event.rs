@@ -114,6 +114,8 @@ pub enum Event {
     Reloaded,
     /// Contracts were read again and could not be used; the old ones stay.
     ReloadFailed,
+    /// Envoy's rate limit service let a request pass that was over its limits.
+    Shadowed,
 }
 
 impl Event {
@@ -133,6 +135,7 @@ impl Event {
             Self::Forbidden(door) => 10 * DOORS + door as usize,
             Self::Reloaded => 11 * DOORS,
             Self::ReloadFailed => 11 * DOORS + 1,
+            Self::Shadowed => 11 * DOORS + 2,
         }
     }
 }
@@ -168,4 +171,4 @@ pub enum Door {
 
 pub(super) const JUDGEMENTS: usize = 5;
 pub(super) const DOORS: usize = 4;
-pub(super) const EVENTS: usize = 11 * DOORS + 2;
+pub(super) const EVENTS: usize = 11 * DOORS + 3;

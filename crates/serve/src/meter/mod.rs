@@ -12,6 +12,7 @@ pub(crate) mod latency;
 mod lease;
 pub(crate) mod process;
 mod render;
+mod rules;
 mod shard;
 mod sketch;
 pub(crate) mod slot;
@@ -42,6 +43,7 @@ pub(crate) use cluster::cluster;
 pub use durable::DurableMeter;
 pub use event::{Decided, Door, Event, Judgement};
 pub(crate) use lease::lease;
+pub use rules::Hits;
 pub(crate) use split::split;
 pub(crate) use statistics::statistics;
 pub(crate) use supply::supply;
@@ -100,6 +102,18 @@ impl Meter {
         let column = self.labels.column(decided.contract);
         if let Some(contract) = counts.contracts.get(column) {
             shard.add(&contract[judgement], 1);
+        }
+    }
+
+    /// Hits of an imported rule were decided.
+    #[inline]
+    pub(crate) fn ruled(&self, contract: usize, hits: &Hits) {
+        let shard = self.shard();
+        let column = self.labels.column(Some(contract));
+        if let Some(counts) = shard.counts.rules.get(column) {
+            for (counter, hits) in counts.iter().zip(hits.each()) {
+                shard.add(counter, hits);
+            }
         }
     }
 

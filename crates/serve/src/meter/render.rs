@@ -19,6 +19,7 @@ impl Meter {
     pub fn render(&self, engine: &Engine) -> String {
         let mut text = Text::new();
         self.decisions(&mut text);
+        self.rules(&mut text, engine);
         self.latencies(&mut text);
         self.connections(&mut text);
         table(&mut text, engine);

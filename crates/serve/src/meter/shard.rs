@@ -9,6 +9,7 @@ use super::event::{DOORS, Decided, EVENTS, JUDGEMENTS};
 use super::history::History;
 use super::labels::COLUMNS;
 use super::latency::BUCKETS;
+use super::rules::STATS;
 use super::sketch::{Sketch, Text};
 
 /// What one thread counts.
@@ -29,6 +30,7 @@ pub(super) struct Shard {
 pub(super) struct Counts {
     pub(super) decisions: [[AtomicU64; JUDGEMENTS]; DOORS],
     pub(super) contracts: [[AtomicU64; JUDGEMENTS]; COLUMNS],
+    pub(super) rules: [[AtomicU64; STATS]; COLUMNS],
     pub(super) events: [AtomicU64; EVENTS],
     pub(super) latency: [[AtomicU64; BUCKETS]; DOORS],
     /// Nanoseconds of all answers together.
@@ -67,6 +69,7 @@ impl Shard {
             counts: Counts {
                 decisions: std::array::from_fn(|_| std::array::from_fn(|_| zero())),
                 contracts: std::array::from_fn(|_| std::array::from_fn(|_| zero())),
+                rules: std::array::from_fn(|_| std::array::from_fn(|_| zero())),
                 events: std::array::from_fn(|_| zero()),
                 latency: std::array::from_fn(|_| std::array::from_fn(|_| zero())),
                 latency_sum: std::array::from_fn(|_| zero()),

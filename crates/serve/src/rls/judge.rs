@@ -13,6 +13,8 @@ use tollgate_wire::rls::{
 
 use super::{RlsError, status};
 use crate::engine::{Ask, Scope, Turn};
+use crate::meter::Hits;
+use crate::settings::RlsSettings;
 use crate::value::{shorten, text};
 
 /// The entries of a descriptor as texts.
@@ -26,23 +28,24 @@ pub(super) type Pairs<'a> = &'a [(&'a str, &'a str)];
 
 /// Whether what is judged is also counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Count {
+pub enum Count {
     /// What is admitted, as always.
     Judged,
-    /// Nothing.
+    /// Nothing: Kuadrant's `CheckRateLimit`.
     Not,
-    /// Everything, whatever the limits say.
+    /// Everything, whatever the limits say: Kuadrant's `Report`.
     Unjudged,
 }
 
 /// A whole request, while it is judged.
 pub(super) struct Request<'a> {
     pub(super) turn: &'a Turn<'a>,
-    asked: &'a RateLimitRequest,
-    entries: &'a [Pairs<'a>],
+    pub(super) asked: &'a RateLimitRequest,
+    pub(super) entries: &'a [Pairs<'a>],
     /// The imported rule of each descriptor; empty where nothing was imported.
-    rules: SmallVec<[Option<EnvoyRule<'a>>; 2]>,
+    pub(super) rules: SmallVec<[Option<EnvoyRule<'a>>; 2]>,
     count: Count,
+    settings: &'a RlsSettings,
 }
 
 /// What a descriptor is told.
@@ -83,9 +86,9 @@ impl Judged {
 impl<'a> Request<'a> {
     pub(super) fn new(
         turn: &'a Turn<'a>,
-        request: &'a RateLimitRequest,
-        entries: &'a [Pairs<'a>],
+        (request, entries): (&'a RateLimitRequest, &'a [Pairs<'a>]),
         count: Count,
+        settings: &'a RlsSettings,
     ) -> Self {
         let domains = turn.node().contracts().envoy();
         let rules = domains.map_or_else(SmallVec::new, |domains| {
@@ -103,6 +106,7 @@ impl<'a> Request<'a> {
             entries,
             rules,
             count,
+            settings,
         }
     }
 
@@ -111,12 +115,16 @@ impl<'a> Request<'a> {
         let descriptors = self.asked.descriptors.iter().zip(self.entries);
         let judged = descriptors.enumerate().map(|(at, (descriptor, &entries))| {
             let rule = self.rules.get(at).copied().flatten();
-            match (descriptor.limit, rule) {
-                (Some(limit), _) => self.by_own_limit(descriptor, entries, limit),
-                (None, Some(rule)) if rule.is_unlimited() => Ok(Judged::passes(UNLIMITED)),
-                (None, Some(rule)) if self.is_replaced(rule) => Ok(Judged::passes(0)),
-                (None, rule) => self.by_contracts(descriptor, entries, rule),
-            }
+            let judged = match (descriptor.limit, rule) {
+                (Some(limit), _) => self.by_own_limit(descriptor, entries, limit)?,
+                (None, Some(rule)) if rule.is_unlimited() => {
+                    return Ok(Judged::passes(UNLIMITED));
+                }
+                (None, Some(rule)) if self.is_replaced(rule) => Judged::passes(0),
+                (None, rule) => self.by_contracts(descriptor, entries, rule)?,
+            };
+            let is_quota = judged.is_quota || self.settings.quota;
+            Ok(Judged { is_quota, ..judged })
         });
         judged.collect()
     }
@@ -139,6 +147,13 @@ impl<'a> Request<'a> {
         let ask = self.ask(descriptor, entries)?;
         let answer = self.asked(&ask, descriptor)?;
         let passes = self.passes(descriptor, ask.cost, &answer);
+        if self.count == Count::Judged
+            && !descriptor.is_negative_hits
+            && let Some(contract) = rule.and_then(|rule| rule.contract())
+        {
+            let hits = Hits::of(ask.cost.tokens(), &answer, self.settings.near_limit);
+            self.turn.meter().ruled(contract, &hits);
+        }
         Ok(Judged {
             status: status::of(self.turn, &answer, (rule, passes)),
             is_quota: rule.is_some_and(|rule| rule.is_quota()),

@@ -123,6 +123,7 @@ pub(crate) struct RawRls {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "XdsTls")]
+#[expect(clippy::struct_field_names, reason = "the names of the file")]
 pub(crate) struct RawXds {
     /// Certificates of those who sign for it.
     #[schemars(with = "String")]

@@ -101,6 +101,9 @@ fn descriptor(descriptor: &RateLimitDescriptor) -> Value {
             map.insert(name.into(), json!(true));
         }
     }
+    if let Some(metadata) = &descriptor.metadata {
+        map.insert("metadata".into(), json!(metadata));
+    }
     Value::Object(map)
 }
 
@@ -187,10 +190,13 @@ mod tests {
             .contracts()
             .expect_err("wrong");
         assert!(why.starts_with("resource `bad`: "), "{why}");
-        let twice = resource("two", "a", vec![]);
-        let why = of(&[resource("one", "a", vec![]), twice])
-            .expect("rules")
-            .contracts();
+        // Resources of one domain are one, but what one has said the other cannot.
+        let other = resource("two", "a", vec![limited("role", 1)]);
+        let one = resource("one", "a", vec![limited("user", 1)]);
+        let contracts = of(&[one.clone(), other]).expect("rules").contracts();
+        assert_eq!(contracts.expect("contracts").len(), 2);
+        let twice = resource("two", "a", vec![limited("user", 2)]);
+        let why = of(&[one, twice]).expect("rules").contracts();
         let why = why.expect_err("wrong");
         assert!(
             why.starts_with("resource `two`: ") && why.contains("already"),

@@ -7,6 +7,7 @@ mod others;
 mod protocol;
 pub(crate) mod quota;
 mod rls;
+mod rules;
 pub(crate) mod server;
 mod services;
 mod xds;

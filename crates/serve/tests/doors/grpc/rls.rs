@@ -20,7 +20,7 @@ async fn client(contracts: &str) -> (Server, RateLimitServiceClient<Channel>) {
     (server, client)
 }
 
-fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
+pub(crate) fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
     let entries = entries.iter().map(|(key, value)| Entry {
         key: (*key).into(),
         value: (*value).into(),
@@ -31,7 +31,7 @@ fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
     }
 }
 
-fn request(domain: &str, descriptors: Vec<RateLimitDescriptor>) -> RateLimitRequest {
+pub(crate) fn request(domain: &str, descriptors: Vec<RateLimitDescriptor>) -> RateLimitRequest {
     RateLimitRequest {
         domain: domain.into(),
         descriptors,
@@ -40,7 +40,7 @@ fn request(domain: &str, descriptors: Vec<RateLimitDescriptor>) -> RateLimitRequ
 }
 
 /// Asks, and expects an answer.
-async fn ask(
+pub(crate) async fn ask(
     client: &mut RateLimitServiceClient<Channel>,
     request: RateLimitRequest,
 ) -> RateLimitResponse {
@@ -48,7 +48,7 @@ async fn ask(
     answer.expect("an answer").into_inner()
 }
 
-fn codes(response: &RateLimitResponse) -> Vec<Code> {
+pub(crate) fn codes(response: &RateLimitResponse) -> Vec<Code> {
     response
         .statuses
         .iter()
@@ -57,7 +57,7 @@ fn codes(response: &RateLimitResponse) -> Vec<Code> {
 }
 
 /// The value of a header field for the client.
-fn header(response: &RateLimitResponse, name: &str) -> Option<String> {
+pub(crate) fn header(response: &RateLimitResponse, name: &str) -> Option<String> {
     let headers = &response.response_headers_to_add;
     let found = headers.iter().find(|header| header.key == name);
     found.map(|header| header.value.clone())

@@ -1,0 +1,103 @@
+//! What other filters of Envoy are told: the request as it was judged, and what the file says beside the rules that let it pass.
+//!
+//! The members are those of the reference server's answers.
+
+use std::collections::BTreeMap;
+
+use tollgate_contract::envoy::{Data, Datum, EnvoyRule};
+use tollgate_wire::google::{Kind, ListValue, Struct, Value};
+use tollgate_wire::rls::{RateLimitDescriptor, Unit};
+
+use super::judge::{Judged, Pairs, Request};
+
+impl Request<'_> {
+    /// The request, and the data of rules that let it pass; of data that two rules name, those of the first stay.
+    pub(super) fn metadata(&self, judged: &[Judged]) -> Struct {
+        let each = self.asked.descriptors.iter().zip(self.entries);
+        let mut fields = BTreeMap::from([
+            member("domain", text(&self.asked.domain)),
+            member("descriptors", list(each.map(descriptor))),
+        ]);
+        if self.asked.hits_addend > 0 {
+            fields.extend([member("hitsAddend", number(self.asked.hits_addend.into()))]);
+        }
+        let mut data = BTreeMap::new();
+        for (rule, judged) in self.rules.iter().zip(judged) {
+            let is_judged = judged.answer.is_some() && !judged.is_over();
+            let rule = rule.as_ref().filter(|_| is_judged);
+            if let Some(said) = rule.and_then(EnvoyRule::metadata) {
+                merge(&mut data, said);
+            }
+        }
+        if !data.is_empty() {
+            fields.extend([member("metadata", object(data))]);
+        }
+        Struct { fields }
+    }
+}
+
+fn descriptor((descriptor, entries): (&RateLimitDescriptor, &Pairs<'_>)) -> Value {
+    let entries = entries.iter();
+    let entries = entries.map(|(name, value)| text(&format!("{name}={value}")));
+    let mut fields = BTreeMap::from([member("entries", list(entries))]);
+    if let Some(limit) = descriptor.limit {
+        let unit = Unit::try_from(limit.unit).unwrap_or(Unit::Unknown);
+        let unit = format!("{unit:?}").to_uppercase();
+        let limit = format!("requests_per_unit:{} unit:{unit}", limit.requests_per_unit);
+        fields.extend([member("limit", text(&limit))]);
+    }
+    if let Some(hits) = descriptor.hits_addend {
+        #[expect(clippy::cast_precision_loss, reason = "JSON has no other numbers")]
+        fields.extend([member("hitsAddend", number(hits as f64))]);
+    }
+    object(fields)
+}
+
+fn merge(into: &mut BTreeMap<String, Value>, said: &Data) {
+    for (name, datum) in said {
+        let known = into.get_mut(name).and_then(|value| value.kind.as_mut());
+        match (known, datum) {
+            (Some(Kind::Struct(known)), Datum::Map(more)) => merge(&mut known.fields, more),
+            (Some(_), _) => {}
+            (None, datum) => {
+                into.insert(name.clone(), value(datum));
+            }
+        }
+    }
+}
+
+fn value(datum: &Datum) -> Value {
+    match datum {
+        Datum::Null => Kind::Null(0).into(),
+        Datum::Bool(flag) => Kind::Bool(*flag).into(),
+        Datum::Number(value) => number(*value),
+        Datum::Text(value) => text(value),
+        Datum::List(items) => list(items.iter().map(value)),
+        Datum::Map(data) => {
+            let mut fields = BTreeMap::new();
+            merge(&mut fields, data);
+            object(fields)
+        }
+    }
+}
+
+fn member(name: &str, value: Value) -> (String, Value) {
+    (name.to_owned(), value)
+}
+
+fn text(text: &str) -> Value {
+    Kind::String(text.to_owned()).into()
+}
+
+fn number(number: f64) -> Value {
+    Kind::Number(number).into()
+}
+
+fn list(values: impl Iterator<Item = Value>) -> Value {
+    let values = values.collect();
+    Kind::List(ListValue { values }).into()
+}
+
+fn object(fields: BTreeMap<String, Value>) -> Value {
+    Kind::Struct(Struct { fields }).into()
+}
