@@ -148,10 +148,7 @@ impl Topics {
         let tokens = machine.inspect(now).tokens / message;
         let remaining = u64::try_from(tokens).unwrap_or(u64::MAX);
         let left = remaining.saturating_sub(cost);
-        let goes = match cost {
-            0 => Some(now),
-            cost => machine.foresee(cost, now),
-        };
+        let goes = machine.foresee(cost.max(1), now);
         let wait = goes.map(|goes| since(goes, now));
         let may_wait = if leaks { Span::ZERO } else { wait_max };
         let queue = if leaks {

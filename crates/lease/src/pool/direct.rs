@@ -15,19 +15,21 @@ impl Pool {
     pub fn probe(&mut self, cost: u64, now: Instant) -> Probe {
         self.advance(now);
         let remaining = tokens(self.level.tokens);
+        // Whoever takes nothing hears what one token would.
+        let asked = cost.max(1);
         let passes = |wait_ns: u64| Verdict::Allow {
             remaining: remaining.saturating_sub(cost),
             wait: span(wait_ns),
         };
-        let verdict = if cost > self.limits.burst() {
+        let verdict = if asked > self.limits.burst() {
             Verdict::Never
-        } else if mites(cost) <= self.level.tokens {
+        } else if mites(asked) <= self.level.tokens {
             passes(0)
-        } else if let Some(waits) = self.waits(cost, 1) {
+        } else if let Some(waits) = self.waits(asked, 1) {
             passes(waits.first_ns)
         } else {
             Verdict::Deny {
-                retry_after: span(self.retry_ns(cost).max(1)),
+                retry_after: span(self.retry_ns(asked).max(1)),
             }
         };
         Probe {

@@ -163,6 +163,9 @@ impl<'a> Request<'a> {
     }
 
     /// Charges or gives back, where that is what is wanted; and what the contracts say then.
+    ///
+    /// A cost that a descriptor brings along is that of a response as often as not, and Envoy does not say which: it is taken
+    /// though less is left.
     fn asked(&self, ask: &Ask<'_>, descriptor: &RateLimitDescriptor) -> Result<Answer, RlsError> {
         let turn = self.turn;
         match self.count {
@@ -173,7 +176,15 @@ impl<'a> Request<'a> {
                     return Err(RlsError::Full);
                 }
             }
-            Count::Judged => return turn.check(ask).map_err(RlsError::Engine),
+            Count::Judged => {
+                let answer = turn.check(ask).map_err(RlsError::Engine)?;
+                if !answer.is_allowed() && descriptor.hits_addend.is_some() {
+                    // What refusing cost by itself is part of the whole.
+                    turn.give_back(&answer.receipt);
+                    turn.charge(ask).map_err(RlsError::Engine)?;
+                }
+                return Ok(answer);
+            }
         }
         let peek = Ask {
             cost: Cost::PEEK,

@@ -1,6 +1,7 @@
 //! Servers that count together: by exchange, by owners, by leases, by a store.
 
 mod cluster;
+mod debts;
 mod lease;
 mod ledger;
 mod modes;

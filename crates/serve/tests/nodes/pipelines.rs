@@ -108,7 +108,7 @@ enum Want {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Value {
+pub(crate) enum Value {
     Nothing,
     Text(String),
     Error(String),
@@ -313,17 +313,17 @@ impl Said {
 }
 
 /// A client that reads replies of either version, and drops what is pushed.
-struct Client(BufReader<TcpStream>);
+pub(crate) struct Client(pub(crate) BufReader<TcpStream>);
 
 impl Client {
-    fn of(at: SocketAddr) -> Self {
+    pub(crate) fn of(at: SocketAddr) -> Self {
         let stream = TcpStream::connect(at).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         Self(BufReader::new(stream))
     }
 
-    fn next(&mut self) -> std::io::Result<Value> {
+    pub(crate) fn next(&mut self) -> std::io::Result<Value> {
         let mut line = String::new();
         self.0.read_line(&mut line)?;
         let line = line.trim_end();
@@ -356,7 +356,7 @@ impl Client {
 }
 
 impl Value {
-    fn field(&self, name: &str) -> Option<&Self> {
+    pub(crate) fn field(&self, name: &str) -> Option<&Self> {
         let Self::List(items) = self else {
             return None;
         };

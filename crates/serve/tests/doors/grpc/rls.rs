@@ -216,6 +216,51 @@ async fn costs_come_from_the_descriptor_then_from_the_request() {
 }
 
 #[tokio::test]
+async fn the_cost_of_a_response_is_taken_though_less_is_left() {
+    let policy = |more: &str| {
+        format!(
+            "contracts:\n  - id: tokens\n    key: [user]\n    \
+             policies: [{{ name: hour, limit: 1000, per: 1h{more} }}]\n"
+        )
+    };
+    let user = |cost: Option<u64>| RateLimitDescriptor {
+        hits_addend: cost.map(|value| UInt64Value { value }),
+        ..descriptor(&[("user", "9")])
+    };
+    for more in [
+        "",
+        ", max_debt: 500",
+        ", count_refused: true",
+        ", algorithm: fixed-window",
+        ", algorithm: sliding-log",
+        ", algorithm: fixed-window, count_refused: true",
+    ] {
+        let (server, mut client) = client(&policy(more)).await;
+        let mut said = async |cost, whole| {
+            let request = RateLimitRequest {
+                hits_addend: whole,
+                ..request("web", vec![user(cost)])
+            };
+            ask(&mut client, request).await.overall_code()
+        };
+        // What a request asks for and does not get stays there.
+        if !more.contains("count_refused") {
+            assert_eq!(said(None, 1_001).await, Code::OverLimit, "{more}");
+        }
+        // Envoy asks whether anything is left, and tells the cost when the response is over.
+        for wanted in [Code::Ok, Code::Ok, Code::Ok, Code::OverLimit] {
+            assert_eq!(said(Some(0), 0).await, Code::Ok, "{more}");
+            assert_eq!(said(Some(300), 0).await, wanted, "{more}");
+        }
+        assert_eq!(said(Some(0), 0).await, Code::OverLimit, "{more}");
+        // Responses that were under way are charged as well.
+        assert_eq!(said(Some(300), 0).await, Code::OverLimit, "{more}");
+        let owed = server.owes(&[("user", "9")]);
+        assert_eq!(owed, [500], "{more}");
+    }
+}
+
+#[tokio::test]
 async fn negative_hits_give_back() {
     let (_server, mut client) = client(RULES).await;
     let user = |negative| RateLimitDescriptor {

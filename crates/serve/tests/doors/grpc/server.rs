@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use http::uri::PathAndQuery;
 use prost::Message;
+use tollgate_node::Key;
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{ContractSource, Keeping, Listener, RlsSettings, Settings};
 use tonic::client::Grpc;
@@ -65,6 +66,13 @@ impl Server {
     /// Has clients sent elsewhere, and serves on for as long as the settings say.
     pub(crate) fn leave(&self) {
         self.running.leave();
+    }
+
+    /// What the policies that bind a key say it owes.
+    pub(crate) fn owes(&self, entries: &[(&str, &str)]) -> Vec<u64> {
+        let turn = self.running.shared().engine.turn();
+        let standings = turn.standings(Key::Entries(entries));
+        standings.iter().map(|one| one.status.debt).collect()
     }
 
     /// Stops it, which lets calls finish.

@@ -78,6 +78,45 @@ fn without_tollgate_envoy_passes_everything() {
     }
 }
 
+/// Asks before a request whether anything is left, and charges a response with 300 when it is over.
+const COST_OF_RESPONSES: (&str, &str) = (
+    "                      rate_limits:
+                        - actions:
+                            - remote_address: {}
+",
+    "                      typed_per_filter_config:
+                        envoy.filters.http.ratelimit:
+                          \"@type\": type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute
+                          rate_limits:
+                            - actions: [{ remote_address: {} }]
+                              hits_addend: { number: 0 }
+                            - actions: [{ remote_address: {} }]
+                              apply_on_stream_done: true
+                              hits_addend: { number: 300 }
+",
+);
+
+#[test]
+fn the_cost_of_responses_is_enforced_where_envoy_tells_it_when_they_are_over() {
+    let tollgate =
+        kit::tollgate(&EACH_ADDRESS.replace("limit: 3, per: 1m", "limit: 1000, per: 1h"));
+    let at = tollgate.http().unwrap();
+    let envoy = envoy("ratelimit.yaml", at, &[PATIENT, COST_OF_RESPONSES]);
+    let decided = || -> u64 {
+        let page = kit::metrics(at);
+        let of_grpc = |line: &&str| line.starts_with("tollgate_decisions_total{door=\"grpc\"");
+        let counts = page
+            .lines()
+            .filter(of_grpc)
+            .filter_map(|line| line.rsplit(' ').next());
+        counts.map(|count| count.parse::<u64>().unwrap()).sum()
+    };
+    for (number, status) in (1..).zip([200, 200, 200, 200, 429]) {
+        assert_eq!(get(envoy.address, "/").status, status, "{number}");
+        tollgate_parts::until("both were asked", || decided() == 2 * number);
+    }
+}
+
 /// Values that no text is, or that are longer than a key usually may be.
 fn odd_values() -> [Vec<u8>; 4] {
     [

@@ -1,0 +1,96 @@
+//! A charge beyond what is left takes what is left and leaves debt, however nodes agree about a key.
+
+use std::io::Write;
+
+use tollgate_serve::settings::{ContractSource, Settings};
+
+use crate::lease::{eventually, pair};
+use crate::pipelines::{Client, MODES, Value, settings};
+
+fn contracts() -> String {
+    let each = MODES.iter().map(|(name, how, _)| {
+        // Whoever begins to lend takes it that nothing was lent.
+        let is_lent = how.contains("coordination: lease") && !how.contains("recovery");
+        let fresh = if is_lent { ", recovery: fresh" } else { "" };
+        // These begin with nothing.
+        let per = if is_shared(name) { "20s" } else { "1h" };
+        format!(
+            "  - {{ id: {name}, match: {{ mode: {name} }}, key: [user], \
+             policies: [{{ name: p, limit: 1000, per: {per}, max_debt: 150, {how}{fresh} }}] }}\n"
+        )
+    });
+    format!("contracts:\n{}", each.collect::<String>())
+}
+
+/// Whether each node has a part of the limit.
+fn is_shared(mode: &str) -> bool {
+    matches!(mode, "supply" | "split")
+}
+
+impl Client {
+    fn ask(&mut self, line: &str) -> Value {
+        let line = format!("{line}\r\n");
+        self.0.get_mut().write_all(line.as_bytes()).unwrap();
+        self.next().unwrap()
+    }
+}
+
+#[test]
+fn a_cost_of_responses_is_enforced_by_every_coordination() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        contracts: ContractSource::Text(contracts()),
+        ..settings(folder.path())
+    };
+    let servers = pair(&settings, folder.path());
+    let mut sides = servers
+        .each_ref()
+        .map(|server| Client::of(server.resp().unwrap()));
+    for (mode, _, _) in MODES {
+        // A share of a limit is enforced by itself.
+        let (whole, most) = match mode {
+            "local" => (1_000, 8),
+            // What others admitted is heard of a little later.
+            "gossip" | "sync" => (1_000, 6),
+            mode if is_shared(mode) => (400, 6),
+            _ => (1_000, 4),
+        };
+        let key = format!("KEY mode {mode} user ada");
+        let figure = |side: &mut Client, name: &str| {
+            let said = side.ask(&format!("TOLLGATE.CHECK COST 0 {key}"));
+            match said.field(name) {
+                Some(Value::Number(number)) => *number,
+                other => panic!("{mode}: {name} is {other:?}"),
+            }
+        };
+        for side in &mut sides {
+            eventually(&format!("{mode}: all is there"), || {
+                figure(side, "remaining") >= whole
+            });
+        }
+        let mut passed = 0;
+        // A response costs 300, and is charged when it is over.
+        eventually(&format!("{mode}: nothing is left"), || {
+            let mut are_refused = true;
+            for side in &mut sides {
+                let is_free = figure(side, "allowed") == 1 && figure(side, "wait_ms") == 0;
+                are_refused &= !is_free;
+                if is_free {
+                    passed += 1;
+                    assert!(passed <= most, "{mode}: {passed} passed");
+                    let done = side.ask(&format!("TOLLGATE.CHARGE COST 300 {key}"));
+                    assert_eq!(done, Value::Number(1), "{mode}");
+                }
+            }
+            are_refused
+        });
+        let debts = sides.each_mut().map(|side| figure(side, "debt"));
+        // A node that has yet to hear of the last charges of others cannot forgive them.
+        let most = if mode == "gossip" || mode == "sync" {
+            450
+        } else {
+            150
+        };
+        assert!(debts.iter().all(|debt| *debt <= most), "{mode}: {debts:?}");
+    }
+}
