@@ -111,7 +111,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: STORE,
         pure: true,
-        uses: &[LIMIT, CONTRACT],
+        uses: &[LIMIT, CONTRACT, TABLE],
     },
     Room {
         package: STORE_REDIS,

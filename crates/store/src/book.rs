@@ -108,6 +108,12 @@ impl Book {
         Some(Found { at, kept })
     }
 
+    /// From when on what an engine found says no more than a key never seen.
+    pub(crate) fn fresh_at(&self, found: &Found) -> Instant {
+        let cell = self.set.recall(found.at, &found.kept);
+        cell.map_or(found.at, |cell: Cell<0>| self.set.fresh_at(&cell))
+    }
+
     /// What a question does to a key, by the same code that decides in memory.
     pub fn apply(
         &self,

@@ -1,11 +1,13 @@
 //! What this node last heard of keys, to decide by while the engine does not answer, and what it owes the engine for that.
 //!
-//! Places for a fixed number of keys, of which every key may have some. What is only remembered gives way to what is newer; what
-//! is owed never does, so that nothing admitted without the engine is forgotten. Not here: when to decide so, and when to pay.
+//! Both are in the memory for keys: what is only remembered has an equal part of it and gives way to what is newer; what is owed has
+//! up to half of it and never gives way, so that nothing admitted without the engine is forgotten. Not here: when to decide
+//! so, and when to pay.
 
 use std::sync::Arc;
 
-use tollgate_limit::{Cost, Instant};
+use tollgate_limit::{Cost, Instant, Kept};
+use tollgate_table::{Budget, Holder, Print, Rules, Share, Table, TableConfig, WhenFull};
 
 use crate::ask::{Ask, Name, Said, Verb};
 use crate::book::{Book, Found, Write};
@@ -13,34 +15,42 @@ use crate::book::{Book, Found, Write};
 /// Keys as they were last heard of.
 #[derive(Debug)]
 pub struct Memory {
-    slots: Box<[Option<Entry>]>,
-    /// How many of them, side by side, a key may be in.
-    ways: usize,
-    /// Entries that owe something.
-    owing: usize,
+    /// The part of what is only remembered.
+    share: Arc<Share>,
+    known: Arc<Known>,
+    /// Keys that owe something; they are decided by what is here.
+    owed: Table<Entry, Worth>,
+    /// Its page whose debts are paid next.
+    page: usize,
     /// When something was decided last.
     asked: Instant,
 }
+
+/// What is only remembered.
+#[derive(Debug)]
+struct Known(Table<Entry, Worth>);
 
 #[derive(Debug)]
 struct Entry {
     book: Arc<Book>,
     name: Name,
     found: Found,
+    /// From when on it says no more than a key never seen.
+    fresh_at: Instant,
     /// Admitted here, and not yet told to the engine.
     owed: u64,
 }
 
 impl Memory {
-    /// Room for that many keys, or a few more.
-    pub fn new(keys: usize) -> Self {
-        let ways = keys.clamp(1, WAYS);
+    /// Nothing yet; what comes takes of these bytes.
+    pub fn new(budget: &Arc<Budget>) -> Self {
+        let share = Share::equal(budget);
+        let owed = Share::fixed(budget, budget.limit() / OWED_PART);
         Self {
-            slots: (0..keys.next_multiple_of(ways).max(ways))
-                .map(|_| None)
-                .collect(),
-            ways,
-            owing: 0,
+            known: Known::new(&share),
+            share,
+            owed: Table::new(Worth, config(WhenFull::Refuse), owed),
+            page: 0,
             asked: Instant::default(),
         }
     }
@@ -53,138 +63,215 @@ impl Memory {
             // What a charge or a refund left behind is not told: what was known is no longer so.
             Said::Done => None,
         };
-        let Some(slot) = self.slot(ask) else {
+        let print = print(ask);
+        if self.owed.get(print, |_| ()).is_some() {
+            return;
+        }
+        let Some(found) = after else {
+            self.known.0.remove(print);
             return;
         };
-        if slot.as_ref().is_some_and(|entry| entry.owed > 0) {
-            return;
-        }
-        let is_its = slot.as_ref().is_some_and(|entry| entry.is_of(ask));
-        match after {
-            Some(found) => {
-                *slot = Some(Entry {
-                    book: Arc::clone(&ask.book),
-                    name: ask.name,
-                    found,
-                    owed: 0,
-                });
-            }
-            None if is_its => *slot = None,
-            None => {}
-        }
+        let entry = Entry {
+            book: Arc::clone(&ask.book),
+            name: ask.name,
+            fresh_at: ask.book.fresh_at(&found),
+            found,
+            owed: 0,
+        };
+        self.known.put(print, entry, ask.now);
     }
 
     /// Decides a check without the engine, by what is known of the key, and owes what it charged. `None` where there is no
     /// room to owe it, or the ask is no check.
     pub fn decide(&mut self, ask: &Ask) -> Option<Said> {
         self.asked = ask.now;
-        let slot = self.slot(ask)?;
-        let is_its = slot.as_ref().is_some_and(|entry| entry.is_of(ask));
-        let known = slot.as_ref().filter(|_| is_its);
-        let was_owed = known.map_or(0, |entry| entry.owed);
-        let found = known.and_then(|entry| entry.found_by(ask));
-        let next = ask.book.apply(found.as_ref(), ask.verb, ask.now).ok()?;
-        let Said::Outcome { outcome, .. } = &next.said else {
-            return None;
-        };
-        let taken = if outcome.receipt.charged == 0 {
-            0
-        } else {
-            outcome.receipt.cost
-        };
-        if let Some(Write::Keep { found, .. }) = next.write {
-            *slot = Some(Entry {
-                book: Arc::clone(&ask.book),
-                name: ask.name,
-                found,
-                owed: was_owed.saturating_add(taken),
-            });
-            self.owing += usize::from(was_owed == 0 && taken > 0);
-        }
-        Some(next.said)
+        let print = print(ask);
+        let known = &self.known.0;
+        let decided = self.owed.update(print, ask.now.as_nanos(), |owing| {
+            let decided = match owing {
+                Some(entry) => decide(ask, Some(&*entry)),
+                None => known
+                    .get(print, |entry| decide(ask, Some(entry)))
+                    .unwrap_or_else(|| decide(ask, None)),
+            };
+            decided.map_or((None, None), |(said, entry)| (Some(said), entry))
+        });
+        decided.ok().flatten()
     }
 
     /// How many keys owe something.
-    pub const fn owing(&self) -> usize {
-        self.owing
+    pub fn owing(&self) -> usize {
+        self.owed.len()
     }
 
     /// Takes up to `most` debts out, as charges of the time at which something was decided last: that is a time of the same
     /// clock. What cannot be charged is to be put back.
     pub fn take_owed(&mut self, most: usize) -> Vec<Ask> {
-        let mut asks = Vec::new();
-        if self.owing == 0 {
-            return asks;
+        let mut prints = Vec::new();
+        for _ in 0..self.owed.pages_count() {
+            if prints.len() >= most || !self.owed.prints_of_page(self.page, &mut prints) {
+                break;
+            }
+            // The rest of a page is taken the next time.
+            if prints.len() <= most {
+                self.page = (self.page + 1) % self.owed.pages_count();
+            }
         }
-        let owing = self.slots.iter_mut().flatten();
-        for entry in owing.filter(|entry| entry.owed > 0).take(most) {
-            let part = entry.owed.min(Cost::MAX.tokens());
-            let Ok(cost) = Cost::new(part) else {
-                continue;
-            };
-            entry.owed -= part;
-            self.owing -= usize::from(entry.owed == 0);
-            asks.push(Ask {
-                book: Arc::clone(&entry.book),
-                name: entry.name,
-                verb: Verb::Charge(cost),
-                now: self.asked,
-            });
-        }
-        asks
+        prints.truncate(most);
+        let owing = prints.into_iter().filter_map(|print| {
+            let entry = self.owed.remove(print)?;
+            self.charge_of(print, entry)
+        });
+        owing.collect()
     }
 
-    /// Puts a debt back that could not be paid. `false` where its place was taken meanwhile, and it is lost.
+    /// What is charged of a debt at once; the rest is owed on.
+    fn charge_of(&self, print: Print, mut entry: Entry) -> Option<Ask> {
+        let cost = Cost::new(entry.owed.min(Cost::MAX.tokens())).ok()?;
+        let ask = Ask {
+            book: Arc::clone(&entry.book),
+            name: entry.name,
+            verb: Verb::Charge(cost),
+            now: self.asked,
+        };
+        entry.owed -= cost.tokens();
+        if entry.owed == 0 {
+            self.known.put(print, entry, self.asked);
+        } else {
+            let now = self.asked.as_nanos();
+            self.owed.adopt(print, now, || Some(entry));
+        }
+        Some(ask)
+    }
+
+    /// Puts a debt back that could not be paid. `false` where it is none.
     pub fn put_back(&mut self, ask: &Ask) -> bool {
         let Verb::Charge(cost) = ask.verb else {
             return false;
         };
-        let slot = self.slot(ask).and_then(Option::as_mut);
-        let Some(entry) = slot.filter(|entry| entry.is_of(ask)) else {
+        let print = print(ask);
+        let owing = self.owed.get(print, |_| ()).is_some();
+        let entry = if owing {
+            self.owed.remove(print)
+        } else {
+            self.known.0.remove(print)
+        };
+        // What made room meanwhile is begun again with the debt alone.
+        let entry = entry.or_else(|| {
+            let next = ask.book.apply(None, ask.verb, ask.now).ok()?;
+            let Some(Write::Keep { found, fresh_at }) = next.write else {
+                return None;
+            };
+            Some(Entry {
+                book: Arc::clone(&ask.book),
+                name: ask.name,
+                found,
+                fresh_at,
+                owed: 0,
+            })
+        });
+        let Some(mut entry) = entry else {
             return false;
         };
-        let is_first = entry.owed == 0;
         entry.owed = entry.owed.saturating_add(cost.tokens());
-        self.owing += usize::from(is_first);
-        true
+        let now = self.asked.as_nanos();
+        self.owed.adopt(print, now, || Some(entry))
     }
 
     /// Forgets what is only remembered, as contracts changed.
     pub fn forget_known(&mut self) {
-        for slot in &mut self.slots {
-            if slot.as_ref().is_some_and(|entry| entry.owed == 0) {
-                *slot = None;
-            }
-        }
-    }
-
-    /// The place of a key: its own, or an empty one, or that of the key charged longest ago. `None` where all owe.
-    #[allow(clippy::cast_possible_truncation)] // A remainder below the number of slots, and any 64 bits of a name do.
-    fn slot(&mut self, ask: &Ask) -> Option<&mut Option<Entry>> {
-        let sets = self.slots.len() / self.ways;
-        let set = (ask.book.tag() ^ ask.name.0 as u64) % sets as u64;
-        let set = self.slots.chunks_mut(self.ways).nth(set as usize)?;
-        let rank = |slot: &Option<Entry>| match slot {
-            Some(entry) if entry.is_of(ask) => Some((0, Instant::default())),
-            None => Some((1, Instant::default())),
-            Some(entry) if entry.owed == 0 => Some((2, entry.found.at)),
-            Some(_) => None,
-        };
-        let ranked = set.iter().enumerate();
-        let ranked = ranked.filter_map(|(place, slot)| Some((rank(slot)?, place)));
-        let (_, place) = ranked.min()?;
-        set.get_mut(place)
+        self.known = Known::new(&self.share);
     }
 }
 
-/// Where chance puts more keys than this together, those beyond have no place.
-const WAYS: usize = 16;
+/// What a check makes of what is known of a key: the answer, and what is known and owed from then on where that changes. `None` for an
+/// ask that is no check.
+fn decide(ask: &Ask, known: Option<&Entry>) -> Option<(Said, Option<Entry>)> {
+    let found = known.and_then(|entry| entry.found_by(ask));
+    let next = ask.book.apply(found.as_ref(), ask.verb, ask.now).ok()?;
+    let Said::Outcome { outcome, .. } = &next.said else {
+        return None;
+    };
+    let taken = match outcome.receipt.charged {
+        0 => 0,
+        _ => outcome.receipt.cost,
+    };
+    let entry = match next.write {
+        Some(Write::Keep { found, fresh_at }) => Some(Entry {
+            book: Arc::clone(&ask.book),
+            name: ask.name,
+            found,
+            fresh_at,
+            owed: known.map_or(0, |entry| entry.owed).saturating_add(taken),
+        }),
+        Some(Write::Forget) | None => None,
+    };
+    Some((next.said, entry))
+}
 
-impl Entry {
-    fn is_of(&self, ask: &Ask) -> bool {
-        self.name == ask.name && self.book.tag() == ask.book.tag()
+/// By what both tables know a key of a contract.
+#[allow(clippy::cast_possible_truncation)] // Any 64 bits of a name do.
+fn print(ask: &Ask) -> Print {
+    Print(ask.book.tag() ^ ask.name.0 as u64)
+}
+
+const fn config(when_full: WhenFull) -> TableConfig {
+    TableConfig {
+        shards: Some(SHARDS),
+        when_full,
+        sweep: tollgate_table::Sweep::BeforeGrowth,
+    }
+}
+
+/// Debts take this part of the memory for keys at most: a half.
+const OWED_PART: u64 = 2;
+/// One thread asks at a time.
+const SHARDS: usize = 64;
+
+impl Known {
+    fn new(share: &Arc<Share>) -> Arc<Self> {
+        let table = Table::new(Worth, config(WhenFull::Evict), Arc::clone(share));
+        let known = Arc::new(Self(table));
+        let holder: Arc<dyn Holder> = Arc::clone(&known) as _;
+        share.join(Arc::downgrade(&holder));
+        known
     }
 
+    fn put(&self, print: Print, entry: Entry, now: Instant) {
+        // What finds no room is not remembered.
+        let _ = self.0.update(print, now.as_nanos(), |_| ((), Some(entry)));
+    }
+}
+
+impl Holder for Known {
+    fn give(&self, bytes: usize, now: u64) -> usize {
+        self.0.give(bytes, now)
+    }
+}
+
+/// Tells both tables what a key is worth.
+#[derive(Debug)]
+struct Worth;
+
+impl Rules<Entry> for Worth {
+    fn fresh_at(&self, entry: &Entry) -> u64 {
+        match entry.owed {
+            0 => entry.fresh_at.as_nanos(),
+            _ => u64::MAX,
+        }
+    }
+
+    fn heap_bytes(&self, entry: &Entry) -> usize {
+        let kept = &entry.found.kept;
+        let entries = kept.iter().map(|kept| match kept {
+            Kept::Entries(entries) => size_of_val(entries.as_slice()),
+            Kept::Spent(_) | Kept::Count(_) | Kept::Pair { .. } => 0,
+        });
+        size_of_val(kept.as_slice()) + entries.sum::<usize>()
+    }
+}
+
+impl Entry {
     /// What is known, to the policies of an ask.
     fn found_by(&self, ask: &Ask) -> Option<Found> {
         if self.book.shape_id() == ask.book.shape_id() {
@@ -225,7 +312,7 @@ mod tests {
 
     #[test]
     fn goes_on_from_what_was_heard_last_and_owes_what_it_admits() {
-        let (book, mut memory) = (book(), Memory::new(16));
+        let (book, mut memory) = (book(), memory());
         let ask = check(&book, 7);
         let mut found = None;
         for _ in 0..4 {
@@ -248,7 +335,7 @@ mod tests {
 
     #[test]
     fn other_terms_go_on_from_what_was_heard_under_those_before() {
-        let (ten, mut memory) = (book(), Memory::new(16));
+        let (ten, mut memory) = (book(), memory());
         let file =
             "contracts: [{ id: api, key: [user], policies: [{ name: ten, limit: 15, per: 1h }] }]";
         let contracts = Contracts::parse(file).unwrap();
@@ -264,30 +351,79 @@ mod tests {
         assert!(matches!(owed[..], [Ask { verb: Verb::Charge(cost), .. }] if cost.tokens() == 15));
     }
 
-    #[test]
-    fn what_is_owed_keeps_its_place_and_what_is_known_gives_way() {
-        let (book, mut memory) = (book(), Memory::new(1));
-        assert!(passes(memory.decide(&check(&book, 1)).as_ref()));
-        assert!(memory.decide(&check(&book, 2)).is_none());
-        memory.forget_known();
-        assert_eq!(memory.take_owed(10).len(), 1);
-        assert!(passes(memory.decide(&check(&book, 2)).as_ref()));
+    /// The memory of a small server.
+    fn memory() -> Memory {
+        Memory::new(&Arc::new(Budget::new(BYTES)))
+    }
+
+    const BYTES: u64 = 32 << 20;
+
+    /// Spread as fingerprints are.
+    fn name(number: u128) -> u128 {
+        (number * number * 0x9E37_79B9_7F4A_7C15) >> 17
     }
 
     #[test]
-    fn keys_that_chance_puts_together_all_have_a_place() {
-        let (book, mut memory) = (book(), Memory::new(1024));
-        // Spread as fingerprints are.
-        let name = |number: u128| (number * number * 0x9E37_79B9_7F4A_7C15) >> 17;
-        for number in 0..256 {
-            assert!(memory.decide(&check(&book, name(number))).is_some());
+    fn calm_traffic_of_many_keys_has_a_place_for_all_of_them() {
+        let (book, mut memory) = (book(), memory());
+        for number in 0..100_000 {
+            assert!(
+                passes(memory.decide(&check(&book, name(number))).as_ref()),
+                "{number}"
+            );
         }
-        assert_eq!(memory.owing(), 256);
+        assert_eq!(memory.owing(), 100_000);
+        let mut paid = 0;
+        while memory.owing() > 0 {
+            let owed = memory.take_owed(256);
+            assert!((1..=256).contains(&owed.len()));
+            paid += owed.len();
+        }
+        assert_eq!(paid, 100_000);
+    }
+
+    #[test]
+    fn what_is_owed_keeps_its_place_and_what_is_known_gives_way() {
+        let budget = Arc::new(Budget::new(1 << 20));
+        let (book, mut memory) = (book(), Memory::new(&budget));
+        for number in 0..20_000 {
+            let ask = check(&book, name(number));
+            let next = book.apply(None, ask.verb, ask.now).unwrap();
+            memory.note(&ask, &next.said);
+        }
+        let admitted =
+            (20_000..40_000).filter(|number| memory.decide(&check(&book, name(*number))).is_some());
+        let owing = admitted.count();
+        // Half of the memory, at some 200 bytes a key, and not a byte beyond it.
+        assert!((2000..6000).contains(&owing), "{owing}");
+        assert_eq!(memory.owing(), owing);
+        assert!(
+            budget.used() <= budget.limit() + (64 << 10),
+            "{}",
+            budget.used()
+        );
+        memory.forget_known();
+        let mut paid = 0;
+        while memory.owing() > 0 {
+            paid += memory.take_owed(100).len();
+        }
+        assert_eq!(paid, owing);
+        assert!(passes(memory.decide(&check(&book, name(39_999))).as_ref()));
+    }
+
+    #[test]
+    fn a_debt_that_is_put_back_is_owed_though_its_key_was_forgotten() {
+        let (book, mut memory) = (book(), memory());
+        assert!(passes(memory.decide(&check(&book, 1)).as_ref()));
+        let owed = memory.take_owed(10);
+        memory.forget_known();
+        assert!(memory.put_back(&owed[0]));
+        assert_eq!((memory.owing(), memory.take_owed(10).len()), (1, 1));
     }
 
     #[test]
     fn a_charge_that_the_engine_made_makes_what_was_known_stale() {
-        let (book, mut memory) = (book(), Memory::new(4));
+        let (book, mut memory) = (book(), memory());
         let ask = check(&book, 1);
         let next = book.apply(None, ask.verb, ask.now).unwrap();
         memory.note(&ask, &next.said);

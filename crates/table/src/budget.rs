@@ -94,9 +94,10 @@ impl Budget {
         &self.beside
     }
 
-    /// What each share without a size of its own can count on.
-    pub(crate) fn equal_part(&self) -> u64 {
-        let left = self.limit.saturating_sub(self.beside.load(Relaxed));
+    /// What each share without a size of its own can count on, once so many more bytes are held beside them.
+    pub(crate) fn equal_part(&self, more: u64) -> u64 {
+        let beside = self.beside.load(Relaxed).saturating_add(more);
+        let left = self.limit.saturating_sub(beside);
         left / self.equal.load(Relaxed).max(1)
     }
 
@@ -120,6 +121,7 @@ impl Budget {
     pub(crate) fn reclaim(&self, share: &Share, bytes: usize, now: u64) -> bool {
         let excess = self.used().saturating_sub(self.limit);
         let bytes = bytes.saturating_add(usize::try_from(excess).unwrap_or(usize::MAX));
+        let beside = if share.has_size() { bytes as u64 } else { 0 };
         let count = self.shares.read().len();
         let first = self.beyond.load(Relaxed);
         for step in 0..SHARES_MAX.min(count) {
@@ -128,7 +130,7 @@ impl Budget {
             let Some(other) = other.filter(|other| !std::ptr::eq(&raw const **other, share)) else {
                 continue;
             };
-            if other.is_beyond() && other.give(bytes, now) {
+            if other.is_beyond(beside) && other.give(bytes, now) {
                 self.beyond.store(at, Relaxed);
                 return true;
             }

@@ -68,12 +68,21 @@ impl Share {
 
     /// The bytes that others cannot take.
     pub fn part(&self) -> u64 {
-        self.size.unwrap_or_else(|| self.budget.equal_part())
+        self.part_beside(0)
     }
 
-    /// Whether it holds more than its part.
-    pub(crate) fn is_beyond(&self) -> bool {
-        self.used() > self.part()
+    fn part_beside(&self, more: u64) -> u64 {
+        self.size.unwrap_or_else(|| self.budget.equal_part(more))
+    }
+
+    /// Whether it has a size of its own.
+    pub(crate) const fn has_size(&self) -> bool {
+        self.size.is_some()
+    }
+
+    /// Whether it holds more than its part will be once shares with a size of their own hold so many bytes more.
+    pub(crate) fn is_beyond(&self, more: u64) -> bool {
+        self.used() > self.part_beside(more)
     }
 
     /// Whether so many more bytes are still within its part.

@@ -137,6 +137,32 @@ fn a_table_beyond_its_part_makes_room_among_its_own() {
 }
 
 #[test]
+fn a_share_of_a_fixed_size_is_given_it_by_those_who_have_taken_everything() {
+    let budget = Arc::new(Budget::new(300_000));
+    let cells = Cells::new(&budget, WhenFull::Evict, Kept(None));
+    for number in 0..20_000 {
+        cells.put(number, live(1)).unwrap();
+    }
+    let share = Share::fixed(&budget, 100_000);
+    let config = TableConfig {
+        shards: Some(1),
+        when_full: WhenFull::Refuse,
+        sweep: Sweep::BeforeGrowth,
+    };
+    let table = Table::new(Kept::default(), config, Arc::clone(&share));
+    for number in 0..20_000 {
+        // It is refused once the size is reached.
+        let _ = table.update(common::print(number), 0, |_| ((), Some(live(1))));
+    }
+    assert!(
+        (90_000..=100_000).contains(&share.used()),
+        "{}",
+        share.used()
+    );
+    assert!(budget.used() <= budget.limit(), "{}", budget.used());
+}
+
+#[test]
 fn bytes_that_somebody_takes_without_a_share_are_given_back_by_whoever_has_more_than_is_left() {
     let budget = Arc::new(Budget::new(300_000));
     let cells = Cells::new(&budget, WhenFull::Evict, Kept(None));

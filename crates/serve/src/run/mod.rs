@@ -245,7 +245,7 @@ fn owned(
         shared.engine.set_elsewhere(Arc::new(upstream));
         return Ok(None);
     }
-    let store = store.map(|connected| connected.told_by(&shared.state));
+    let store = store.map(|connected| connected.told_by(shared));
     let (Some(key), Some(cluster)) = (key, &shared.settings.cluster) else {
         if let Some(store) = store {
             owner::ask_store(shared, store);

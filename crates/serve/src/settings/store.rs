@@ -32,8 +32,6 @@ pub struct StoreSettings {
     pub identity: Option<(PathBuf, PathBuf)>,
     /// The most batches under way at a time.
     pub batches: usize,
-    /// How many keys are remembered for when the store does not answer.
-    pub remembered: usize,
 }
 
 impl StoreSettings {
@@ -46,7 +44,6 @@ impl StoreSettings {
             ca_file: None,
             identity: None,
             batches: BATCHES,
-            remembered: REMEMBERED,
         }
     }
 }
@@ -174,10 +171,6 @@ pub(crate) struct RawStore {
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "u32")]
     batches: Option<Text>,
-    /// How many keys are remembered for when the store does not answer; 16384 where absent.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "u32")]
-    remembered: Option<Text>,
 }
 
 impl Check<'_> {
@@ -195,8 +188,6 @@ impl Check<'_> {
         settings.ca_file = self.usable(ca.as_ref(), certificates);
         settings.identity = self.identity(certificate.as_ref(), key.as_ref());
         self.count(raw.batches, ("batches", (1, 1024)), &mut settings.batches);
-        let remembered = ("remembered", (1, 1 << 24));
-        self.count(raw.remembered, remembered, &mut settings.remembered);
         Some(settings)
     }
 
@@ -270,7 +261,6 @@ fn private_key(path: &Path) -> Result<(), String> {
 /// Names of what is not shown.
 const SECRET: [&str; 2] = ["password=", "sentinel="];
 const BATCHES: usize = 16;
-const REMEMBERED: usize = 1 << 14;
 const URL_BYTES_MAX: usize = 4096;
 
 #[cfg(test)]

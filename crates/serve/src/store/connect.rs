@@ -19,7 +19,7 @@ use tollgate_store_sql::{Postgres, PostgresConfig, Sqlite, SqliteConfig};
 
 use super::{Decides, Store, clock};
 use crate::settings::StoreSettings;
-use crate::state::State;
+use crate::shared::Shared;
 
 /// A store that is asked until this is dropped.
 pub struct Connected {
@@ -31,11 +31,12 @@ pub struct Connected {
 }
 
 impl Connected {
-    /// The store, whose troubles are told by this from now on.
-    pub(crate) fn told_by(&self, state: &State) -> Arc<Store> {
-        state.set_engine_error(self.store.trouble());
+    /// The store, which remembers in the memory of this server and whose troubles are told by it from now on.
+    pub(crate) fn told_by(&self, shared: &Shared) -> Arc<Store> {
+        self.store.remember_within(shared.engine.node().budget());
+        shared.state.set_engine_error(self.store.trouble());
         if let Some(file) = &self.file {
-            state.databases.add(Arc::clone(file));
+            shared.state.databases.add(Arc::clone(file));
         }
         Arc::clone(&self.store)
     }

@@ -26,6 +26,7 @@ use tollgate_store::{
     Ask, Book, Breaker, BreakerConfig, Clock, Engine, Failure, Found, LedgerId, Loaded, Memory,
     Name, Said as Heard, Swap, Swapped, Verb as Asked,
 };
+use tollgate_table::Budget;
 
 use crate::engine::{Question, Said, Verb};
 use crate::logs::Rarely;
@@ -113,7 +114,7 @@ impl Store {
             handle,
             queue: Mutex::default(),
             breaker: Mutex::new(Breaker::new(BreakerConfig::default())),
-            memory: Mutex::new(Memory::new(settings.remembered)),
+            memory: Mutex::new(Memory::new(&Arc::new(Budget::new(BYTES_MAX)))),
             counts: Counts::default(),
             ledgers: Ledgers::default(),
             given_up: Notify::new(),
@@ -127,6 +128,11 @@ impl Store {
             lane: Arc::new(lane),
             deadline: settings.deadline,
         }
+    }
+
+    /// Remembers keys within these bytes from now on.
+    pub(crate) fn remember_within(&self, budget: &Arc<Budget>) {
+        *self.lane.memory.lock() = Memory::new(budget);
     }
 
     /// Since when and why it does not decide, where it does not.
@@ -186,6 +192,8 @@ impl Store {
     }
 }
 
+/// What a store remembers that no server has yet.
+const BYTES_MAX: u64 = 16 << 20;
 /// How often it is said at most that the store is done without.
 const SAY_EVERY: Duration = Duration::from_secs(10);
 
