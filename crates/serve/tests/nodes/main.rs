@@ -1,5 +1,6 @@
 //! Servers that count together: by exchange, by owners, by leases, by a store.
 
+mod alerts;
 mod cluster;
 mod debts;
 mod lease;

@@ -9,7 +9,7 @@ use crate::cluster::kit::{Node, until};
 use crate::lease::pair;
 use crate::pipelines;
 
-fn nodes() -> (TempDir, [Node; 2]) {
+pub(crate) fn nodes() -> (TempDir, [Node; 2]) {
     nodes_of(|_| {})
 }
 

@@ -236,7 +236,7 @@ fn metrics(text: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn every_metric_is_there_documented_and_what_the_dashboard_asks_for() {
+fn every_metric_is_there_and_documented() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
     let read = |path: &str| fs::read_to_string(format!("{root}{path}")).unwrap();
     let cluster = Divided::start(
@@ -251,7 +251,4 @@ fn every_metric_is_there_documented_and_what_the_dashboard_asks_for() {
     let there = cluster.fleet.metrics(0).unwrap();
     let there = metrics(&there);
     assert_eq!(metrics(&read("docs/supply.md")), there);
-    let asked = read("deploy/grafana/tollgate.json");
-    let asked = metrics(&asked);
-    assert!(asked.len() > 10 && asked.is_subset(&there), "{asked:?}");
 }
