@@ -43,6 +43,8 @@ pub enum Operation {
     Metrics,
     /// The keys that come most.
     Top,
+    /// Decisions as they are made.
+    Tail,
     /// Why a request would pass or not.
     Explain,
     /// How the cluster is, and what nodes lent.
@@ -63,9 +65,12 @@ impl Operation {
                 Some(Scope::Check)
             }
             Self::Charge | Self::Refund | Self::Reset | Self::Forget => Some(Scope::Write),
-            Self::Metrics | Self::Top | Self::Explain | Self::Cluster | Self::Gateway => {
-                Some(Scope::Observe)
-            }
+            Self::Metrics
+            | Self::Top
+            | Self::Tail
+            | Self::Explain
+            | Self::Cluster
+            | Self::Gateway => Some(Scope::Observe),
             Self::Greet => None,
         }
     }

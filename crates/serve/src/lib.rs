@@ -34,6 +34,7 @@ pub mod statistics;
 pub mod store;
 pub mod supply;
 pub mod synced;
+pub mod tail;
 pub mod throttle;
 pub mod traces;
 mod troubles;

@@ -17,6 +17,7 @@ use crate::manage::options::{
     AssignCommand, ContractCommand, KeyCommand, Managed, ThingCommand, TokenCommand,
 };
 use crate::serve::options::ServeCommand;
+use crate::tail::options::TailOptions;
 use crate::top::options::TopOptions;
 use crate::usage::options::UsageCommand;
 
@@ -38,6 +39,8 @@ pub enum Command {
     Check(AskOptions),
     /// Watch a server: rates, latency, who comes most, who is refused
     Top(TopOptions),
+    /// Watch decisions of a server as they are made, all or those of a contract, a key or a verdict
+    Tail(TailOptions),
     /// Ask a server many times: how many answers a second, and how long they take
     #[command(subcommand)]
     Bench(Box<BenchCommand>),

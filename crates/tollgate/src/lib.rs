@@ -17,6 +17,7 @@ pub mod progress;
 pub mod replay;
 pub mod report;
 pub mod serve;
+pub mod tail;
 pub mod top;
 pub mod trace;
 pub mod usage;

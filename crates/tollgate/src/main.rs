@@ -8,7 +8,7 @@ use tollgate::cli::{Cli, Command, ConfigCommand};
 use tollgate::failure::{Failure, USAGE};
 use tollgate::serve::options::ServeCommand;
 use tollgate::{
-    bench, check, cluster, config, gateway, generate, lab, manage, replay, serve, top, usage,
+    bench, check, cluster, config, gateway, generate, lab, manage, replay, serve, tail, top, usage,
 };
 
 fn main() -> ExitCode {
@@ -38,6 +38,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Check(options)) => check::run(&options),
         Some(Command::Bench(command)) => bench::run(&command),
         Some(Command::Top(options)) => top::run(&options),
+        Some(Command::Tail(options)) => tail::run(&options),
         Some(Command::Usage(command)) => usage::run(&command),
         Some(Command::Replay(options)) => replay::run(&options),
         Some(Command::Config(ConfigCommand::Check(options))) => config::check(&options),

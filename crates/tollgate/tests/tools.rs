@@ -142,6 +142,49 @@ fn a_check_tells_its_verdict_by_the_exit_code() {
 }
 
 #[test]
+fn decisions_are_watched_as_they_are_made() {
+    let mut server = Server::start("tail", &[]);
+    let mut command = tollgate(&["tail", "--verdict", "refused", "--key", "user=42"]);
+    command.args(["--contract", "users", "--server", &server.http]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut notes = BufReader::new(child.stderr.take().unwrap());
+    let mut note = String::new();
+    notes.read_line(&mut note).unwrap();
+    assert!(note.starts_with("decisions of this server"), "{note}");
+    for _ in 0..3 {
+        server.ask(&["check", "user=42,plan=free"]);
+    }
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    assert!(
+        line.contains("█ denied") && line.contains("user=42,plan=free  users/hourly: 0 left"),
+        "{line}"
+    );
+    let _ = server.child.kill();
+    let gone = child.wait_with_output().unwrap();
+    assert_eq!(gone.status.code(), Some(69));
+    note.clear();
+    notes.read_line(&mut note).unwrap();
+    assert!(note.contains("broke off"), "{note}");
+
+    let server = Server::start("tail-words", &[]);
+    for (arguments, said) in [
+        (&["--contract", "usrs"][..], "Did you mean `users`?"),
+        (&["--verdict", "refuse"], "Did you mean `refused`?"),
+        (&["--key", "user"], "no entry of a key"),
+    ] {
+        let output = server.ask(&[&["tail"], arguments].concat());
+        assert_eq!(output.status.code(), Some(64), "{}", text(&output));
+        assert!(text(&output).contains(said), "{}", text(&output));
+    }
+}
+
+#[test]
 fn mistakes_have_exit_codes_of_their_own() {
     let server = Server::start("mistakes", &[("TOLLGATE_TOKEN", "a-long-secret-token")]);
     let code = |output: &Output| output.status.code();

@@ -126,7 +126,7 @@ impl Turn<'_> {
             .collect()
     }
 
-    fn contract_of<'a>(
+    pub(super) fn contract_of<'a>(
         &'a self,
         answer: &Answer,
         place: usize,

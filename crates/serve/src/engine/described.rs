@@ -97,6 +97,10 @@ impl Turn<'_> {
             contract: None,
             now: self.now,
         });
+        if self.engine.tail().is_watched() {
+            let asked = (ask.key, ask.cost.tokens());
+            self.show_described(asked, judgement, decision.as_ref().ok());
+        }
         decision
     }
 }

@@ -46,6 +46,11 @@ impl Turn<'_> {
             contract: None,
             now: self.now,
         });
+        if self.engine.tail().is_watched() {
+            let key = [("name", ask.name), ("key", ask.key)];
+            let cost = u64::try_from(ask.cost).unwrap_or(0);
+            self.show_described((Key::Entries(&key), cost), judgement, None);
+        }
         answer
     }
 }

@@ -14,6 +14,7 @@ mod later;
 mod lend;
 mod quota;
 mod seal;
+mod shown;
 mod turn;
 
 use std::sync::{Arc, OnceLock};
@@ -30,6 +31,7 @@ use tollgate_table::{Counters, Seed};
 use crate::logs::Rarely;
 use crate::meter::Meter;
 use crate::statistics::Statistics;
+use crate::tail::Tail;
 use bans::Barred;
 use later::Apart;
 
@@ -55,6 +57,8 @@ pub struct Engine {
     clock: Arc<SystemClock>,
     seal: Seal,
     meter: Meter,
+    /// Those who watch decisions.
+    tail: Arc<Tail>,
     /// Held while contracts are loaded.
     loading: Mutex<()>,
     apart: Apart,
@@ -102,6 +106,7 @@ impl Engine {
             clock,
             seal: Seal::new(&secrets.receipts),
             meter,
+            tail: Arc::default(),
             loading: Mutex::new(()),
             apart,
             barred: Barred::default(),
@@ -202,6 +207,11 @@ impl Engine {
     /// What happened so far.
     pub fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    /// Those who watch decisions.
+    pub fn tail(&self) -> &Arc<Tail> {
+        &self.tail
     }
 
     /// From here on requests are counted here; for once.

@@ -209,6 +209,9 @@ impl<'e> Turn<'e> {
             },
         };
         self.engine.meter().decided(&decided);
+        if self.engine.tail().is_watched() {
+            self.show(ask, decided.judgement, answer.as_ref().ok());
+        }
         answer
     }
 

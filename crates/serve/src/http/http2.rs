@@ -214,6 +214,11 @@ async fn answer(
         let (head, mut body) = request.into_parts();
         let request = Request::from_parts(head, &mut body);
         let answered = full::answer(caller, site, request, &mut reply).await;
+        if reply.take_watch().is_some() {
+            reply.clear();
+            let why = "This is answered over HTTP/1.1 only: lines as they come, until the connection ends.";
+            reply.refuse(StatusCode::HTTP_VERSION_NOT_SUPPORTED, why);
+        }
         *unread = (!body.is_end_stream()).then_some(body);
         answered.map_or_else(|| said(reply, is_head), |it| whole(it, is_head))
     };

@@ -25,6 +25,7 @@ mod rewind;
 mod route;
 mod site;
 mod supply;
+mod tail;
 mod timed;
 mod writes;
 

@@ -55,6 +55,7 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     // A server in no cluster lends too.
     body.push_str(&crate::meter::lease(asked.shared));
     body.push_str(&asked.shared.state.databases.render());
+    body.push_str(&engine.tail().render());
     asked.shared.quota.render(engine, &mut body);
     if let Some(xds) = asked.shared.xds.get() {
         xds.render(&mut body);

@@ -10,6 +10,8 @@ use http::StatusCode;
 use tollgate_wire::problem::{self, Problem};
 use tollgate_wire::v1;
 
+use super::tail::{self, Watch};
+
 /// An answer.
 pub(crate) struct Reply {
     status: StatusCode,
@@ -20,6 +22,8 @@ pub(crate) struct Reply {
     /// A body that is the same for everybody, in the place of one that was written.
     fixed: Option<&'static [u8]>,
     hold: Duration,
+    /// What follows for as long as somebody reads, in the place of a body.
+    watch: Option<Box<Watch>>,
 }
 
 impl Reply {
@@ -32,6 +36,7 @@ impl Reply {
             body: Vec::new(),
             fixed: None,
             hold: Duration::ZERO,
+            watch: None,
         }
     }
 
@@ -41,6 +46,7 @@ impl Reply {
         self.kind = "";
         self.fixed = None;
         self.hold = Duration::ZERO;
+        self.watch = None;
         self.lines.clear();
         self.body.clear();
         self.body.shrink_to(BODY_KEPT_MAX);
@@ -77,6 +83,17 @@ impl Reply {
     /// How long to wait before the answer is sent.
     pub(crate) const fn hold(&self) -> Duration {
         self.hold
+    }
+
+    /// Answers with lines as they come.
+    pub(crate) fn watch(&mut self, watch: Watch) {
+        self.kind = tail::LINES;
+        self.watch = Some(Box::new(watch));
+    }
+
+    /// What follows for as long as somebody reads, where something does.
+    pub(crate) fn take_watch(&mut self) -> Option<Box<Watch>> {
+        self.watch.take()
     }
 
     /// Holds the answer back for a while.

@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 
-use super::{Asked, Reply, auth, body, check, compat, explain, json, pages, supply, writes};
+use super::{Asked, Reply, auth, body, check, compat, explain, json, pages, supply, tail, writes};
 use crate::access::{self, Denied, Operation};
 use crate::engine::Turn;
 use crate::meter::{Door, Event};
@@ -128,6 +128,11 @@ pub(super) fn is_busy(path: &str) -> bool {
     matches!(path, "/v1/check" | auth::PATH)
 }
 
+/// Whether a path has an answer that goes on for as long as somebody reads it.
+pub(super) fn is_endless(path: &str) -> bool {
+    path == TAIL
+}
+
 fn find(path: &str) -> Option<&'static Route> {
     let at = |path: &str| ROUTES.iter().find(|route| route.path == path);
     // Below one path stand the paths of other servers.
@@ -243,6 +248,7 @@ const fn open(path: &'static str, handler: Handler) -> Route {
 
 /// Tells what policies said to do as nobody was there who decides about the key.
 pub(crate) const FALLBACK: &str = "tollgate-fallback";
+const TAIL: &str = "/v1/tail";
 /// Characters of a path that a span tells.
 const SPAN_PATH_MAX: usize = 128;
 /// The paths, the busiest first.
@@ -270,6 +276,7 @@ static ROUTES: &[Route] = &[
     post("/v1/peek", Operation::Peek, check::peek),
     post("/v1/explain", Operation::Explain, explain::explain),
     get("/v1/top", Operation::Top, pages::top),
+    get(TAIL, Operation::Tail, tail::tail),
     get("/v1/cluster", Operation::Cluster, pages::cluster),
     post("/v1/cluster/forget", Operation::Forget, pages::forget),
     get("/v1/cluster/supply", Operation::Cluster, supply::supply),

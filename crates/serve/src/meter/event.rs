@@ -58,7 +58,7 @@ impl Judgement {
     ];
 
     /// The name in metrics.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Allowed => "allow",
             Self::Delayed => "delay",

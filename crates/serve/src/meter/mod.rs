@@ -32,6 +32,7 @@ use std::time::Duration;
 use tollgate_contract::Contracts;
 use tollgate_limit::Instant;
 use tollgate_node::Key;
+use tollgate_stats::key_name;
 use tollgate_table::Seed;
 
 use crate::traces::{Parent, Span, Tracer};
@@ -186,6 +187,16 @@ impl Meter {
         }
     }
 
+    /// What a key is called where keys are shown; its hash where not.
+    pub(crate) fn name_of(&self, key: Key<'_>) -> String {
+        if !self.shows_keys.load(Relaxed) {
+            return hash_name(self.hash(key));
+        }
+        let mut name = String::new();
+        key_name(key, &mut name);
+        name
+    }
+
     pub(crate) fn hash(&self, key: Key<'_>) -> u64 {
         match key {
             Key::Word(word) => self.seed.word(word).0,
@@ -222,6 +233,11 @@ impl Meter {
             .iter()
             .filter_map(|shard| shard.get().map(Box::as_ref))
     }
+}
+
+/// What a key is called whose text is not shown.
+fn hash_name(hash: u64) -> String {
+    format!("#{:012x}", hash >> 16)
 }
 
 /// A number from the system's randomness, for nothing that must never be guessed.

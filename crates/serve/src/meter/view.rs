@@ -156,7 +156,7 @@ impl Meter {
     fn key(&self, merged: &Merged, (missed, seconds): (f64, f64), denied: f64) -> TopKey {
         let text = merged.tally.text.as_bytes();
         let key = if text.is_empty() || !self.shows_keys.load(Relaxed) {
-            format!("#{:012x}", merged.tally.hash >> 16)
+            super::hash_name(merged.tally.hash)
         } else {
             String::from_utf8_lossy(text).into_owned()
         };

@@ -66,6 +66,7 @@ fn a_token_opens_what_it_is_for_and_nothing_else_over_http() {
         (OBSERVE, "POST /v1/explain"),
         (OBSERVE, "GET /metrics"),
         (OBSERVE, "GET /v1/top"),
+        (OBSERVE, "GET /v1/tail"),
         (OBSERVE, "GET /v1/cluster"),
         (OBSERVE, "GET /v1/cluster/supply"),
         (OBSERVE, "GET /v1/cluster/split"),

@@ -3,12 +3,14 @@
 //! Enough for commands that ask this server something. Not here: TLS, redirects, keep-alive.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use tollgate_load::Address;
+
+use crate::failure::Failure;
 
 /// A request.
 pub(crate) struct Request<'a> {
@@ -49,34 +51,79 @@ impl fmt::Display for HttpError {
     }
 }
 
+impl HttpError {
+    /// What a command that asks a server says of it.
+    pub(crate) fn failure(&self, server: &Address) -> Failure {
+        match self {
+            Self::Connect(error) => Failure::unavailable(format!(
+                "error: nothing answers at {server}: {error}\nStart a server with `tollgate serve`, or name one with --server."
+            )),
+            Self::Io(error) => Failure::unavailable(format!("error: {server} broke off: {error}")),
+            Self::Reply(what) => {
+                Failure::protocol(format!("error: {server} does not speak HTTP: {what}"))
+            }
+        }
+    }
+}
+
+/// An answer that goes on, or another.
+pub(crate) enum Followed {
+    /// The lines of it, as they come.
+    Lines(BufReader<Box<dyn Read>>),
+    /// Something else than success.
+    Refused(Reply),
+}
+
 impl Request<'_> {
     /// Sends, and waits for the reply.
     pub(crate) fn send(&self) -> Result<Reply, HttpError> {
+        let mut reply = Vec::new();
+        let read = self.open()?.take(REPLY_MAX).read_to_end(&mut reply);
+        read.map_err(HttpError::Io)?;
+        parse(&reply)
+    }
+
+    /// Sends, and reads what comes line by line.
+    pub(crate) fn follow(&self) -> Result<Followed, HttpError> {
+        let mut lines = BufReader::new(self.open()?);
+        let mut reply = Vec::new();
+        while !reply.ends_with(b"\r\n\r\n") {
+            let mut line = lines.by_ref().take(REPLY_MAX);
+            let read = line.read_until(b'\n', &mut reply);
+            if read.map_err(HttpError::Io)? == 0 || reply.len() > HEAD_MAX {
+                return Err(HttpError::Reply("no head"));
+            }
+        }
+        if reply.starts_with(b"HTTP/1.1 200 ") {
+            return Ok(Followed::Lines(lines));
+        }
+        let rest = lines.take(REPLY_MAX).read_to_end(&mut reply);
+        rest.map_err(HttpError::Io)?;
+        parse(&reply).map(Followed::Refused)
+    }
+
+    /// Sends; what comes back is to be read.
+    fn open(&self) -> Result<Box<dyn Read>, HttpError> {
         let mut bytes = self.head().into_bytes();
         bytes.extend_from_slice(self.body.unwrap_or_default());
-        let reply = match self.server {
+        match self.server {
             Address::Unix(path) => {
-                let stream = UnixStream::connect(path).map_err(HttpError::Connect)?;
-                stream
-                    .set_read_timeout(Some(PATIENCE))
-                    .map_err(HttpError::Io)?;
-                stream
-                    .set_write_timeout(Some(PATIENCE))
-                    .map_err(HttpError::Io)?;
-                exchange(stream, &bytes)
+                let mut stream = UnixStream::connect(path).map_err(HttpError::Connect)?;
+                let patient = stream.set_read_timeout(Some(PATIENCE));
+                let patient = patient.and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+                let sent = patient.and_then(|()| stream.write_all(&bytes));
+                sent.map_err(HttpError::Io)?;
+                Ok(Box::new(stream))
             }
             Address::Tcp(place) => {
-                let stream = dial(place).map_err(HttpError::Connect)?;
-                stream
-                    .set_read_timeout(Some(PATIENCE))
-                    .map_err(HttpError::Io)?;
-                stream
-                    .set_write_timeout(Some(PATIENCE))
-                    .map_err(HttpError::Io)?;
-                exchange(stream, &bytes)
+                let mut stream = dial(place).map_err(HttpError::Connect)?;
+                let patient = stream.set_read_timeout(Some(PATIENCE));
+                let patient = patient.and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+                let sent = patient.and_then(|()| stream.write_all(&bytes));
+                sent.map_err(HttpError::Io)?;
+                Ok(Box::new(stream))
             }
-        };
-        parse(&reply.map_err(HttpError::Io)?)
+        }
     }
 
     fn head(&self) -> String {
@@ -114,13 +161,6 @@ fn dial(place: &str) -> io::Result<TcpStream> {
         }
     }
     Err(last)
-}
-
-fn exchange(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Vec<u8>> {
-    stream.write_all(request)?;
-    let mut reply = Vec::new();
-    stream.take(REPLY_MAX).read_to_end(&mut reply)?;
-    Ok(reply)
 }
 
 fn parse(reply: &[u8]) -> Result<Reply, HttpError> {
@@ -170,6 +210,19 @@ fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
+/// A text as it stands in a path or a parameter.
+pub(crate) fn encoded(text: &str) -> String {
+    let letter = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(letter).collect()
+}
+
+/// The longest head of a reply.
+const HEAD_MAX: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 const REPLY_MAX: u64 = 8 << 20;
 

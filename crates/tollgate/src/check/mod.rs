@@ -10,13 +10,14 @@ use std::fmt::Display;
 use std::io::Write;
 
 use serde_json::Value;
-use tollgate_load::Parts;
+use tollgate_load::{Address, Parts};
 use tollgate_wire::v1::{self, CheckRequest, Key};
 
 use crate::failure::Failure;
 use crate::report::Look;
-use http::{HttpError, Request};
+use http::Request;
 use options::{AskFormat, AskOptions};
+pub(crate) use show::left;
 
 /// Asks, prints the decision, and fails without a word if it is a denial.
 pub fn run(options: &AskOptions) -> Result<(), Failure> {
@@ -29,11 +30,13 @@ pub fn run(options: &AskOptions) -> Result<(), Failure> {
         line: None,
         body: Some(&body),
     };
-    let reply = request.send().map_err(|error| failure(options, &error))?;
+    let reply = request
+        .send()
+        .map_err(|error| error.failure(&options.at.server))?;
     let decision: Value =
         serde_json::from_slice(&reply.body).map_err(|_| Failure::protocol(no_decision(options)))?;
     let Some(allowed) = decision.get("allowed").and_then(Value::as_bool) else {
-        return Err(refused(options, reply.status, &decision));
+        return Err(refused(&options.at.server, reply.status, &decision));
     };
     let text = match options.format {
         AskFormat::Human => show::text(&options.key, &decision, Look::of_stdout()),
@@ -69,34 +72,18 @@ fn body(options: &AskOptions) -> Result<Vec<u8>, Failure> {
 }
 
 /// The server answered with a problem instead of a decision.
-fn refused(options: &AskOptions, status: u16, problem: &Value) -> Failure {
+pub(crate) fn refused(server: &Address, status: u16, problem: &Value) -> Failure {
     let member = |name: &str| problem.get(name).and_then(Value::as_str);
     let said = member("detail")
         .or_else(|| member("title"))
         .unwrap_or("it did not say why");
-    let text = format!(
-        "error: {} refused to answer (status {status}): {said}",
-        options.at.server
-    );
+    let text = format!("error: {server} refused to answer (status {status}): {said}");
     match status {
         401 | 403 => Failure::no_permission(format!(
             "{text}\nSet TOLLGATE_TOKEN to a token that the server knows."
         )),
         400..500 => Failure::usage(text),
         _ => Failure::unavailable(text),
-    }
-}
-
-fn failure(options: &AskOptions, error: &HttpError) -> Failure {
-    let server = &options.at.server;
-    match error {
-        HttpError::Connect(error) => Failure::unavailable(format!(
-            "error: nothing answers at {server}: {error}\nStart a server with `tollgate serve`, or name one with --server."
-        )),
-        HttpError::Io(error) => Failure::unavailable(format!("error: {server} broke off: {error}")),
-        HttpError::Reply(what) => {
-            Failure::protocol(format!("error: {server} does not speak HTTP: {what}"))
-        }
     }
 }
 

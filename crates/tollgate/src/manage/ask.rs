@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::options::NodeOptions;
-use crate::check::http::{HttpError, Request};
+use crate::check::http::Request;
+pub(super) use crate::check::http::encoded;
 use crate::failure::Failure;
 
 /// A server and who asks it.
@@ -107,13 +108,7 @@ impl<'a> Server<'a> {
             line,
             body,
         };
-        let reply = request.send().map_err(|error| match error {
-            HttpError::Connect(error) => Failure::unavailable(format!(
-                "error: nothing answers at {server}: {error}\nStart a server with `tollgate serve`, or name one with --server."
-            )),
-            HttpError::Io(error) => Failure::unavailable(format!("error: {server} broke off: {error}")),
-            HttpError::Reply(what) => Failure::protocol(format!("error: {server} does not speak HTTP: {what}")),
-        })?;
+        let reply = request.send().map_err(|error| error.failure(server))?;
         let value = serde_json::from_slice(&reply.body);
         let value = value
             .map_err(|_| Failure::protocol(format!("error: {server} has no management API")))?;
@@ -141,15 +136,4 @@ fn done(status: u16, value: Value) -> Result<Value, Failure> {
         503 => Failure::unavailable(text),
         _ => Failure::usage(text),
     })
-}
-
-/// A text as it stands in a path or a parameter.
-pub(super) fn encoded(text: &str) -> String {
-    let letter = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-            char::from(byte).to_string()
-        }
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(letter).collect()
 }

@@ -5,7 +5,7 @@ use std::thread;
 
 use super::options::TopOptions;
 use super::snapshot::Snapshot;
-use crate::check::http::{HttpError, Request};
+use crate::check::http::Request;
 use crate::failure::Failure;
 
 /// What came.
@@ -62,13 +62,7 @@ pub(super) fn fetch(options: &TopOptions) -> Result<Fetched, Failure> {
         line: None,
         body: None,
     };
-    let reply = request.send().map_err(|error| match error {
-        HttpError::Connect(error) => Failure::unavailable(format!(
-            "error: nothing answers at {server}: {error}\nStart a server with `tollgate serve`, or name one with --server."
-        )),
-        HttpError::Io(error) => Failure::unavailable(format!("error: {server} broke off: {error}")),
-        HttpError::Reply(what) => Failure::protocol(format!("error: {server} does not speak HTTP: {what}")),
-    })?;
+    let reply = request.send().map_err(|error| error.failure(server))?;
     let text = String::from_utf8_lossy(&reply.body).into_owned();
     match (reply.status, serde_json::from_str(&text)) {
         (200, Ok(snapshot)) => Ok(Fetched { snapshot, text }),

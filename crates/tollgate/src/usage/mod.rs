@@ -4,14 +4,13 @@
 
 pub mod options;
 
-use std::fmt::Write as _;
 use std::io::{BufWriter, Write, stdout};
 
 use serde::Deserialize;
 use serde_json::Value;
 use tollgate_stats::{CSV_HEAD, UsageRow, csv_line};
 
-use crate::check::http::Request;
+use crate::check::http::{Request, encoded};
 use crate::failure::Failure;
 use options::{ExportFormat, ExportOptions, UsageCommand};
 
@@ -87,9 +86,7 @@ fn page(options: &ExportOptions, after: Option<&str>) -> Result<Page, Failure> {
         line: None,
         body: None,
     };
-    let reply = request
-        .send()
-        .map_err(|error| Failure::unavailable(format!("error: {server}: {error}")))?;
+    let reply = request.send().map_err(|error| error.failure(server))?;
     if reply.status != 200 {
         let said: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         let said = said["error"]["message"]
@@ -104,14 +101,6 @@ fn page(options: &ExportOptions, after: Option<&str>) -> Result<Page, Failure> {
     }
     serde_json::from_slice(&reply.body)
         .map_err(|_| Failure::protocol(format!("error: {server} answered with no usage")))
-}
-
-fn encoded(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut out, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(out, "%{byte:02X}");
-        out
-    })
 }
 
 /// Rows that are asked for at once.

@@ -42,6 +42,10 @@ impl<S: Stream> Lean<'_, S> {
             let request = request.map(|()| &mut rest);
             full::answer(&caller, self.site, request, &mut self.said.reply).await
         };
+        if let Some(watch) = self.said.reply.take_watch() {
+            self.follow(*watch, manner).await;
+            return false;
+        }
         // What is left of a body would be taken for the next request.
         manner.is_kept &= rest.skip();
         manner.now = self.shared.engine.now();

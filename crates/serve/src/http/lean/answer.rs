@@ -103,7 +103,7 @@ fn answer_head(
         route::misdirected(&asked, reply);
         return last(manner, reply, output);
     }
-    if call.site.desk(call.shared, head.path).is_some() {
+    if call.site.desk(call.shared, head.path).is_some() || route::is_endless(head.path) {
         return Outcome::Alone(head.length);
     }
     let Some(body) = body.filter(|_| is_short) else {

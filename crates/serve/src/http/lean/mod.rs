@@ -7,6 +7,7 @@
 mod alone;
 mod answer;
 mod body;
+mod follow;
 mod head;
 mod vigil;
 pub(super) mod write;

@@ -41,6 +41,15 @@ pub(super) fn write(reply: &Reply, manner: Manner, out: &mut Vec<u8>) -> bool {
     is_large && !manner.is_head
 }
 
+/// Writes the head of an answer that goes on until the connection ends.
+pub(super) fn write_open(reply: &Reply, manner: Manner, out: &mut Vec<u8>) {
+    put_status(reply.status(), out);
+    put_always(manner, out);
+    put_line(b"content-type", reply.kind().as_bytes(), out);
+    out.extend_from_slice(reply.lines());
+    out.extend_from_slice(b"connection: close\r\n\r\n");
+}
+
 /// Writes the head of an answer that somebody else wrote.
 pub(super) fn write_whole(answered: &Response<Bytes>, manner: Manner, out: &mut Vec<u8>) {
     put_status(answered.status(), out);

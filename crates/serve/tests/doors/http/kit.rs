@@ -221,6 +221,13 @@ impl Client {
         })
     }
 
+    /// The next line of a body that goes on; `None` where it ends.
+    pub(crate) fn line(&mut self) -> Option<String> {
+        let end = self.until(|buffer| find(buffer, b"\n"))?;
+        let line: Vec<u8> = self.buffer.drain(..=end).collect();
+        Some(text(&line).to_owned())
+    }
+
     /// Whether the other side ends the connection without another byte.
     pub(crate) fn ends(&mut self) -> bool {
         let mut byte = [0];

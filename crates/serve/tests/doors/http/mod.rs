@@ -11,4 +11,5 @@ pub(crate) mod kit;
 mod limits;
 mod safe;
 mod schemathesis;
+mod tail;
 mod v1;

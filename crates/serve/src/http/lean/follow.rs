@@ -1,0 +1,71 @@
+//! An answer without an end: lines as they come, until the client goes, the server stops, or the client takes none in time.
+
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::write::{self, Manner};
+use super::{Lean, READ_BYTES};
+use crate::http::tail::Watch;
+use crate::shared::Stream;
+
+impl<S: Stream> Lean<'_, S> {
+    /// Sends what is watched; the connection ends behind it.
+    pub(super) async fn follow(&mut self, mut watch: Watch, manner: Manner) {
+        write::write_open(&self.said.reply, manner, &mut self.said.output);
+        if manner.is_head {
+            let _ = self.flush().await;
+            return;
+        }
+        let greeting = watch.greeting(self.shared);
+        self.said.output.extend_from_slice(greeting.as_bytes());
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut tick = 0_u32;
+        while self.flush().await.is_ok() {
+            self.input.clear();
+            self.input.reserve(READ_BYTES);
+            tokio::select! {
+                read = self.stream.read_buf(&mut self.input) => {
+                    // Nothing more can be asked here.
+                    if !matches!(read, Ok(1..)) {
+                        return;
+                    }
+                }
+                line = watch.next() => {
+                    let Some(line) = line else { return };
+                    watch.lines(&line, &mut self.said.output);
+                }
+                () = self.stop.leaving() => {
+                    return self.tell(&watch.beat(self.shared, true)).await;
+                }
+                _ = ticks.tick() => {
+                    tick += 1;
+                    let beat = watch.beat(self.shared, tick.is_multiple_of(TICKS));
+                    if let Ok(Some(line)) = &beat {
+                        self.said.output.extend_from_slice(line.as_bytes());
+                    }
+                    let is_old = self.old_at.is_some_and(|old_at| old_at <= Instant::now());
+                    if beat.is_err() || is_old {
+                        return self.tell(&beat).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends the last line.
+    async fn tell(&mut self, last: &Result<Option<String>, String>) {
+        if let Ok(Some(line)) | Err(line) = last {
+            self.said.output.extend_from_slice(line.as_bytes());
+        }
+        // Whoever is gone needs no last line.
+        let _ = self.flush().await;
+    }
+}
+
+/// How often a token is looked at again, and how often missing lines are counted.
+const TICK: Duration = Duration::from_secs(1);
+/// After so many of them something is sent, so that both sides know that the other is there.
+const TICKS: u32 = 5;

@@ -1,0 +1,93 @@
+//! `GET /v1/tail`: decisions as they are made, one JSON object a line, for as long as somebody reads.
+//!
+//! Not here: sending lines (`lean::follow`).
+
+use http::StatusCode;
+use serde_json::json;
+
+use super::{Asked, Reply};
+use crate::access::{self, Operation, Pass};
+use crate::auth::query::pairs;
+use crate::cluster;
+use crate::engine::Turn;
+use crate::shared::Shared;
+use crate::tail::{Filter, Line, WATCHERS_MAX, Watching};
+
+/// An answer that goes on while somebody reads it.
+pub(crate) struct Watch {
+    watching: Watching,
+    /// What was shown to be let in, which may end.
+    pass: Pass,
+    told: u64,
+}
+
+/// `GET /v1/tail`.
+pub(super) fn tail(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    reply.line("cache-control", b"no-store");
+    let filter = Filter::read(pairs(asked.query.as_bytes()), turn.node().contracts());
+    let filter = match filter {
+        Ok(filter) => filter,
+        Err(error) => return reply.refuse(StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    let callers = &asked.shared.callers;
+    let mut pass = Pass::new(callers, asked.peer);
+    let shown = asked.line("authorization").map(access::shown);
+    // Whoever is not let in was told so before.
+    let _ = pass.show(callers, shown, |_| None);
+    match asked.shared.engine.tail().watch(filter) {
+        Some(watching) => reply.watch(Watch {
+            watching,
+            pass,
+            told: 0,
+        }),
+        None => reply.shed(&format!("{WATCHERS_MAX} watch already, which is the most.")),
+    }
+}
+
+impl Watch {
+    /// Which node shows what.
+    pub(super) fn greeting(&self, shared: &Shared) -> String {
+        let node = cluster::view(shared).me.map(|me| me.name);
+        let watching = json!({ "node": node, "filter": self.watching.filter() });
+        line(&json!({ "watching": watching }))
+    }
+
+    /// The next decision.
+    pub(super) async fn next(&mut self) -> Option<Line> {
+        self.watching.next().await
+    }
+
+    /// A decision, and those that are there as well, as lines.
+    pub(super) fn lines(&mut self, first: &Line, out: &mut Vec<u8>) {
+        out.extend_from_slice(line(first).as_bytes());
+        while out.len() < LINES_BYTES_MAX
+            && let Some(next) = self.watching.try_next()
+        {
+            out.extend_from_slice(line(&next).as_bytes());
+        }
+    }
+
+    /// What is said now and then: how many decisions were left out. An error is the last line.
+    pub(super) fn beat(&mut self, shared: &Shared, is_due: bool) -> Result<Option<String>, String> {
+        let scopes = self.pass.scopes(&shared.callers);
+        if scopes.is_none_or(|scopes| Operation::Tail.is_within(scopes).is_err()) {
+            return Err(line(&json!({ "end": "the token opens this no more" })));
+        }
+        if !shared.state.is_ready() && shared.state.is_leaving() {
+            return Err(line(&json!({ "end": "the server was told to stop" })));
+        }
+        let dropped = self.watching.dropped();
+        let is_news = std::mem::replace(&mut self.told, dropped) != dropped;
+        Ok((is_news || is_due).then(|| line(&json!({ "dropped": dropped }))))
+    }
+}
+
+fn line(value: &impl serde::Serialize) -> String {
+    // It has text for names, so that nothing can fail.
+    serde_json::to_string(value).unwrap_or_default() + "\n"
+}
+
+/// The type of lines of JSON.
+pub(super) const LINES: &str = "application/x-ndjson";
+/// Bytes that are sent at once.
+const LINES_BYTES_MAX: usize = 16 << 10;

@@ -1,0 +1,251 @@
+//! Which decisions somebody wants to see, as words say it.
+
+use std::fmt;
+
+use serde::Serialize;
+use tollgate_contract::{Contracts, nearest};
+use tollgate_node::Key;
+
+use super::Seen;
+use crate::meter::Judgement;
+
+/// Which decisions are shown: those that fit all that is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Filter {
+    /// Of this contract.
+    contract: Option<String>,
+    /// With these entries.
+    key: Vec<(String, String)>,
+    /// With one of these words for what was said.
+    verdict: Option<String>,
+}
+
+/// Why nothing can be filtered so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FilterError {
+    /// There is no such word: its name, and the nearest.
+    Parameter(String, Option<&'static str>),
+    /// It was said twice.
+    Twice(&'static str),
+    /// There are too many entries.
+    TooMany,
+    /// It is no entry.
+    Key(String),
+    /// It is no verdict, and the nearest.
+    Verdict(String, Option<&'static str>),
+    /// There is no such contract, and the nearest.
+    Contract(String, Option<String>),
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hint = |near: Option<&str>| {
+            near.map_or_else(String::new, |near| format!(" Did you mean `{near}`?"))
+        };
+        match self {
+            Self::Parameter(name, near) => write!(
+                f,
+                "There is no parameter `{name}`, only {}.{}",
+                PARAMETERS.join(", "),
+                hint(*near)
+            ),
+            Self::Twice(name) => write!(f, "`{name}` may be given once."),
+            Self::TooMany => write!(f, "`key` may be given {ENTRIES_MAX} times."),
+            Self::Key(text) => write!(
+                f,
+                "`{text}` is no entry of a key: write `key=user=42`, a name, `=` and a value of at most {BYTES_MAX} bytes."
+            ),
+            Self::Verdict(text, near) => write!(
+                f,
+                "`{text}` is no verdict, as are {}.{}",
+                VERDICTS.map(|(word, _)| word).join(", "),
+                hint(*near)
+            ),
+            Self::Contract(id, near) => {
+                write!(f, "No contract has the id `{id}`.{}", hint(near.as_deref()))
+            }
+        }
+    }
+}
+
+impl std::error::Error for FilterError {}
+
+impl Filter {
+    /// The filter that parameters say, by contracts in force.
+    pub fn read<N: AsRef<str>, V: AsRef<str>>(
+        parameters: impl IntoIterator<Item = (N, V)>,
+        contracts: &Contracts,
+    ) -> Result<Self, FilterError> {
+        let mut filter = Self::default();
+        for (name, value) in parameters {
+            let value = value.as_ref();
+            match name.as_ref() {
+                "contract" => once(
+                    &mut filter.contract,
+                    "contract",
+                    contract(value, contracts)?,
+                )?,
+                "verdict" => once(&mut filter.verdict, "verdict", verdict(value)?)?,
+                "key" if filter.key.len() >= ENTRIES_MAX => return Err(FilterError::TooMany),
+                "key" => filter.key.push(entry(value)?),
+                name => {
+                    let near = nearest(name, PARAMETERS.into_iter());
+                    return Err(FilterError::Parameter(shown(name), near));
+                }
+            }
+        }
+        Ok(filter)
+    }
+
+    /// Whether a decision is shown.
+    pub(super) fn admits(&self, seen: &Seen<'_>) -> bool {
+        let is_of = |id: &String| seen.contracts.contains(&id.as_str());
+        let has = |word: &String| judgements(word).contains(&seen.judgement);
+        self.verdict.as_ref().is_none_or(has)
+            && self.contract.as_ref().is_none_or(is_of)
+            && self.key.iter().all(|entry| has_entry(seen.key, entry))
+    }
+}
+
+fn once(place: &mut Option<String>, name: &'static str, value: String) -> Result<(), FilterError> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(FilterError::Twice(name)),
+    }
+}
+
+fn contract(id: &str, contracts: &Contracts) -> Result<String, FilterError> {
+    if contracts.position(id).is_some() || id == DESCRIBED {
+        return Ok(id.to_owned());
+    }
+    let all = contracts.as_slice().iter().map(|contract| &*contract.id);
+    let near = nearest(id, all).map(str::to_owned);
+    Err(FilterError::Contract(shown(id), near))
+}
+
+fn verdict(word: &str) -> Result<String, FilterError> {
+    if VERDICTS.iter().any(|(is, _)| *is == word) {
+        return Ok(word.to_owned());
+    }
+    let near = nearest(word, VERDICTS.into_iter().map(|(word, _)| word));
+    Err(FilterError::Verdict(shown(word), near))
+}
+
+fn entry(text: &str) -> Result<(String, String), FilterError> {
+    let entry = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let entry = entry.filter(|_| text.len() <= BYTES_MAX);
+    entry
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .ok_or_else(|| FilterError::Key(shown(text)))
+}
+
+/// A bare key fits any entry with its value: a contract says what it is.
+fn has_entry(key: Key<'_>, (name, value): &(String, String)) -> bool {
+    match key {
+        Key::Entries(entries) => entries.iter().any(|(is, has)| is == name && has == value),
+        Key::Text(text) => text == value.as_bytes(),
+        Key::Word(word) => word.to_string() == *value,
+    }
+}
+
+fn judgements(word: &str) -> &'static [Judgement] {
+    let found = VERDICTS.iter().find(|(is, _)| *is == word);
+    found.map_or(&[], |(_, judgements)| judgements)
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN_MAX).collect()
+}
+
+const PARAMETERS: [&str; 3] = ["contract", "key", "verdict"];
+/// Words for what was said, and what they stand for.
+const VERDICTS: [(&str, &[Judgement]); 7] = {
+    use Judgement::{Allowed, Delayed, Denied, Failed, ShadowDenied};
+    [
+        ("admitted", &[Allowed, Delayed, ShadowDenied]),
+        ("refused", &[Denied]),
+        (Allowed.name(), &[Allowed]),
+        (Delayed.name(), &[Delayed]),
+        (Denied.name(), &[Denied]),
+        (ShadowDenied.name(), &[ShadowDenied]),
+        (Failed.name(), &[Failed]),
+    ]
+};
+/// The contract of requests that describe their policy themselves.
+pub(crate) const DESCRIBED: &str = "(described)";
+/// The most entries of a filter.
+const ENTRIES_MAX: usize = 8;
+/// The longest entry.
+const BYTES_MAX: usize = 4 << 10;
+/// Characters of what is wrong that are told.
+const SHOWN_MAX: usize = 60;
+
+#[cfg(test)]
+mod tests {
+    use tollgate_limit::Instant;
+
+    use super::*;
+
+    fn contracts() -> Contracts {
+        let text =
+            "contracts: [{ id: users, key: [user], policies: [{ name: p, limit: 1, per: 1s }] }]";
+        Contracts::parse(text).unwrap()
+    }
+
+    fn read(parameters: &[(&str, &str)]) -> Result<Filter, String> {
+        let read = Filter::read(parameters.iter().copied(), &contracts());
+        read.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn garbage_is_refused_with_what_was_probably_meant() {
+        let long = "x=".to_owned() + &"y".repeat(BYTES_MAX);
+        let nine = [("key", "a=1"); 9];
+        for (parameters, said) in [
+            (&[("contrat", "users")][..], "Did you mean `contract`?"),
+            (&[("contract", "user")], "Did you mean `users`?"),
+            (&[("verdict", "refuse")], "Did you mean `refused`?"),
+            (&[("verdict", "\0\u{7f}")], "is no verdict"),
+            (&[("key", "user")], "is no entry"),
+            (&[("key", "=42")], "is no entry"),
+            (&[("key", &long)], "is no entry"),
+            (&[("verdict", "deny"), ("verdict", "deny")], "once"),
+            (&nine, "8 times"),
+        ] {
+            let error = read(parameters).unwrap_err();
+            assert!(error.contains(said), "{parameters:?}: {error}");
+            assert!(error.len() < 300, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_decision_is_shown_where_it_fits_all_that_is_said() {
+        let entries = [("user", "42"), ("plan", "free")];
+        let seen = |judgement| Seen {
+            key: Key::Entries(&entries),
+            judgement,
+            contracts: &["users"],
+            now: Instant::default(),
+        };
+        let admits = |parameters: &[(&str, &str)], judgement| {
+            read(parameters).unwrap().admits(&seen(judgement))
+        };
+        assert!(admits(&[], Judgement::Failed));
+        assert!(admits(
+            &[("key", "user=42"), ("verdict", "refused")],
+            Judgement::Denied
+        ));
+        assert!(!admits(
+            &[("key", "user=42"), ("verdict", "refused")],
+            Judgement::Allowed
+        ));
+        assert!(!admits(&[("key", "user=4")], Judgement::Denied));
+        assert!(!admits(
+            &[("key", "user=42"), ("key", "plan=pro")],
+            Judgement::Denied
+        ));
+        assert!(admits(&[("verdict", "admitted")], Judgement::ShadowDenied));
+        assert!(admits(&[("contract", "users")], Judgement::Delayed));
+        assert!(!admits(&[("contract", "(described)")], Judgement::Delayed));
+    }
+}

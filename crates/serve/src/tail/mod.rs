@@ -1,0 +1,246 @@
+//! Decisions as they are made, for those who watch: what a filter admits, as lines.
+//!
+//! No decision waits for a watcher: each has a queue of its own, and what finds no room in it, or comes beyond so many lines a second, is
+//! counted and left out. Where nobody watches a decision pays one load. Not here: how lines are sent (`http`), nor who may watch.
+
+mod filter;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use arc_swap::ArcSwap;
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tollgate_limit::Instant;
+use tollgate_node::Key;
+
+use crate::meter::Judgement;
+use crate::meter::text::{Kind, Text};
+
+pub(crate) use filter::DESCRIBED;
+pub use filter::{Filter, FilterError};
+
+/// One decision, as whoever watches reads it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// When: milliseconds since the epoch.
+    pub at_ms: u64,
+    /// Where it was asked: `http`, `grpc`, `resp` or `mqtt`.
+    pub door: &'static str,
+    /// What was said: `allow`, `delay`, `deny`, `shadow_deny` or `error`.
+    pub verdict: &'static str,
+    /// The key, as `user=42,plan=free`; its hash where keys are not shown.
+    pub key: String,
+    /// Tokens it asked for.
+    pub cost: u64,
+    /// The contract that refused, or that has the least left.
+    pub contract: Option<String>,
+    /// The policy of it.
+    pub policy: Option<String>,
+    /// The limit of that policy.
+    pub limit: u64,
+    /// The most it can hold.
+    pub capacity: u64,
+    /// What is left of that.
+    pub remaining: u64,
+    /// What it is below zero.
+    pub debt: u64,
+    /// How long the request is held back, where it is.
+    pub wait_ms: Option<u64>,
+    /// Until the same request could pass, where it was refused and that will help.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// What a filter looks at.
+pub(crate) struct Seen<'a> {
+    pub(crate) key: Key<'a>,
+    pub(crate) judgement: Judgement,
+    /// The contracts that the decision is of.
+    pub(crate) contracts: &'a [&'a str],
+    pub(crate) now: Instant,
+}
+
+/// All who watch.
+#[derive(Default)]
+pub struct Tail {
+    watched: AtomicUsize,
+    lanes: ArcSwap<Vec<Arc<Lane>>>,
+    dropped: AtomicU64,
+}
+
+/// One who watches, as decisions see it.
+struct Lane {
+    filter: Filter,
+    lines: mpsc::Sender<Line>,
+    dropped: AtomicU64,
+    /// The second of the last line, and how many there were in it.
+    second: AtomicU64,
+    in_second: AtomicU64,
+}
+
+impl Tail {
+    /// Watches what the filter admits from here on; `None` where [`WATCHERS_MAX`] watch already.
+    pub fn watch(self: &Arc<Self>, filter: Filter) -> Option<Watching> {
+        if self.watched.fetch_add(1, Relaxed) >= WATCHERS_MAX {
+            self.watched.fetch_sub(1, Relaxed);
+            return None;
+        }
+        let (sender, queue) = mpsc::channel(LINES_MAX);
+        let lane = Arc::new(Lane {
+            filter,
+            lines: sender,
+            dropped: AtomicU64::new(0),
+            second: AtomicU64::new(0),
+            in_second: AtomicU64::new(0),
+        });
+        self.lanes.rcu(|lanes| {
+            let others = lanes.iter().chain([&lane]);
+            others.map(Arc::clone).collect::<Vec<_>>()
+        });
+        let tail = Arc::clone(self);
+        Some(Watching { tail, lane, queue })
+    }
+
+    /// Whether anybody does.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.load(Relaxed) != 0
+    }
+
+    /// Shows a decision to those whose filter admits it and who have room.
+    pub(crate) fn show(&self, seen: &Seen<'_>, line: impl Fn() -> Line) {
+        for lane in self.lanes.load().iter() {
+            if !lane.filter.admits(seen) {
+                continue;
+            }
+            match lane.lines.try_reserve() {
+                Ok(room) if lane.has_turn(seen.now) => room.send(line()),
+                Ok(_) | Err(_) => {
+                    lane.dropped.fetch_add(1, Relaxed);
+                    self.dropped.fetch_add(1, Relaxed);
+                }
+            }
+        }
+    }
+
+    /// The families of watching, as Prometheus reads them.
+    pub(crate) fn render(&self) -> String {
+        let mut text = Text::new();
+        text.one(
+            "tollgate_tail_watchers",
+            Kind::Gauge,
+            "Those who watch decisions as they are made.",
+            self.watched.load(Relaxed),
+        );
+        text.one(
+            "tollgate_tail_dropped_total",
+            Kind::Counter,
+            "Decisions that were not shown to somebody who watches, as there were too many.",
+            self.dropped.load(Relaxed),
+        );
+        text.finish()
+    }
+}
+
+impl Lane {
+    /// Whether there may be another line in this second. Threads that begin one together may have a few more.
+    fn has_turn(&self, now: Instant) -> bool {
+        let second = now.as_nanos() / 1_000_000_000;
+        if self.second.swap(second, Relaxed) != second {
+            self.in_second.store(0, Relaxed);
+        }
+        self.in_second.fetch_add(1, Relaxed) < LINES_PER_SECOND
+    }
+}
+
+/// One who watches, until it is dropped.
+pub struct Watching {
+    tail: Arc<Tail>,
+    lane: Arc<Lane>,
+    queue: mpsc::Receiver<Line>,
+}
+
+impl Watching {
+    /// The next decision.
+    pub async fn next(&mut self) -> Option<Line> {
+        self.queue.recv().await
+    }
+
+    /// The next decision, where it is there.
+    pub fn try_next(&mut self) -> Option<Line> {
+        self.queue.try_recv().ok()
+    }
+
+    /// How many decisions were left out so far.
+    pub fn dropped(&self) -> u64 {
+        self.lane.dropped.load(Relaxed)
+    }
+
+    /// What is watched.
+    pub fn filter(&self) -> &Filter {
+        &self.lane.filter
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.tail.lanes.rcu(|lanes| {
+            let others = lanes.iter().filter(|lane| !Arc::ptr_eq(lane, &self.lane));
+            others.map(Arc::clone).collect::<Vec<_>>()
+        });
+        self.tail.watched.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The most who watch at once.
+pub const WATCHERS_MAX: usize = 16;
+/// The most lines that one of them is shown in a second.
+pub const LINES_PER_SECOND: u64 = 1_000;
+/// Lines that wait for one of them.
+const LINES_MAX: usize = 1_024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(key: &'static str, second: u64) -> Seen<'static> {
+        Seen {
+            key: Key::Text(key.as_bytes()),
+            judgement: Judgement::Allowed,
+            contracts: &[],
+            now: Instant::from_nanos(second * 1_000_000_000),
+        }
+    }
+
+    #[test]
+    fn who_does_not_read_is_told_how_many_lines_are_missing_and_holds_up_nobody() {
+        let tail = Arc::new(Tail::default());
+        assert!(!tail.is_watched());
+        let mut slow = tail.watch(Filter::default()).unwrap();
+        let mut fast = tail.watch(Filter::default()).unwrap();
+        let mut read = 0;
+        for second in 0..3 {
+            for _ in 0..2_000 {
+                tail.show(&seen("a", second), Line::default);
+                read += u64::from(fast.try_next().is_some());
+            }
+        }
+        assert_eq!(read, 3 * LINES_PER_SECOND);
+        assert_eq!(fast.dropped(), 3 * (2_000 - LINES_PER_SECOND));
+        assert_eq!(slow.dropped(), 6_000 - LINES_MAX as u64);
+        let left = std::iter::from_fn(|| slow.try_next()).count();
+        assert_eq!(left, LINES_MAX);
+        drop((slow, fast));
+        assert!(!tail.is_watched() && tail.lanes.load().is_empty());
+    }
+
+    #[test]
+    fn so_many_watch_and_no_more() {
+        let tail = Arc::new(Tail::default());
+        let watch = || tail.watch(Filter::default());
+        let all: Vec<Watching> = std::iter::from_fn(watch).take(100).collect();
+        assert_eq!(all.len(), WATCHERS_MAX);
+        drop(all);
+        assert!(watch().is_some());
+    }
+}
