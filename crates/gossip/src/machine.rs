@@ -94,6 +94,19 @@ impl Machine {
         on!(self, it => it.reset(key, now));
     }
 
+    /// Goes to another time, as the clock was set: whatever a key has used up by `from`, as known here, it has used up at `to`. Others
+    /// are told nothing of it.
+    ///
+    /// Where the clock was set back, all that is counted is of a time to come: `anew`, which has just started, takes its place.
+    pub fn move_time(&mut self, from: Instant, to: Instant, anew: Option<Self>) {
+        match (self, anew) {
+            (Self::Bucket(it), Some(Self::Bucket(anew))) => it.move_time(from, to, Some(*anew)),
+            (Self::Window(it), Some(Self::Window(anew))) => it.move_time(from, to, Some(*anew)),
+            (Self::Bucket(it), _) => it.move_time(from, to, None),
+            (Self::Window(it), _) => it.move_time(from, to, None),
+        }
+    }
+
     /// How a key stands.
     pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
         on!(self, it => it.standing(key, now))

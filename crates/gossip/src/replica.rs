@@ -2,7 +2,9 @@
 //!
 //! Not here: how nodes agree. That is the [`Design`] inside.
 
-use std::collections::BTreeMap;
+mod arrears;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
@@ -12,6 +14,8 @@ use crate::codec::Malformed;
 use crate::ids::{Key, NodeId};
 use crate::kind::Kind;
 use crate::setup::Setup;
+
+use self::arrears::Arrears;
 
 /// A frame to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,7 +186,9 @@ pub struct Replica {
     design: Box<dyn Design>,
     /// Grains given back.
     credit: BTreeMap<Key, u128>,
-    /// With so many of them, those that are void are looked for.
+    /// What keys had used up when the clock was set.
+    arrears: Arrears,
+    /// With so many keys in either, those that are void are looked for.
     credit_many: usize,
 }
 
@@ -201,6 +207,7 @@ impl Replica {
             wait_max: setup.wait_max,
             leaks: false,
             credit: BTreeMap::new(),
+            arrears: Arrears::default(),
             credit_many: CREDIT_FEW,
             design: kind.build(setup),
         }
@@ -286,6 +293,7 @@ impl Replica {
 
     /// Gives everything back that this node knows of.
     pub fn reset(&mut self, key: Key, now: Instant) {
+        self.arrears.remove(key);
         let level = self.design.level(key, now);
         if level > 0 {
             self.credit.insert(key, level);
@@ -310,8 +318,9 @@ impl Replica {
 
     /// Gives `cost` back, as far as there is a backlog to take it from.
     pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+        let back = self.arrears.refund(key, self.bucket.grains(cost));
         let credit = self.credit.entry(key).or_default();
-        *credit = credit.saturating_add(self.bucket.grains(cost));
+        *credit = credit.saturating_add(back);
         let _ = self.level(key, now);
     }
 
@@ -342,13 +351,19 @@ impl Replica {
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.design.handle_timeout(now);
-        if self.credit.len() >= self.credit_many {
-            let keys: Vec<_> = self.credit.keys().copied().collect();
+        if self.adrift() >= self.credit_many {
+            let credit = self.credit.keys().copied();
+            let keys: Vec<_> = credit.chain(self.arrears.keys()).collect();
             for key in keys {
                 let _ = self.level(key, now);
             }
-            self.credit_many = CREDIT_FEW.max(2 * self.credit.len());
+            self.credit_many = CREDIT_FEW.max(2 * self.adrift());
         }
+    }
+
+    /// How many keys stand here as nowhere else.
+    fn adrift(&self) -> usize {
+        self.credit.len() + self.arrears.len()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next.
@@ -393,7 +408,7 @@ impl Replica {
 
     /// Whether something is known of a key.
     pub fn knows(&self, key: Key) -> bool {
-        self.design.knows(key)
+        self.design.knows(key) || self.arrears.get(key).is_some()
     }
 
     /// Forgets one key to make room: of a few, the one that has most left.
@@ -408,37 +423,13 @@ impl Replica {
 
     /// About how many bytes of memory all of it takes.
     pub fn held(&self) -> u64 {
-        self.design.held() + self.credit.len() as u64 * CREDIT_HELD
-    }
-
-    /// What must not be lost of a key, and until when that matters; `None` if nothing is known.
-    pub fn save(&mut self, key: Key, now: Instant) -> Option<Saved> {
-        let level = self.level(key, now);
-        let credit = self.credit.get(&key).copied().unwrap_or(0);
-        let frame = self.design.save(key, now)?;
-        let mut bytes = credit.to_le_bytes().to_vec();
-        bytes.extend_from_slice(&frame);
-        let level = level.saturating_add(credit);
-        let fresh_at = now.saturating_add(self.design.time_for(level));
-        Some(Saved { bytes, fresh_at })
-    }
-
-    /// Takes back what a former boot of this node saved of a key. What makes no sense changes nothing.
-    pub fn restore(&mut self, key: Key, bytes: &[u8], now: Instant) -> Result<(), Malformed> {
-        let (credit, frame) = bytes.split_first_chunk().ok_or(Malformed::Truncated)?;
-        self.design.restore(frame, now)?;
-        let credit = u128::from_le_bytes(*credit);
-        if credit > 0 {
-            let level = self.design.level(key, now);
-            let known = self.credit.entry(key).or_default();
-            *known = known.saturating_add(credit).min(level);
-        }
-        Ok(())
+        self.design.held() + self.adrift() as u64 * CREDIT_HELD
     }
 
     /// Every key that is known, in ascending order.
     pub fn keys(&self) -> Vec<Key> {
-        self.design.keys()
+        let keys: BTreeSet<Key> = self.arrears.keys().chain(self.design.keys()).collect();
+        keys.into_iter().collect()
     }
 
     /// Hears how long messages take.
@@ -446,9 +437,14 @@ impl Replica {
         self.design.set_delay(delay);
     }
 
-    /// The level as this node sees it, its credit taken off; credit beyond the backlog is void.
+    /// The level as this node sees it, with what the key owes, its credit taken off; credit beyond the backlog is void.
     fn level(&mut self, key: Key, now: Instant) -> u128 {
         let level = self.design.level(key, now);
+        let owed = self.arrears.of(key, (self.bucket, level), now);
+        owed.saturating_add(self.uncredited(key, level))
+    }
+
+    fn uncredited(&mut self, key: Key, level: u128) -> u128 {
         let Some(credit) = self.credit.get_mut(&key) else {
             return level;
         };
@@ -469,6 +465,8 @@ impl Replica {
             rest -= spent;
         }
         if rest > 0 {
+            let grains = self.bucket.grains(rest);
+            self.arrears.count(key, (self.bucket, grains), now);
             self.design.accept(key, rest, now);
         }
     }

@@ -85,6 +85,12 @@ impl Bucket {
         }
     }
 
+    /// Goes to another time, as the clock was set: it fills by nothing.
+    pub(crate) fn move_time(&mut self, limits: &Limits, from: Instant, to: Instant) {
+        self.fill(limits, from);
+        self.at = to;
+    }
+
     pub(crate) fn fill(&mut self, limits: &Limits, now: Instant) {
         let elapsed = now.nanos_since(self.at);
         self.at = self.at.max(now);

@@ -143,6 +143,19 @@ impl Count {
         self.cell = Cell::fresh(&self.window.set);
     }
 
+    /// Moves what was spent by `from` to another time of day, unless it was spent there already.
+    pub(crate) fn move_time(&mut self, from: Instant, to: Instant) {
+        let half = Span::from_nanos(u128::from(from.nanos_since(to) / 2));
+        let is_due = if from < to {
+            self.cell.at() < to && from < self.window.set.fresh_at(&self.cell)
+        } else {
+            to.saturating_add(half) < self.cell.at()
+        };
+        if is_due {
+            self.window.set.shift(&mut self.cell, from, to);
+        }
+    }
+
     /// Counts by other numbers from here on.
     pub(crate) fn change(&mut self, window: Window, now: Instant) {
         let at = self.day(now);

@@ -2,7 +2,7 @@
 //!
 //! Not here: counting, which the rule does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_limit::{Instant, Span};
 
@@ -29,11 +29,19 @@ pub struct WindowReplica {
     talk: Talk<Windows>,
     /// Tokens given back in the slice that begins then.
     credit: BTreeMap<Key, Credit>,
+    /// What keys had used up when the clock was set, as far as no slice says so.
+    arrears: BTreeMap<Key, Owed>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Credit {
     start: Instant,
+    tokens: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Owed {
+    until: Instant,
     tokens: u64,
 }
 
@@ -44,6 +52,7 @@ impl WindowReplica {
         Self {
             talk: Talk::new(rule, setup),
             credit: BTreeMap::new(),
+            arrears: BTreeMap::new(),
         }
     }
 
@@ -65,7 +74,11 @@ impl WindowReplica {
         let verdict = if asked > rule.window.limit() {
             Verdict::Never
         } else if asked > room {
-            let retry_after = cell.map_or(Span::ZERO, |cell| retry_after(rule, cell, asked, now));
+            let counted = cell.map_or(Span::ZERO, |cell| retry_after(rule, cell, asked, now));
+            let owed = self.owed(key, now);
+            let retry_after = owed.map_or(counted, |owed| {
+                counted.max(Span::from_nanos(u128::from(owed.until.nanos_since(now))))
+            });
             Verdict::Deny { retry_after }
         } else {
             Verdict::Allow {
@@ -73,7 +86,7 @@ impl WindowReplica {
                 wait: Span::ZERO,
             }
         };
-        let taken = cell.map_or(0, |cell| rule.taken(cell, now));
+        let taken = self.taken(key, now);
         Probe {
             verdict,
             remaining: room,
@@ -88,15 +101,55 @@ impl WindowReplica {
 
     /// How many tokens may be charged until the key is that far below zero.
     pub fn chargeable(&self, key: Key, debt: u64, now: Instant) -> u64 {
+        let bound = self.talk.rule().window.limit().saturating_add(debt);
+        bound.saturating_sub(self.used(key, now))
+    }
+
+    /// Tokens that are taken, as known here, with what the key owes.
+    fn taken(&self, key: Key, now: Instant) -> u64 {
         let rule = self.talk.rule();
         let taken = self.talk.cell(key).map_or(0, |cell| rule.taken(cell, now));
-        let taken = taken.saturating_sub(self.credit(key, now));
-        let bound = rule.window.limit().saturating_add(debt);
-        bound.saturating_sub(taken)
+        let owed = self.owed(key, now).map_or(0, |owed| owed.tokens);
+        taken.saturating_add(owed)
+    }
+
+    /// The same less what was given back.
+    fn used(&self, key: Key, now: Instant) -> u64 {
+        self.taken(key, now).saturating_sub(self.credit(key, now))
+    }
+
+    fn owed(&self, key: Key, now: Instant) -> Option<&Owed> {
+        self.arrears.get(&key).filter(|owed| now < owed.until)
+    }
+
+    /// Goes to another time, as the clock was set: whatever a key has used up by `from` it has used up at `to`. A window goes on in
+    /// the one that holds the new time, and what slides goes on for as long as it would have.
+    ///
+    /// Where the clock was set back, all that is counted is of a time to come: `anew` takes its place.
+    pub fn move_time(&mut self, from: Instant, to: Instant, anew: Option<Self>) {
+        let used = self.keys().into_iter().map(|key| {
+            let left = self.standing(key, from).reset_after;
+            (key, self.used(key, from), left)
+        });
+        let used: Vec<_> = used.collect();
+        if let Some(anew) = anew {
+            *self = anew;
+        }
+        self.arrears.clear();
+        let slides = self.talk.rule().window.past() > 0;
+        for (key, used, left) in used {
+            let tokens = used.saturating_sub(self.used(key, to));
+            let end = self.talk.rule().window.slice(to).end;
+            let until = if slides { to.saturating_add(left) } else { end };
+            if tokens > 0 {
+                self.arrears.insert(key, Owed { until, tokens });
+            }
+        }
     }
 
     /// Gives everything back that this node knows of, until the slice is over.
     pub fn reset(&mut self, key: Key, now: Instant) {
+        self.arrears.remove(&key);
         let rule = self.talk.rule();
         let tokens = self.talk.cell(key).map_or(0, |cell| rule.taken(cell, now));
         let start = rule.window.slice(now).start;
@@ -112,6 +165,7 @@ impl WindowReplica {
         let last = sums.iter().rev().find(|sum| sum.all > 0);
         let over = last.map(|sum| rule.window.slice(sum.start).end);
         let over = over.map(|end| end.saturating_add(rule.window.reach()));
+        let over = over.max(self.owed(key, now).map(|owed| owed.until));
         Standing {
             remaining: self.room(key, now),
             reset_after: over.map_or(Span::ZERO, |over| {
@@ -129,7 +183,9 @@ impl WindowReplica {
     /// Tokens that may still be admitted here, with what was given back.
     fn room(&self, key: Key, now: Instant) -> u64 {
         let room = self.talk.rule().room(self.talk.cell(key), now);
-        room.saturating_add(self.credit(key, now))
+        let owed = self.owed(key, now).map_or(0, |owed| owed.tokens);
+        let room = room.saturating_add(self.credit(key, now));
+        room.saturating_sub(owed)
     }
 
     /// Counts `cost` without asking.
@@ -189,6 +245,7 @@ impl WindowReplica {
         let start = self.talk.rule().window.slice(now).start;
         self.credit
             .retain(|_, credit| credit.start >= start && credit.tokens > 0);
+        self.arrears.retain(|_, owed| now < owed.until);
         self.talk.handle_timeout(now);
     }
 
@@ -227,10 +284,15 @@ impl WindowReplica {
         let over = self.standing(key, now).reset_after;
         let credit = self.credit.get(&key);
         let (start, tokens) = credit.map_or((0, 0), |it| (it.start.as_nanos(), it.tokens));
-        let frame = self.talk.save(key, now)?;
+        let owed = self.owed(key, now).copied();
+        let frame = self.talk.save(key, now);
+        let marked = owed.map(|it| (it.until.as_nanos(), OWES | it.tokens));
+        let (start, tokens) = marked.unwrap_or((start, tokens));
         let mut bytes = start.to_le_bytes().to_vec();
         bytes.extend_from_slice(&tokens.to_le_bytes());
-        bytes.extend_from_slice(&frame);
+        if owed.is_none() || frame.is_some() {
+            bytes.extend_from_slice(&frame?);
+        }
         let fresh_at = now.saturating_add(over);
         Some(Saved { bytes, fresh_at })
     }
@@ -239,11 +301,17 @@ impl WindowReplica {
     pub fn restore(&mut self, key: Key, bytes: &[u8], now: Instant) -> Result<(), Malformed> {
         let (start, rest) = bytes.split_first_chunk().ok_or(Malformed::Truncated)?;
         let (tokens, frame) = rest.split_first_chunk().ok_or(Malformed::Truncated)?;
-        self.talk.restore(frame, now)?;
-        let credit = Credit {
-            start: Instant::from_nanos(u64::from_le_bytes(*start)),
-            tokens: u64::from_le_bytes(*tokens),
-        };
+        let (at, tokens) = (u64::from_le_bytes(*start), u64::from_le_bytes(*tokens));
+        let (at, is_owed) = (Instant::from_nanos(at), tokens & OWES > 0);
+        if !is_owed || !frame.is_empty() {
+            self.talk.restore(frame, now)?;
+        }
+        if is_owed {
+            let tokens = tokens & !OWES;
+            self.arrears.insert(key, Owed { until: at, tokens });
+            return Ok(());
+        }
+        let credit = Credit { start: at, tokens };
         if credit.tokens > 0 {
             self.credit.insert(key, credit);
         }
@@ -252,7 +320,9 @@ impl WindowReplica {
 
     /// Every key that is known, in ascending order.
     pub fn keys(&self) -> Vec<Key> {
-        self.talk.keys()
+        let owing = self.arrears.keys().copied();
+        let keys: BTreeSet<Key> = owing.chain(self.talk.keys()).collect();
+        keys.into_iter().collect()
     }
 
     /// Hears how long messages take.
@@ -267,7 +337,7 @@ impl WindowReplica {
 
     /// Whether something is known of a key.
     pub fn knows(&self, key: Key) -> bool {
-        self.talk.cell(key).is_some()
+        self.talk.cell(key).is_some() || self.arrears.contains_key(&key)
     }
 
     /// Forgets one key to make room: of a few, the one that has most left.
@@ -282,7 +352,7 @@ impl WindowReplica {
 
     /// About how many bytes of memory all of it takes.
     pub fn held(&self) -> u64 {
-        self.talk.held() + self.credit.len() as u64 * CREDIT_HELD
+        self.talk.held() + (self.credit.len() + self.arrears.len()) as u64 * CREDIT_HELD
     }
 
     /// Bytes of state held now.
@@ -293,6 +363,8 @@ impl WindowReplica {
 
 /// Bytes that a key with credit takes.
 const CREDIT_HELD: u64 = 64;
+/// Marks what is saved of a key that owes.
+const OWES: u64 = 1 << 63;
 
 /// How long until a request that is denied now would pass, if nothing else came.
 fn retry_after(rule: &Windows, cell: &Cell, cost: u64, now: Instant) -> Span {

@@ -25,6 +25,13 @@ impl Lender {
         };
     }
 
+    /// Hears that the time of day was set: what a window has used up by `from` it has used up at `to`. Terms do not depend on it.
+    pub fn move_time(&mut self, from: Instant, to: Instant) {
+        for pool in self.pools.values_mut() {
+            pool.move_time(from, to);
+        }
+    }
+
     /// Counts by another window from here on. What is lent stays lent.
     pub fn recount(&mut self, window: &Window, now: Instant) {
         let is_same = self.setup.window.as_ref().is_none_or(|was| was.is(window));

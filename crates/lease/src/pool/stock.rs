@@ -34,6 +34,13 @@ impl Pool {
         }
     }
 
+    /// The time of day was set.
+    pub(crate) fn move_time(&mut self, from: Instant, to: Instant) {
+        if let Some(count) = self.count.as_mut() {
+            count.move_time(from, to);
+        }
+    }
+
     /// Counts by another window from here on.
     pub(crate) fn recount(&mut self, window: &Window, now: Instant) {
         self.advance(now);

@@ -96,6 +96,15 @@ impl Entry {
         self.settle(is_centre);
     }
 
+    /// Goes to another time, as the clock was set.
+    pub(super) fn move_time(&mut self, limits: &Limits, from: Instant, to: Instant) {
+        self.bucket.move_time(limits, from, to);
+        let heard = self.by_writer.values_mut().map(|heard| &mut heard.at);
+        for at in heard.chain([&mut self.since, &mut self.touched]) {
+            *at = moved(*at, from, to);
+        }
+    }
+
     /// What was done here and no centre has confirmed.
     pub(super) const fn untold(&self) -> Sum {
         self.said.beyond(self.heard)
@@ -208,6 +217,11 @@ impl Entry {
     pub(super) fn debt(&self) -> u64 {
         owed(self.bucket.level.min(0).saturating_neg())
     }
+}
+
+/// What was so long before one time, as long before another.
+pub(super) const fn moved(at: Instant, from: Instant, to: Instant) -> Instant {
+    Instant::from_nanos(to.as_nanos().saturating_sub(from.nanos_since(at)))
 }
 
 /// Whole tokens of a debt, rounded up.

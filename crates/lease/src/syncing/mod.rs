@@ -20,7 +20,7 @@ use tollgate_gossip::{
 };
 use tollgate_limit::{Instant, Span};
 
-use self::entry::{Entry, owed};
+use self::entry::{Entry, moved, owed};
 use self::wire::{Answer, Frame, Report};
 use crate::amount::{after, mites, tokens, wait_ns};
 use crate::sync::SyncConfig;
@@ -113,6 +113,15 @@ impl Syncing {
             entry.bucket.level = entry.bucket.level.min(config.limits.depth());
         }
         self.setup.config = config;
+    }
+
+    /// Goes to another time, as the clock was set: every key has then what it has at `from`.
+    pub fn move_time(&mut self, from: Instant, to: Instant) {
+        let limits = self.setup.config.limits;
+        for entry in self.entries.values_mut() {
+            entry.move_time(&limits, from, to);
+        }
+        self.spoke = self.spoke.map(|spoke| moved(spoke, from, to));
     }
 
     /// Sets how long a request may be made to wait.
