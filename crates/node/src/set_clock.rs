@@ -2,7 +2,7 @@
 //!
 //! A charge of a time that is still to come would hold its key up until then, and one of long ago would fill its bucket. So
 //! keys are moved along with the clock: nobody regains anything by it, and windows go on in the one that holds the new time.
-//! Not here: whether a clock was set, and machines that count with other nodes.
+//! Not here: whether a clock was set, and what machines that count with other nodes make of it (`company`).
 
 use tollgate_limit::{Cell, Instant, PolicySet, Span};
 use tollgate_table::{Print, Rules, Table};
@@ -17,8 +17,7 @@ const AHEAD_MAX: Span = Span::from_nanos(60_000_000_000);
 const PAGES_AT_ONCE: usize = 64;
 
 impl Node {
-    /// Moves every key that is counted here alone, and every operation id, from one time to another: what is so at `from`
-    /// is so at `to`. For the newest node, and whoever sets its clock, once: before it is set ahead, or when it was set back
+    /// Moves every key and every operation id from one time to another: what is so at `from`, as far as this node knows, is so at `to`. For the newest node, and whoever sets its clock, once: before it is set ahead, or when it was set back
     /// and what began before is over.
     ///
     /// It may take a while. Keys that are asked for meanwhile are decided as of the later time, which gives them nothing.
@@ -28,6 +27,7 @@ impl Node {
             cells.move_time(from, to);
         }
         self.ids().move_time(from, to);
+        self.move_machines(from, to);
     }
 }
 

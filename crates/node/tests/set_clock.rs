@@ -3,12 +3,15 @@
 #![allow(clippy::expect_used, reason = "a broken set-up must stop the test")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proptest::prelude::*;
 use tollgate_contract::Contracts;
+use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Algorithm, Cost, Instant, OperationId, Period, PolicyConfig, Span};
 use tollgate_node::{
-    Adhoc, AdhocAsk, Gubernator, GubernatorAlgorithm, GubernatorAsk, Key, Node, NodeConfig, Space,
+    Adhoc, AdhocAsk, Gubernator, GubernatorAlgorithm, GubernatorAsk, Key, Lend, Membership, Node,
+    NodeConfig, Space,
 };
 use tollgate_table::{Budget, Seed};
 
@@ -36,6 +39,85 @@ fn node(policy: &str) -> Node {
         ..NodeConfig::default()
     };
     Node::new(contracts, config, Seed::new([1, 2]))
+}
+
+/// The same counted with other nodes: each design of gossip, windows, the older scheme, and what is lent.
+const TOGETHER: [&str; 9] = [
+    "coordination: gossip, design: counter, policies: [{ name: p, limit: 10, per: 1h }]",
+    "coordination: gossip, design: queue, policies: [{ name: p, limit: 10, per: 1h }]",
+    "coordination: gossip, design: segments, policies: [{ name: p, limit: 10, per: 1h }]",
+    "coordination: gossip, design: home, policies: [{ name: p, limit: 10, per: 1h }]",
+    "coordination: gossip, policies: [{ name: p, limit: 10, per: 1h, algorithm: fixed-window }]",
+    "coordination: gossip, policies: [{ name: p, limit: 10, per: 1h, algorithm: sliding-weighted }]",
+    "coordination: sync, policies: [{ name: p, limit: 10, per: 1h }]",
+    "coordination: lease, policies: [{ name: p, limit: 10, per: 1h, algorithm: fixed-window, recovery: fresh }]",
+    "coordination: lease, policies: [{ name: p, limit: 10, per: 1h, recovery: fresh }]",
+];
+
+/// One of two nodes, long after its start by a steady clock that then stands still.
+fn one_of_two(rest: &str) -> Node {
+    let steady = Arc::new(AtomicU64::new(HOUR));
+    let read = Arc::clone(&steady);
+    let text = format!("contracts: [{{ id: users, key: [user], {rest} }}]");
+    let contracts = Contracts::parse(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    let membership = Membership {
+        members: vec![NodeId(1), NodeId(2)],
+        lend: Some(Lend {
+            generation: 1,
+            has_successors: !rest.contains("lease,"),
+            steady: Some(Arc::new(move || Instant::from_nanos(read.load(Relaxed)))),
+            day: None,
+            journal: None,
+            quota: None,
+        }),
+        ..Membership::alone(NodeId(1), Writer(1), NOW)
+    };
+    let node = Node::with_company(
+        contracts,
+        NodeConfig::default(),
+        Seed::new([1, 2]),
+        membership,
+    );
+    steady.store(2 * HOUR, Relaxed);
+    node
+}
+
+#[test]
+fn what_is_counted_with_other_nodes_stays_used_up_as_well() {
+    for rest in TOGETHER {
+        for by in [2 * SECOND, DAYS_40] {
+            let node = one_of_two(rest);
+            assert!(take(&node, 10, NOW), "{rest}");
+            let (ahead, begun) = (later(NOW, by), later(NOW, SECOND));
+            node.move_time(NOW, ahead);
+            // Whoever read the clock before it was set.
+            assert!(!take(&node, 1, NOW), "{rest}");
+            assert_eq!(left(&node, ahead), 0, "{rest}");
+            node.handle_timeout(later(ahead, SECOND));
+            assert!(!take(&node, 1, later(ahead, SECOND)), "{rest}");
+            // The clock is set back, and the node is told a little later.
+            assert!(!take(&node, 1, begun), "{rest}");
+            node.move_time(later(ahead, SECOND), begun);
+            assert_eq!(left(&node, begun), 0, "{rest}");
+            // It writes under another number from here on.
+            let others = Membership {
+                members: vec![NodeId(1), NodeId(2)],
+                ..Membership::alone(NodeId(1), Writer(2), begun)
+            };
+            node.renumber(others, begun);
+            assert_eq!(left(&node, begun), 0, "{rest}");
+            assert!(!take(&node, 1, later(begun, SECOND)), "{rest}");
+            let soon = node
+                .poll_timeout()
+                .is_none_or(|due| due < later(begun, 2 * HOUR));
+            assert!(soon, "timers go on: {rest}");
+            let over = later(begun, 3 * HOUR);
+            node.handle_timeout(over);
+            // What is lent by a bucket comes back by the steady clock, which stands still.
+            let stands = rest.contains("lease,") && !rest.contains("window");
+            assert_eq!(left(&node, over), if stands { 0 } else { 10 }, "{rest}");
+        }
+    }
 }
 
 fn take(node: &Node, cost: u32, now: Instant) -> bool {

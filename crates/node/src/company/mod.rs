@@ -20,6 +20,7 @@ mod room;
 mod roster;
 mod saved;
 mod seat;
+mod set_clock;
 mod status;
 mod sync;
 mod tag;

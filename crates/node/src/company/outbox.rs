@@ -89,6 +89,14 @@ impl Outbox {
         self.queue.lock().pop()
     }
 
+    /// Drops all that waits: it tells of a time that is not to come.
+    pub(super) fn clear(&self) {
+        let mut queue = self.queue.lock();
+        while queue.pop().is_some() {
+            self.dropped.fetch_add(1, Relaxed);
+        }
+    }
+
     pub(super) fn dropped(&self) -> u64 {
         self.dropped.load(Relaxed)
     }

@@ -148,7 +148,10 @@ impl Held<'_> {
     /// Hears the time, and says what it is for the machine; for a caller that does not know it, the latest there was.
     pub(crate) fn at(&mut self, now: Option<Instant>) -> Instant {
         self.inner.latest = self.inner.latest.max(now.unwrap_or_default());
-        let now = now.unwrap_or(self.inner.latest);
+        let latest = self.inner.latest;
+        // A clock that was set back is told with it (`move_time`), perhaps a little later.
+        let now = now.filter(|now| latest <= now.saturating_add(BEHIND_MAX));
+        let now = now.unwrap_or(latest);
         match self.seat.pace() {
             Pace::Wall => now,
             Pace::Steady => {
@@ -236,6 +239,25 @@ impl Held<'_> {
     pub(super) fn begin_again(&mut self, machine: Mind) {
         self.has_moved = true;
         self.inner.machine = machine;
+    }
+
+    /// Goes to another time, as the clock was set: nothing is regained. `anew` takes the place of a machine whose counts are of a
+    /// time to come.
+    pub(super) fn move_time(&mut self, from: Instant, to: Instant, anew: Option<Machine>) {
+        let Inner {
+            machine,
+            latest,
+            joining,
+            ..
+        } = &mut *self.inner;
+        (*latest, *joining) = (to, joining.map(|_| (to, to)));
+        match machine {
+            Mind::Gossip(machine) => machine.move_time(from, to, anew),
+            Mind::Sync(syncing) => syncing.move_time(from, to),
+            Mind::Lease(lender) => lender.move_time(from, to),
+            // Steady time is never set.
+            Mind::Supply(_) | Mind::Split(_) => {}
+        }
     }
 
     /// Asks the others for what they know; where a rate is divided there is nothing to know.
@@ -375,6 +397,8 @@ pub(super) fn restarted(
     }
 }
 
+/// Callers may have read the time that long ago, and no longer.
+const BEHIND_MAX: Span = Span::from_nanos(60_000_000_000);
 /// Changes smaller than that are not counted.
 const STEP_BYTES: u64 = 16 << 10;
 /// What IP and UDP add to every frame, as the lab counts them.

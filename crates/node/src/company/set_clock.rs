@@ -1,0 +1,49 @@
+//! Machines when the clock is set. What divides rates, cuts buckets or lends for terms goes by a clock that nobody sets.
+//!
+//! What others hear is of instants. Ahead, those are over and are forgotten as at any time; back, they are to come and would
+//! hold keys up until then, so machines begin anew, and whoever has sockets takes other numbers ([`Node::renumber`]): what
+//! others heard of this node before is then another's. Either way every key owes what it had used up, on this node alone.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use tollgate_limit::Instant;
+
+use super::tag::print;
+use super::{Membership, SETTLE, build, nanos};
+use crate::node::Node;
+
+impl Node {
+    /// Moves what machines know from one time to another.
+    pub(crate) fn move_machines(&self, from: Instant, to: Instant) {
+        let node = self.newest();
+        let Some(company) = node.company() else {
+            return;
+        };
+        let is_back = to < from;
+        if is_back {
+            let soon = to.saturating_add(SETTLE);
+            company.join_at.fetch_min(nanos(Some(soon)), Relaxed);
+            company.outbox.clear();
+        }
+        let begun = Membership {
+            start: to,
+            ..company.membership.lock().clone()
+        };
+        for (contract, parts) in node.parts() {
+            for part in parts.each() {
+                let named = contract.policies.get(part.place).filter(|_| is_back);
+                let anew = part.seat.kind.zip(named);
+                let anew = anew.and_then(|(kind, named)| build::machine(named, kind, &begun));
+                let mut held = part.seat.hold(company);
+                held.move_time(from, to, anew);
+                if part.is_durable {
+                    for key in held.machine().keys() {
+                        part.seat.dirty.mark(print(key));
+                    }
+                }
+                held.release();
+            }
+        }
+        company.outbox.wake();
+    }
+}
