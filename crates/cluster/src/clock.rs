@@ -1,25 +1,36 @@
-//! Time that never goes back, made of wall time that may.
+//! Time that never goes back, made of a clock that should not and may, and how far the time of day is ahead of it.
 //!
 //! Timers and gaps are measured in it, so that a clock that is set back stops nothing. Not here: reading a clock.
 
 use tollgate_limit::{Instant, Span};
 
-/// Wall time as it was told last, and the nanoseconds that passed since the start.
+/// The time as it was told last, the nanoseconds that passed since the start, and what is added for the time of day.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    wall: Instant,
+    now: Instant,
     mono: u64,
+    ahead: i64,
 }
 
 impl Clock {
     pub(crate) const fn new(now: Instant) -> Self {
-        Self { wall: now, mono: 0 }
+        Self {
+            now,
+            mono: 0,
+            ahead: 0,
+        }
     }
 
     /// Takes the time; a step back counts as no time at all.
     pub(crate) const fn set(&mut self, now: Instant) {
-        self.mono = self.mono.saturating_add(now.nanos_since(self.wall));
-        self.wall = now;
+        self.mono = self.mono.saturating_add(now.nanos_since(self.now));
+        self.now = now;
+    }
+
+    /// Hears what the time of day is by now.
+    pub(crate) const fn set_day(&mut self, day: Instant, now: Instant) {
+        self.set(now);
+        self.ahead = day.as_nanos().wrapping_sub(now.as_nanos()).cast_signed();
     }
 
     /// Nanoseconds since the start.
@@ -29,22 +40,22 @@ impl Clock {
 
     /// What the nanoseconds since the start will be at that time.
     pub(crate) const fn mono_at(&self, now: Instant) -> u64 {
-        self.mono.saturating_add(now.nanos_since(self.wall))
+        self.mono.saturating_add(now.nanos_since(self.now))
     }
 
-    /// Milliseconds since the epoch.
-    pub(crate) const fn wall_ms(&self) -> u64 {
-        self.wall.as_nanos() / 1_000_000
+    /// The time of day, in milliseconds since the epoch.
+    pub(crate) const fn day_ms(&self) -> u64 {
+        self.now.as_nanos().wrapping_add_signed(self.ahead) / 1_000_000
     }
 
-    /// What the wall shows that many nanoseconds after the start.
-    pub(crate) fn wall_at(&self, mono: u64) -> Instant {
+    /// What the clock shows that many nanoseconds after the start.
+    pub(crate) fn at(&self, mono: u64) -> Instant {
         if mono >= self.mono {
             return self
-                .wall
+                .now
                 .saturating_add(Span::from_nanos(u128::from(mono - self.mono)));
         }
-        Instant::from_nanos(self.wall.as_nanos().saturating_sub(self.mono - mono))
+        Instant::from_nanos(self.now.as_nanos().saturating_sub(self.mono - mono))
     }
 }
 
@@ -60,10 +71,22 @@ mod tests {
         assert_eq!(clock.mono(), 500);
         clock.set(at(100));
         assert_eq!(clock.mono(), 500);
-        assert_eq!(clock.wall_at(700), at(300));
+        assert_eq!(clock.at(700), at(300));
         clock.set(at(300));
         assert_eq!(clock.mono(), 700);
-        assert_eq!(clock.wall_at(600), at(200));
+        assert_eq!(clock.at(600), at(200));
         assert_eq!(clock.mono_at(at(400)), 800);
+    }
+
+    #[test]
+    fn a_time_of_day_that_is_set_passes_no_time() {
+        let at = |seconds: u64| Instant::from_nanos(seconds * 1_000_000_000);
+        let mut clock = Clock::new(at(5_000));
+        clock.set_day(at(5_000), at(10));
+        assert_eq!((clock.mono(), clock.day_ms()), (0, 5_000_000));
+        for day in [9_000, 3_000] {
+            clock.set_day(at(day), at(11));
+            assert_eq!((clock.mono(), clock.day_ms()), (1_000_000_000, day * 1_000));
+        }
     }
 }

@@ -32,7 +32,8 @@ use crate::swim::Swim;
 /// One node's part in the cluster.
 ///
 /// Call any `handle_*` or `send_*`, then drain [`Self::poll_transmit`] and [`Self::poll_event`], then wait for input or until
-/// [`Self::poll_timeout`]. Calls that come early, twice or out of order do no harm. Time is wall time; it may jump.
+/// [`Self::poll_timeout`]. Calls that come early, twice or out of order do no harm. Time should be that of a clock which nobody sets,
+/// beside which the time of day is told by [`Self::set_day`], at the latest after the start; a node that starts takes one for the other.
 pub struct Cluster {
     config: ClusterConfig,
     clock: Clock,
@@ -87,7 +88,7 @@ impl Cluster {
         config.seeds.truncate(SEEDS_MAX);
         let clock = Clock::new(now);
         let mut dice = Dice::new(config.seed);
-        let me = Peer::new(&config, clock.wall_ms());
+        let me = Peer::new(&config, clock.day_ms());
         let members = vec![me.member(MemberState::Alive)];
         let roll = Roll::new(&me, std::mem::take(&mut config.missing));
         let swim = Swim::new(me, config.pace, dice.roll());
@@ -108,6 +109,20 @@ impl Cluster {
             events: VecDeque::new(),
             tally: Tally::default(),
             is_silent: false,
+        }
+    }
+
+    /// Hears what the time of day is by now: others refuse what was sent by another, and nothing else goes by it.
+    pub const fn set_day(&mut self, day: Instant, now: Instant) {
+        self.clock.set_day(day, now);
+    }
+
+    /// Writes under another number from here on: what replicas counted under the one before is of a time that was not.
+    pub fn write_anew(&mut self, now: Instant) {
+        self.clock.set(now);
+        if !self.is_silent {
+            self.take_numbers(false, true);
+            self.settle();
         }
     }
 
@@ -259,7 +274,7 @@ impl Cluster {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let waits = self.post.opens();
         if self.is_silent {
-            return waits.map(|mono| self.clock.wall_at(mono));
+            return waits.map(|mono| self.clock.at(mono));
         }
         let due = [
             self.swim.timeout(),
@@ -267,7 +282,7 @@ impl Cluster {
             waits,
         ];
         let due = due.into_iter().flatten().min();
-        due.map(|mono| self.clock.wall_at(mono))
+        due.map(|mono| self.clock.at(mono))
     }
 
     /// The next thing to send.
@@ -317,7 +332,7 @@ impl Cluster {
     fn peer_status(&self, member: &Member, now: Instant) -> Option<PeerStatus> {
         let link = self.links.get(&member.boot)?;
         let phi_milli = link.gaps.phi_milli(self.clock.mono_at(now));
-        let heard = link.gaps.heard().map(|mono| self.clock.wall_at(mono));
+        let heard = link.gaps.heard().map(|mono| self.clock.at(mono));
         let delay = link.delay.smoothed_ns();
         Some(PeerStatus {
             member: member.clone(),

@@ -224,7 +224,7 @@ impl Cluster {
 
     fn head(&self, to: u32) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.config.mtu);
-        let sent_ms = self.clock.wall_ms();
+        let sent_ms = self.clock.day_ms();
         PayloadHead { sent_ms, to }.put(&mut bytes);
         bytes
     }

@@ -73,9 +73,14 @@ impl Cluster {
             is_node |= elder.node == me.node;
             is_writer |= elder.writer == me.writer;
         }
-        if !is_node && !is_writer {
-            return;
+        if is_node || is_writer {
+            self.take_numbers(is_node, is_writer);
         }
+    }
+
+    /// Takes another number as a node, as a writer, or both.
+    pub(super) fn take_numbers(&mut self, is_node: bool, is_writer: bool) {
+        let me = self.swim.me();
         let mut next = me.bumped();
         if is_node {
             let taken: BTreeSet<u16> = self.swim.remembered().map(|peer| peer.node.0).collect();

@@ -226,7 +226,10 @@ impl Daemon {
         let socket = UdpSocket::from_std(prepared.place.datagrams).map_err(failed)?;
         let listener = TcpListener::from_std(prepared.place.streams).map_err(failed)?;
         drop(context);
-        let hub = Arc::new(Hub::new(prepared.cluster, prepared.ring.owner_key()));
+        // Until here the time of day was all it knew.
+        let mut cluster = prepared.cluster;
+        cluster.set_day(shared.engine.now(), supply::steady_now());
+        let hub = Arc::new(Hub::new(cluster, prepared.ring.owner_key()));
         let (control, controls) = mpsc::channel(CONTROLS_MAX);
         let (arrived, arrivals) = mpsc::channel(ARRIVED_MAX);
         let (found, seeds) = mpsc::channel(1);
@@ -241,7 +244,7 @@ impl Daemon {
             arrived,
         });
         let joins = prepared.settings.join.clone();
-        let joining = Joining::new(!joins.is_empty(), shared.engine.now());
+        let joining = Joining::new(!joins.is_empty(), supply::steady_now());
         shared.state.set_joining(true);
         let drive = Drive {
             shared: Arc::clone(shared),
@@ -262,7 +265,7 @@ impl Daemon {
                 at: prepared.place.at,
                 told: prepared.place.advertise,
                 settings: prepared.settings.clone(),
-                looked: shared.engine.now(),
+                looked: supply::steady_now(),
             },
         };
         let inbox = Inbox {

@@ -1,4 +1,6 @@
 //! The loop of the cluster's thread: brings datagrams, messages and time to the machines, and carries out what they want.
+//!
+//! All of it goes by a clock that nobody sets; counts go by the time of day.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,6 +28,7 @@ use super::seal::Sealer;
 use super::stream::{Arrived, Ends, Line, Tls};
 use crate::settings::ClusterSettings;
 use crate::shared::Shared;
+use crate::supply::steady_now;
 
 /// What the rest of the server tells the thread.
 pub(super) enum Control {
@@ -133,12 +136,12 @@ impl Drive {
 
     /// Runs what is due, carries out what is wanted, and says how long there is nothing to do.
     fn turn(&mut self) -> Duration {
-        let now = self.replicas.now();
-        let is_due = self.replicas.poll_timeout().is_some_and(|due| due <= now);
-        if is_due || self.replicas.rest() == Some(Duration::ZERO) {
-            self.replicas.handle_timeout(now);
+        let now = steady_now();
+        if self.replicas.rest() == Some(Duration::ZERO) {
+            self.replicas.handle_timeout();
         }
         let mut cluster = self.hub.cluster.lock();
+        cluster.set_day(self.replicas.day(), now);
         if cluster.poll_timeout().is_some_and(|due| due <= now) {
             cluster.handle_timeout(now);
         }
@@ -172,10 +175,6 @@ impl Drive {
         }
         self.answer_newcomers();
         let due = self.hub.cluster.lock().poll_timeout();
-        let due = [due, self.replicas.poll_timeout()]
-            .into_iter()
-            .flatten()
-            .min();
         let rest = due.map_or(REST_MAX, |due| Duration::from_nanos(due.nanos_since(now)));
         let rest = rest.min(self.replicas.rest().unwrap_or(REST_MAX));
         let soon = !self.learn.asked.is_empty();
@@ -239,7 +238,7 @@ impl Drive {
 
     /// Takes what has come to the socket, but no more than a bit: others wait as well.
     fn receive(&mut self) {
-        let now = self.replicas.now();
+        let now = steady_now();
         for _ in 0..DATAGRAMS_AT_ONCE {
             let Ok((length, _)) = self.socket.try_recv_from(&mut self.buffer) else {
                 for (_, is_read) in &mut self.learn.asked {
@@ -262,7 +261,7 @@ impl Drive {
     }
 
     fn take(&mut self, arrived: Arrived) {
-        let now = self.replicas.now();
+        let now = steady_now();
         match arrived {
             Arrived::Message { from, bytes } => {
                 // What is refused is counted there.
@@ -289,7 +288,7 @@ impl Drive {
             Event::Members => self.update_members(),
             Event::Gossip { from, tag, frame } => {
                 self.learn.heard(now);
-                self.replicas.handle_gossip(tag, from, &frame, now);
+                self.replicas.handle_gossip(tag, from, &frame);
             }
             Event::Message { from, kind, .. } => {
                 // Of a later version: what this one knows goes as gossip, or as a question.
@@ -300,7 +299,11 @@ impl Drive {
                 );
             }
             Event::Renumbered { node, writer } => {
-                tracing::info!(node = node.0, "another node had the same number");
+                tracing::info!(
+                    node = node.0,
+                    writer = writer.0,
+                    "this node has other numbers: another node had them, or its clock was set back"
+                );
                 self.update_members();
                 let alive = self
                     .hub
@@ -309,7 +312,7 @@ impl Drive {
                     .iter()
                     .map(|(node, _)| *node)
                     .collect();
-                self.replicas.renumber(node, writer, alive, now);
+                self.replicas.renumber(node, writer, alive);
                 self.identity.writer = Some(writer);
                 self.keep_identity();
             }
@@ -407,8 +410,7 @@ impl Drive {
         let nodes: Vec<NodeId> = alive.iter().map(|(node, _)| *node).collect();
         // Not before the others know this node: what it asks for goes by these.
         if self.learn.is_known() {
-            self.replicas
-                .handle_peers(me, &members, self.replicas.now());
+            self.replicas.handle_peers(me, &members);
         }
         self.hub.publish(Company {
             me: Some(me),
@@ -418,7 +420,7 @@ impl Drive {
             members,
         });
         if self.learn.is_known() {
-            self.replicas.handle_members(&nodes, self.replicas.now());
+            self.replicas.handle_members(&nodes);
         }
     }
 
@@ -435,10 +437,9 @@ impl Drive {
 
     /// Gives to others what only this node knows, says that it goes, and waits a bit until that is sent.
     async fn leave(&mut self) {
-        let now = self.replicas.now();
-        self.replicas.hand_over(now);
+        self.replicas.hand_over();
         self.flush().await;
-        let now = self.replicas.now();
+        let now = steady_now();
         self.hub.cluster.lock().leave(now);
         self.flush().await;
     }

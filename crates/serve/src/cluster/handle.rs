@@ -21,6 +21,7 @@ use super::outlet::Outlet;
 use super::rates::Rates;
 use super::stream::StreamCounts;
 use super::wire::{Hello, Outcome};
+use crate::supply::steady_now;
 
 /// Who is in the cluster, as far as this node knows.
 #[derive(Default)]
@@ -252,6 +253,12 @@ impl Handle {
         let awaited = outlet.request(kind, body)?;
         let answer = tokio::time::timeout(within, awaited.answer()).await;
         answer.unwrap_or(Err(RequestError::Late))
+    }
+
+    /// Counts under another number from here on, as the clock was set back: what others heard before is of a time that is not to come.
+    pub(crate) fn write_anew(&self) {
+        self.0.cluster.lock().write_anew(steady_now());
+        self.0.wake.notify_one();
     }
 
     pub(super) fn hub(&self) -> &Hub {

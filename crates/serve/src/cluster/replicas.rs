@@ -40,7 +40,8 @@ impl Replicas {
         }
     }
 
-    pub(super) fn now(&self) -> Instant {
+    /// The time of day, by which counts go.
+    pub(super) fn day(&self) -> Instant {
         self.shared.engine.now()
     }
 
@@ -49,32 +50,31 @@ impl Replicas {
     }
 
     /// Everybody who lives, this node included, in order.
-    pub(super) fn handle_members(&self, alive: &[NodeId], now: Instant) {
-        self.shared.engine.node().handle_members(alive, now);
+    pub(super) fn handle_members(&self, alive: &[NodeId]) {
+        self.shared.engine.node().handle_members(alive, self.day());
     }
 
-    pub(super) fn handle_gossip(&self, tag: u64, from: NodeId, frame: &[u8], now: Instant) {
+    pub(super) fn handle_gossip(&self, tag: u64, from: NodeId, frame: &[u8]) {
         let node = self.shared.engine.node();
         // What is refused is counted there.
-        let _ = node.handle_gossip(tag, from, frame, now);
+        let _ = node.handle_gossip(tag, from, frame, self.day());
     }
 
-    pub(super) fn handle_timeout(&self, now: Instant) {
-        self.shared.engine.node().handle_timeout(now);
+    pub(super) fn handle_timeout(&self) {
+        self.shared.engine.node().handle_timeout(self.day());
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.shared.engine.node().poll_timeout()
-    }
-
-    /// How long nothing is due where rates are divided, which have a clock of their own.
+    /// How long nothing is due, on either clock.
     pub(super) fn rest(&self) -> Option<Duration> {
-        let due = self.shared.engine.node().poll_steady()?;
-        Some(Duration::from_nanos(due.nanos_since(steady_now())))
+        let node = self.shared.engine.node();
+        let until = |due: Instant, now| Duration::from_nanos(due.nanos_since(now));
+        let counts = node.poll_timeout().map(|due| until(due, self.day()));
+        let divided = node.poll_steady().map(|due| until(due, steady_now()));
+        counts.into_iter().chain(divided).min()
     }
 
     /// Who lives, by name, where rates are divided.
-    pub(super) fn handle_peers(&self, me: NodeId, members: &[Member], now: Instant) {
+    pub(super) fn handle_peers(&self, me: NodeId, members: &[Member]) {
         let peers = members.iter().map(|member| Peer {
             node: member.node,
             name: member.about.name.clone(),
@@ -82,7 +82,7 @@ impl Replicas {
         });
         let node = self.shared.engine.node();
         let (before, _) = node.doubled_names();
-        for name in node.handle_peers(me, peers.collect(), now) {
+        for name in node.handle_peers(me, peers.collect(), self.day()) {
             if !before.contains(&name) {
                 tracing::error!(
                     name,
@@ -97,8 +97,8 @@ impl Replicas {
     }
 
     /// This node has other numbers from here on.
-    pub(super) fn renumber(&self, me: NodeId, writer: Writer, members: Vec<NodeId>, now: Instant) {
-        let node = self.shared.engine.node();
+    pub(super) fn renumber(&self, me: NodeId, writer: Writer, members: Vec<NodeId>) {
+        let (node, now) = (self.shared.engine.node(), self.day());
         let membership = Membership {
             members,
             ..membership((me, writer), None, self.planned, now)
@@ -110,8 +110,8 @@ impl Replicas {
         self.shared.engine.node().caught_up()
     }
 
-    pub(super) fn hand_over(&self, now: Instant) {
-        self.shared.engine.node().handle_leave(now);
+    pub(super) fn hand_over(&self) {
+        self.shared.engine.node().handle_leave(self.day());
     }
 }
 

@@ -24,7 +24,7 @@ pub fn view(shared: &Shared) -> ClusterView {
             ..ClusterView::default()
         };
     };
-    let mut seen = seen(shared, handle, now);
+    let mut seen = seen(shared, handle, crate::supply::steady_now());
     seen.troubles.extend(crate::supply::troubles(shared));
     seen.troubles.extend(shared.state.clock_error());
     ClusterView {

@@ -65,6 +65,8 @@ impl Denied {
                 && (denial.era, denial.terms) == (self.era.load(Relaxed), terms)
                 && denial.cost <= question.cost.tokens()
                 && denial.until > now
+                // One of a time to come is of before the clock was set back.
+                && denial.at <= now.saturating_add(KEPT_MAX)
         })?;
         let answer = denial.answer.clone();
         let gone = u128::from(now.nanos_since(denial.at));

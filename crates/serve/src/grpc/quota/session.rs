@@ -27,6 +27,7 @@ use crate::engine::{QuotaAsk, QuotaHeard, Turn};
 use crate::meter::{Door, Event};
 use crate::rls::LIST_MAX;
 use crate::shared::Shared;
+use crate::supply::steady_now;
 
 /// One stream of a data plane.
 pub(super) struct Session {
@@ -36,7 +37,7 @@ pub(super) struct Session {
     pass: Option<Pass>,
     domain: Option<String>,
     held: BTreeMap<Arc<BucketId>, Held>,
-    /// When to look after which bucket.
+    /// When to look after which bucket, by a clock that nobody sets.
     dues: BTreeSet<(Instant, Arc<BucketId>)>,
     alarm: Pin<Box<Sleep>>,
     /// What is to be asked of the owners of keys, and what they are being asked.
@@ -118,7 +119,6 @@ impl Session {
     /// Takes what the owners of keys say. Whoever says nothing is asked again about another subscription: what it may have said is
     /// not what the data plane has.
     fn hear(&mut self, asking: Asking) -> Option<RateLimitQuotaResponse> {
-        let now = self.shared.engine.now();
         let mut actions = Vec::new();
         for (id, number, heard) in asking.heard() {
             if self.held.get(&id).is_none_or(|held| held.number != number) {
@@ -136,7 +136,7 @@ impl Session {
                     continue;
                 }
             };
-            self.look(&id, told, now);
+            self.look(&id, told);
             actions.extend(told.action.map(|action| said(&id, action)));
         }
         self.wind();
@@ -238,7 +238,7 @@ impl Session {
         }
         let told = spot.and_then(|spot| node.quota_report(&spot, (number, report), turn.now()));
         let told = told.ok_or_else(no_room)?;
-        self.look(&id, told, turn.now());
+        self.look(&id, told);
         Ok(told.action.map(|action| said(bucket, action)))
     }
 
@@ -270,7 +270,7 @@ impl Session {
     }
 
     /// Remembers when to look after a bucket; one that is not subscribed to any more is forgotten.
-    fn look(&mut self, id: &Arc<BucketId>, told: QuotaTold, now: Instant) {
+    fn look(&mut self, id: &Arc<BucketId>, told: QuotaTold) {
         let Some(held) = self.held.get_mut(id) else {
             return;
         };
@@ -279,7 +279,7 @@ impl Session {
         }
         match told.due_ns {
             Some(wait) => {
-                let due = Instant::from_nanos(now.as_nanos().saturating_add(wait));
+                let due = Instant::from_nanos(steady_now().as_nanos().saturating_add(wait));
                 held.due = Some(due);
                 self.dues.insert((due, Arc::clone(id)));
             }
@@ -317,7 +317,7 @@ impl Session {
             let Some((due, id)) = self.dues.first().cloned() else {
                 break;
             };
-            if due > now {
+            if due > steady_now() {
                 break;
             }
             let Some(held) = self.held.get(&id) else {
@@ -333,7 +333,7 @@ impl Session {
             }
             let told = spot.map(|spot| node.quota_due(&spot, held.number, now));
             let told = told.unwrap_or_default();
-            self.look(&id, told, now);
+            self.look(&id, told);
             actions.extend(told.action.map(|action| said(&id, action)));
         }
         self.ask();
@@ -342,7 +342,7 @@ impl Session {
 
     /// Sets the alarm to when something is due, and soon enough to see that the server stops.
     fn wind(&mut self) {
-        let now = self.shared.engine.now();
+        let now = steady_now();
         let due = self.dues.first().map(|(due, _)| due.nanos_since(now));
         let due = due.map_or(LOOK_EVERY, Duration::from_nanos);
         let next = Timer::now() + due.clamp(LOOK_SOON, LOOK_EVERY);

@@ -32,15 +32,16 @@ impl ClockWatch {
             }
             return;
         };
-        // The machines that count with other nodes have no way back but a restart.
-        let stays = step.by_ns < 0 && shared.cluster.get().is_some();
-        let told = sentence(step.by_ns, stays);
+        let told = sentence(step.by_ns);
         if is_news {
             tracing::warn!("{told}");
         }
         shared.state.set_clock_error(Some(told));
-        if step.stood >= FOLLOW_AFTER && !stays {
+        if step.stood >= FOLLOW_AFTER {
             shared.engine.follow_clock();
+            if let Some(cluster) = shared.cluster.get().filter(|_| step.by_ns < 0) {
+                cluster.write_anew();
+            }
             tracing::warn!(
                 by = %length(step.by_ns),
                 "the system's clock was followed; every key was moved along, so that nothing is regained"
@@ -52,16 +53,12 @@ impl ClockWatch {
 }
 
 /// What happened to the clock, and what becomes of it.
-fn sentence(by_ns: i64, stays: bool) -> String {
+fn sentence(by_ns: i64) -> String {
     let way = if by_ns < 0 { "back" } else { "ahead" };
-    let by = length(by_ns);
-    let next = if stays {
-        "other nodes do not hear this one if that is right: restart it to follow".to_owned()
-    } else {
-        let after = FOLLOW_AFTER.as_secs();
-        format!("that is followed when it has stood for {after} s")
-    };
-    format!("the system's clock was set {way} by {by}; time goes on here as it did, and {next}")
+    let (by, after) = (length(by_ns), FOLLOW_AFTER.as_secs());
+    format!(
+        "the system's clock was set {way} by {by}; time goes on here as it did, and that is followed when it has stood for {after} s"
+    )
 }
 
 /// A length of time for people, to the nearest tenth of a second where it is short.
@@ -83,17 +80,14 @@ mod tests {
 
     #[test]
     fn what_happened_to_the_clock_is_told_with_what_happens_next() {
-        let told = sentence(40 * 86_400_000_000_000 - 1_000, false);
+        let told = sentence(40 * 86_400_000_000_000 - 1_000);
         assert!(told.contains("ahead by 40 d 0 h"), "{told}");
         assert!(
             told.contains("followed when it has stood for 60 s"),
             "{told}"
         );
-        let told = sentence(-7_260_000_000_000, true);
-        assert!(
-            told.contains("back by 2 h 1 min") && told.contains("restart"),
-            "{told}"
-        );
+        let told = sentence(-7_260_000_000_000);
+        assert!(told.contains("back by 2 h 1 min"), "{told}");
         assert_eq!(length(-61_000_000_000), "1 min 1 s");
         assert_eq!(length(700_000_000), "0.7 s");
     }
