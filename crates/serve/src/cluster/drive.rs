@@ -391,6 +391,7 @@ impl Drive {
         let members = cluster.members().to_vec();
         drop(cluster);
         let others: Vec<_> = members.iter().filter(|member| member.node != me).collect();
+        let others_before = self.lines.len();
         let mut before = std::mem::take(&mut self.lines);
         for member in &others {
             let same = before.remove(&member.node);
@@ -421,6 +422,22 @@ impl Drive {
         });
         if self.learn.is_known() {
             self.replicas.handle_members(&nodes);
+        }
+        if self.lines.len() != others_before {
+            self.tell_of_quotas();
+        }
+    }
+
+    /// Says for how long data planes hear nothing of keys that have another owner now, where there are any.
+    fn tell_of_quotas(&self) {
+        let quota = &self.shared.settings.limits.quota;
+        if let Some(silent) = quota.silence_among_nodes() {
+            tracing::warn!(
+                seconds = silent.as_secs(),
+                quota_ttl = quota.ttl_s,
+                "nodes came or went: keys that have another owner now are assigned no quotas for so long; data planes use what they \
+                 have until its time to live is over, and refuse after that"
+            );
         }
     }
 

@@ -290,10 +290,19 @@ impl QuotaLimits {
         let delivery = self.delivery.saturating_add(QUOTA_HOP);
         Self { delivery, ..*self }.rules()
     }
+
+    /// For how long whoever takes over a key there assigns nothing: what another assigned may be in use, and others may not have heard
+    /// who came or went.
+    pub(crate) fn silence_among_nodes(&self) -> Option<Duration> {
+        let rules = self.rules_among_nodes()?;
+        Some(Duration::from_nanos(rules.hold_ns()) + UNHEARD)
+    }
 }
 
 /// How long an assignment may be on its way from the owner of a key to the node that has the stream; a later one is not passed on.
 pub(crate) const QUOTA_HOP: Duration = Duration::from_secs(1);
+/// For so long others may not have heard who came or went.
+const UNHEARD: Duration = Duration::from_secs(1);
 
 impl Default for QuotaLimits {
     fn default() -> Self {
@@ -435,5 +444,19 @@ impl Default for Settings {
             telemetry: Telemetry::default(),
             cluster: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_successor_is_silent_about_quotas_for_as_long_as_docs_say() {
+        let off = QuotaLimits::default();
+        assert_eq!(off.silence_among_nodes(), None);
+        let on = QuotaLimits { ttl_s: 20, ..off };
+        let silent = on.silence_among_nodes().expect("quotas are on");
+        assert_eq!(silent.as_secs(), 27);
     }
 }
