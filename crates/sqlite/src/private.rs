@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,19 @@ pub(crate) fn narrow(path: &Path) -> io::Result<()> {
         ),
     }
     Ok(())
+}
+
+/// The text of a file, as far as so many bytes; the mode it has, where others than its owner and its group may read it, or these may
+/// write: orchestrators hand secrets to a process that is not root by a group.
+pub fn read(path: &Path, most: u64) -> io::Result<Result<String, u32>> {
+    let file = File::open(path)?;
+    let mode = file.metadata()?.permissions().mode() & 0o777;
+    if mode & 0o037 != 0 {
+        return Ok(Err(mode));
+    }
+    let mut text = String::new();
+    file.take(most).read_to_string(&mut text)?;
+    Ok(Ok(text))
 }
 
 /// Puts a file in place, whole or not at all.

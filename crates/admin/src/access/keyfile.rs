@@ -10,9 +10,7 @@
 //! All servers on one database have the same file. Another key ends all sessions and links. Not here: sealing (`seal`).
 
 use core::fmt;
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::Path;
 
 use tollgate_serve::engine::base64;
@@ -67,21 +65,10 @@ impl Key {
         Ok(Self(key))
     }
 
-    /// That of a file, which others than its owner and its group may not read: orchestrators hand secrets over by a group.
+    /// That of a file, which others than its owner and its group may not read.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
-        let file = File::open(path).map_err(KeyError::File)?;
-        let mode = file
-            .metadata()
-            .map_err(KeyError::File)?
-            .permissions()
-            .mode()
-            & 0o777;
-        if mode & 0o037 != 0 {
-            return Err(KeyError::Open(mode));
-        }
-        let mut text = String::new();
-        let mut file = file.take(FILE_BYTES_MAX);
-        file.read_to_string(&mut text).map_err(KeyError::File)?;
+        let text = private::read(path, FILE_BYTES_MAX).map_err(KeyError::File)?;
+        let text = text.map_err(KeyError::Open)?;
         let lines = text.lines().map(str::trim);
         let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         let key = match (lines.next(), lines.next()) {
@@ -116,6 +103,7 @@ const FILE_BYTES_MAX: u64 = 4096;
 #[cfg(test)]
 mod tests {
     use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
