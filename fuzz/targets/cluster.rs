@@ -7,6 +7,9 @@
     reason = "the sources are the server's, and not all of them are used here"
 )]
 
+#[path = "../small.rs"]
+mod small;
+
 #[path = "../../crates/serve/src/cluster/wire.rs"]
 mod wire;
 
@@ -19,8 +22,8 @@ use tollgate_cluster::{Cluster, ClusterConfig, Pace};
 use tollgate_contract::Contracts;
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Cost, Instant};
-use tollgate_node::{Key, Membership, Node, NodeConfig};
-use tollgate_table::{Seed, Sweep, WhenFull};
+use tollgate_node::{Key, Membership, Node};
+use tollgate_table::Seed;
 
 const START: u64 = 1_800_000_000_000_000_000;
 
@@ -37,16 +40,6 @@ const CONTRACTS: &str = "contracts:
 
 static CONTRACT: LazyLock<Contracts> =
     LazyLock::new(|| Contracts::parse(CONTRACTS).expect("contracts"));
-
-/// Small, so that it is made at once, and full soon.
-const CONFIG: NodeConfig = NodeConfig {
-    bytes_max: 1 << 20,
-    when_full: WhenFull::Evict,
-    sweep: Sweep::BeforeGrowth,
-    ids_max: 1 << 10,
-    is_assigned: false,
-    unmatched: tollgate_contract::Unmatched::Warn,
-};
 
 /// A first byte that picks, and the rest behind its length, over and over.
 fn parts(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
@@ -129,7 +122,7 @@ fn machines(bytes: &[u8]) {
     };
     let node = Arc::new(Node::with_company(
         CONTRACT.clone(),
-        CONFIG,
+        small::CONFIG,
         Seed::new([1, 2]),
         membership,
     ));

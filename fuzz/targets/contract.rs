@@ -2,21 +2,14 @@
 
 #![no_main]
 
+#[path = "../small.rs"]
+mod small;
+
 use libfuzzer_sys::fuzz_target;
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant};
-use tollgate_node::{Key, Node, NodeConfig};
-use tollgate_table::{Seed, Sweep, WhenFull};
-
-/// Small, so that it is made at once, and full soon.
-const CONFIG: NodeConfig = NodeConfig {
-    bytes_max: 1 << 20,
-    when_full: WhenFull::Evict,
-    sweep: Sweep::BeforeGrowth,
-    ids_max: 1 << 10,
-    is_assigned: false,
-    unmatched: tollgate_contract::Unmatched::Warn,
-};
+use tollgate_node::{Key, Node};
+use tollgate_table::Seed;
 
 fuzz_target!(|bytes: &[u8]| {
     let contracts = match Contracts::parse_any_bytes(bytes) {
@@ -26,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
             return;
         }
     };
-    let node = Node::new(contracts, CONFIG, Seed::new([1, 2]));
+    let node = Node::new(contracts, small::CONFIG, Seed::new([1, 2]));
     for step in 0..4_u64 {
         let now = Instant::from_nanos((1 << 60) + (step << 32));
         for key in [&[("user", "u")][..], &[("user", "u"), ("route", "/")]] {

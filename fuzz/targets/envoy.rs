@@ -3,6 +3,9 @@
 
 #![no_main]
 
+#[path = "../small.rs"]
+mod small;
+
 use std::sync::LazyLock;
 
 fn text(bytes: &[u8]) -> &str {
@@ -13,8 +16,8 @@ use libfuzzer_sys::fuzz_target;
 use prost::Message;
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant};
-use tollgate_node::{Key, Node, NodeConfig, Scope};
-use tollgate_table::{Seed, Sweep, WhenFull};
+use tollgate_node::{Key, Node, Scope};
+use tollgate_table::Seed;
 use tollgate_wire::{authz, native, rlqs, rls};
 
 const CONTRACTS: &str = "contracts:
@@ -24,16 +27,6 @@ const CONTRACTS: &str = "contracts:
 
 static CONTRACT: LazyLock<Contracts> =
     LazyLock::new(|| Contracts::parse(CONTRACTS).expect("contracts"));
-
-/// Small, so that it is made at once, and full soon.
-const CONFIG: NodeConfig = NodeConfig {
-    bytes_max: 1 << 20,
-    when_full: WhenFull::Evict,
-    sweep: Sweep::BeforeGrowth,
-    ids_max: 1 << 10,
-    is_assigned: false,
-    unmatched: tollgate_contract::Unmatched::Warn,
-};
 
 fn ask<'a>(node: &Node, domain: &str, entries: impl Iterator<Item = (&'a str, &'a str)>) {
     let entries: Vec<(&str, &str)> = entries.collect();
@@ -45,7 +38,7 @@ fn ask<'a>(node: &Node, domain: &str, entries: impl Iterator<Item = (&'a str, &'
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let node = Node::new(CONTRACT.clone(), CONFIG, Seed::new([1, 2]));
+    let node = Node::new(CONTRACT.clone(), small::CONFIG, Seed::new([1, 2]));
     if let Ok(request) = rls::RateLimitRequest::decode(bytes) {
         for descriptor in &request.descriptors {
             let entries = descriptor.entries.iter();

@@ -2,6 +2,9 @@
 
 #![no_main]
 
+#[path = "../small.rs"]
+mod small;
+
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
@@ -12,8 +15,8 @@ use tollgate_lease::{
     encode_ledger, encode_reply,
 };
 use tollgate_limit::Instant;
-use tollgate_node::{Key, Lend, Membership, Node, NodeConfig, Scope};
-use tollgate_table::{Seed, Sweep, WhenFull};
+use tollgate_node::{Key, Lend, Membership, Node, Scope};
+use tollgate_table::Seed;
 
 const CONTRACTS: &str = "contracts:
   - {id: a, key: [user], coordination: lease, policies: [{name: p, limit: 50, per: 1s, burst: 20}]}
@@ -22,16 +25,6 @@ const CONTRACTS: &str = "contracts:
 
 static CONTRACT: LazyLock<Contracts> =
     LazyLock::new(|| Contracts::parse(CONTRACTS).expect("contracts"));
-
-/// Small, so that it is made at once, and full soon.
-const CONFIG: NodeConfig = NodeConfig {
-    bytes_max: 1 << 20,
-    when_full: WhenFull::Evict,
-    sweep: Sweep::BeforeGrowth,
-    ids_max: 1 << 10,
-    is_assigned: false,
-    unmatched: tollgate_contract::Unmatched::Warn,
-};
 
 fn lends() -> Node {
     let start = Instant::from_nanos(1 << 60);
@@ -47,7 +40,12 @@ fn lends() -> Node {
         lend: Some(lend),
         ..Membership::alone(NodeId(1), Writer(1), start)
     };
-    Node::with_company(CONTRACT.clone(), CONFIG, Seed::new([1, 2]), membership)
+    Node::with_company(
+        CONTRACT.clone(),
+        small::CONFIG,
+        Seed::new([1, 2]),
+        membership,
+    )
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -6,6 +6,9 @@
     reason = "the sources are the server's, and not all of them are used here"
 )]
 
+#[path = "../small.rs"]
+mod small;
+
 /// What is asked, without the engine that asks.
 #[path = "../../crates/serve/src/engine/later"]
 mod engine {
@@ -22,6 +25,8 @@ mod ask;
 mod bytes;
 #[path = "../../crates/serve/src/owner/here.rs"]
 mod here;
+#[path = "../../crates/serve/src/owner/introduced.rs"]
+mod introduced;
 #[path = "../../crates/serve/src/owner/map.rs"]
 mod map;
 #[path = "../../crates/serve/src/owner/page.rs"]
@@ -36,8 +41,8 @@ use std::sync::LazyLock;
 use tollgate_contract::Contracts;
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::Instant;
-use tollgate_node::{Lend, Membership, Node, NodeConfig};
-use tollgate_table::{Seed, Sweep, WhenFull};
+use tollgate_node::{Key, Lend, Membership, Node, Scope};
+use tollgate_table::Seed;
 
 use map::Map;
 
@@ -48,16 +53,6 @@ const CONTRACTS: &str = "contracts:
 ";
 static CONTRACT: LazyLock<Contracts> =
     LazyLock::new(|| Contracts::parse(CONTRACTS).expect("contracts"));
-
-/// Small, so that it is made at once, and full soon.
-const CONFIG: NodeConfig = NodeConfig {
-    bytes_max: 1 << 20,
-    when_full: WhenFull::Evict,
-    sweep: Sweep::BeforeGrowth,
-    ids_max: 1 << 10,
-    is_assigned: false,
-    unmatched: tollgate_contract::Unmatched::Warn,
-};
 
 fn owner(now: Instant) -> (Node, Map) {
     let lend = Lend {
@@ -73,19 +68,38 @@ fn owner(now: Instant) -> (Node, Map) {
         ..Membership::alone(NodeId(1), Writer(1), now)
     };
     let seed = Seed::new([1, 2]);
-    let node = Node::with_company(CONTRACT.clone(), CONFIG, seed, membership);
+    let node = Node::with_company(CONTRACT.clone(), small::CONFIG, seed, membership);
     let map = Map::of(node.version(), &CONTRACT, false);
     (node, map)
 }
 
-/// The first byte says whether these are questions, answers or a page. What was answered is read as it was said.
+/// A key that is told of as it is has the print of its value, whatever that is.
+fn introduce(node: &Node, map: &Map, value: &[u8]) {
+    let value = String::from_utf8_lossy(value);
+    let within = node.within(Scope::All).expect("all contracts");
+    for spot in &within.spots(Key::Entries(&[("user", &value)])) {
+        let mut told = vec![introduced::VERSION];
+        told.extend(map.tag(spot.contract).to_le_bytes());
+        told.extend(spot.print.0.to_le_bytes());
+        bytes::put(&mut told, 1);
+        bytes::put(&mut told, value.len() as u64);
+        told.extend(value.as_bytes());
+        let told = introduced::read(&told, map).expect("it was written");
+        for key in told {
+            let unknown = introduced::checked(node, key, Instant::from_nanos(1 << 60));
+            assert_eq!(unknown.expect("its print").values, [&*value]);
+        }
+    }
+}
+
+/// The first byte says whether these are questions, answers, a page or names of keys. What was answered is read as it was said.
 fn check(bytes: &[u8]) {
     let now = Instant::from_nanos(1 << 60);
     let Some((kind, rest)) = bytes.split_first() else {
         return;
     };
     let (node, map) = owner(now);
-    match kind % 3 {
+    match kind % 4 {
         0 => {
             let mut asked = Vec::new();
             let answer = |question: &crate::engine::Question| {
@@ -111,10 +125,28 @@ fn check(bytes: &[u8]) {
                 }
             }
         }
-        _ => {
+        2 => {
             let _ = page::page_of(&map, rest);
             let _ = page::take_page(&node, &map, rest, now);
             let _ = node.drop_fresh(now, 64);
+        }
+        _ => {
+            introduce(&node, &map, rest);
+            let told = introduced::read(rest, &map).into_iter().flatten();
+            for unknown in told.filter_map(|key| introduced::checked(&node, key, now)) {
+                let contract = node
+                    .contracts()
+                    .get(unknown.stranger.contract)
+                    .expect("it is known");
+                assert_eq!(
+                    (contract.key.len(), &contract.id),
+                    (unknown.values.len(), &unknown.contract)
+                );
+                assert!(node.is_print_of(
+                    unknown.stranger.print,
+                    &unknown.values.iter().map(|it| &**it).collect::<Vec<_>>()
+                ));
+            }
         }
     }
 }

@@ -2,23 +2,20 @@
 //!
 //! An owner knows the place of a key and not its name. Where it does not know the terms that a key has, it says so and does nothing;
 //! then it is told the values, looks the terms up itself, and is asked again. What it is told is
-//! `version 1 | keys`, a key `tag 8 | print 8 | values count | values`, each value behind its length. The owner checks that
-//! the print is that of the values. Not here: where terms are written (`Registrar`).
+//! `version 1 | keys`, a key `tag 8 | print 8 | values count | values`, each value behind its length. Not here: reading that
+//! (`introduced`), and where terms are written (`Registrar`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate_gossip::NodeId;
-use tollgate_limit::{Instant, Span};
-use tollgate_node::{Knowledge, Node, Stranger};
-use tollgate_table::Print;
 
-use super::bytes::{Reader, put};
+use super::bytes::put;
+use super::introduced::{VERSION, checked, read};
 use super::mail::join_all;
 use super::map::Map;
 use super::work::Step;
 use super::{Owner, To};
-use crate::engine::{Missing, Unknown};
 use crate::shared::Shared;
 
 /// Keys to tell of, by the node that owns them.
@@ -81,54 +78,7 @@ impl Owner {
     }
 }
 
-/// A key as somebody told of it.
-struct Told<'a> {
-    stranger: Stranger,
-    values: Vec<&'a str>,
-}
-
-/// Reads what was told; contracts that are not known here are left out.
-fn read<'a>(body: &'a [u8], map: &Map) -> Option<Vec<Told<'a>>> {
-    let mut reader = Reader(body);
-    if reader.byte()? != VERSION {
-        return None;
-    }
-    let mut all = Vec::new();
-    while !reader.0.is_empty() {
-        let contract = map.place(reader.word()?);
-        let print = Print(reader.word()?);
-        let count = reader.count()?;
-        let value = |_| std::str::from_utf8(reader.bytes()?).ok();
-        let values = (0..count).map(value).collect::<Option<_>>()?;
-        all.extend(contract.map(|contract| Told {
-            stranger: Stranger { contract, print },
-            values,
-        }));
-    }
-    Some(all)
-}
-
-/// The key to look up, where it is who it is said to be. Otherwise it goes by what is known of it, for a while.
-fn checked(node: &Node, key: Told<'_>, now: Instant) -> Option<Unknown> {
-    let Told { stranger, values } = key;
-    let contract = node.contracts().get(stranger.contract)?;
-    if values.len() != contract.key.len() || !node.is_print_of(stranger.print, &values) {
-        let soon = now.saturating_add(Span::from_nanos(SOON_NS));
-        node.learn(stranger, Knowledge::none(soon), now);
-        return None;
-    }
-    Some(Unknown {
-        what: Missing::Terms,
-        stranger,
-        contract: contract.id.clone(),
-        values: values.into_iter().map(str::to_owned).collect(),
-    })
-}
-
 /// The kind of what is told.
 pub(super) const INTRODUCE: u8 = tollgate_cluster::Kind::Introduce as u8;
-const VERSION: u8 = 1;
 /// How long an owner may look things up.
 const WITHIN: Duration = Duration::from_secs(2);
-/// When somebody may say again who a key is.
-const SOON_NS: u128 = 500_000_000;

@@ -12,6 +12,7 @@ mod counts;
 mod denied;
 mod here;
 mod introduce;
+mod introduced;
 mod lane;
 mod ledgers;
 mod lent;
