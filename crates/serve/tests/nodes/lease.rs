@@ -227,8 +227,14 @@ fn three_clients_and_two_nodes_admit_what_one_bucket_would_and_nothing_more() {
 
 /// How far the time of day is ahead of the clock that leases are counted on.
 fn ahead() -> u64 {
-    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    u64::try_from(wall.as_nanos()).unwrap() - steady_now().as_nanos()
+    loop {
+        let before = steady_now();
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        // Both clocks are to be read at one time, and a busy machine may take the processor in between.
+        if steady_now().nanos_since(before) < MOMENT / 10 {
+            return u64::try_from(wall.as_nanos()).unwrap() - before.as_nanos();
+        }
+    }
 }
 
 /// Requests that windows of the clock would not have let through. What came within a moment of a window's end may be of the next.
@@ -285,14 +291,16 @@ fn two_clients_admit_what_one_window_would_and_nothing_more() {
         let at = server.resp().unwrap();
         let loads = [Load::new(&[at]), Load::new(&[at])];
         let admitted = || -> usize { loads.iter().map(|load| load.admitted.lock().len()).sum() };
-        eventually("leases of windows", || admitted() > 3_000);
+        let of_leases = |load: &Load| load.client.counts().local;
+        eventually("leases of windows", || {
+            admitted() > 3_000 && loads.iter().all(|load| of_leases(load) > 500)
+        });
         let counts = [loads[0].client.counts(), loads[1].client.counts()];
         let mut all: Vec<(u64, u64)> = loads.into_iter().flat_map(Load::end).collect();
         let held = all.len();
         all.extend(of_nodes(folder.path()));
         all.sort_unstable();
         println!("{algorithm}: {held} of leases, {} in all", all.len());
-        assert!(counts.iter().all(|counts| counts.local > 500), "{counts:?}");
         assert_eq!(too_many(&all, ahead()), 0, "{algorithm}: {counts:?}");
     }
 }
