@@ -44,8 +44,14 @@ impl Clock {
     }
 
     /// The time of day, in milliseconds since the epoch.
-    pub(crate) const fn day_ms(&self) -> u64 {
-        self.now.as_nanos().wrapping_add_signed(self.ahead) / 1_000_000
+    pub(crate) fn day_ms(&self) -> u64 {
+        self.day_ms_at(self.mono)
+    }
+
+    /// The same, that many nanoseconds after the start.
+    pub(crate) fn day_ms_at(&self, mono: u64) -> u64 {
+        let at = self.at(mono).as_nanos();
+        at.wrapping_add_signed(self.ahead) / 1_000_000
     }
 
     /// What the clock shows that many nanoseconds after the start.

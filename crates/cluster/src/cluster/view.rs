@@ -147,8 +147,8 @@ impl Cluster {
         let (links, clock) = (&self.links, &self.clock);
         let heard = |boot| {
             let heard = links.get(&boot).and_then(|link| link.gaps.heard());
-            let heard = heard.map(|mono| clock.wall_at(mono).as_nanos() / 1_000_000);
-            heard.unwrap_or_else(|| clock.wall_ms())
+            let heard = heard.map(|mono| clock.day_ms_at(mono));
+            heard.unwrap_or_else(|| clock.day_ms())
         };
         self.roll.update((me, active), heard)
     }
