@@ -9,6 +9,7 @@
 //! (`detailed_metric`, `value_to_metric`), which is read and left out.
 
 mod check;
+mod parts;
 mod raw;
 mod tree;
 mod wildcard;
@@ -18,10 +19,22 @@ pub use tree::{EnvoyDomain, EnvoyDomains, EnvoyRule};
 
 use crate::error::ContractErrors;
 use crate::yaml;
+use parts::Parts;
 
 /// Reads a descriptor file: one document for each domain.
 pub fn parse(text: &str) -> Result<EnvoyDomains, ContractErrors> {
-    check::check(&merged(yaml::read_all(text)?), text)
+    parse_parts(&Parts::one(text))
+}
+
+/// Reads descriptor files together, as if they were one: each is a name and a text.
+pub fn parse_files(files: &[(String, String)]) -> Result<EnvoyDomains, ContractErrors> {
+    parse_parts(&Parts::of(files))
+}
+
+fn parse_parts(parts: &Parts<'_>) -> Result<EnvoyDomains, ContractErrors> {
+    let raw = yaml::read_all(&parts.text);
+    let checked = raw.and_then(|raw| check::check(&merged(raw), parts));
+    checked.map_err(|errors| parts.located(errors))
 }
 
 /// Documents of one domain together, in the place of the first.

@@ -38,6 +38,8 @@ pub struct ContractError {
     pub(crate) kind: ErrorKind,
     pub(crate) what: Box<str>,
     pub(crate) snippet: Snippet,
+    /// Which of several files that were read together it is in.
+    pub(crate) file: Option<Box<str>>,
 }
 
 impl ContractError {
@@ -63,6 +65,7 @@ impl ContractError {
 
     /// The message with the source line and a caret, naming the file as given.
     pub fn render(&self, file_name: &str) -> String {
+        let file_name = self.file.as_deref().unwrap_or(file_name);
         let place = format!("{file_name}:{}:{}", self.line(), self.column());
         format!("error: {}\n{}", self.what, self.snippet.under(&place))
     }

@@ -80,6 +80,7 @@ impl Problems {
             kind: problem.kind,
             snippet: Snippet::of(text, problem.place),
             what: problem.what.into(),
+            file: None,
         });
         ContractErrors {
             errors: errors.collect(),

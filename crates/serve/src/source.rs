@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use tollgate_contract::{Contracts, TEXT_BYTES_MAX, decode};
+use tollgate_contract::{ContractErrors, Contracts, TEXT_BYTES_MAX, decode, envoy};
 
 use crate::settings::ContractSource;
 
@@ -54,6 +54,7 @@ impl ContractSource {
                 return Ok(Contracts::default());
             }
             Self::Text(text) => ("contracts".to_owned(), Contracts::parse_any(text)),
+            Self::File(path) if path.is_dir() => (shown(path), folder(path)?),
             Self::File(path) => (shown(path), Contracts::parse_any_bytes(&read(path)?)),
             Self::Within(path) => {
                 let bytes = read(path)?;
@@ -69,6 +70,42 @@ impl ContractSource {
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// The rules of all descriptor files in a folder, together.
+fn folder(path: &Path) -> Result<Result<Contracts, ContractErrors>, SourceError> {
+    let unreadable = |error| SourceError::Unreadable {
+        path: path.to_owned(),
+        error,
+    };
+    let mut files = Vec::new();
+    for file in files_of(path).map_err(unreadable)? {
+        let bytes = read(&file)?;
+        let name = shown(&file);
+        let text = decode(&bytes).map_err(|errors| SourceError::Wrong(errors.render(&name)))?;
+        files.push((name, text.to_owned()));
+    }
+    if files.is_empty() {
+        let what =
+            "there is no descriptor file in the folder; their names end in .yaml, .yml or .json";
+        return Err(SourceError::Wrong(format!("{}: {what}", path.display())));
+    }
+    Ok(envoy::parse_files(&files).map(Contracts::from))
+}
+
+/// The descriptor files of a folder, by name; those whose names begin with a dot are none.
+pub(crate) fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        let end = path.extension().and_then(|end| end.to_str());
+        if !name.starts_with(b".") && matches!(end, Some("yaml" | "yml" | "json")) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// A file's bytes, but no more than one beyond what a contract file may have.

@@ -16,8 +16,12 @@ use tollgate_serve::supply::{is_divided, nodes_max};
 use crate::cli::{CheckFormat, CheckOptions, SealCommand};
 use crate::failure::Failure;
 
-/// Reads a contract file, or a descriptor file of envoyproxy/ratelimit.
+/// Reads a contract file, a descriptor file of envoyproxy/ratelimit, or a folder of such.
 pub fn read(path: &Path) -> Result<Contracts, Failure> {
+    if path.is_dir() {
+        let folder = ContractSource::File(path.to_owned());
+        return folder.read().map_err(|error| Failure::settings(&error));
+    }
     let name = path.display().to_string();
     let bytes = read_bounded(path).map_err(|error| Failure::unreadable(path, &error))?;
     Contracts::parse_any_bytes(&bytes).map_err(|errors| Failure::config(errors.render(&name)))
@@ -43,7 +47,12 @@ fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
 /// Validates a file and says what it means.
 pub fn check(options: &CheckOptions) -> Result<(), Failure> {
     let file = &options.file;
-    let bytes = read_bounded(file).map_err(|error| Failure::unreadable(file, &error))?;
+    let bytes = if file.is_dir() {
+        Ok(Vec::new())
+    } else {
+        read_bounded(file)
+    };
+    let bytes = bytes.map_err(|error| Failure::unreadable(file, &error))?;
     if tollgate_contract::decode(&bytes).is_ok_and(is_server_file) {
         return check_server(options);
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tollgate_limit::{Algorithm, Period, Policy, PolicyConfig};
 
+use super::parts::Parts;
 use super::raw::{RawDescriptor, RawDescriptors, RawDomain, RawRateLimit};
 use super::tree::{Child, EnvoyDomain, EnvoyDomains, Level, Limit, Rule};
 use super::wildcard::Wildcard;
@@ -15,8 +16,8 @@ use crate::scalar;
 use crate::snippet::{Place, quote};
 use crate::text::{Node, Text};
 
-pub(super) fn check(raw: &[RawDomain], text: &str) -> Result<EnvoyDomains, ContractErrors> {
-    let mut checker = Checker::default();
+pub(super) fn check(raw: &[RawDomain], parts: &Parts<'_>) -> Result<EnvoyDomains, ContractErrors> {
+    let mut checker = Checker::of(parts);
     let domains: Vec<_> = raw.iter().map(|domain| checker.domain(domain)).collect();
     if raw.is_empty() {
         let place = Place {
@@ -34,12 +35,12 @@ pub(super) fn check(raw: &[RawDomain], text: &str) -> Result<EnvoyDomains, Contr
     if problems.is_empty() {
         Ok(EnvoyDomains::new(domains))
     } else {
-        Err(problems.into_errors(text))
+        Err(problems.into_errors(&parts.text))
     }
 }
 
-#[derive(Default)]
-struct Checker {
+struct Checker<'p> {
+    parts: &'p Parts<'p>,
     problems: Problems,
     /// Lines of the rules so far, by id.
     ids: BTreeMap<String, u32>,
@@ -55,7 +56,16 @@ struct Path {
     shared: Vec<Option<Box<str>>>,
 }
 
-impl Checker {
+impl<'p> Checker<'p> {
+    fn of(parts: &'p Parts<'p>) -> Self {
+        Self {
+            parts,
+            problems: Problems::default(),
+            ids: BTreeMap::new(),
+            contracts: 0,
+        }
+    }
+
     fn wrong(&mut self, kind: ErrorKind, place: Place, what: impl Into<String>) {
         self.problems.add(Problem::new(kind, place, what));
     }
@@ -84,8 +94,9 @@ impl Checker {
             let composite = composite(descriptor);
             if let Some(line) = seen.insert(composite.clone(), descriptor.key.place.line) {
                 let what = format!(
-                    "{} stands at this level already, on line {line}",
-                    quote(&composite)
+                    "{} stands at this level already, on {}",
+                    quote(&composite),
+                    self.parts.told(line)
                 );
                 self.wrong(ErrorKind::Duplicate, descriptor.key.place, what);
                 continue;
@@ -151,8 +162,9 @@ impl Checker {
         let name = name.and_then(|text| self.problems.keep(scalar::name(text, "the name")));
         if let Some(line) = self.ids.insert(path.id.clone(), limit.place.line) {
             let what = format!(
-                "there is already a rule {}, on line {line}",
-                quote(&path.id)
+                "there is already a rule {}, on {}",
+                quote(&path.id),
+                self.parts.told(line)
             );
             self.wrong(ErrorKind::Duplicate, raw.key.place, what);
         }

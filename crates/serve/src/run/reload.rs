@@ -18,6 +18,7 @@ use crate::listen::Certificates;
 use crate::meter::Event;
 use crate::settings::{ContractSource, Settings, Tokens};
 use crate::shared::Shared;
+use crate::source;
 use crate::state::one_sentence;
 
 /// Reads again what may change.
@@ -290,8 +291,20 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of a file; `None` where it cannot be seen.
+    /// The stamp of a file, or of a folder with its descriptor files; `None` where it cannot be seen.
     pub(super) fn of(path: &Path) -> Option<Self> {
+        let own = Self::alone(path)?;
+        let files = source::files_of(path).unwrap_or_default();
+        let files = files.iter().filter_map(|path| Self::alone(path));
+        Some(files.fold(own, |sum, file| Self {
+            modified: sum.modified.max(file.modified),
+            bytes: sum.bytes.wrapping_add(file.bytes),
+            inode: sum.inode.wrapping_add(file.inode),
+            ..sum
+        }))
+    }
+
+    fn alone(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         let metadata = std::fs::metadata(path).ok()?;
         Some(Self {

@@ -19,8 +19,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Contract file, or an envoyproxy/ratelimit descriptor file, read again when it changes; or a management server to follow,
-    /// `xds://host:port?node=NAME`
+    /// Contract file, or an envoyproxy/ratelimit descriptor file or folder of such, read again when it changes; or a management server to
+    /// follow, `xds://host:port?node=NAME`, with TLS `xdss://`
     #[arg(long, value_name = "FILE|xds://…")]
     pub contracts: Option<PathBuf>,
 

@@ -143,7 +143,12 @@ impl<S: Read + Write> Wire<S> {
 
 /// A request that asks about a user.
 pub(crate) fn check(user: &str) -> String {
-    let body = format!("{{\"key\":{{\"user\":\"{user}\"}},\"cost\":1}}");
+    check_of("user", user)
+}
+
+/// The same of a key with one entry.
+pub(crate) fn check_of(name: &str, value: &str) -> String {
+    let body = format!("{{\"key\":{{\"{name}\":\"{value}\"}},\"cost\":1}}");
     let length = body.len();
     format!(
         "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"

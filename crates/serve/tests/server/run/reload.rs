@@ -7,7 +7,7 @@ use std::thread;
 use tollgate_serve::run::Running;
 use tollgate_serve::settings::ContractSource;
 
-use crate::run::kit::{server, tcp, until};
+use crate::run::kit::{check_of, server, tcp, until};
 
 fn contracts(policy: &str, limit: u64) -> String {
     format!(
@@ -130,4 +130,40 @@ fn contracts_among_the_settings_change_too() {
     until("the new limit", || {
         wire.check("1").body.contains("\"limit\":20,")
     });
+}
+
+#[test]
+fn descriptor_files_of_a_folder_are_one_and_are_read_again_when_one_of_them_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let rule = |key: &str, limit: u64| {
+        let limit = format!("rate_limit: {{ unit: hour, requests_per_unit: {limit} }}");
+        format!("domain: shop\ndescriptors:\n  - {{ key: {key}, {limit} }}\n")
+    };
+    save(&path("a.yaml"), &rule("user", 10));
+    save(&path("b.yml"), &rule("team", 20));
+    save(&path("notes.txt"), "no rules");
+    let running = watching(folder.path());
+    let mut wire = tcp(running.http());
+    let mut limit = |key: &str| {
+        wire.send(check_of(key, "1")).unwrap();
+        let answer = wire.reply().unwrap().body;
+        let (_, limit) = answer.split_once("\"limit\":").unwrap_or_default();
+        limit.split(',').next().unwrap_or_default().to_owned()
+    };
+    assert_eq!([limit("user"), limit("team")], ["10", "20"]);
+    // In place, and by a file more.
+    std::fs::write(path("b.yml"), rule("team", 30)).unwrap();
+    until("the limit of one file", || limit("team") == "30");
+    save(&path("c.json"), &rule("role", 7));
+    until("the rules of another file", || limit("role") == "7");
+    // What two files say is a mistake that names both.
+    save(&path("d.yaml"), &rule("user", 1));
+    let mut ready = tcp(running.http());
+    let said = "d.yaml:3:12: `user` stands at this level already, on line 3 of ";
+    until("the mistake is told", || {
+        let body = ready.get("/readyz").body;
+        body.contains(said) && body.contains("a.yaml")
+    });
+    assert_eq!(limit("user"), "10");
 }
