@@ -171,8 +171,13 @@ impl Bucket {
         let after = self.take(spent, tokens);
         match max_debt {
             None => after,
-            Some(debt) => after.min(self.depth.saturating_add(self.grains(debt)).max(spent)),
+            Some(debt) => after.min(self.depth_with(debt).max(spent)),
         }
+    }
+
+    /// Grains that a bucket holds, and so many tokens of debt.
+    pub(crate) fn depth_with(&self, debt: u64) -> u128 {
+        self.depth.saturating_add(self.grains(debt))
     }
 
     /// Gives tokens back, never above full.

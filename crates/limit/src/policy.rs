@@ -213,9 +213,18 @@ impl Policy {
         self.take(state, now, tokens);
     }
 
+    /// What charges without asking may bring a state to: grains of a bucket, tokens of anything else; `None` without a bound.
+    pub fn owed_max(&self) -> Option<u128> {
+        let debt = self.config.max_debt?;
+        Some(match &self.rule {
+            Rule::Bucket(rule) => rule.depth_with(debt),
+            _ => u128::from(self.config.limit) + u128::from(debt),
+        })
+    }
+
     /// The most a charge may add to a window before `max_debt` is reached.
     fn chargeable(&self, state: &State, now: Instant) -> u64 {
-        let Some(debt) = self.config.max_debt else {
+        let Some(bound) = self.owed_max() else {
             return u64::MAX;
         };
         let used = match (&self.rule, state) {
@@ -233,7 +242,6 @@ impl Policy {
             (_, State::Slices(slices)) => slices.sum(),
             _ => 0,
         };
-        let bound = u128::from(self.config.limit) + u128::from(debt);
         u64::try_from(bound.saturating_sub(used)).unwrap_or(u64::MAX)
     }
 

@@ -1,14 +1,19 @@
--- Decides requests for one key, all policies or none, and writes what became of it. See exact.rs for why no step rounds.
+-- Decides requests for one key, all policies or none, or changes it without deciding, and writes what became of it. See exact.rs for
+-- why no step rounds.
 --
 -- KEYS[1]  the head: {version, shape, seconds, nanoseconds, then for each policy its kind and numbers}
 --            bucket 1: spent   window 2: count   weighted 3: current, previous
 --            entries 4 (log) or 5 (slices): sum, seconds and nanoseconds of the newest, how many; they have a list of their own
 -- KEYS[2…] the lists, oldest first, in the order of the policies that have one
 -- ARGV[1]  {shape, until (seconds, nanoseconds), linger ms, place of the first request, then the policies, then the requests}
+-- ARGV[2]  where the one request changes the key without deciding: {what: 1 charge, 2 refund, 3 surcharge and 4 return by a receipt,
+--          then for each policy: whether it is changed, the time of the receipt's entry, what charges may bring it to (-1: anything)}
 -- Answers  {0 decided | 1 not for me | 2 other terms, please; the head found; verdicts; the entries looked at, by list}
 local raw = redis.call('GET', KEYS[1])
 local a = cmsgpack.unpack(ARGV[1])
 local first, last = a[5], #a
+local w = ARGV[2] and cmsgpack.unpack(ARGV[2])
+local op = w and w[1] or 0
 local x, is_wide
 if raw then
     x = cmsgpack.unpack(raw)
@@ -129,6 +134,52 @@ local function ms_until(item, s, ns)
     return (s - a[item]) * 1e3 + (ns - a[item + 1]) / 1e6
 end
 
+-- Whether (s, ns) is before the time of a receipt, or at it.
+local function is_by_receipt(i, s, ns)
+    return s < w[4 * i - 1] or (s == w[4 * i - 1] and ns <= w[4 * i])
+end
+
+-- How much of `tokens` a charge adds where so much is in use.
+local function chargeable(i, tokens, used)
+    local most = w and w[4 * i + 1] or -1
+    return most < 0 and tokens or math.max(0, math.min(tokens, most - used))
+end
+
+-- Takes a list over whole, and changes the entry of a receipt or the newest ones; the new sum, `nil` where it is not for Lua.
+local function edited(i, list, sum, tokens)
+    local all, s, ns = {}, w[4 * i - 1], w[4 * i]
+    for k = list.going, list.stored - 1 do
+        all[#all + 1] = entry(list, k)
+    end
+    local place = #all
+    while op ~= 2 and place > 0 and not is_by_receipt(i, all[place][1], all[place][2]) do
+        place = place - 1
+    end
+    local is_there = place > 0 and (op == 2 or (all[place][1] == s and all[place][2] == ns))
+    if op == 3 then
+        tokens = chargeable(i, tokens, sum)
+        if sum + tokens >= 9e15 then
+            return nil
+        elseif is_there then
+            all[place][3] = all[place][3] + tokens
+        elseif tokens > 0 then
+            table.insert(all, place + 1, {s, ns, tokens})
+        end
+        sum = sum + tokens
+    end
+    while op ~= 3 and is_there and tokens > 0 do
+        local taken = math.min(tokens, all[place][3])
+        tokens, sum, all[place][3] = tokens - taken, sum - taken, all[place][3] - taken
+        if all[place][3] == 0 then
+            table.remove(all, place)
+        end
+        place = place - 1
+        is_there = op == 2 and place > 0
+    end
+    list.stored, list.gone, list.added = 0, 0, all
+    return sum
+end
+
 local verdicts, y, fits, px = {}, {}, {}, nil
 for item = first, last, 3 do
     local s, ns, cost = a[item], a[item + 1], a[item + 2]
@@ -136,7 +187,7 @@ for item = first, last, 3 do
         s, ns = x[3], x[4]
     end
     local tokens = math.max(cost, 1)
-    local admitted = true
+    local admitted, is_charged = true, false
     -- Brings every policy to this time, in `y`, and asks it.
     for i = 1, policies do
         local p, j = terms[i], slots[i]
@@ -216,15 +267,16 @@ for item = first, last, 3 do
                 end
                 sum, gone = sum - e[3], gone + 1
             end
-            y[j], list.going = sum, gone
+            y[j], list.going, list.then_s, list.then_ns = sum, gone, then_s, then_ns
             fit = tokens <= a[p + 2] - sum
         end
         fits[i] = fit
         admitted = admitted and (fit or a[p + 1] == 0)
+        is_charged = is_charged or fit
     end
     verdicts[#verdicts + 1] = admitted and '1' or '0'
     for i = 1, policies do
-        local list = lists[-i]
+        local list = op == 0 and lists[-i]
         if list then
             -- Who is told when to come back, for this cost or for one token, needs the entries that have to go first.
             local p, sum, at = terms[i], y[slots[i]], list.going
@@ -239,20 +291,55 @@ for item = first, last, 3 do
             end
         end
     end
-    if admitted and cost > 0 then
+    if op > 0 or (admitted and is_charged and cost > 0) then
         x[3], x[4] = s, ns
         px = 0
         for i = 1, policies do
             local p, j = terms[i], slots[i]
             local kind, taken, ms = a[p], fits[i] and cost or 0, 0
+            local charges = op == 0 or op % 2 == 1
+            if op > 0 then
+                taken = w[4 * i - 2] * cost
+            end
             if kind == 1 then
-                x[j] = y[j] + taken * a[p + 2]
+                local grains = taken * a[p + 2]
+                if not charges then
+                    x[j] = math.max(0, y[j] - grains)
+                elseif op > 0 and grains >= 9e15 - y[j] then
+                    return everything(1)
+                else
+                    x[j] = y[j] + (op > 0 and chargeable(i, grains, y[j]) or grains)
+                end
                 ms = x[j] / a[p + 3] / 1e6 + ms_until(item, s, ns)
             elseif kind == 2 then
+                if charges then
+                    taken = chargeable(i, taken, y[j])
+                elseif op == 2 or is_by_receipt(i, a[p + 3], a[p + 4]) then
+                    taken = -math.min(taken, y[j])
+                else
+                    taken = 0
+                end
                 x[j] = y[j] + taken
                 ms = ms_until(item, a[p + 5], a[p + 6])
             elseif kind == 3 then
-                x[j], x[j + 1] = y[j] + taken, y[j + 1]
+                local current, previous = y[j], y[j + 1]
+                local then_s, then_ns = a[p + 3] - a[p + 5], a[p + 4] - a[p + 6]
+                if then_ns < 0 then
+                    then_s, then_ns = then_s - 1, then_ns + 1e9
+                end
+                if charges then
+                    if taken > 0 and previous > 0 and w and w[4 * i + 1] >= 0 then
+                        return everything(1)
+                    end
+                    current = current + chargeable(i, taken, current)
+                elseif op == 2 then
+                    current, previous = math.max(0, current - taken), math.max(0, previous - math.max(0, taken - current))
+                elseif is_by_receipt(i, a[p + 3], a[p + 4]) then
+                    current = math.max(0, current - taken)
+                elseif is_by_receipt(i, then_s, then_ns) then
+                    previous = math.max(0, previous - taken)
+                end
+                x[j], x[j + 1] = current, previous
                 ms = ms_until(item, a[p + 3] + 2 * a[p + 5], a[p + 4] + 2 * a[p + 6])
             else
                 local list = lists[-i]
@@ -260,8 +347,27 @@ for item = first, last, 3 do
                 if kind == 5 then
                     time_s, time_ns = a[p + 5], a[p + 6]
                 end
-                x[j], list.gone = y[j] + taken, list.going
+                list.gone = list.going
+                local counts = op > 2 and is_by_receipt(i, list.then_s, list.then_ns)
+                    and (w[4 * i - 1] ~= list.then_s or w[4 * i] ~= list.then_ns)
+                if taken > 0 and (op == 2 or counts) then
+                    local sum = edited(i, list, y[j], taken)
+                    local newest = list.added[#list.added]
+                    if not sum or (kind == 4 and charges and #list.added > math.max(a[p + 2], 256)) then
+                        return everything(1)
+                    end
+                    x[j], taken = sum, 0
+                    if newest then
+                        x[j + 1], x[j + 2] = newest[1], newest[2]
+                    end
+                else
+                    taken = charges and chargeable(i, taken, y[j]) or 0
+                    x[j] = y[j] + taken
+                end
                 local held = list.stored + #list.added
+                if op > 0 and kind == 4 and held - list.gone >= math.max(a[p + 2], 256) and taken > 0 then
+                    return everything(1)
+                end
                 if taken > 0 then
                     if held > list.gone and x[j + 1] == time_s and x[j + 2] == time_ns then
                         local newest = list.added[#list.added]
@@ -281,6 +387,9 @@ for item = first, last, 3 do
                 end
                 x[j + 3] = held - list.gone
                 ms = ms_until(item, x[j + 1] + a[p + 3], x[j + 2] + a[p + 4])
+            end
+            if x[j] >= 9e15 then
+                return everything(1)
             end
             px = math.max(px, ms)
         end

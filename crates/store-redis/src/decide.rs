@@ -4,7 +4,7 @@ use tollgate_limit::{CellError, Instant, Kept};
 use tollgate_store::{Ask, Book, Failure, Found, Said, Verb, Write};
 
 use crate::engine::Inner;
-use crate::exact::{Told, kind};
+use crate::exact::{Told, kind, told_change};
 use crate::head::{self, Head, LOG};
 use crate::lanes::Group;
 use crate::name::Key;
@@ -37,18 +37,30 @@ async fn by_script(
 ) -> Result<Answers, Failure> {
     let mut not_before = Instant::default();
     let lists = lists_of(&asks[0].book);
+    // What needs no decision goes alone.
+    let change = asks[0].verb.change(asks[0].now);
+    let changes = change.map(|change| told_change(&asks[0].book, &change));
     for _ in 0..TERMS_MAX {
-        let requests = asks.iter().map(|ask| (ask.now.max(not_before), cost(ask)));
+        let requests = asks.iter().map(|ask| {
+            let (now, cost) =
+                change.map_or((ask.now, cost(ask)), |change| (change.now, change.tokens));
+            (now.max(not_before), cost)
+        });
         let argument = told.argument(requests);
-        let reply = inner.decide(key, &lists, &argument).await?;
+        let arguments: Vec<&[u8]> = [&argument]
+            .into_iter()
+            .chain(&changes)
+            .map(|bytes| &**bytes)
+            .collect();
+        let reply = inner.decide(key, &lists, &arguments).await?;
         match reply.status {
+            Status::Decided if change.is_some() => return Ok(vec![Ok(Said::Done)]),
             Status::Decided => return checked(inner, asks, &reply, not_before),
             Status::Wide => return by_hand(inner, key, asks, Some(reply)).await,
             Status::Late => {
                 // As if it had been asked at the time the key is at.
                 not_before = reply.head()?.map_or(not_before, |head| head.at);
-                let now = asks[0].now.max(not_before);
-                told = inner.told(asks[0], now);
+                told = inner.told(asks[0], not_before);
             }
         }
     }

@@ -7,10 +7,7 @@ use parking_lot::Mutex;
 use redis::{Cmd, ErrorKind, RedisResult, ServerErrorKind, Value};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tollgate_limit::Lot;
-use tollgate_store::{
-    Ask, Book, Clock, Engine, Failure, LedgerId, Loaded, Said, Swap, Swapped, Verb,
-};
+use tollgate_store::{Ask, Book, Clock, Engine, Failure, LedgerId, Loaded, Said, Swap, Swapped};
 
 use crate::clock;
 use crate::config::Config;
@@ -223,24 +220,18 @@ impl Inner {
         })
     }
 
-    pub(crate) fn told(&self, ask: &Ask, now: tollgate_limit::Instant) -> Told {
-        let lot = match ask.verb {
-            Verb::Check { lot, .. } => lot,
-            Verb::Charge(_) | Verb::Refund(_) | Verb::Settle { .. } | Verb::Reset | Verb::Show => {
-                Lot::ALWAYS
-            }
-        };
-        Told::of(&ask.book, lot, now, self.linger_ms)
+    pub(crate) fn told(&self, ask: &Ask, not_before: tollgate_limit::Instant) -> Told {
+        Told::to_ask(ask, not_before, self.linger_ms)
     }
 
     pub(crate) async fn decide(
         &self,
         key: Key,
         lists: &[usize],
-        argument: &[u8],
+        arguments: &[&[u8]],
     ) -> Result<Reply, Failure> {
         let value = self
-            .run(key, &self.scripts.decide, lists, &[argument])
+            .run(key, &self.scripts.decide, lists, arguments)
             .await?;
         Reply::read(value)
     }

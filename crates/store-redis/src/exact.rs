@@ -15,14 +15,16 @@
 //!   right to within 4 parts of 2^53, so where they differ by more than one part of 10^12 that decides. Otherwise both
 //!   are worked out in digits of 10^7: a digit of a product is at most three times 10^14 and a carry, and `fmod` and the
 //!   division of a multiple are exact.
+//! - **Changes** that need no decision keep to the same: whatever they would make wide is not for the script, nor are charges to weighted
+//!   windows that debts are bounded in, as long as the window before counts, and logs that would have to be pruned.
 //! - **Time to live** is the only number that rounds: it goes up, and a state kept too long says no more than a fresh one.
 //!
 //! Whatever is wide is a string in the head, and at a string the script hands the decision to `Book::apply`, as it does for
-//! states of other shapes. Not asked at all are contracts with a policy that is wide by its configuration, or counts
-//! refusals. Every verdict of the script is compared with that of `Book::apply`, in production too.
+//! states of other shapes. Not asked at all are contracts with a policy that is wide by its configuration, nor for
+//! decisions those that count refusals. Every verdict of the script is compared with that of `Book::apply`, in production too.
 
 use tollgate_limit::{Algorithm, Instant, Lot, Policy, Terms};
-use tollgate_store::Book;
+use tollgate_store::{Ask, Book, Change, Verb};
 
 use crate::head::{BUCKET, LOG, SLICES, WEIGHTED, WINDOW};
 use crate::pack::Packer;
@@ -60,11 +62,11 @@ pub(crate) fn kind(policy: &Policy) -> u64 {
     }
 }
 
-/// Whether the script can decide by these policies.
+/// Whether the script can count by these policies.
 pub(crate) fn is_narrow(book: &Book) -> bool {
     book.set().policies().iter().all(|policy| {
         let config = policy.config();
-        if config.count_refused || config.limit >= NARROW {
+        if config.limit >= NARROW {
             return false;
         }
         if !config.algorithm.is_bucket() {
@@ -83,9 +85,47 @@ fn narrow(number: u128) -> bool {
     number < u128::from(NARROW)
 }
 
+/// What the script is told of a change that needs no decision.
+pub(crate) fn told_change(book: &Book, change: &Change) -> Vec<u8> {
+    let policies = book.set().policies();
+    let mut packed = Packer::default();
+    packed.array(1 + 4 * policies.len());
+    packed.number(change.kind as u64);
+    for (place, policy) in policies.iter().enumerate() {
+        let entry_at = match policy.terms(1, change.at) {
+            Terms::Slices { start, .. } => start,
+            _ => change.at.as_nanos(),
+        };
+        let (seconds, nanos) = seconds(u128::from(entry_at));
+        for number in [u64::from(change.is_of(place)), seconds, nanos] {
+            packed.number(number);
+        }
+        let most = policy.owed_max().and_then(|most| u64::try_from(most).ok());
+        match most.filter(|most| *most < NARROW) {
+            Some(most) => packed.number(most),
+            // What is wider does not bind what is narrow.
+            None => packed.minus_one(),
+        }
+    }
+    packed.into_bytes()
+}
+
 impl Told {
+    /// What to tell of the policies for an ask, not before `not_before`.
+    pub(crate) fn to_ask(ask: &Ask, not_before: Instant, linger_ms: u64) -> Self {
+        let lot = match ask.verb {
+            Verb::Check { lot, .. } => lot,
+            _ => Lot::ALWAYS,
+        };
+        let now = ask
+            .verb
+            .change(ask.now)
+            .map_or(ask.now, |change| change.now);
+        Self::of(&ask.book, lot, now.max(not_before), linger_ms)
+    }
+
     /// What to tell of the policies for a key's place in a roll-out at `now`.
-    pub(crate) fn of(book: &Book, lot: Lot, now: Instant, linger_ms: u64) -> Self {
+    fn of(book: &Book, lot: Lot, now: Instant, linger_ms: u64) -> Self {
         let mut told = Self {
             packed: Packer::default(),
             numbers: 0,

@@ -134,15 +134,11 @@ fn group(lane: &mut VecDeque<Waiting>, linger_ms: u64) -> Group {
 }
 
 fn told(ask: &Ask, linger_ms: u64) -> Option<Told> {
-    match ask.verb {
-        Verb::Check { lot, .. } if is_narrow(&ask.book) => {
-            Some(Told::of(&ask.book, lot, ask.now, linger_ms))
-        }
-        Verb::Check { .. }
-        | Verb::Charge(_)
-        | Verb::Refund(_)
-        | Verb::Settle { .. }
-        | Verb::Reset
-        | Verb::Show => None,
-    }
+    let mut policies = ask.book.set().policies().iter();
+    let is_for_script = match (ask.verb, ask.verb.change(ask.now)) {
+        (Verb::Check { .. }, _) => !policies.any(|policy| policy.config().count_refused),
+        (_, change) => change.is_some_and(|change| change.tokens > 0),
+    };
+    let told = || Told::to_ask(ask, ask.now, linger_ms);
+    (is_for_script && is_narrow(&ask.book)).then(told)
 }

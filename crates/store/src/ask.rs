@@ -50,6 +50,74 @@ pub enum Verb {
     Show,
 }
 
+/// How an engine changes what it keeps for a key without deciding, in plain numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What is done.
+    pub kind: ChangeKind,
+    /// For how many tokens; zero where nothing changes.
+    pub tokens: u64,
+    /// When: that of the ask, or of a receipt where that is later.
+    pub now: Instant,
+    /// When the receipt was made; `now` where there is none.
+    pub at: Instant,
+    /// Bits of the policies that are changed.
+    charged: u64,
+}
+
+/// What is done without deciding. The numbers are those that engines know it by; zero is a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// Charge, into debt if need be.
+    Charge = 1,
+    /// Give back what was taken last.
+    Refund = 2,
+    /// Charge what a receipt has too little.
+    Surcharge = 3,
+    /// Give back what a receipt has too much.
+    Return = 4,
+}
+
+impl Verb {
+    /// The change that it is at `now`; `None` for what decides, forgets or shows.
+    pub fn change(&self, now: Instant) -> Option<Change> {
+        let of_all = |kind, cost: Cost| Change {
+            kind,
+            tokens: cost.tokens(),
+            now,
+            at: now,
+            charged: u64::MAX,
+        };
+        match *self {
+            Self::Charge(cost) => Some(of_all(ChangeKind::Charge, cost)),
+            Self::Refund(cost) => Some(of_all(ChangeKind::Refund, cost)),
+            Self::Settle { charge, actual } => {
+                let is_more = actual.tokens() > charge.cost;
+                let due = actual.tokens().abs_diff(charge.cost);
+                Some(Change {
+                    kind: if is_more {
+                        ChangeKind::Surcharge
+                    } else {
+                        ChangeKind::Return
+                    },
+                    tokens: if charge.charged == 0 { 0 } else { due },
+                    now: now.max(charge.at),
+                    at: charge.at,
+                    charged: charge.charged,
+                })
+            }
+            Self::Check { .. } | Self::Reset | Self::Show => None,
+        }
+    }
+}
+
+impl Change {
+    /// Whether it changes the policy at that place.
+    pub const fn is_of(&self, place: usize) -> bool {
+        place < 64 && self.charged >> place & 1 == 1
+    }
+}
+
 /// What an engine says to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {

@@ -138,7 +138,8 @@ impl Book {
                 let (said, write) = (Said::Done, found.map(|_| Write::Forget));
                 return Ok(Next { said, write });
             }
-            verb if changes_nothing(verb) => {
+            // Not even its time is written then.
+            verb if verb.change(now).is_some_and(|change| change.tokens == 0) => {
                 let (said, write) = (Said::Done, None);
                 return Ok(Next { said, write });
             }
@@ -158,15 +159,6 @@ impl Book {
         });
         let said = outcome.map_or(Said::Done, |outcome| Said::Outcome { outcome, after });
         Ok(Next { said, write })
-    }
-}
-
-/// Whether a verb that is only done has nothing to do, whatever is kept: not even its time is written then.
-const fn changes_nothing(verb: Verb) -> bool {
-    match verb {
-        Verb::Charge(cost) | Verb::Refund(cost) => cost.tokens() == 0,
-        Verb::Settle { charge, actual } => charge.charged == 0 || actual.tokens() == charge.cost,
-        Verb::Check { .. } | Verb::Reset | Verb::Show => false,
     }
 }
 

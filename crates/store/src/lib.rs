@@ -18,7 +18,7 @@ mod memory;
 mod own;
 mod shape;
 
-pub use ask::{Ask, Name, Said, Verb};
+pub use ask::{Ask, Change, ChangeKind, Name, Said, Verb};
 pub use book::{Book, Found, Next, Write};
 pub use breaker::{Breaker, BreakerConfig, Go};
 pub use clock::{APART_MAX, Clock};

@@ -1,9 +1,11 @@
 //! One server: everything an engine must pass, and what is kept of a key.
 
 use tollgate_conformance::{Plan, all, ledgers};
+use tollgate_limit::Cost;
 use tollgate_parts::Redis as Server;
+use tollgate_store::{Engine, Said, Verb};
 
-use crate::kit::{FIVE, PATIENCE, book, check, config, one, open};
+use crate::kit::{FIVE, PATIENCE, asks, book, check, config, one, open};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_single_server_passes_whole() {
@@ -44,4 +46,61 @@ async fn ledgers_of_two_ways_to_one_server_are_swapped_in_one_order() {
     let lost = ledgers(&engines, &Plan::default()).await;
     let lost = lost.unwrap_or_else(|fault| panic!("{fault}"));
     println!("512 counts, {lost} swaps lost");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_no_decision_is_one_call() {
+    let server = Server::start();
+    let engine = open(&config(&server)).await;
+    let every = [
+        &FIVE[..],
+        &["name: log, limit: 9, per: 1h, algorithm: sliding-log, max_debt: 9"],
+        &["name: slices, limit: 9, per: 1h, algorithm: sliding-counters, count_refused: true"],
+    ]
+    .concat();
+    let book = book(&every);
+    // The server learns the script.
+    let charge = asks(&book, 3, Verb::Charge(Cost::from_u32(1)));
+    assert_eq!(engine.ask(vec![charge], PATIENCE).await, [Ok(Said::Done)]);
+    for name in [1, 2] {
+        let said = engine
+            .ask(vec![check(&book, name, 3)], PATIENCE)
+            .await
+            .remove(0);
+        let Ok(Said::Outcome { outcome, .. }) = said else {
+            panic!("{said:?}");
+        };
+        let charge = outcome.receipt;
+        let settle = |actual| Verb::Settle {
+            charge,
+            actual: Cost::from_u32(actual),
+        };
+        let two = Cost::from_u32(2);
+        for verb in [settle(5), settle(1), Verb::Charge(two), Verb::Refund(two)] {
+            server.cli(&["CONFIG", "RESETSTAT"]);
+            let said = engine.ask(vec![asks(&book, name, verb)], PATIENCE).await;
+            assert_eq!(said, [Ok(Said::Done)], "{verb:?}");
+            assert_eq!(
+                (server.calls("evalsha"), server.calls("eval")),
+                (1, 0),
+                "{verb:?}"
+            );
+        }
+    }
+    assert_eq!(engine.figures().writes_by_hand(), 2, "the checks alone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_no_policy_counts_writes_nothing() {
+    let server = Server::start();
+    let engine = open(&config(&server)).await;
+    let book = book(&["name: quiet, limit: 1, per: 1h, mode: shadow"]);
+    let shown = async || {
+        let said = engine.ask(vec![asks(&book, 1, Verb::Show)], PATIENCE).await;
+        said.into_iter().next()
+    };
+    assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(true));
+    let before = shown().await;
+    assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(true));
+    assert_eq!(shown().await, before);
 }

@@ -1,10 +1,10 @@
-//! The statement that decides plain checks, and the second opinion on what it says.
+//! The statement that decides plain checks and does what needs no decision, and the second opinion on what it says.
 
 use std::fmt::Write as _;
 
 use sqlx::Row;
 use sqlx::postgres::{PgConnection, PgRow};
-use tollgate_limit::{Policy, Terms};
+use tollgate_limit::{Lot, Policy, Terms};
 use tollgate_store::{Ask, Failure, Found, Said, Verb, Write};
 
 use super::group::{Group, Way};
@@ -14,7 +14,7 @@ const DECIDE: &str = "
     SELECT ask.place, one.is_other, one.found_charged, one.found_kept, one.verdicts
         FROM unnest($1::BIGINT[], $2::TEXT[], $3::BIGINT[], $4::INT[], $5::TEXT[])
             WITH ORDINALITY AS ask (tag, name, shape, policies, asks, place),
-        LATERAL tollgate_decide(ask.tag, ask.name, ask.shape, ask.policies, ask.asks) AS one";
+        LATERAL tollgate_change(ask.tag, ask.name, ask.shape, ask.policies, ask.asks) AS one";
 
 /// Decides every group that the database can decide. A group that met a state of other policies goes the other way.
 pub(super) async fn decide(
@@ -88,7 +88,8 @@ fn answers(asks: &[Ask], verdicts: &[bool], mut found: Option<Found>) -> Result<
             Said::Outcome { outcome, .. } => Some(outcome.decision.verdict.is_allowed()),
             Said::Done | Said::Found(_) => None,
         };
-        if verdicts.get(place).copied() != ours {
+        let theirs = verdicts.get(place).copied();
+        if theirs.is_none() || ours.is_some_and(|ours| theirs != Some(ours)) {
             return Err(Failure::Broken(
                 "the database decided otherwise than we would".into(),
             ));
@@ -101,19 +102,30 @@ fn answers(asks: &[Ask], verdicts: &[bool], mut found: Option<Found>) -> Result<
     Ok(answers)
 }
 
-/// The asks of one key, as `tollgate_decide` takes them.
+/// The asks of one key, as `tollgate_change` takes them.
 fn text(asks: &[Ask]) -> String {
     let mut text = String::from("{");
     for ask in asks {
-        let Verb::Check { cost, lot } = ask.verb else {
-            continue;
+        let change = ask.verb.change(ask.now);
+        let (cost, lot) = match ask.verb {
+            Verb::Check { cost, lot } => (cost.tokens(), lot),
+            _ => (change.map_or(0, |change| change.tokens), Lot::ALWAYS),
         };
+        let now = change.map_or(ask.now, |change| change.now);
+        let (op, at) = change.map_or((0, now), |change| (change.kind as u8, change.at));
         // Writing to a string cannot fail.
-        let _ = write!(text, "{},{}", ask.now.as_nanos(), cost.tokens());
-        for policy in ask.book.set().policies() {
-            let binds = lot.is_within(policy.config().enforce_percent);
-            let terms = policy.terms(cost.tokens().max(1), ask.now);
+        let _ = write!(text, "{},{cost},{op},{}", now.as_nanos(), at.as_nanos());
+        for (place, policy) in ask.book.set().policies().iter().enumerate() {
+            let binds = match change {
+                None => lot.is_within(policy.config().enforce_percent),
+                Some(change) => change.is_of(place),
+            };
+            let terms = policy.terms(cost.max(1), now);
             terms_text(&mut text, u8::from(binds), policy, &terms);
+            let _ = match policy.owed_max() {
+                None => write!(text, ",-1"),
+                Some(most) => write!(text, ",{most}"),
+            };
         }
         text.push(',');
     }
@@ -144,7 +156,7 @@ fn terms_text(text: &mut String, binds: u8, policy: &Policy, terms: &Terms) {
         Terms::Weighted {
             limit, period_ns, ..
         } => write!(text, ",3,{binds},{limit},{period_ns},0,0"),
-        Terms::Log { limit, period_ns } => write!(text, ",4,{binds},{limit},{period_ns},1,0"),
+        Terms::Log { limit, period_ns } => write!(text, ",4,{binds},{limit},{period_ns},1,1"),
         Terms::Slices {
             limit, width_ns, ..
         } => write!(text, ",4,{binds},{limit},{period},{width_ns},0"),

@@ -44,11 +44,12 @@ pub(super) fn grouped(batch: Vec<Ask>) -> Vec<Group> {
     groups.into_values().collect()
 }
 
-/// Whether the database can decide it: a check that writes nothing when it is refused.
+/// Whether the database can do it: a check that writes nothing when it is refused, or what needs no decision.
 fn is_plain(ask: &Ask) -> bool {
     let policies = ask.book.set().policies();
     let counts = policies.iter().any(|policy| policy.config().count_refused);
-    matches!(ask.verb, Verb::Check { .. }) && !counts
+    let is_check = matches!(ask.verb, Verb::Check { .. });
+    ask.verb.change(ask.now).is_some() || (is_check && !counts)
 }
 
 impl Group {

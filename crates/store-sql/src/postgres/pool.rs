@@ -211,7 +211,11 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     // Asked of the catalogue itself: what a name stands for may be remembered from before our turn.
     const KNOWN: &str = "
         SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'tollgate_swap' AND pg_function_is_visible(oid))";
-    create(connection, KNOWN, &MIGRATIONS).await
+    const DECIDES: &str = "
+        SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'tollgate_change' AND pg_function_is_visible(oid))";
+    create(connection, KNOWN, &MIGRATIONS).await?;
+    let decides = include_str!("../../migrations/4-change.sql");
+    create(connection, DECIDES, &[decides]).await
 }
 
 /// Makes what is not known to be there; nodes take turns at it.

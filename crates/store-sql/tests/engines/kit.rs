@@ -46,6 +46,12 @@ impl<E: Engine> Key<E> {
         }
     }
 
+    /// What it says to something about the same token, at the same time.
+    pub(crate) async fn said(&self, verb: Verb) -> Result<Said, Failure> {
+        let ask = self.asks(1, verb, 1_700_000_000_000_000_000);
+        self.engine.ask(vec![ask], PATIENT).await.remove(0)
+    }
+
     /// Asks until it is answered again.
     pub(crate) async fn recovers(&self) -> bool {
         let begin = Instant::now();

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use tollgate_conformance::{Plan, all, crowd, ledgers};
+use tollgate_limit::{Cost, Lot};
 use tollgate_parts::Postgres as Server;
+use tollgate_store::{Said, Verb};
 use tollgate_store_sql::{Postgres, PostgresConfig};
 
-use crate::kit::{SWEEP, sweeps, sweeps_ledgers};
+use crate::kit::{Key, PATIENT, SWEEP, sweeps, sweeps_ledgers};
 
 fn engine(server: &Server) -> Arc<Postgres> {
     let config = PostgresConfig::new(server.url());
@@ -55,4 +57,46 @@ async fn a_sweep_drops_what_is_fresh_and_nothing_else() {
         Postgres::new(&config).unwrap()
     };
     sweeps(open(None), async || open(Some(SWEEP))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_no_decision_is_one_statement() {
+    let mut server = Server::start();
+    server.stop();
+    server.run(&["log_statement=all", "logging_collector=on"]);
+    let config = PostgresConfig::new(server.url());
+    let key = Key::new(Postgres::new(&config).unwrap());
+    let (cost, lot) = (Cost::from_u32(3), Lot::ALWAYS);
+    let Ok(Said::Outcome { outcome, .. }) = key.said(Verb::Check { cost, lot }).await else {
+        panic!("no decision");
+    };
+    // What the engine did, besides keeping an eye on clocks.
+    let log = "SELECT pg_read_file(pg_current_logfile())";
+    let statements = || {
+        let log = server.sql(log);
+        log.lines()
+            .filter(|line| line.contains("execute") && !line.contains("clock_timestamp"))
+            .count()
+    };
+    let charge = outcome.receipt;
+    let settle = |actual| Verb::Settle {
+        charge,
+        actual: Cost::from_u32(actual),
+    };
+    let two = Cost::from_u32(2);
+    for verb in [settle(5), settle(1), Verb::Charge(two), Verb::Refund(two)] {
+        let before = statements();
+        assert_eq!(key.said(verb).await, Ok(Said::Done), "{verb:?}");
+        assert_eq!(statements() - before, 1, "{verb:?}: {}", server.sql(log));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_an_earlier_version_is_brought_up_to_date() {
+    let server = Server::start();
+    let config = PostgresConfig::new(server.url());
+    let key = || Key::new(Postgres::new(&config).unwrap());
+    assert_eq!(key().ask(PATIENT).await, Ok(true));
+    server.sql("DROP FUNCTION tollgate_change");
+    assert_eq!(key().ask(PATIENT).await, Ok(true));
 }
