@@ -15,6 +15,7 @@ use tollgate_serve::shared::Shared;
 
 use crate::access::{Access, signins};
 use crate::fault::Fault;
+use crate::resource::tail;
 use crate::route;
 use crate::timing::{self, Timing};
 
@@ -71,6 +72,8 @@ pub(crate) struct Office {
     pub(crate) books: Books,
     pub(crate) access: Access,
     pub(crate) timing: Timing,
+    /// Decisions that people look at.
+    pub(crate) looks: tail::Looks,
     /// Whose word is taken for where a request comes from.
     pub(crate) proxies: ClientAddress,
 }
@@ -100,9 +103,11 @@ impl Admin {
             books: Books::of(shared),
             access,
             timing: Timing::default(),
+            looks: tail::Looks::default(),
             proxies: settings.client_address.clone(),
         });
         runtime.spawn(timing::keep(Arc::downgrade(&office)));
+        runtime.spawn(tail::keep(Arc::downgrade(&office)));
         runtime.spawn(signins::keep_refusals(Arc::downgrade(&office)));
         runtime.block_on(crate::access::first::greet(&office, config.tell));
         Ok(Self {

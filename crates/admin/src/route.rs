@@ -23,7 +23,7 @@ use crate::fault::Fault;
 use crate::page::{AFTER, LIMIT};
 use crate::query::{Query, decoded};
 use crate::resource::{
-    document, history, identities, import, keys, objects, rollout, statistics, status, tokens,
+    document, history, identities, import, keys, objects, rollout, statistics, status, tail, tokens,
 };
 
 type Answering<'a> = Pin<Box<dyn Future<Output = Result<Answer, Fault>> + Send + 'a>>;
@@ -297,7 +297,7 @@ static OF_A_KIND: [Row; 8] = [
     ),
 ];
 
-static OTHERS: [Row; 21] = [
+static OTHERS: [Row; 22] = [
     (
         Method::POST,
         "/contracts/{id}/rollout",
@@ -414,6 +414,13 @@ static OTHERS: [Row; 21] = [
         Role::Viewer,
         &[LIMIT, "contract", "key"],
         |call| Box::pin(ready(statistics::recent(call))),
+    ),
+    (
+        Method::GET,
+        "/tail",
+        Role::Viewer,
+        tail::PARAMETERS,
+        |call| Box::pin(ready(tail::tail(call))),
     ),
 ];
 

@@ -20,6 +20,8 @@ pub enum Section {
     Bans,
     /// Who comes most.
     Top,
+    /// Decisions as they are made.
+    Tail,
     /// What was used, by day.
     Usage,
     /// The nodes.
@@ -40,6 +42,7 @@ impl Section {
         Self::Why,
         Self::Bans,
         Self::Top,
+        Self::Tail,
         Self::Usage,
         Self::Cluster,
         Self::Audit,
@@ -115,6 +118,12 @@ impl Section {
                 "/console/top",
                 't',
                 "M2 13.5H14M2 9.8H11M2 6.1H8M2 2.5H5",
+            ),
+            Self::Tail => (
+                "Tail",
+                "/console/tail",
+                'l',
+                "M2 3H9M2 6.5H12M2 10H7M9.5 10L12 12.5L14.5 10M12 12.5V6",
             ),
             Self::Usage => (
                 "Usage",

@@ -14,6 +14,7 @@ mod list;
 mod people;
 mod ranks;
 mod rollout;
+mod tail;
 mod thing;
 mod told;
 mod why;
@@ -139,6 +140,7 @@ async fn looked_at(page: &Page, path: &str) -> Result<Answer, Fault> {
         "/identities" => people::search(page).await,
         "/why" => why::why(page, page.query.get("key"), None).await,
         "/top" => ranks::top(page).await,
+        "/tail" => tail::tail(page).await,
         "/usage" => ranks::usage(page).await,
         "/usage/export" => ranks::export(page).await,
         "/cluster" => cluster::cluster(page).await,

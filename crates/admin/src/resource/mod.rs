@@ -12,4 +12,5 @@ pub(crate) mod rollout;
 mod source;
 pub(crate) mod statistics;
 pub(crate) mod status;
+pub(crate) mod tail;
 pub(crate) mod tokens;

@@ -398,6 +398,7 @@ fn first_bytes_come_soon() {
         "/console/why?key=user%3D424242",
         "/console/bans",
         "/console/top",
+        "/console/tail",
         "/console/usage",
         "/console/cluster",
         "/console/audit",

@@ -16,4 +16,5 @@ mod roles;
 mod schemathesis;
 mod small;
 mod statistics;
+mod tail;
 mod why;

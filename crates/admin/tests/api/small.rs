@@ -146,6 +146,7 @@ fn pages_stay_small(called: Called) {
         "/console/identities?q=user%3D00".to_owned(),
         "/console/bans".to_owned(),
         "/console/top".to_owned(),
+        "/console/tail".to_owned(),
         "/console/usage".to_owned(),
         "/console/cluster".to_owned(),
         "/console/audit".to_owned(),

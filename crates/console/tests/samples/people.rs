@@ -8,8 +8,8 @@ use tollgate_console::chart::{Meaning, Tally, Traffic};
 use tollgate_console::editor::AssignmentDraft;
 use tollgate_console::page::{
     Assigned, AssignmentRow, BanRow, Bans, By, Customer, DecisionRow, Identities, IdentityRow,
-    KeyState, Missed, Outcome, Seen, Spent, Top, TopRow, Unfollowed, Usage, UsageRow, UsedRow, Way,
-    Why, Window, as_part, bans, identities, top, usage, why,
+    KeyState, Missed, Outcome, Seen, Spent, Tail, TailRow, Top, TopRow, Unfollowed, Usage, UsageRow,
+    UsedRow, Way, Why, Window, as_part, bans, identities, tail, top, usage, why,
 };
 use tollgate_console::part::Mode;
 
@@ -39,6 +39,17 @@ pub(crate) fn people(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)>
         ("bans", bans(frame, &bans_view(t))),
         ("bans-none", bans(frame, &Bans::default())),
         ("top", top(frame, &top_view(t))),
+        ("tail", tail(frame, &tail_view(t))),
+        (
+            "tail-none",
+            tail(
+                frame,
+                &Tail {
+                    wrong: Some(t("`x` is no verdict")),
+                    ..Tail::default()
+                },
+            ),
+        ),
         ("usage", usage(frame, &usage_view(t))),
     ]
 }
@@ -311,6 +322,29 @@ pub(crate) fn top_view(t: Words<'_>) -> Top {
         by: By::Denied,
         window: Window::Hour,
         rows: rows.collect(),
+    }
+}
+
+pub(crate) fn tail_view(t: Words<'_>) -> Tail {
+    let rows = (0..9_u64).map(|i| TailRow {
+        at: NOW.plus(-300 * i64::try_from(i).unwrap_or_default()),
+        meaning: [Meaning::Allowed, Meaning::Denied, Meaning::Delayed]
+            [usize::from(i % 4 == 1) + 2 * usize::from(i % 4 == 3)],
+        is_shadowed: i == 4,
+        key: t(&format!("user={},plan=free", 7919 * i % 1000)),
+        policy: t("free-users/burst"),
+        cost: 1 + i / 4,
+        left: t("3 left of 10"),
+    });
+    Tail {
+        contract: t("free-users"),
+        key: t("plan=free"),
+        contracts: vec![t("free-users"), t("tenants")],
+        node: t("n1"),
+        since: Some(NOW.plus(-9 * MINUTE)),
+        dropped: 1_204,
+        rows: rows.collect(),
+        ..Tail::default()
     }
 }
 

@@ -207,7 +207,7 @@ fn paste(name: &str, blocks: &[Block], extra: &str) -> Option<String> {
     (!output.status.success()).then(|| format!("{name}:\n{errors}"))
 }
 
-fn all_pass(pages: Vec<(String, Vec<Block>)>) {
+fn all_pass(pages: &[(String, Vec<Block>)]) {
     if let Some(why) = nets::obstacle() {
         println!("skipped: no network namespaces here: {why}");
         return;
@@ -251,7 +251,7 @@ fn every_block_of_readme_and_docs_runs_as_it_is_pasted_or_says_why_not() {
         .filter(|block| block.is_run)
         .count();
     assert!(run >= 15, "only {run} blocks run");
-    all_pass(pages);
+    all_pass(&pages);
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn every_example_of_help_runs_as_it_is_pasted_or_is_parsed() {
     let mut pages = Vec::new();
     help(&Cli::command(), "tollgate", &mut pages);
     assert!(pages.len() > 15, "{}", pages.len());
-    all_pass(pages);
+    all_pass(&pages);
 }
 
 #[test]
