@@ -347,6 +347,8 @@ down() {
 }
 up() {
     down
+    # What the one before said is not taken for this one's.
+    : > out.txt
     "$REAL" "$@" > out.txt 2> err.txt &
     server=$!
     until grep -qE '^ready|"pid"|Ctrl-C' out.txt; do kill -0 "$server"; sleep 0.05; done
