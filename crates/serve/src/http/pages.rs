@@ -37,7 +37,11 @@ pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     } else {
         "not ready\n"
     };
-    let lines = asked.shared.troubles().into_iter().map(|trouble| trouble + "\n");
+    let lines = asked
+        .shared
+        .troubles()
+        .into_iter()
+        .map(|trouble| trouble + "\n");
     let text = lines.fold(first.to_owned(), |text, line| text + &line);
     reply.text(TEXT, text.as_bytes());
 }

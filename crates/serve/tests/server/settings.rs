@@ -350,6 +350,17 @@ fn imported_rules_are_decided_by_owners_in_a_cluster_unless_something_else_is_sa
         let said = of(&format!("rls: {{ coordination: {name} }}\ncluster: {{}}"));
         assert_eq!(said.name(), name);
     }
+    // As a server counts them: what refuses everything needs nobody else.
+    let mut settings = parse("cluster: {}").unwrap();
+    let rules = "domain: d\ndescriptors:
+  - { key: a, rate_limit: { unit: day, requests_per_unit: 2 } }
+  - { key: b, rate_limit: { unit: day, requests_per_unit: 0 } }\n";
+    settings.contracts = ContractSource::Text(rules.to_owned());
+    let (contracts, _) = run::contracts(&settings).unwrap();
+    let each = contracts.as_slice().iter();
+    let each = each.map(|contract| contract.policies[0].coordination);
+    let expected = [Coordination::Owner, Coordination::Local];
+    assert_eq!(each.collect::<Vec<_>>(), expected);
     for name in ["supply", "split", "sync", "lease"] {
         let said = ["count refused requests", name, "`owner`"];
         refused(&format!("rls: {{ coordination: {name} }}"), "1:22", &said);

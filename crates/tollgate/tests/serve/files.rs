@@ -408,3 +408,33 @@ fn the_console_is_named_at_the_start_where_somebody_can_sign_in() {
         assert!(open.starts_with("console http://127.0.0.1:"), "{open}");
     }
 }
+
+#[test]
+fn config_check_reads_descriptor_files_and_says_where_nodes_would_admit_n_times() {
+    let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/envoy");
+    let descriptors = format!("{deploy}/descriptors.yaml");
+    let output = run(&["config", "check", &descriptors]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("library/branch/action_lend") && said.contains("0 per 1s"),
+        "{said}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(&descriptors, folder.path().join("rules.yaml")).unwrap();
+    let folder = folder.path().display().to_string();
+    assert!(run(&["config", "check", &folder]).status.success());
+    let server = format!("{folder}/server.yml");
+    for (coordination, is_noted) in [("", false), ("rls: { coordination: local }", true)] {
+        let text = format!("contracts: rules.yaml\ncluster: {{}}\n{coordination}\n");
+        std::fs::write(&server, text).unwrap();
+        let output = run(&["config", "check", &server]);
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{said}");
+        assert_eq!(
+            said.contains("N nodes admit N times their limits"),
+            is_noted,
+            "{said}"
+        );
+    }
+}

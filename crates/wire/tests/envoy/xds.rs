@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option::of as some;
 use proptest::prelude::*;
 use prost::Message;
-use tollgate_wire::google::{Any, Status};
+use tollgate_wire::google::{Any, Kind, Status, Struct};
 use tollgate_wire::xds::{
     DiscoveryRequest, DiscoveryResponse, Node, RATE_LIMIT_CONFIG, RateLimitConfig,
     RateLimitDescriptor, RateLimitPolicy, RateLimitReplace,
@@ -43,6 +43,9 @@ fn descriptor() -> impl Strategy<Value = RateLimitDescriptor> {
                 shadow_mode: shadow,
                 detailed_metric: detailed,
                 quota_mode: quota,
+                metadata: quota.then(|| Struct {
+                    fields: [("of".to_owned(), Kind::String("quotas".into()).into())].into(),
+                }),
             },
         );
     leaf.prop_recursive(3, 8, 2, |inner| {
