@@ -1,6 +1,7 @@
 //! A time of day that is set: membership and timers do not go by it.
 
 #![allow(
+    clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     clippy::unwrap_used,
     reason = "small numbers, and a broken set-up must stop the test"

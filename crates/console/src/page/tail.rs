@@ -147,7 +147,7 @@ fn row(row: &TailRow) -> Element {
         ])))
         .with(cell(
             el("a")
-                .url("href", &super::identities::to(&row.key))
+                .url("href", &super::why::to(&row.key))
                 .with(name(&row.key)),
         ))
         .with(cell(name(&row.policy)))

@@ -8,8 +8,8 @@ use tollgate_console::chart::{Meaning, Tally, Traffic};
 use tollgate_console::editor::AssignmentDraft;
 use tollgate_console::page::{
     Assigned, AssignmentRow, BanRow, Bans, By, Customer, DecisionRow, Identities, IdentityRow,
-    KeyState, Missed, Outcome, Seen, Spent, Tail, TailRow, Top, TopRow, Unfollowed, Usage, UsageRow,
-    UsedRow, Way, Why, Window, as_part, bans, identities, tail, top, usage, why,
+    KeyState, Missed, Outcome, Seen, Spent, Tail, TailRow, Top, TopRow, Unfollowed, Usage,
+    UsageRow, UsedRow, Way, Why, Window, as_part, bans, identities, tail, top, usage, why,
 };
 use tollgate_console::part::Mode;
 

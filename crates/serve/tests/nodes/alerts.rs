@@ -1,6 +1,7 @@
 //! Alert rules and the dashboard: Prometheus takes them, they ask for nothing that a node does not tell, and fire when a node dies.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -18,7 +19,7 @@ fn promtool(words: &[&str], input: &str) {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
-    let mut promtool = promtool.expect("promtool, of the package prometheus");
+    let mut promtool = promtool.unwrap();
     promtool
         .stdin
         .take()

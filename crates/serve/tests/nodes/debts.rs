@@ -1,5 +1,7 @@
 //! A charge beyond what is left takes what is left and leaves debt, however nodes agree about a key.
 
+#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+
 use std::io::Write;
 
 use tollgate_serve::settings::{ContractSource, Settings};

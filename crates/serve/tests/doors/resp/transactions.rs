@@ -90,7 +90,7 @@ fn a_transaction_has_bounded_commands_and_bytes_and_time() {
     wire.ask("EXEC\r\n", aborted);
 
     wire.ask("MULTI\r\n", "+OK\r\n");
-    let large = raw(&[b"ECHO", &[b'a'; 60_000]]);
+    let large = raw(&[b"ECHO", &vec![b'a'; 60_000]]);
     let mut kept = 0;
     loop {
         wire.send(&large);
