@@ -1,7 +1,6 @@
 //! Alert rules and the dashboard: Prometheus takes them, they ask for nothing that a node does not tell, and fire when a node dies.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
-#![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
 use std::collections::BTreeSet;
 use std::io::Write;
