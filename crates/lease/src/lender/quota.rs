@@ -288,7 +288,7 @@ mod tests {
                 now += 100;
             };
             // A time to live, drift and delivery; and a second in which others may not have heard.
-            let least = begun + 15_010 + if case == 1 { 0 } else { 1_000 };
+            let least = begun + 11_010 + if case == 1 { 0 } else { 1_000 };
             assert!((least..least + 200).contains(&now), "{case}: {now}");
             assert!(matches!(first, Action::Assign(..)), "{case}: {first:?}");
         }

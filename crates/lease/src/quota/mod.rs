@@ -5,8 +5,8 @@
 //! books as leases. Reports say nothing of what is held, and no assignment is acknowledged: a bucket counts until it surely is gone.
 //! `docs/rlqs.md` has the rules and why they suffice.
 //!
-//! Call [`Quota::handle_report`] for what a data plane says and [`Quota::handle_timeout`] when [`Quota::poll_timeout`] says so, and
-//! carry out what they return in order. Not here: clocks, streams, which key a bucket of Envoy is, what is unlimited.
+//! Call [`Quota::handle_report`] for what a data plane says and [`Quota::handle_due`] when [`Quota::due`] says so, and carry out what they
+//! return in order. Not here: clocks, streams, which key a bucket of Envoy is, what is unlimited.
 
 mod plane;
 mod strategy;
@@ -31,6 +31,8 @@ pub struct QuotaRules {
     pub ttl_s: u32,
     /// The longest time that a message may be under way. The stream must end when it takes longer.
     pub delivery_ns: u64,
+    /// How long ago a stream may have been seen to be there when [`Quota`] is called about it.
+    pub stale_ns: u64,
     /// How far off the clock of a data plane may be, in parts per million.
     pub drift_ppm: u32,
 }
@@ -39,7 +41,8 @@ impl Default for QuotaRules {
     fn default() -> Self {
         Self {
             ttl_s: 10,
-            delivery_ns: 5_000_000_000,
+            delivery_ns: 1_000_000_000,
+            stale_ns: 250_000_000,
             drift_ppm: 500,
         }
     }
@@ -63,6 +66,11 @@ impl QuotaRules {
         longest.saturating_add(planted!(17, self.delivery_ns, 0))
     }
 
+    /// How long after its sending an assignment has surely arrived, if the stream is said to be there.
+    pub(crate) fn sure_ns(&self) -> u64 {
+        self.delivery_ns.saturating_add(self.stale_ns)
+    }
+
     /// How long after its sending an assignment is surely in use still when another one arrives.
     pub(crate) fn extend_ns(&self) -> u64 {
         let shortest = self.ttl_ns().saturating_sub(self.drift_ns());
@@ -77,7 +85,7 @@ impl QuotaRules {
     }
 
     /// What all data planes may admit too many because an assignment arrived `late_ns` later than [`Self::delivery_ns`]: that
-    /// bucket once more, and its rate for so long. In tokens, rounded up.
+    /// bucket once more, and its rate for so long; the bucket whose place it takes is in use for as long. In tokens, rounded up.
     pub fn over_max(&self, bucket: &Bucket, late_ns: u64) -> u64 {
         if late_ns == 0 {
             return 0;
@@ -193,7 +201,7 @@ impl Quota {
             return Some(Action::Deny(1));
         }
         let mut held = known.unwrap_or_else(|| Plane::new(self.name(pool), now));
-        held.hear(report, &self.rules, now);
+        held.hear(report, now);
         if self.restates
             && let Some(bucket) = held.restate(pool, &self.rules, report, now)
         {
@@ -201,24 +209,11 @@ impl Quota {
             self.planes.insert(plane, held);
             return Some(Action::Assign(bucket, self.rules.ttl_s));
         }
-        self.turn(pool, (plane, held), now, true)
+        self.turn(pool, (plane, held), now)
     }
 
-    /// Does what is due: those that had nothing may get something, those that nobody uses are abandoned.
-    pub fn handle_timeout(&mut self, pool: &mut Pool, now: Instant) -> Vec<(PlaneId, Action)> {
-        pool.advance(now);
-        let due = self.planes.iter();
-        let due = due.filter(|(_, held)| held.due(&self.rules) <= now);
-        let due: Vec<PlaneId> = due.map(|(plane, _)| *plane).collect();
-        let mut actions = Vec::with_capacity(due.len());
-        for plane in due {
-            let action = self.handle_due(pool, plane, now);
-            actions.extend(action.map(|action| (plane, action)));
-        }
-        actions
-    }
-
-    /// Does what is due for one data plane; nothing where nothing is.
+    /// Does what is due for one data plane, whose stream is there; nothing where nothing is. One that had nothing may get something,
+    /// one that nobody uses is abandoned, and what it had before goes to others.
     pub fn handle_due(&mut self, pool: &mut Pool, plane: PlaneId, now: Instant) -> Option<Action> {
         pool.advance(now);
         let held = self.planes.get(&plane)?;
@@ -226,18 +221,12 @@ impl Quota {
             return None;
         }
         let held = self.planes.remove(&plane)?;
-        self.turn(pool, (plane, held), now, false)
+        self.turn(pool, (plane, held), now)
     }
 
     /// When something is to be done for one data plane; `None` where it is not subscribed.
     pub fn due(&self, plane: PlaneId) -> Option<Instant> {
         self.planes.get(&plane).map(|held| held.due(&self.rules))
-    }
-
-    /// When to call [`Self::handle_timeout`] next.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let due = self.planes.values();
-        due.map(|held| held.due(&self.rules)).min()
     }
 
     /// The stream of a data plane has ended. What it was assigned stays in the books as long as it may be in use.
@@ -267,7 +256,6 @@ impl Quota {
         pool: &mut Pool,
         (plane, mut held): (PlaneId, Plane),
         now: Instant,
-        is_report: bool,
     ) -> Option<Action> {
         held.settle(&self.rules, now);
         if held.is_idle(&self.rules, now) {
@@ -284,8 +272,8 @@ impl Quota {
                 Some(Action::Assign(bucket, self.rules.ttl_s))
             }
             Act::Extend(bucket) => {
-                self.figures.extended += u64::from(is_report);
-                is_report.then_some(Action::Assign(bucket, self.rules.ttl_s))
+                self.figures.extended += 1;
+                Some(Action::Assign(bucket, self.rules.ttl_s))
             }
             Act::Deny(seconds) => {
                 self.figures.denied += 1;

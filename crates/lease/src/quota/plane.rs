@@ -1,8 +1,8 @@
 //! One data plane: what it may be using, what it asks for, and what it is assigned next.
 //!
 //! Nothing is acknowledged. What was assigned counts until its time to live is over wherever it arrived as late as it may; or,
-//! where another one was sent since, until the second report after that, if it comes so late that it must have been sent by one
-//! who had the other. Not here: the books.
+//! where another one was sent since, until the stream is seen to be there so late that the other must have arrived. Not here: the
+//! books.
 
 use tollgate_limit::Instant;
 
@@ -29,9 +29,15 @@ struct Part {
     bucket: Bucket,
     /// When it was sent last.
     sent: Instant,
-    /// When another one was sent, and reports since.
+    /// When another one was sent.
     replaced: Instant,
-    reports: u32,
+}
+
+impl Part {
+    /// When it is not in use any more, if the stream is there then: another one was sent, and it has arrived.
+    fn given_up(&self, rules: &QuotaRules) -> Instant {
+        after(self.replaced, rules.sure_ns())
+    }
 }
 
 /// One data plane.
@@ -70,7 +76,7 @@ impl Plane {
     }
 
     /// Takes a report: it is a sign that the data plane has what was sent before, and says how much is asked for.
-    pub(super) fn hear(&mut self, report: &Report, rules: &QuotaRules, now: Instant) {
+    pub(super) fn hear(&mut self, report: &Report, now: Instant) {
         let count = report.allowed.saturating_add(report.denied);
         let said = report.elapsed_ns;
         // Envoy says whole seconds, rounded down; by our clock it is known better.
@@ -80,25 +86,20 @@ impl Plane {
             .max(SHORT_NS);
         let rate = u128::from(count) * 1_000_000_000_000 / u128::from(elapsed);
         let (elapsed, tau) = (u128::from(elapsed), u128::from(SMOOTH_NS));
-        let mean = match self.heard {
-            None => rate,
-            Some(_) => {
-                (u128::from(self.want) * tau + rate.min(1 << 63) * elapsed) / (tau + elapsed)
-            }
+        let mean = if self.heard.is_none() {
+            rate
+        } else {
+            let rate = rate.min(1 << 63);
+            let mean = (u128::from(self.want) * tau + rate * elapsed) / (tau + elapsed);
+            // Over so long, what is not asked for any more is not asked for.
+            let is_long = elapsed >= tau;
+            if is_long { mean.min(2 * rate) } else { mean }
         };
         self.want = u64::try_from(mean).unwrap_or(WANT_MAX).min(WANT_MAX);
         self.heard = Some(now);
         if count > 0 {
             self.busy = now;
         }
-        for part in &mut self.old {
-            part.reports = part.reports.saturating_add(1);
-        }
-        let sure = rules.delivery_ns.saturating_mul(2);
-        let is_gone = |part: &Part| {
-            part.reports >= 2 && planted!(18, part.replaced <= before(now, sure), true)
-        };
-        self.old.retain(|part| !is_gone(part));
     }
 
     /// Goes on with what it says that it uses, as another bucket, out of what may be out although nobody has said so.
@@ -131,10 +132,11 @@ impl Plane {
         Some(bucket)
     }
 
-    /// Drops what can no longer be in use.
+    /// Drops what can no longer be in use. Whoever calls has just seen that the stream is there.
     pub(super) fn settle(&mut self, rules: &QuotaRules, now: Instant) {
         let is_out = |part: &Part| after(part.sent, rules.hold_ns()) > now;
-        self.old.retain(is_out);
+        let is_had = |part: &Part| planted!(18, part.given_up(rules) > now, false);
+        self.old.retain(|part| is_out(part) && is_had(part));
         self.current = self.current.filter(is_out);
     }
 
@@ -151,7 +153,9 @@ impl Plane {
     /// When something is to be done without a report.
     pub(super) fn due(&self, rules: &QuotaRules) -> Instant {
         let idle = terms_after(self.busy, rules, IDLE_TERMS);
-        self.retry.map_or(idle, |retry| retry.min(idle))
+        let given_up = self.old.iter().map(|part| part.given_up(rules));
+        let times = given_up.chain(self.retry);
+        times.fold(idle, Instant::min)
     }
 
     /// What counts as its demand: at least two tokens in a term, as it cannot ask, and at most the limit.
@@ -175,22 +179,34 @@ impl Plane {
         let fresh = self.fresh(pool, rules, (want, wished));
         let current = self.current.filter(|part| {
             let until = after(part.sent, rules.extend_ns());
-            now <= until
+            now < until
         });
-        let Some(part) = current else {
-            return match fresh {
-                Some(bucket) if self.old.len() < OLD_MAX => self.change(pool, rules, bucket, now),
-                _ if self.current.is_some() && !is_over => self.wait(pool, rules, now),
-                _ => self.deny(pool, rules, now),
-            };
-        };
-        let is_due = now >= self.settled && self.old.len() < OLD_MAX;
-        match fresh {
-            Some(bucket) if is_due && is_better(&part.bucket, &wished, &bucket, is_over) => {
+        let has_room = self.old.len() < OLD_MAX;
+        let is_due = now >= self.settled && has_room;
+        let act = match (current, fresh) {
+            (None, Some(bucket)) if has_room => self.change(pool, rules, bucket, now),
+            (None, _) if self.current.is_some() && !is_over => self.wait(pool, rules, now),
+            (None, _) => self.deny(pool, rules, now),
+            (Some(part), Some(bucket))
+                if is_due && is_better(&part.bucket, &wished, &bucket, is_over) =>
+            {
                 self.change(pool, rules, bucket, now)
             }
-            None if is_over => self.deny(pool, rules, now),
-            _ => self.extend(now),
+            (Some(_), None) if is_over => self.deny(pool, rules, now),
+            (Some(_), _) => self.extend(now),
+        };
+        self.look_again(&wished, now);
+        act
+    }
+
+    /// Looks again soon, later and later until it reports, where what it has is far from what is due.
+    fn look_again(&mut self, wished: &Bucket, now: Instant) {
+        let is_short = |part: &Part| {
+            u64::from(part.bucket.tokens_per_fill) * 5 < u64::from(wished.tokens_per_fill) * 4
+        };
+        if self.current.as_ref().is_some_and(is_short) {
+            let silent = self.heard.map_or(0, |heard| now.nanos_since(heard));
+            self.retry = Some(after(now, silent.max(LOOK_NS)));
         }
     }
 
@@ -229,15 +245,16 @@ impl Plane {
             bucket,
             sent: now,
             replaced: now,
-            reports: 0,
         });
-        self.settled = after(now, rules.ttl_ns() / 4);
+        self.settled = after(now, (rules.ttl_ns() / 4).min(rules.sure_ns()));
         self.retry = None;
     }
 
+    /// Renews the time of what is in use, if there was a report just now.
     fn extend(&mut self, now: Instant) -> Act {
         self.retry = None;
-        match self.current.as_mut() {
+        let is_report = self.heard == Some(now);
+        match self.current.as_mut().filter(|_| is_report) {
             Some(part) => {
                 part.sent = now;
                 Act::Extend(part.bucket)
@@ -253,12 +270,13 @@ impl Plane {
     }
 
     fn deny(&mut self, pool: &Pool, rules: &QuotaRules, now: Instant) -> Act {
-        self.replace(now);
         let pause = pause_ns(pool, rules);
         self.retry = Some(after(now, pause));
-        if self.heard != Some(now) && now < self.denied {
+        let is_told = now < self.denied && self.current.is_none();
+        if is_told && self.heard != Some(now) {
             return Act::Wait;
         }
+        self.replace(now);
         let seconds = u32::try_from(pause.div_ceil(SECOND_NS)).unwrap_or(1).max(1);
         self.denied = after(now, u64::from(seconds) * SECOND_NS);
         Act::Deny(seconds)
@@ -323,10 +341,6 @@ fn pause_ns(pool: &Pool, rules: &QuotaRules) -> u64 {
     pool.dry_ns().clamp(PAUSE_NS, longest)
 }
 
-fn before(at: Instant, nanos: u64) -> Instant {
-    Instant::from_nanos(at.as_nanos().saturating_sub(nanos))
-}
-
 /// Terms without a request after which a bucket is abandoned.
 const IDLE_TERMS: u64 = 4;
 /// Buckets that were replaced and may be in use still, per data plane.
@@ -337,3 +351,5 @@ const SHORT_NS: u64 = 100_000_000;
 const SMOOTH_NS: u64 = 1_000_000_000;
 /// The shortest time after which it is tried again.
 const PAUSE_NS: u64 = 10_000_000;
+/// The shortest time after which it is looked for more than there was.
+const LOOK_NS: u64 = 250_000_000;

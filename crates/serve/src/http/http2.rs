@@ -108,8 +108,8 @@ async fn alive(pings: Option<PingPong>, limits: Limits) {
     let (mut every, mut patience) = (PING_EVERY.min(limits.idle), limits.slow);
     if limits.quota.ttl_s > 0 {
         // What is assigned to a data plane must arrive in time, or the connection end.
-        let half = limits.quota.delivery / 2;
-        (every, patience) = (every.min(half), patience.min(half));
+        let quarter = limits.quota.delivery / 4;
+        (every, patience) = (every.min(quarter), patience.min(3 * quarter));
     }
     loop {
         sleep(every).await;

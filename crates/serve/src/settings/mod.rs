@@ -288,7 +288,10 @@ impl QuotaLimits {
     /// The same in a cluster: an assignment may be on its way from the owner of the key to the node that has the stream.
     pub(crate) fn rules_among_nodes(&self) -> Option<QuotaRules> {
         let delivery = self.delivery.saturating_add(QUOTA_HOP);
-        Self { delivery, ..*self }.rules()
+        let rules = Self { delivery, ..*self }.rules()?;
+        // What is said of a stream is late itself.
+        let stale_ns = rules.delivery_ns;
+        Some(QuotaRules { stale_ns, ..rules })
     }
 
     /// For how long whoever takes over a key there assigns nothing: what another assigned may be in use, and others may not have heard
@@ -308,7 +311,7 @@ impl Default for QuotaLimits {
     fn default() -> Self {
         Self {
             ttl_s: 0,
-            delivery: Duration::from_secs(5),
+            delivery: Duration::from_secs(1),
             allows_unserved: false,
         }
     }
@@ -457,6 +460,6 @@ mod tests {
         assert_eq!(off.silence_among_nodes(), None);
         let on = QuotaLimits { ttl_s: 20, ..off };
         let silent = on.silence_among_nodes().expect("quotas are on");
-        assert_eq!(silent.as_secs(), 27);
+        assert_eq!(silent.as_secs(), 23);
     }
 }

@@ -70,6 +70,38 @@ fn who_comes_later_gets_a_share_when_the_first_is_cut() {
     assert_eq!(world.ghost.over, 0);
 }
 
+/// How long after demand has moved from one data plane to another, which used 8 % before, that one passes 0.8 of what it asks for.
+fn moved_after(report_every: u64) -> u64 {
+    let mut world = World::new(1, (1_000, 1_000), QuotaRules::default(), CALM);
+    for rate in [2_000, 80] {
+        world.add(Envoy::new(0, false), report_every);
+        world.sides.last_mut().unwrap().mood = Mood::Steady(rate);
+    }
+    world.run(30 * SECOND);
+    world.sides[0].mood = Mood::Steady(80);
+    world.sides[1].mood = Mood::Steady(900);
+    let moved = world.now;
+    while world.now < moved + 60 * SECOND {
+        let before = world.ghost.admitted;
+        world.run(500 * MS);
+        if world.ghost.admitted - before >= 400 {
+            break;
+        }
+    }
+    assert_eq!(world.ghost.over, 0);
+    world.now - 500 * MS - moved
+}
+
+#[test]
+fn quotas_follow_demand_within_three_seconds() {
+    for report_s in [1, 2, 5] {
+        let after = moved_after(report_s * SECOND);
+        println!("reports every {report_s} s: {} ms", after / MS);
+        assert!(after <= report_s * SECOND + 2_500 * MS, "{after}");
+        assert!(report_s > 1 || after <= 3 * SECOND, "{after}");
+    }
+}
+
 #[test]
 fn a_dry_pool_denies_and_gives_as_soon_as_it_has_something() {
     let limits = Limits::new(10, SECOND, 10).unwrap();
@@ -85,11 +117,11 @@ fn a_dry_pool_denies_and_gives_as_soon_as_it_has_something() {
     let told = quota.handle_report(&mut pool, 1, &report, at(0));
     assert_eq!(told, Some(Action::Deny(1)));
     // A token is back after 100 ms.
-    assert_eq!(quota.poll_timeout(), Some(at(100)));
-    assert_eq!(quota.handle_timeout(&mut pool, at(99)), []);
-    let told = quota.handle_timeout(&mut pool, at(100));
+    assert_eq!(quota.due(1), Some(at(100)));
+    assert_eq!(quota.handle_due(&mut pool, 1, at(99)), None);
+    let told = quota.handle_due(&mut pool, 1, at(100));
     assert!(
-        matches!(&*told, [(1, Action::Assign(bucket, 10))] if bucket.max_tokens == 1),
+        matches!(told, Some(Action::Assign(bucket, 10)) if bucket.max_tokens == 1),
         "{told:?}"
     );
     assert!(pool.level() >= 0);

@@ -13,6 +13,7 @@ pub(super) fn world(seed: u64, late: (u64, u64)) -> (World, Dice) {
     let rules = QuotaRules {
         ttl_s: u32::try_from(dice.between(1, 6)).unwrap(),
         delivery_ns: dice.between(20 * MS, 3 * SECOND),
+        stale_ns: 0,
         drift_ppm,
     };
     let faults = Faults {
@@ -49,6 +50,7 @@ fn slow(seed: u64, planes: usize) -> World {
     let rules = QuotaRules {
         ttl_s: 6,
         delivery_ns: 3 * SECOND,
+        stale_ns: 0,
         drift_ppm: 500,
     };
     let faults = Faults {
@@ -109,6 +111,18 @@ fn run_away(seed: u64) -> World {
     world
 }
 
+/// Data planes ask for more than there is, and then others too, for long.
+fn run_greedy(seed: u64) -> World {
+    let mut world = slow(seed, 3);
+    for side in &mut world.sides {
+        side.mood = Mood::Steady(600);
+    }
+    world.run(20 * SECOND);
+    world.direct = 600;
+    world.run(100 * SECOND);
+    world
+}
+
 /// Answers get lost until just after the last assignment is over, while more is asked for than there is.
 fn run_deaf(seed: u64) -> World {
     let mut world = slow(seed, 1).among(2);
@@ -138,6 +152,7 @@ fn succeed(world: &mut World, dice: &mut Dice) {
 /// Runs the schedule of that seed.
 pub(super) fn run(seed: u64, late: (u64, u64)) -> World {
     match seed % 50 {
+        43 => return run_greedy(seed),
         44 => return run_deaf(seed),
         45 => return run_fall(seed, 2, |world| world.stand_in(5 * SECOND, true)),
         46 => return run_fall(seed, 2, |world| world.pass_to(1)),

@@ -11,7 +11,7 @@ use tollgate_limit::Instant;
 use super::envoy::Envoy;
 use super::nodes::{KEY, Nodes};
 use crate::message::{Need, Question, Stamp};
-use crate::quota::{Action, PlaneId, QuotaFigures, QuotaRules, Report};
+use crate::quota::{Action, Bucket, PlaneId, QuotaFigures, QuotaRules, Report};
 use crate::{Lender, LenderSetup, Limits, Pool, QuotaTold, Rules};
 
 pub(super) const MS: u64 = 1_000_000;
@@ -110,6 +110,8 @@ pub(super) struct Side {
     report_every: u64,
     owed: u64,
     is_subscribed: bool,
+    /// The bucket that it was told last.
+    told: Option<Bucket>,
 }
 
 /// What may go wrong, in thousandths, and how long messages take.
@@ -181,6 +183,8 @@ impl World {
     pub(super) fn among(mut self, nodes: usize) -> Self {
         self.nodes = Nodes::new(self.nodes.setup, nodes);
         self.nodes.deaf = if nodes > 1 { self.faults.lost } else { 0 };
+        // They have been there for long.
+        self.nodes.handle_timeout(self.at());
         self
     }
 
@@ -211,6 +215,7 @@ impl World {
             report_every,
             owed: 0,
             is_subscribed: false,
+            told: None,
         });
     }
 
@@ -276,8 +281,14 @@ impl World {
         let last = side.down.back().map_or(0, |(due, _)| *due);
         let due = last.max(self.now + delay);
         let late = due.saturating_sub(self.now + self.rules.delivery_ns);
-        if let Action::Assign(bucket, _) = &action {
-            self.excuse += self.rules.over_max(bucket, late);
+        let bucket = match action {
+            Action::Assign(bucket, _) => Some(bucket),
+            Action::Deny(_) | Action::Abandon => None,
+        };
+        // It may be used as late as it came, and what it takes the place of for as long.
+        let before = std::mem::replace(&mut side.told, bucket);
+        for bucket in [bucket, before].into_iter().flatten() {
+            self.excuse += self.rules.over_max(&bucket, late);
         }
         side.down.push_back((due, action));
     }
