@@ -14,7 +14,7 @@ use tollgate::cli::Cli;
 use tollgate::cluster::nets;
 
 /// Parts of examples of `--help` that do not run, and why.
-const HELP_NOT_RUN: [(&str, &str); 18] = [
+const HELP_NOT_RUN: [(&str, &str); 19] = [
     ("10.0.0.", "other machines"),
     (".internal", "other machines"),
     ("redis://", "needs Redis"),
@@ -38,6 +38,7 @@ const HELP_NOT_RUN: [(&str, &str); 18] = [
         "tollgate lab ",
         "takes its time, and `crates/tollgate/tests/lab.rs` runs it",
     ),
+    ("cluster forget", "needs a node that died"),
     ("cluster prove", "takes minutes"),
     ("cluster supply", "needs a divided contract"),
     ("tg_...", "the token is the reader's"),
