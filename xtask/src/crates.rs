@@ -16,6 +16,7 @@ const ABI: &str = "tollgate-abi";
 const LIMIT: &str = "tollgate-limit";
 const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
+const MODE: &str = "tollgate-mode";
 const GOSSIP: &str = "tollgate-gossip";
 const SUPPLY: &str = "tollgate-supply";
 const SPLIT: &str = "tollgate-split";
@@ -62,27 +63,33 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: true,
         uses: &[LIMIT],
     },
+    // What goes into a way to agree and comes out of it, and the words for both.
+    Room {
+        package: MODE,
+        pure: true,
+        uses: &[LIMIT, CONTRACT],
+    },
     Room {
         package: GOSSIP,
         pure: true,
-        uses: &[LIMIT],
+        uses: &[LIMIT, CONTRACT, MODE],
     },
     Room {
         package: SUPPLY,
         pure: true,
-        uses: &[LIMIT, GOSSIP],
+        uses: &[LIMIT, CONTRACT, MODE, GOSSIP],
     },
     // Frames and names as in gossip; nothing else of it.
     Room {
         package: SPLIT,
         pure: true,
-        uses: &[LIMIT, GOSSIP],
+        uses: &[LIMIT, CONTRACT, MODE, GOSSIP],
     },
     // Small buckets lent to clients; from gossip it has keys and the bytes of numbers.
     Room {
         package: LEASE,
         pure: true,
-        uses: &[LIMIT, GOSSIP],
+        uses: &[LIMIT, CONTRACT, MODE, GOSSIP],
     },
     // What is allowed of contracts as live data, and what it means for a key; no database.
     Room {
@@ -133,7 +140,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: NODE,
         pure: true,
-        uses: &[LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY, SPLIT, LEASE],
+        uses: &[LIMIT, CONTRACT, TABLE, MODE, GOSSIP, SUPPLY, SPLIT, LEASE],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.
     Room {

@@ -9,7 +9,7 @@ use tollgate_store::{Ask, Engine};
 use crate::compare;
 use crate::fault::Fault;
 use crate::kit::{Case, SECOND_NS, SUNDAY, ask, book_of, check};
-use crate::plan::{Plan, mix};
+use crate::plan::Plan;
 
 /// Batches of many keys, of one key many times, of several contracts, empty ones, and many at once.
 pub async fn batches(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault> {

@@ -8,7 +8,7 @@ use tollgate_store::{Book, Engine, Name};
 
 use crate::fault::Fault;
 use crate::kit::{Case, DECADE_NS, SECOND_NS, SUNDAY, ask, book, check, config};
-use crate::plan::{Plan, mix};
+use crate::plan::Plan;
 
 /// Crowds one key of each algorithm by all engines, which must be ways to the same states.
 pub async fn crowd<E: Engine>(engines: &[Arc<E>], plan: &Plan) -> Result<(), Fault> {

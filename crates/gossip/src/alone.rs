@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send, Writer};
 
 use crate::bucket::{Bucket, Mark};
-use crate::codec::{Decoder, Encoder, Header, Malformed};
-use crate::ids::{Key, NodeId, Writer};
-use crate::replica::{Design, Footprint, Send};
+use crate::codec::{Decoder, Encoder, Header};
+use crate::replica::Design;
 use crate::spare::Hand;
 
 /// Bytes of a key and the end of its backlog.

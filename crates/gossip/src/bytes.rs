@@ -3,8 +3,7 @@
 //! Whatever a stranger sends, reading it ends in a value or in [`Malformed`], never in a panic. Not here: what frames begin
 //! with and contain, which each protocol says.
 
-use crate::codec::Malformed;
-use crate::ids::Key;
+use tollgate_mode::{Key, Malformed};
 
 /// Appends numbers to a frame.
 #[derive(Debug, Default)]

@@ -3,15 +3,11 @@
 //! Whatever a stranger sends, reading it ends in a value or in [`Malformed`], never in a panic, and allocates no more than the
 //! frame is long. Not here: plain numbers (`bytes`), and what frames contain, which each design says.
 
-use std::fmt;
-
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Malformed, VERSION, Writer};
 
 pub(crate) use crate::bytes::{Decoder, Encoder};
-use crate::ids::Writer;
 
-/// The version of every encoding in this crate; the upper half of a frame's first byte.
-pub(crate) const VERSION: u8 = 1;
 /// The longest frame that is read.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 24;
 /// Frame sequences have 40 bits on the wire.
@@ -32,38 +28,6 @@ pub(crate) struct Header {
     pub(crate) writer: Writer,
     pub(crate) sequence: u64,
 }
-
-/// Why a frame was not taken; nothing of it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
-    /// It ends before its content does.
-    Truncated,
-    /// It goes on after its content.
-    Trailing,
-    /// It is longer than any frame may be.
-    TooLong,
-    /// It is of another version of the encoding.
-    Version(u8),
-    /// No such kind of frame.
-    Kind(u8),
-    /// A number is out of range, or a list not in order.
-    Value,
-}
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Truncated => f.write_str("the frame is cut short"),
-            Self::Trailing => f.write_str("bytes follow the end of the frame"),
-            Self::TooLong => write!(f, "the frame is longer than {FRAME_BYTES_MAX} bytes"),
-            Self::Version(version) => write!(f, "encoding version {version}, expected {VERSION}"),
-            Self::Kind(kind) => write!(f, "no frame is of kind {kind}"),
-            Self::Value => f.write_str("a number is out of range or a list out of order"),
-        }
-    }
-}
-
-impl std::error::Error for Malformed {}
 
 /// What the frames of this crate have besides numbers.
 impl Encoder {
@@ -140,7 +104,7 @@ impl<'a> Decoder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Key;
+    use tollgate_mode::Key;
 
     const HEADER: Header = Header {
         kind: 3,

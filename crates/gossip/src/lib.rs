@@ -14,13 +14,10 @@ mod codec;
 mod counter;
 mod dice;
 mod home;
-mod ids;
 mod kind;
 mod list;
 mod machine;
-#[cfg(feature = "planted")]
-#[doc(hidden)]
-pub mod plant;
+mod part;
 mod queue;
 mod replica;
 mod rounds;
@@ -33,36 +30,13 @@ mod windows;
 
 pub use bucket::{BadBucket, Bucket, Mark};
 pub use bytes::{Decoder, Encoder};
-pub use codec::Malformed;
 pub use home::collectors;
-pub use ids::{Key, NodeId, Writer};
 pub use kind::{Kind, UnknownKind};
 pub use machine::Machine;
-pub use replica::{Design, Footprint, Probe, Replica, Saved, Send, Standing, Verdict};
+pub use part::Gossip;
+pub use replica::{Design, Replica};
 pub use setup::{Knobs, Ratio, Setup};
-pub use sort::Sort;
+pub use tollgate_mode::{
+    Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Sort, Standing, Verdict, Writer, planted,
+};
 pub use windows::{BadWindow, Bounds, Calendar, Shape, Window, WindowReplica};
-
-/// Chooses the wrong expression when the bug of that name is planted, and otherwise the right one.
-#[cfg(feature = "planted")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! planted {
-    ($name:literal, $right:expr, $wrong:expr) => {
-        if $crate::plant::is($name) {
-            $wrong
-        } else {
-            $right
-        }
-    };
-}
-
-/// The right expression: no bug is ever planted in this build.
-#[cfg(not(feature = "planted"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! planted {
-    ($name:literal, $right:expr, $wrong:expr) => {
-        $right
-    };
-}

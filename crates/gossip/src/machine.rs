@@ -3,11 +3,10 @@
 //! Not here: when it is asked, and who else is.
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Standing, Verdict};
 
-use crate::codec::Malformed;
-use crate::ids::{Key, NodeId};
 use crate::kind::Kind;
-use crate::replica::{Footprint, Probe, Replica, Saved, Send, Standing, Verdict};
+use crate::replica::Replica;
 use crate::setup::Setup;
 use crate::windows::{Window, WindowReplica};
 

@@ -8,41 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict};
 
 use crate::bucket::Bucket;
-use crate::codec::Malformed;
-use crate::ids::{Key, NodeId};
 use crate::kind::Kind;
 use crate::setup::Setup;
 
 use self::arrears::Arrears;
-
-/// A frame to send.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Send {
-    /// The node it is for.
-    pub to: NodeId,
-    /// Its bytes, shared by all who get the same.
-    pub frame: Arc<[u8]>,
-}
-
-/// Bytes of state, by the encoding in the documentation of each design.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Footprint {
-    /// What decisions are made from.
-    pub local: u64,
-    /// What is kept for others: delta states, copies, collected reports.
-    pub extra: u64,
-}
-
-/// What must not be lost of a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
-    /// For the boot after this one.
-    pub bytes: Vec<u8>,
-    /// From when on they say no more than nothing would.
-    pub fresh_at: Instant,
-}
 
 /// A way for nodes to agree about many keys of one bucket. The replica asks for the level and says what was admitted.
 ///
@@ -121,54 +93,6 @@ pub trait Design: std::fmt::Debug + std::marker::Send {
 
     /// Hears how long messages take, for designs with timers that wait for answers.
     fn set_delay(&mut self, _: Span) {}
-}
-
-/// What a replica answers to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Verdict {
-    /// It passes, after `wait`; that much is left.
-    Allow {
-        /// Whole tokens left, as known here.
-        remaining: u64,
-        /// How long the request must be held back first; zero unless the bucket delays.
-        wait: Span,
-    },
-    /// Nothing was taken; the same request could pass after `retry_after`, as known here.
-    Deny {
-        /// How long until then.
-        retry_after: Span,
-    },
-    /// Nothing was taken: the cost exceeds the burst, so waiting will not help.
-    Never,
-}
-
-impl Verdict {
-    /// Whether the request passes.
-    pub const fn is_allowed(self) -> bool {
-        matches!(self, Self::Allow { .. })
-    }
-}
-
-/// What a replica would answer, and what is left before it does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub struct Probe {
-    /// The answer.
-    pub verdict: Verdict,
-    /// Whole tokens left before the request, as known here.
-    pub remaining: u64,
-    /// Whole tokens that more was admitted than there were, as known here.
-    pub over: u64,
-}
-
-/// How a key stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// Whole tokens left, as known here.
-    pub remaining: u64,
-    /// Until the key is as if it had never been seen, as known here.
-    pub reset_after: Span,
 }
 
 /// One node's part in one policy.

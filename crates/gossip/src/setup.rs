@@ -3,9 +3,9 @@
 //! Not here: what changes while it runs (membership).
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{NodeId, Writer};
 
 use crate::bucket::Bucket;
-use crate::ids::{NodeId, Writer};
 
 /// One node's part in one policy.
 #[derive(Clone, Debug)]

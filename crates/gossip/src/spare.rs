@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use crate::ids::Key;
+use tollgate_mode::Key;
 
 /// Keys that are looked at,
 const LOOKED: usize = 16;

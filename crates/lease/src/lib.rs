@@ -30,11 +30,13 @@ mod plant;
 
 mod amount;
 mod bundle;
+mod config;
 mod demand;
 mod holding;
 mod lender;
 mod lessee;
 mod message;
+mod part;
 mod pool;
 mod promise;
 mod quota;
@@ -52,6 +54,7 @@ pub use bundle::{
     Inquiry, Reply, Terms, client_of, decode_inquiry, decode_reply, encode_inquiry, encode_nudge,
     encode_reply,
 };
+pub use config::{bucket_limits, rules, tag, terms};
 pub use holding::{Holding, JoinReceipt, Joined, Said};
 pub use lender::{Lender, LenderCounts, LenderSetup, LenderStand, QuotaStand, QuotaTold};
 pub use lessee::{
@@ -59,6 +62,7 @@ pub use lessee::{
     Setup, WAITING_MAX,
 };
 pub use message::{Grant, Message, Need, Nudge, Question, Stamp, Waits};
+pub use part::Lease;
 pub use pool::{
     Booked, Figures as PoolFigures, LEDGER_BYTES_MAX, LEDGER_LESSEES_MAX, Lend, Pool, Rules,
     decode_ledger, encode_ledger,
@@ -66,7 +70,7 @@ pub use pool::{
 pub use quota::{Action, Bucket, PlaneId, Quota, QuotaFigures, QuotaRules, Report};
 pub use share::Share;
 pub use sync::{Centre, Keep, Replica, SyncConfig};
-pub use syncing::{SyncCounts, SyncKey, SyncStand, Syncing, SyncingSetup};
+pub use syncing::{Sync, SyncCounts, SyncKey, SyncStand, Syncing, SyncingSetup};
 pub use tollgate_gossip::{Key, Malformed};
 pub use window::Window;
 pub use wire::{decode, encode};

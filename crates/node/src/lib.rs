@@ -31,10 +31,9 @@ pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy, Violation};
 pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
-    Adapt, Admitted, BadRoster, Closed, CompanyGossip, GossipRefused, Journal, Ledger, Lend, Lent,
-    Membership, Outgoing, Peer, PolicyGossip, PolicyLease, PolicySplit, PolicySupply, PolicySync,
-    Roster, Said, Share, SplitSettings, Steady, SupplyKey, Uncountable, Waker, countable,
-    supply_limits,
+    Admitted, BadRoster, Closed, CompanyGossip, GossipRefused, Journal, Kept, Ledger, Lend, Lent,
+    Membership, Outgoing, Peer, PolicyGossip, PolicyStatus, Roster, Said, Share, Steady,
+    Uncountable, Waker, countable,
 };
 pub use durable::{RestoreError, WrittenBy};
 pub use gubernator::{
@@ -45,16 +44,14 @@ pub use ids::IdError;
 pub use key::Key;
 pub use known::Stranger;
 pub use node::{Node, NodeConfig};
-/// What divides rates, for whoever keeps and shows it.
-pub use tollgate_supply::{
-    BadLimits, Figures as SupplyFigures, Inspection, Kept, Limits, SupplyConfig,
-};
+pub use tollgate_mode::{Figure, Metric, MetricKind, Value};
+pub use tollgate_split::{Adapt, Split as SplitSettings};
+pub use tollgate_supply::{BadLimits, SupplyConfig, limits as supply_limits};
 
 /// What is said of leases, and of quotas.
 pub use tollgate_lease::{
-    Action as QuotaAction, Bucket as QuotaBucket, Keep as SyncKeep, LEDGER_BYTES_MAX, Nudge,
-    PlaneId, QuotaFigures, QuotaRules, QuotaStand, QuotaTold, Report as QuotaReport, client_of,
-    encode_nudge,
+    Action as QuotaAction, Bucket as QuotaBucket, LEDGER_BYTES_MAX, Nudge, PlaneId, QuotaFigures,
+    QuotaRules, QuotaStand, QuotaTold, Report as QuotaReport, client_of, encode_nudge,
 };
 
 pub use scope::{Read, Scope, UnknownContract, Within};

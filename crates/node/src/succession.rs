@@ -84,8 +84,7 @@ impl Lasting {
         before: &Seats,
         now: Instant,
     ) -> Option<(Parts, PolicySet)> {
-        let order = || self.made.fetch_add(1, Relaxed);
-        Parts::of(self.company.as_ref()?, contract, before, order, now)
+        Parts::of(self.company.as_ref()?, contract, before, now)
     }
 
     fn cells(

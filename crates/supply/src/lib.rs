@@ -23,11 +23,13 @@ mod home;
 mod limits;
 mod loans;
 mod machine;
+mod part;
 mod peers;
 mod post;
 mod promises;
 mod setup;
 mod shares;
+mod status;
 mod wire;
 
 pub use audit::{Audit, Broken, Witness, audit};
@@ -37,6 +39,7 @@ pub use figures::{Figures, IgnoredFigures, Inspection, LoanFigures, RequestFigur
 pub use fill::{Offer, Party, Pour, equalise, water_fill};
 pub use limits::{BadLimits, Limits};
 pub use machine::Machine;
+pub use part::{Supply, limits, wait_max};
 pub use setup::{Begin, Boot, Kept, Setup};
 pub use shares::{BadShares, Shares};
 

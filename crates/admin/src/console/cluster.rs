@@ -4,9 +4,10 @@ use serde_json::Value;
 use tollgate_console::page::{
     self, Cluster, Cut, CutPart, Freshness, GatewayRow, NodeRow, Share, Supply,
 };
+use tollgate_contract::Coordination;
 use tollgate_serve::annex::DelaysView;
 use tollgate_serve::cluster::{MissingView, RollView};
-use tollgate_serve::supply;
+use tollgate_serve::modes::{self, view::ModePolicyView};
 
 use super::desk::Page;
 use super::fit::{Fit, fitted};
@@ -104,16 +105,16 @@ fn partition(nodes: &[NodeRow]) -> Option<String> {
 
 /// What this node has of limits that are divided.
 fn supplies(page: &Page) -> Vec<Supply> {
-    let view = supply::view(&page.inner.shared);
-    let policy = |policy: &supply::view::SupplyPolicyView| Supply {
+    let view = modes::view(&page.inner.shared, Coordination::Supply);
+    let policy = |policy: &ModePolicyView| Supply {
         contract: policy.contract.clone(),
         policy: policy.policy.clone(),
-        limit: whole(policy.rate),
+        limit: whole(policy.number("rate")),
         shares: vec![Share {
-            node: view.name.clone(),
-            own: whole(policy.stands.home - policy.stands.lent),
-            borrowed: whole(policy.stands.borrowed),
-            lent: whole(policy.stands.lent),
+            node: view.name().to_owned(),
+            own: whole(policy.number("home") - policy.number("lent")),
+            borrowed: whole(policy.number("borrowed")),
+            lent: whole(policy.number("lent")),
         }],
     };
     view.policies.iter().map(policy).collect()
@@ -121,22 +122,22 @@ fn supplies(page: &Page) -> Vec<Supply> {
 
 /// What this node has of buckets that are cut.
 fn cuts(page: &Page) -> Vec<Cut> {
-    let view = supply::split::view(&page.inner.shared);
-    let policy = |policy: &supply::split::SplitPolicyView| Cut {
+    let view = modes::view(&page.inner.shared, Coordination::Split);
+    let policy = |policy: &ModePolicyView| Cut {
         contract: policy.contract.clone(),
         policy: policy.policy.clone(),
-        rate: policy.rate,
-        burst: policy.burst,
+        rate: policy.number("rate"),
+        burst: policy.number("burst"),
         parts: vec![CutPart {
-            node: view.name.clone(),
-            rate: policy.own_rate,
-            burst: policy.own_burst,
-            tokens: policy.tokens,
-            queue: policy.owed,
-            admitted: policy.counts.admitted,
-            delayed: policy.counts.delayed,
-            borrowed: policy.counts.borrowed,
-            given: policy.counts.given,
+            node: view.name().to_owned(),
+            rate: policy.number("own_rate"),
+            burst: policy.number("own_burst"),
+            tokens: policy.number("tokens"),
+            queue: policy.number("owed"),
+            admitted: policy.count("counts.admitted"),
+            delayed: policy.count("counts.delayed"),
+            borrowed: policy.number("counts.borrowed"),
+            given: policy.number("counts.given"),
         }],
     };
     view.policies.iter().map(policy).collect()

@@ -24,12 +24,12 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send};
 
 use self::tally::{Heard, Rules, Tally};
 use self::wire::{Known, Parsed};
-use crate::codec::{Decoder, Malformed, latest};
-use crate::ids::{Key, NodeId};
-use crate::replica::{Design, Footprint, Send};
+use crate::codec::{Decoder, latest};
+use crate::replica::Design;
 use crate::rounds::{Asks, Bits, END, JOIN, Outbox, PART_BYTES, Rounds, STATE};
 use crate::setup::Setup;
 use crate::spare::Hand;

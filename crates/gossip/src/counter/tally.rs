@@ -3,9 +3,9 @@
 //! Not here: when it is told to whom.
 
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use crate::bucket::Bucket;
-use crate::planted;
 use crate::rounds::Bits;
 
 /// The greatest limit: what a varint on the wire can carry.

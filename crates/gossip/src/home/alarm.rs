@@ -5,8 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_limit::Instant;
-
-use crate::ids::Key;
+use tollgate_mode::Key;
 
 /// Keys in order of their time; each has at most one.
 #[derive(Debug, Default)]

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Key, NodeId, Writer};
 
 use crate::bucket::Mark;
 use crate::home::entry::Entry;
@@ -13,7 +14,6 @@ use crate::home::peers::Role;
 use crate::home::rules::Desktop;
 use crate::home::wire::{ASK, HAND, Hand, Held, JOIN};
 use crate::home::{FRAME_BYTES, Home};
-use crate::ids::{Key, NodeId, Writer};
 
 /// Lists of a cold key are kept for a day at most, whatever anybody says.
 const KEPT_SECONDS_MAX: u64 = 86_400;

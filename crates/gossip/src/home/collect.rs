@@ -2,6 +2,8 @@
 //!
 //! Not here: when that is ([`Desk::due`]), and how lists are handed over when the home changes.
 
+use tollgate_mode::{NodeId, Writer, planted};
+
 use crate::bucket::Mark;
 use crate::home::desk::{Cause, Desk, Due, Sight};
 use crate::home::entry::Entry;
@@ -9,8 +11,6 @@ use crate::home::epoch::{Count, Epoch, EpochId};
 use crate::home::peers::Role;
 use crate::home::rules::{Desktop, REPEAT_FIRST, REPEATS, SETTLE};
 use crate::home::wire::{ANNOUNCE, Announce, Held, Report, Route};
-use crate::ids::{NodeId, Writer};
-use crate::planted;
 
 /// Who sent a report: the node if it came straight from it, and the boot and version in any case.
 #[derive(Clone, Copy, Debug)]

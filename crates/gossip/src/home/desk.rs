@@ -5,14 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_limit::Instant;
+use tollgate_mode::{NodeId, Writer, planted};
 
 use crate::bucket::Mark;
 use crate::home::epoch::EpochId;
 use crate::home::rules::{REFRESH_NS, Rules};
 use crate::home::wire::Held;
-use crate::ids::{NodeId, Writer};
 use crate::list::{Backlog, Segment, backlog};
-use crate::planted;
 
 /// The reports of one key.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 //! Not here: what the home and the standby do beyond that.
 
 use tollgate_limit::Instant;
+use tollgate_mode::{Footprint, Key, NodeId, Writer, planted};
 
 use crate::bucket::{Bucket, Mark};
 use crate::codec::Encoder;
@@ -13,9 +14,6 @@ use crate::home::peers::{Pair, Role};
 use crate::home::rules::{Desktop, SETTLE};
 use crate::home::view::{Silence, View};
 use crate::home::wire::{Announce, DIRECT, Direct, Held, REPORT, Report, Route};
-use crate::ids::{Key, NodeId, Writer};
-use crate::planted;
-use crate::replica::Footprint;
 
 /// Lists of former boots that are kept for the next home.
 const OLD_MAX: usize = 16;

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_mode::{Writer, planted};
+
 use crate::bucket::{Bucket, Mark};
-use crate::ids::Writer;
-use crate::planted;
 
 /// Which epoch; a later one is greater. No two have the same name: the creator counts its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

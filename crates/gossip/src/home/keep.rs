@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Key, NodeId, Writer};
 
 use crate::home::alarm::Alarm;
 use crate::home::wire::{Held, Kept};
-use crate::ids::{Key, NodeId, Writer};
 
 /// Copies kept for others.
 const COPIES_MAX: usize = 1 << 20;

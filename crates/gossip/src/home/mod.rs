@@ -31,8 +31,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send, Sort, Writer};
 
-use crate::codec::{Encoder, Header, Malformed};
+use crate::codec::{Encoder, Header};
 use crate::dice::Dice;
 use crate::home::alarm::Alarm;
 use crate::home::collect::Sender;
@@ -44,10 +45,8 @@ use crate::home::rules::{Desktop, Rules};
 use crate::home::wire::{
     ASK, Announce, Direct, Frame, HAND, JOIN, KEEP, Kept, REPORT, Report, Route,
 };
-use crate::ids::{Key, NodeId, Writer};
-use crate::replica::{Design, Footprint, Send};
+use crate::replica::Design;
 use crate::setup::Setup;
-use crate::sort::Sort;
 use crate::spare::Hand;
 
 /// Keys that are remembered because somebody else spoke of them.

@@ -2,8 +2,9 @@
 //!
 //! Not here: how anybody notices who is alive.
 
+use tollgate_mode::{Key, NodeId};
+
 use crate::dice::mix;
-use crate::ids::{Key, NodeId};
 
 /// Of that many in a row at least one does not collect a given key.
 const BUDDIES: usize = 3;

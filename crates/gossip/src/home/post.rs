@@ -5,9 +5,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use tollgate_mode::{NodeId, Send, Writer};
+
 use crate::codec::{Encoder, Header, SEQUENCE_MAX};
-use crate::ids::{NodeId, Writer};
-use crate::replica::Send;
 
 /// What a boot has sent and is about to send. The queue is drained after every call, so it holds what one call says.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 //! Not here: when there is no room, and copies for others (`keep`).
 
 use tollgate_limit::Instant;
+use tollgate_mode::Key;
 
 use super::Home;
 use super::entry::Entry;
-use crate::ids::Key;
 
 impl Home {
     /// Forgets of a few keys the one that has most left. What was admitted here is reported first.

@@ -4,10 +4,10 @@
 //! message can do damage by being old. Not here: who says it.
 
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use crate::bucket::{Bucket, Mark};
 use crate::home::rules::Rules;
-use crate::planted;
 
 /// The end of the backlog as this node sees it, and as it was published.
 #[derive(Clone, Copy, Debug)]

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use tollgate_limit::Instant;
+use tollgate_mode::{Key, Malformed, NodeId, Writer};
 
 use crate::bucket::{Bucket, Mark};
-use crate::codec::{Decoder, Encoder, Header, Malformed};
+use crate::codec::{Decoder, Encoder, Header};
 use crate::home::epoch::{Count, EpochId};
 use crate::home::own::SEGMENTS_MAX;
-use crate::ids::{Key, NodeId, Writer};
 use crate::list::Segment;
 
 pub(super) const REPORT: u8 = 1;
@@ -389,7 +389,7 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::VERSION;
+    use tollgate_mode::VERSION;
 
     const KEY: Key = Key(77);
     const COUNT: Option<Count> = Some(Count {

@@ -3,10 +3,11 @@
 //! Not here: whom a newcomer asks (`rounds`).
 
 use tollgate_limit::Instant;
+use tollgate_mode::Malformed;
 
 use super::Queue;
 use super::wire::{self, Reading};
-use crate::codec::{Decoder, Malformed};
+use crate::codec::Decoder;
 use crate::rounds::{END, JOIN, PART_BYTES, STATE};
 
 impl Queue {

@@ -5,9 +5,9 @@
 //! the same line. Not here: whom a line is told to, and bytes.
 
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use crate::bucket::Mark;
-use crate::planted;
 use crate::rounds::Bits;
 
 /// The most elements of a line. A debt beyond that is forgiven; of what others tell, the oldest goes first.

@@ -24,14 +24,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send, planted};
 
 use self::line::{Change, Counts, Heard, Id, Line};
 use self::wire::Parsed;
 use crate::bucket::Bucket;
-use crate::codec::{Decoder, Malformed};
-use crate::ids::{Key, NodeId};
-use crate::planted;
-use crate::replica::{Design, Footprint, Send};
+use crate::codec::Decoder;
+use crate::replica::Design;
 use crate::rounds::{Asks, END, JOIN, Outbox, Rounds, STATE};
 use crate::setup::Setup;
 use crate::spare::Hand;

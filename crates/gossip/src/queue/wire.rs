@@ -12,11 +12,11 @@
 use std::ops::Range;
 
 use tollgate_limit::Instant;
+use tollgate_mode::{Key, Malformed};
 
 use super::line::{ELEMENTS_MAX, Heard, Id};
 use crate::bucket::{Bucket, Mark};
-use crate::codec::{AHEAD_NS_MAX, Decoder, Encoder, Malformed, latest};
-use crate::ids::Key;
+use crate::codec::{AHEAD_NS_MAX, Decoder, Encoder, latest};
 
 /// Bytes of the smallest element.
 const ELEMENT_BYTES_MIN: usize = 9;

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use tollgate_limit::Instant;
+use tollgate_mode::{Key, Malformed, Saved};
 
-use super::{Replica, Saved};
+use super::Replica;
 use crate::bucket::Bucket;
-use crate::codec::{Malformed, latest};
-use crate::ids::Key;
+use crate::codec::latest;
 
 /// What one key of a bucket owes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

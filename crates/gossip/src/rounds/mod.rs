@@ -9,17 +9,14 @@ mod bits;
 mod outbox;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Key, Malformed, NodeId, Sort, planted};
 
 pub(crate) use asks::{Asks, END, JOIN, PART_BYTES, STATE};
 pub(crate) use bits::Bits;
 pub(crate) use outbox::Outbox;
 
-use crate::codec::Malformed;
 use crate::dice::Dice;
-use crate::ids::{Key, NodeId};
-use crate::planted;
 use crate::setup::Setup;
-use crate::sort::Sort;
 
 /// What a frame of that kind is for.
 pub(crate) const fn sort(kind: u8) -> Sort {

@@ -5,9 +5,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use tollgate_mode::{NodeId, Send, Writer};
+
 use crate::codec::{Encoder, FRAME_BYTES_MAX, Header, SEQUENCE_MAX};
-use crate::ids::{NodeId, Writer};
-use crate::replica::Send;
 
 /// A frame takes no further key beyond this. What is said of one key must fit into the other half.
 pub(crate) const FRAME_BYTES_FULL: usize = FRAME_BYTES_MAX / 2;

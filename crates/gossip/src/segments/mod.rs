@@ -17,10 +17,9 @@ mod tests;
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send};
 
-use crate::codec::Malformed;
-use crate::ids::{Key, NodeId};
-use crate::replica::{Design, Footprint, Send};
+use crate::replica::Design;
 use crate::setup::Setup;
 use crate::talk::Talk;
 

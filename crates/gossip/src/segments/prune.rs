@@ -5,10 +5,10 @@
 //! Not here: when it is done, beyond the instant to look again.
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::planted;
 
 use crate::bucket::{Bucket, Mark};
 use crate::list::{Backlog, Segment};
-use crate::planted;
 use crate::talk::Known;
 
 use super::cell::{Cell, Own};

@@ -3,10 +3,10 @@
 //! Not here: forgetting.
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::planted;
 
 use crate::bucket::{Bucket, Mark};
 use crate::list::{Backlog, Segment};
-use crate::planted;
 use crate::setup::{Ratio, Setup, shares};
 use crate::talk::{Known, News, Rule, Taken};
 

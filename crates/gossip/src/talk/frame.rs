@@ -6,11 +6,10 @@
 use std::sync::Arc;
 
 use tollgate_limit::Instant;
+use tollgate_mode::{Key, Malformed, Sort, Writer};
 
-use crate::codec::{Decoder, Encoder, Header, Malformed};
-use crate::ids::{Key, Writer};
+use crate::codec::{Decoder, Encoder, Header};
 use crate::list::Segment;
-use crate::sort::Sort;
 
 /// The most segments a list may have.
 pub(crate) const LIST_MAX: usize = 4096;

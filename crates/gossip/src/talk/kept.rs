@@ -6,8 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_limit::Instant;
-
-use crate::ids::{Key, NodeId, Writer};
+use tollgate_mode::{Key, NodeId, Writer};
 
 use super::frame::Copied;
 

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use tollgate_mode::{Writer, planted};
+
 use crate::dice::mix;
-use crate::ids::Writer;
 use crate::list::Segment;
-use crate::planted;
 
 use super::frame::Entry;
 

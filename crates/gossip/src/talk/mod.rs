@@ -15,10 +15,9 @@ mod rule;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send};
 
-use crate::codec::{Malformed, latest};
-use crate::ids::{Key, NodeId};
-use crate::replica::{Footprint, Send};
+use crate::codec::latest;
 use crate::setup::Setup;
 use crate::spare::Hand;
 

@@ -6,11 +6,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{NodeId, Send, Writer};
 
 use crate::codec::{Header, SEQUENCE_MAX};
 use crate::dice::Dice;
-use crate::ids::{NodeId, Writer};
-use crate::replica::Send;
 use crate::setup::Setup;
 
 use super::frame::Frame;

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Key, NodeId, Writer};
 
-use crate::ids::{Key, NodeId, Writer};
 use crate::setup::Setup;
 
 use super::frame::{Copied, Entry, Frame, list_bytes, parts};

@@ -8,9 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use tollgate_limit::{Instant, Span};
-
-use crate::codec::Malformed;
-use crate::ids::{Key, NodeId, Writer};
+use tollgate_mode::{Key, Malformed, NodeId, Writer};
 
 use super::frame::{COUNT_MAX, Copied, Entry, Frame};
 use super::rule::{Rule, Taken};

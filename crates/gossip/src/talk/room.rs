@@ -3,9 +3,9 @@
 //! Not here: when there is no room.
 
 use tollgate_limit::Instant;
+use tollgate_mode::Key;
 
 use super::{Record, Rule, Talk};
-use crate::ids::Key;
 
 impl<R: Rule> Talk<R> {
     /// Forgets of a few keys the one that has most left, after telling the others what only this node knew of it.

@@ -5,10 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Standing, Verdict};
 
-use crate::codec::Malformed;
-use crate::ids::{Key, NodeId};
-use crate::replica::{Footprint, Probe, Saved, Send, Standing, Verdict};
 use crate::setup::Setup;
 use crate::talk::Talk;
 

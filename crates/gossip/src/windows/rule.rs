@@ -5,10 +5,10 @@
 //! Not here: answers.
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::planted;
 
 use crate::dice::mix;
 use crate::list::Segment;
-use crate::planted;
 use crate::setup::{Ratio, Setup, shares};
 use crate::talk::{Known, News, Rule, Taken};
 

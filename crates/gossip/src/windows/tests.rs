@@ -9,12 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Key, NodeId, Verdict, Writer};
 
 use super::*;
 use crate::bucket::Bucket;
 use crate::dice::Dice;
-use crate::ids::{Key, NodeId, Writer};
-use crate::replica::Verdict;
 use crate::setup::{Knobs, Ratio, Setup};
 
 const SECOND: u64 = 1_000_000_000;

@@ -9,6 +9,7 @@
 //! lives, and a limit that holds; that is a lease.
 
 mod entry;
+mod part;
 mod stand;
 mod wire;
 
@@ -25,6 +26,7 @@ use self::wire::{Answer, Frame, Report};
 use crate::amount::{after, mites, tokens, wait_ns};
 use crate::sync::SyncConfig;
 
+pub use self::part::Sync;
 pub use self::stand::{SyncCounts, SyncKey, SyncStand};
 
 /// What all keys of a policy have in common at one node.

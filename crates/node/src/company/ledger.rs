@@ -6,18 +6,19 @@
 use std::sync::Arc;
 
 use tollgate_contract::Contract;
-use tollgate_gossip::{Malformed, Probe};
 use tollgate_lease::{
     Key, LEDGER_LESSEES_MAX, Limits, Nudge, Pool, PoolFigures, Question, Reply, Rules, Waits,
-    decode_inquiry, decode_ledger, encode_ledger, encode_reply,
+    bucket_limits, decode_inquiry, decode_ledger, encode_ledger, encode_reply, rules, terms,
 };
 use tollgate_limit::{
     Cost, Decision, Forecast, Instant, Outcome, Receipt as Charge, Refusing, Span, Status, Verdict,
 };
 
-use super::lend::{Lent, bucket_limits, rules, terms};
+use tollgate_mode::{Malformed, Probe};
+
+use super::lend::{Lent, lender};
 use super::parts::{after, verdict};
-use super::tag::{key, lease_tag};
+use super::tag::key;
 use super::{Admitted, Company};
 use crate::answer::Answer;
 use crate::apart::{Due, Spot};
@@ -78,7 +79,7 @@ impl Node {
         let mut known = bytes.map_or_else(|| Ok(Vec::new()), decode_ledger)?;
         let mut pools = Vec::with_capacity(contract.policies.len());
         for named in &contract.policies {
-            let tag = lease_tag(contract, named);
+            let tag = tollgate_lease::tag(contract, named);
             let limits = bucket_limits(named.policy.config()).map_err(|_| Malformed::Value)?;
             let rules = bounded(rules(named), contract.policies.len());
             let place = known.iter().position(|(of, _)| *of == tag);
@@ -105,7 +106,7 @@ impl Node {
         for part in parts {
             let mut held = part.seat.hold(company);
             let figures = closed.figures.iter().find(|(tag, _)| *tag == part.seat.tag);
-            if let (Some(lender), Some((_, figures))) = (held.machine().lease(), figures) {
+            if let (Some(lender), Some((_, figures))) = (lender(&mut held), figures) {
                 lender.add_past(figures, closed.told.questions);
             }
             held.release();

@@ -4,25 +4,20 @@
 //! here: the protocol (`tollgate-lease`), clients, and who carries their bytes.
 
 use core::fmt;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tollgate_contract::{Contract, NamedPolicy, OnFailure, Recovery};
-use tollgate_gossip::Malformed;
+use tollgate_contract::Contract;
 use tollgate_lease::{
-    BadLimits, Grant, Lender, LenderSetup, LenderStand, Limits, Nudge,
-    OnFailure as ClientOnFailure, QuotaRules, Reply, Rules, Share as SharedBy, Terms, Waits,
-    Window, decode_inquiry, encode_reply,
+    Grant, Lender, Nudge, QuotaRules, Reply, Waits, decode_inquiry, encode_reply, terms,
 };
-use tollgate_limit::{Instant, Policy, PolicyConfig, Span};
+use tollgate_limit::Instant;
+use tollgate_mode::Malformed;
 use tollgate_table::Print;
 
-use super::build::wait_max;
-use super::mind::Mind;
 use super::parts::Part;
 use super::seat::Held;
-use super::tag::{key, lease_tag, print};
-use super::{Admitted, Company, Journal, Seat, Seats, Steady};
+use super::tag::{key, print};
+use super::{Admitted, Company, Journal, Steady};
 use crate::apart::Spot;
 use crate::node::Node;
 
@@ -71,121 +66,9 @@ impl Lent {
     }
 }
 
-/// How one policy that is lent stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyLease {
-    /// The contract's id.
-    pub contract: String,
-    /// The policy's name.
-    pub policy: String,
-    /// What it is called on the wire.
-    pub tag: u64,
-    /// For how long leases are given.
-    pub term: Span,
-    /// Tokens that may be admitted too much each time that a node begins to grant.
-    pub over_max: u64,
-    /// All keys together, or the one that was asked for.
-    pub stand: LenderStand,
-}
-
-/// The bucket of a policy.
-pub(super) fn bucket_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
-    let burst = config.burst.unwrap_or(config.limit);
-    Limits::new(config.limit, config.period.nanos(), burst)
-}
-
-/// The bucket that a policy lends out of, or the window and how much of it there is.
-pub(super) fn lease_limits(policy: &Policy) -> Result<(Limits, Option<Window>), BadLimits> {
-    if let Some(window) = Window::new(policy) {
-        return Ok((window.limits(), Some(window)));
-    }
-    Ok((bucket_limits(policy.config())?, None))
-}
-
-/// How a policy lends.
-pub(super) fn rules(named: &NamedPolicy) -> Rules {
-    let (lending, usual) = (named.lending(), Rules::default());
-    let part = |percent: Option<u64>| percent.map(|percent| percent.min(100) * ONE / 100);
-    Rules {
-        term_ns: lending.term(named.policy.config()),
-        depth_min: lending.min_depth.unwrap_or(usual.depth_min),
-        uses_min: lending.min_uses.unwrap_or(usual.uses_min),
-        pool_rate: part(lending.pool_rate).unwrap_or(usual.pool_rate),
-        lent_depth: part(lending.pool_depth).map_or(usual.lent_depth, |kept| ONE - kept),
-        lessees_max: lending
-            .max_lessees
-            .and_then(|most| usize::try_from(most).ok())
-            .unwrap_or(usual.lessees_max),
-        spill: lending.spill.unwrap_or(usual.spill),
-        share: if lending.shares_by_client {
-            SharedBy::Client
-        } else {
-            SharedBy::Request
-        },
-        begins_full: lending.recovery == Recovery::Fresh,
-        max_wait_ns: nanos(wait_max(named.policy.config())),
-        ..usual
-    }
-}
-
-fn nanos(span: Span) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// What clients should know of a contract that is lent: the strictest of what its policies say.
-pub(super) fn terms(contract: &Contract) -> Terms {
-    let mut terms = Terms {
-        term_ns: u64::MAX,
-        uses_min: 1,
-        drift_ppm: 0,
-        timeout_ns: u64::MAX,
-        on_failure: ClientOnFailure::Allow,
-        max_wait_ns: 0,
-    };
-    for named in &contract.policies {
-        let (lending, rules) = (named.lending(), rules(named));
-        let drift_ppm = lending
-            .drift_ppm
-            .map(|ppm| u32::try_from(ppm).unwrap_or(u32::MAX));
-        terms.term_ns = terms.term_ns.min(rules.term_ns);
-        terms.uses_min = terms.uses_min.max(rules.uses_min);
-        terms.drift_ppm = terms.drift_ppm.max(drift_ppm.unwrap_or(DRIFT_PPM));
-        terms.timeout_ns = terms
-            .timeout_ns
-            .min(lending.timeout_ns.unwrap_or(TIMEOUT_NS));
-        terms.on_failure = stricter(terms.on_failure, wish(named));
-        // Of several policies none waits: contracts refuse to lend such.
-        terms.max_wait_ns = rules.max_wait_ns;
-    }
-    terms
-}
-
-/// What a client does of a policy when nobody answers.
-fn wish(named: &NamedPolicy) -> ClientOnFailure {
-    match (named.lending().safe_capacity, named.on_failure) {
-        (Some(per_second), _) => ClientOnFailure::Safe {
-            per_second,
-            burst: per_second,
-        },
-        (None, OnFailure::Allow) => ClientOnFailure::Allow,
-        // A client knows nothing that it could decide by.
-        (None, OnFailure::Deny | OnFailure::Local) => ClientOnFailure::Deny,
-    }
-}
-
-fn stricter(one: ClientOnFailure, other: ClientOnFailure) -> ClientOnFailure {
-    use ClientOnFailure::{Allow, Deny, Safe};
-    match (one, other) {
-        (Deny, _) | (_, Deny) => Deny,
-        (
-            Safe { per_second, burst },
-            Safe {
-                per_second: less, ..
-            },
-        ) if per_second <= less => Safe { per_second, burst },
-        (_, safe @ Safe { .. }) | (safe @ Safe { .. }, Allow) => safe,
-        (Allow, Allow) => Allow,
-    }
+/// The grantor of a policy that is lent.
+pub(super) fn lender<'h>(held: &'h mut Held<'_>) -> Option<&'h mut Lender> {
+    held.machine().extension()?.downcast_mut()
 }
 
 impl Company {
@@ -193,43 +76,6 @@ impl Company {
     pub(super) fn day(&self, now: Instant) -> Instant {
         let day = self.lend.as_ref().and_then(|lend| lend.day.as_ref());
         day.map_or(now, |day| day())
-    }
-
-    /// The seat of a policy that is lent: the one there was, by the numbers of today, or a new one.
-    pub(super) fn lent(
-        &self,
-        (contract, named): (&Contract, &NamedPolicy),
-        before: &Seats,
-        order: u64,
-        now: Instant,
-    ) -> Option<Arc<Seat>> {
-        let lend = self.lend.as_ref()?;
-        let tag = lease_tag(contract, named);
-        let (limits, window) = lease_limits(&named.policy).ok()?;
-        let rules = rules(named);
-        if let Some(seat) = before.get(&tag) {
-            let mut held = seat.hold(self);
-            let now = held.at(Some(now));
-            if let Some(lender) = held.machine().lease() {
-                if let Some(window) = &window {
-                    lender.recount(window, now);
-                }
-                lender.change(limits, rules, now);
-            }
-            held.release();
-            return Some(Arc::clone(seat));
-        }
-        let setup = LenderSetup {
-            limits,
-            window,
-            rules,
-            generation: lend.generation,
-            since: self.steady(now),
-            has_successors: lend.has_successors,
-            quota: lend.quota,
-        };
-        let mind = Mind::Lease(Box::new(Lender::new(setup)));
-        Some(Arc::new(Seat::new(order, (tag, None), mind)))
     }
 }
 
@@ -259,7 +105,7 @@ impl Node {
         for (part, held) in held.iter_mut().filter(|_| has_room && parts.len() > 1) {
             let now = held.at(Some(now));
             let question = question(part.seat.tag);
-            if let (Some(question), Some(lender)) = (question, held.machine().lease()) {
+            if let (Some(question), Some(lender)) = (question, lender(held)) {
                 served_max = served_max.min(lender.servable(key, question, now));
             }
         }
@@ -268,7 +114,7 @@ impl Node {
             let now = held.at(Some(now));
             let asked = question(part.seat.tag).filter(|_| has_room);
             let mut grant = None;
-            if let (Some(asked), Some(lender)) = (asked, held.machine().lease()) {
+            if let (Some(asked), Some(lender)) = (asked, lender(held)) {
                 grant = lender.handle_question(key, asked, served_max, now);
                 lent.nudges
                     .extend(std::iter::from_fn(|| lender.poll_nudge()));
@@ -315,7 +161,7 @@ impl Node {
         for part in parts {
             let mut held = part.seat.hold(company);
             let now = held.at(Some(now));
-            if let Some(lender) = held.machine().lease() {
+            if let Some(lender) = lender(&mut held) {
                 lender.act(key(spot.print), now);
             }
             held.release();
@@ -332,36 +178,18 @@ impl Node {
             for part in parts.each() {
                 let mut held = part.seat.hold(company);
                 let now = held.at(Some(now));
-                if let Some(lender) = held.machine().lease() {
+                if let Some(lender) = lender(&mut held) {
                     lender.retain(|key| is_mine(place, print(key)), now);
                 }
                 held.release();
             }
         }
     }
-
-    /// How what is lent stands, in the order of the contracts: for one key of one contract, or all.
-    pub fn lease_status(&self, of: Option<(usize, Print)>, now: Instant) -> Vec<PolicyLease> {
-        self.told(of, now, |title, held, now| {
-            let lender = held.machine().lease()?;
-            Some(PolicyLease {
-                contract: title.contract,
-                policy: title.policy,
-                tag: title.tag,
-                over_max: lender.over_max(),
-                term: Span::from_nanos(u128::from(lender.rules().term_ns)),
-                stand: match of {
-                    Some((_, print)) => lender.stand_of(key(print), now),
-                    None => lender.stand(),
-                },
-            })
-        })
-    }
 }
 
 impl Held<'_> {
     /// Writes down requests that a grantor admitted for a client that waits.
-    fn tell_served(&self, key: tollgate_gossip::Key, cost: u64, (waits, at): (Waits, Instant)) {
+    fn tell_served(&self, key: tollgate_mode::Key, cost: u64, (waits, at): (Waits, Instant)) {
         if let Some(journal) = self.journal() {
             for wait in waits.each() {
                 journal(&Admitted {
@@ -375,8 +203,3 @@ impl Held<'_> {
         }
     }
 }
-
-/// One, in which shares are counted.
-const ONE: u64 = 1 << 16;
-const DRIFT_PPM: u32 = 500;
-const TIMEOUT_NS: u64 = 200_000_000;

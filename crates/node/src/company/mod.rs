@@ -6,12 +6,10 @@
 //! when the waker says so. All of them reach the newest of the nodes that follow on each other. Decisions take no longer
 //! for any of it. Not here: membership, transport, and the designs themselves.
 
-mod build;
-mod cut;
 mod divide;
 mod ledger;
 mod lend;
-mod mind;
+mod modes;
 mod outbox;
 mod parts;
 mod quota;
@@ -22,7 +20,6 @@ mod saved;
 mod seat;
 mod set_clock;
 mod status;
-mod sync;
 mod tag;
 mod uncounted;
 mod union;
@@ -32,31 +29,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
-use tollgate_contract::{Contract, Coordination, NamedPolicy};
-use tollgate_gossip::{Knobs, NodeId, Writer};
+use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_gossip::Knobs;
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Build, Clock, Event, Mode, ModeKind, NodeId, Numbers, Tag, Writer};
 use tollgate_table::{Budget, WhenFull};
 
-use self::mind::Mind;
-use self::outbox::{Outbox, Pace, nanos};
+use self::outbox::{Outbox, nanos};
 use self::roster::Places;
-use self::seat::restarted;
 use self::union::Union;
 use crate::node::{Node, NodeConfig};
 
-pub use self::cut::{Adapt, PolicySplit, SplitSettings};
-pub use self::divide::{PolicySupply, SupplyKey};
 pub use self::ledger::{Closed, Ledger};
-pub use self::lend::{Lend, Lent, PolicyLease};
+pub use self::lend::{Lend, Lent};
 pub use self::outbox::{Outgoing, Waker};
 pub(crate) use self::parts::{Charged, Parts, enter_company};
 pub use self::refused::GossipRefused;
 pub use self::roster::{BadRoster, Peer, Roster};
 pub(crate) use self::seat::Seat;
-pub use self::status::{CompanyGossip, PolicyGossip, Said};
-pub use self::sync::PolicySync;
+pub use self::status::{CompanyGossip, PolicyGossip, PolicyStatus, Said};
 pub use self::uncounted::{Uncountable, countable};
-pub use self::union::{Admitted, Journal, Share, Steady, supply_limits};
+pub use self::union::{Admitted, Journal, Kept, Share, Steady};
 
 /// Who a node is among others, and who they are.
 #[derive(Clone, Debug)]
@@ -108,6 +101,8 @@ impl Membership {
 /// What all machines of a node and of those that follow on it share.
 #[derive(Debug)]
 pub(crate) struct Company {
+    /// The modes that this node takes part in.
+    kinds: Vec<Box<dyn ModeKind>>,
     membership: Mutex<Membership>,
     outbox: Outbox,
     /// When everybody is asked for what a newcomer should know; never is the greatest.
@@ -121,6 +116,8 @@ pub(crate) struct Company {
     /// Bytes of all machines, and how many they may have.
     bytes: AtomicU64,
     bytes_max: u64,
+    /// How many machines were made so far.
+    made: AtomicU64,
     /// How many machines there are: each has a share of the bytes that others cannot take.
     seats: AtomicU64,
     budget: Arc<Budget>,
@@ -140,10 +137,12 @@ impl Company {
         config: &NodeConfig,
         budget: Arc<Budget>,
     ) -> Self {
+        let kinds = modes::of(&membership);
         let union = membership.share.take().map(Union::new);
         let lend = membership.lend.take();
         let (bytes_max, waiting_max) = room::parts(config.bytes_max);
         let company = Self {
+            kinds,
             join_at: AtomicU64::new(u64::MAX),
             has_met: AtomicBool::new(membership.members.len() > 1),
             membership: Mutex::new(membership),
@@ -152,14 +151,15 @@ impl Company {
             unknown: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             bytes_max,
+            made: AtomicU64::new(0),
             seats: AtomicU64::new(1),
             budget,
             when_full: config.when_full,
             union,
             lend,
         };
-        company.outbox.arm(Pace::Wall, None);
-        company.outbox.arm(Pace::Steady, None);
+        company.outbox.arm(Clock::Wall, None);
+        company.outbox.arm(Clock::Steady, None);
         company
     }
 
@@ -189,54 +189,87 @@ impl Company {
         self.union.as_ref().is_some_and(Union::has_clock) || self.lend.as_ref().is_some_and(lends)
     }
 
-    /// Whether a policy is counted together with others.
-    pub(crate) fn counts(&self, contract: &Contract, named: &NamedPolicy) -> bool {
-        match named.coordination {
-            // A node that only lends is alone.
-            Coordination::Gossip | Coordination::Sync => {
-                self.lend.as_ref().is_none_or(|lend| lend.has_successors)
-            }
-            Coordination::Supply | Coordination::Split => self.union.is_some(),
-            Coordination::Lease => self.lend.is_some() && contract.is_lent(),
-            Coordination::Local | Coordination::Owner | Coordination::Store => false,
+    /// The mode that counts a policy together with other nodes, where one does.
+    fn kind(&self, contract: &Contract, named: &NamedPolicy) -> Option<&dyn ModeKind> {
+        let mut kinds = self.kinds.iter();
+        kinds
+            .find(|kind| kind.counts(contract, named))
+            .map(|kind| &**kind)
+    }
+
+    /// Who this node is now. Never held together with a machine.
+    fn numbers(&self) -> Numbers {
+        let membership = self.membership.lock();
+        Numbers {
+            me: membership.me,
+            writer: membership.writer,
+            was: membership.was,
+            members: membership.members.clone(),
+            planned: membership.planned.unwrap_or(0),
+            seed: membership.seed,
+            delay: membership.knobs.delay,
         }
     }
 
-    /// The machine of a policy: the one there was, or a new one. `None` where gossip cannot count it.
+    fn tag(&self, kind: &dyn ModeKind, contract: &Contract, named: &NamedPolicy) -> u64 {
+        let mut tag = Tag::of(contract, named);
+        let planned = self.membership.lock().planned;
+        kind.tag(&mut tag, named, planned.unwrap_or(0));
+        tag.finish()
+    }
+
+    /// A machine of a policy that begins now; `None` where its mode cannot count it.
+    fn build(
+        &self,
+        contract: &Contract,
+        named: &NamedPolicy,
+        now: Instant,
+    ) -> Option<Box<dyn Mode>> {
+        let kind = self.kind(contract, named)?;
+        let tag = self.tag(kind, contract, named);
+        let roster = self.union.as_ref().filter(|_| kind.is_by_roster());
+        let roster = roster.map(|union| union.part(tag, now));
+        let build = Build {
+            policy: named,
+            tag,
+            numbers: &self.numbers(),
+            start: match kind.clock() {
+                Clock::Wall => now,
+                Clock::Steady => self.steady(now),
+            },
+            roster: roster.as_ref(),
+        };
+        // What cannot be built is refused when contracts are loaded (`countable`).
+        kind.build(&build).ok()
+    }
+
+    /// The machine of a policy: the one there was, by the numbers of today, or a new one. `None` where no mode can count it.
     pub(crate) fn seat(
         &self,
-        (contract, named): (&Contract, &NamedPolicy),
+        contract: &Contract,
+        named: &NamedPolicy,
         before: &Seats,
-        order: u64,
         now: Instant,
     ) -> Option<Arc<Seat>> {
-        match named.coordination {
-            Coordination::Supply => return self.divided((contract, named), before, order, now),
-            Coordination::Split => return self.cut((contract, named), before, order, now),
-            Coordination::Lease => return self.lent((contract, named), before, order, now),
-            Coordination::Sync => return self.synced((contract, named), before, order, now),
-            _ => {}
-        }
-        let membership = self.membership.lock();
-        let kind = build::kind(named, membership.planned.unwrap_or(0));
-        let tag = tag::tag(contract, named, kind);
-        if let Some(seat) = before.get(&tag) {
-            let mut held = seat.hold(self);
-            held.machine()
-                .set_wait_max(build::wait_max(named.policy.config()));
-            held.release();
-            return Some(Arc::clone(seat));
-        }
-        let begun = Membership {
-            start: now,
-            ..restarted(&membership, membership.was)
+        let kind = self.kind(contract, named)?;
+        let tag = self.tag(kind, contract, named);
+        let known = before.get(&tag).cloned();
+        let is_new = known.is_none();
+        let seat = match known {
+            Some(seat) => seat,
+            None => Arc::new(Seat::new(
+                self.made.fetch_add(1, Relaxed),
+                tag,
+                kind,
+                self.build(contract, named, now)?,
+            )),
         };
-        let machine = build::machine(named, kind, &begun)?;
-        let seat = Arc::new(Seat::new(order, (tag, Some(kind)), Mind::Gossip(machine)));
-        if membership.members.len() > 1 {
-            let mut held = seat.hold(self);
-            held.join(now);
-            held.release();
+        let mut held = seat.hold(self);
+        if !is_new {
+            held.change(named, now);
+        }
+        if held.release() {
+            self.outbox.wake();
         }
         Some(seat)
     }
@@ -261,11 +294,9 @@ impl Node {
             let mut membership = company.membership.lock();
             std::mem::replace(&mut membership.members, alive.to_vec())
         };
-        self.each_seat(|held| {
-            if let Some(machine) = held.machine().gossip() {
-                machine.handle_members(alive, now);
-            } else if let Some(syncing) = held.machine().sync() {
-                syncing.handle_members(alive, now);
+        self.each_seat(|seat, held| {
+            if !seat.is_by_roster {
+                held.handle_event(&Event::Members(alive), now);
             }
         });
         let grew = alive.iter().any(|node| before.binary_search(node).is_err());
@@ -282,45 +313,14 @@ impl Node {
         let Some(company) = self.company() else {
             return;
         };
-        let (was, members) = {
+        {
             let mut current = company.membership.lock();
             let was = current.writer;
             *current = membership;
             current.was = Some(was);
-            (restarted(&current, Some(was)), current.members.clone())
-        };
-        company.has_caught_up.store(false, Relaxed);
-        let node = self.newest();
-        for (contract, parts) in node.parts() {
-            for part in parts.each() {
-                let Some(named) = contract.policies.get(part.place) else {
-                    continue;
-                };
-                let begun = Membership {
-                    start: now,
-                    members: members.clone(),
-                    ..was.clone()
-                };
-                // Where a rate is divided, nodes have numbers of their own.
-                let Some(kind) = part.seat.kind else {
-                    part.seat.renumber(company, &begun, now);
-                    continue;
-                };
-                if let Some(machine) = build::machine(named, kind, &begun) {
-                    // What only this node knows is told under the numbers it was counted under.
-                    let mut held = part.seat.hold(company);
-                    held.machine().handle_leave(now);
-                    held.release();
-                    let mut held = part.seat.hold(company);
-                    held.restart(machine, now);
-                    if members.len() > 1 {
-                        held.join(now);
-                    }
-                    held.release();
-                }
-            }
         }
-        company.outbox.wake();
+        company.has_caught_up.store(false, Relaxed);
+        self.tell_modes(&Event::Renumber(&company.numbers()), now);
     }
 
     /// Hears how long messages take, as measured: what timers that wait for answers go by. Nodes may measure differently,
@@ -328,12 +328,9 @@ impl Node {
     pub fn set_delay(&self, delay: Span) {
         if let Some(company) = self.company() {
             company.membership.lock().knobs.delay = delay;
-            self.each_seat(|held| {
-                if let Some(machine) = held.machine().gossip() {
-                    machine.set_delay(delay);
-                } else if let Some(syncing) = held.machine().sync() {
-                    syncing.set_trip(sync::trip(delay));
-                }
+            self.each_seat(|_, held| {
+                held.machine()
+                    .handle_event(&Event::Delay(delay), Instant::default());
             });
         }
     }
@@ -353,9 +350,10 @@ impl Node {
             }
             return Err(GossipRefused::UnknownTag);
         };
-        let from = match seat.pace() {
-            Pace::Wall => Some(from),
-            Pace::Steady => company.places().and_then(|places| places.here(from)),
+        let from = if seat.is_by_roster {
+            company.places().and_then(|places| places.here(from))
+        } else {
+            Some(from)
         };
         let Some(from) = from else {
             company.unknown.fetch_add(1, Relaxed);
@@ -382,9 +380,9 @@ impl Node {
         }
         let (steady, is_full) = (company.steady(now), company.is_full());
         let due = |seat: &&Arc<Seat>| {
-            let now = match seat.pace() {
-                Pace::Wall => now,
-                Pace::Steady => steady,
+            let now = match seat.clock {
+                Clock::Wall => now,
+                Clock::Steady => steady,
             };
             // For want of room everybody gives up what is over its share.
             joins || is_full || seat.next() <= now.as_nanos()
@@ -392,7 +390,7 @@ impl Node {
         for seat in node.seats().values().filter(due) {
             let mut held = seat.hold(company);
             if joins {
-                held.join(now);
+                held.handle_event(&Event::Join, now);
             }
             held.handle_timeout(now);
             held.release();
@@ -404,16 +402,16 @@ impl Node {
         let node = self.newest();
         let company = node.company()?;
         // Told before it is looked at, so that whatever comes earlier meanwhile wakes.
-        company.outbox.arm(Pace::Wall, None);
+        company.outbox.arm(Clock::Wall, None);
         let has_clock = company.has_steady();
         let seats = node.seats().values();
-        let seats = seats.filter(|seat| seat.pace() == Pace::Wall || !has_clock);
+        let seats = seats.filter(|seat| seat.clock == Clock::Wall || !has_clock);
         let seats = seats.map(|seat| seat.next());
         let next = seats.chain([company.join_at.load(Relaxed)]).min();
         let next = next
             .filter(|next| *next < u64::MAX)
             .map(Instant::from_nanos);
-        company.outbox.arm_by(Pace::Wall, nanos(next));
+        company.outbox.arm_by(Clock::Wall, nanos(next));
         next
     }
 
@@ -449,24 +447,23 @@ impl Node {
 
     /// Tells the others what only this node knows, as it is about to go. Send what there is afterwards.
     pub fn handle_leave(&self, now: Instant) {
-        self.each_seat(|held| {
-            let now = held.at(Some(now));
-            held.machine().handle_leave(now);
-        });
-        if let Some(company) = self.company() {
-            company.outbox.wake();
-        }
+        self.tell_modes(&Event::Leave, now);
+    }
+
+    /// Tells every machine of the newest node of an event.
+    fn tell_modes(&self, event: &Event<'_>, now: Instant) {
+        self.each_seat(|_, held| held.handle_event(event, now));
     }
 
     /// Does something to every machine of the newest node.
-    fn each_seat(&self, act: impl Fn(&mut seat::Held<'_>)) {
+    fn each_seat(&self, act: impl Fn(&Seat, &mut seat::Held<'_>)) {
         let node = self.newest();
         let Some(company) = node.company() else {
             return;
         };
         for seat in node.seats().values() {
             let mut held = seat.hold(company);
-            act(&mut held);
+            act(seat, &mut held);
             held.release();
         }
         company.outbox.wake();

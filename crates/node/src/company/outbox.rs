@@ -10,8 +10,8 @@ use std::sync::atomic::{
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
+use tollgate_mode::{Clock, NodeId};
 
 /// A frame to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,15 +36,6 @@ pub(super) struct Outbox {
     waker: OnceLock<Waker>,
     /// The times at which whoever sends will look again by itself, on either clock.
     armed: [AtomicU64; 2],
-}
-
-/// On which clock a machine counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// The time of day, as callers tell it.
-    Wall,
-    /// One that never jumps.
-    Steady,
 }
 
 #[derive(Default)]
@@ -102,27 +93,27 @@ impl Outbox {
     }
 
     /// Notes when whoever sends looks again.
-    pub(super) fn arm(&self, pace: Pace, at: Option<Instant>) {
-        self.armed(pace).store(nanos(at), Release);
+    pub(super) fn arm(&self, clock: Clock, at: Option<Instant>) {
+        self.armed(clock).store(nanos(at), Release);
     }
 
     /// Notes that whoever sends looks again by then.
-    pub(super) fn arm_by(&self, pace: Pace, at: u64) {
-        self.armed(pace).fetch_min(at, AcqRel);
+    pub(super) fn arm_by(&self, clock: Clock, at: u64) {
+        self.armed(clock).fetch_min(at, AcqRel);
     }
 
-    const fn armed(&self, pace: Pace) -> &AtomicU64 {
+    const fn armed(&self, clock: Clock) -> &AtomicU64 {
         let [wall, steady] = &self.armed;
-        match pace {
-            Pace::Wall => wall,
-            Pace::Steady => steady,
+        match clock {
+            Clock::Wall => wall,
+            Clock::Steady => steady,
         }
     }
 
     /// Whether that is too late for something that is due at `next`; it is then noted as known.
-    pub(super) fn is_late_for(&self, pace: Pace, next: u64) -> bool {
+    pub(super) fn is_late_for(&self, clock: Clock, next: u64) -> bool {
         let earlier = |armed: u64| (next < armed).then_some(next);
-        let armed = self.armed(pace);
+        let armed = self.armed(clock);
         next < armed.load(Acquire) && armed.fetch_update(AcqRel, Acquire, earlier).is_ok()
     }
 

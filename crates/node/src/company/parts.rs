@@ -7,10 +7,10 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 use tollgate_contract::{Contract, Coordination};
-use tollgate_gossip::{self as gossip, Key, Standing};
 use tollgate_limit::{
     Cost, Forecast, Instant, Lot, OnLimit, Policy, PolicySet, Receipt, Span, Status, Verdict,
 };
+use tollgate_mode::{self as mode, Key, Settlement, Standing};
 use tollgate_table::Print;
 
 use super::seat::Held;
@@ -48,15 +48,13 @@ impl Parts {
         company: &Arc<Company>,
         contract: &Contract,
         before: &Seats,
-        mut order: impl FnMut() -> u64,
         now: Instant,
     ) -> Option<(Self, PolicySet)> {
         let policies = contract.policies.iter().enumerate();
         let each: Box<[_]> = policies
             .clone()
-            .filter(|(_, named)| company.counts(contract, named))
             .filter_map(|(place, named)| {
-                let seat = company.seat((contract, named), before, order(), now)?;
+                let seat = company.seat(contract, named, before, now)?;
                 let policy = named.policy.clone();
                 Some(Part {
                     place,
@@ -206,9 +204,7 @@ impl Parts {
     /// Settles a receipt whose bits are those of the contract.
     pub(crate) fn settle(&self, print: Print, receipt: &Receipt, actual: Cost, now: Instant) {
         let key = key(print);
-        let cost = actual;
-        let (due, actual) = (cost.tokens().abs_diff(receipt.cost), cost.tokens());
-        if due == 0 {
+        if actual.tokens() == receipt.cost {
             return;
         }
         self.edit(print, |part, held| {
@@ -216,15 +212,12 @@ impl Parts {
                 return;
             }
             let now = held.at(Some(now));
-            let machine = held.machine();
-            let lender = machine.lease().filter(|lender| lender.has_window());
-            if let Some(lender) = lender {
-                lender.settle(key, receipt, cost, now);
-            } else if actual > receipt.cost {
-                machine.charge(key, due, part.policy.config().max_debt, now);
-            } else if machine.counts(receipt.at, now) {
-                machine.refund(key, due, now);
-            }
+            let due = Settlement {
+                receipt,
+                actual,
+                debt_max: part.policy.config().max_debt,
+            };
+            held.machine().settle(key, &due, now);
         });
     }
 
@@ -261,7 +254,7 @@ impl Part {
     }
 
     /// Tokens below zero. What a shaper lets wait is no debt.
-    fn debt(&self, probe: gossip::Probe) -> u64 {
+    fn debt(&self, probe: mode::Probe) -> u64 {
         match self.policy.config().on_limit {
             OnLimit::Deny => probe.over,
             OnLimit::Delay { .. } => 0,
@@ -279,7 +272,7 @@ struct Asked<'a> {
     part: &'a Part,
     held: Held<'a>,
     key: Key,
-    probe: gossip::Probe,
+    probe: mode::Probe,
     /// The time for the machine.
     now: Instant,
 }
@@ -338,7 +331,7 @@ impl Asked<'_> {
         tally.add_part(&self.said(ask, self.probe));
     }
 
-    fn said(&self, ask: Ask, probe: gossip::Probe) -> PartProbe {
+    fn said(&self, ask: Ask, probe: mode::Probe) -> PartProbe {
         let lot = self.bound.lot;
         let is_enforced = self.part.is_enforced(lot);
         PartProbe {
@@ -391,20 +384,20 @@ impl Asked<'_> {
 }
 
 /// How long until a request passes that machines said that of.
-pub(super) const fn after(said: gossip::Verdict) -> Span {
+pub(super) const fn after(said: mode::Verdict) -> Span {
     match said {
-        gossip::Verdict::Allow { wait, .. } => wait,
-        gossip::Verdict::Deny { retry_after } => retry_after,
-        gossip::Verdict::Never => Span::from_nanos(u128::MAX),
+        mode::Verdict::Allow { wait, .. } => wait,
+        mode::Verdict::Deny { retry_after } => retry_after,
+        mode::Verdict::Never => Span::from_nanos(u128::MAX),
     }
 }
 
 /// The words of decisions for those of machines.
-pub(super) fn verdict(said: gossip::Verdict) -> Verdict {
+pub(super) fn verdict(said: mode::Verdict) -> Verdict {
     match said {
-        gossip::Verdict::Allow { wait, .. } if wait == Span::ZERO => Verdict::Allow,
-        gossip::Verdict::Allow { wait, .. } => Verdict::Delay { wait },
-        gossip::Verdict::Deny { retry_after } => Verdict::Deny { retry_after },
-        gossip::Verdict::Never => Verdict::Never,
+        mode::Verdict::Allow { wait, .. } if wait == Span::ZERO => Verdict::Allow,
+        mode::Verdict::Allow { wait, .. } => Verdict::Delay { wait },
+        mode::Verdict::Deny { retry_after } => Verdict::Deny { retry_after },
+        mode::Verdict::Never => Verdict::Never,
     }
 }

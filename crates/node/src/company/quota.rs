@@ -5,6 +5,7 @@
 use tollgate_lease::{Lender, PlaneId, QuotaStand, QuotaTold, Report};
 use tollgate_limit::Instant;
 
+use super::lend::lender;
 use super::tag::key;
 use crate::apart::Spot;
 use crate::node::Node;
@@ -47,7 +48,7 @@ impl Node {
         for (_, _, parts) in node.placed_parts() {
             for part in parts.each() {
                 let mut held = part.seat.hold(company);
-                if let Some(lender) = held.machine().lease() {
+                if let Some(lender) = lender(&mut held) {
                     let stand = lender.quota_stand();
                     sum.keys += stand.keys;
                     sum.planes += stand.planes;
@@ -74,7 +75,7 @@ impl Node {
         let mut held = part.seat.hold(company);
         let now = held.at(Some(now));
         let has_room = !is_new || held.has_room(key(spot.print), now);
-        let done = match held.machine().lease() {
+        let done = match lender(&mut held) {
             Some(lender) if has_room => Some(act(lender, now)),
             _ => None,
         };

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use tollgate_gossip::Malformed;
+use tollgate_mode::Malformed;
 
 /// Why a frame was not taken. Nothing changed, but a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

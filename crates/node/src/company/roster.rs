@@ -8,10 +8,8 @@
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_gossip::NodeId;
+use tollgate_mode::{NodeId, Tag};
 use tollgate_supply::{AUTHORITY, BadShares, Shares};
-
-use super::tag::Hash;
 
 /// The nodes that have homes, by name, and how much of the rate each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +57,7 @@ impl Roster {
             return Err(BadRoster::Empty);
         }
         let mut numbers: BTreeMap<NodeId, &str> = BTreeMap::new();
-        let mut hash = Hash::new();
+        let mut hash = Tag::new();
         for (name, weight) in &nodes {
             hash.text(name);
             hash.number(u64::from(*weight));
@@ -215,7 +213,7 @@ impl Places {
 
 /// The number of a name.
 fn number(name: &str) -> NodeId {
-    let mut hash = Hash::new();
+    let mut hash = Tag::new();
     hash.text(name);
     let [low, high, ..] = hash.finish().to_le_bytes();
     let number = NodeId(u16::from_le_bytes([low, high]));

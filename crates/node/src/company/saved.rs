@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use tollgate_gossip::{Machine, Saved};
 use tollgate_limit::Instant;
+use tollgate_mode::Saved;
 use tollgate_table::Print;
 
 use super::tag::{key, print};
@@ -75,15 +75,5 @@ impl Node {
 
     fn seat_of(&self, tag: u64) -> Option<(&Company, &Arc<Seat>)> {
         Some((self.company()?, self.seats().get(&tag)?))
-    }
-}
-
-/// Moves what a machine knows to the one that takes its place under other numbers.
-pub(super) fn carry_over(from: &mut Machine, to: &mut Machine, now: Instant) {
-    for key in from.keys() {
-        if let Some(saved) = from.save(key, now) {
-            // What was written just now can be read.
-            let _ = to.restore(key, &saved.bytes, now);
-        }
     }
 }

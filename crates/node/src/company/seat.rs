@@ -5,15 +5,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
-use tollgate_gossip::{Key, Kind, Machine, Malformed, NodeId, Send, Sort};
+use tollgate_contract::NamedPolicy;
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Clock, Event, Key, Malformed, Mode, ModeKind, NodeId, Numbers, Send, Sort};
 use tollgate_table::WhenFull;
 
-use super::mind::Mind;
-use super::outbox::{Outgoing, Pace, nanos};
-use super::saved::carry_over;
+use super::Company;
+use super::outbox::{Outgoing, nanos};
 use super::status::Said;
-use super::{Company, Membership};
 use crate::dirty::Dirty;
 
 /// A machine, under a lock.
@@ -22,10 +21,10 @@ pub(crate) struct Seat {
     /// Machines are locked in this order.
     pub(crate) order: u64,
     pub(crate) tag: u64,
-    /// How it gossips, where it does.
-    pub(crate) kind: Option<Kind>,
-    /// On which clock it counts; where that is the steady one, nodes have numbers of their own.
-    pace: Pace,
+    /// On which clock it counts.
+    pub(super) clock: Clock,
+    /// Whether nodes have numbers of their own, by a roster.
+    pub(super) is_by_roster: bool,
     inner: Mutex<Inner>,
     /// When it wants to be woken, in nanoseconds; never is the greatest.
     next: AtomicU64,
@@ -51,12 +50,10 @@ pub(crate) struct Talked {
 /// A machine and what is known of it.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) machine: Mind,
+    pub(crate) machine: Box<dyn Mode>,
     pub(crate) talked: Talked,
     /// The latest time it heard of.
     latest: Instant,
-    /// While it catches up: since when, and when something last came.
-    joining: Option<(Instant, Instant)>,
     /// Bytes counted against the node's budget.
     bytes: u64,
 }
@@ -71,24 +68,23 @@ pub(crate) struct Held<'a> {
 }
 
 impl Seat {
-    pub(super) fn new(order: u64, (tag, kind): (u64, Option<Kind>), machine: Mind) -> Self {
+    pub(super) fn new(order: u64, tag: u64, kind: &dyn ModeKind, machine: Box<dyn Mode>) -> Self {
         let next = AtomicU64::new(nanos(machine.poll_timeout()));
-        let pace = machine.pace();
+        let is_joining = AtomicBool::new(machine.is_joining());
         let inner = Inner {
             machine,
             talked: Talked::default(),
             latest: Instant::default(),
-            joining: None,
             bytes: 0,
         };
         Self {
             order,
             tag,
-            kind,
-            pace,
+            clock: kind.clock(),
+            is_by_roster: kind.is_by_roster(),
             inner: Mutex::new(inner),
             next,
-            is_joining: AtomicBool::new(false),
+            is_joining,
             dirty: Dirty::new(),
         }
     }
@@ -101,16 +97,6 @@ impl Seat {
             inner: self.inner.lock(),
             has_moved: false,
         }
-    }
-
-    /// On which clock it counts.
-    pub(super) const fn pace(&self) -> Pace {
-        self.pace
-    }
-
-    /// Whether nodes have numbers of their own, by a roster.
-    pub(super) fn is_divided(&self) -> bool {
-        self.pace == Pace::Steady
     }
 
     /// When it wants to be woken; never is the greatest.
@@ -131,14 +117,22 @@ impl Seat {
 }
 
 impl Held<'_> {
-    pub(crate) fn machine(&mut self) -> &mut Mind {
-        &mut self.inner.machine
+    pub(crate) fn machine(&mut self) -> &mut dyn Mode {
+        &mut *self.inner.machine
     }
 
-    /// The machine, to change what its node has by right.
-    pub(super) fn ground(&mut self) -> Option<&mut tollgate_supply::Machine> {
+    /// Tells the machine of an event.
+    pub(super) fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
+        let now = self.at(Some(now));
         self.has_moved = true;
-        self.inner.machine.supply()
+        self.inner.machine.handle_event(event, now);
+    }
+
+    /// Has the machine count by the policy as it is written now.
+    pub(super) fn change(&mut self, policy: &NamedPolicy, now: Instant) {
+        let now = self.at(Some(now));
+        self.has_moved = true;
+        self.inner.machine.change(policy, now);
     }
 
     pub(crate) fn talked(&mut self) -> &mut Talked {
@@ -152,27 +146,26 @@ impl Held<'_> {
         // A clock that was set back is told with it (`move_time`), perhaps a little later.
         let now = now.filter(|now| latest <= now.saturating_add(BEHIND_MAX));
         let now = now.unwrap_or(latest);
-        match self.seat.pace() {
-            Pace::Wall => now,
-            Pace::Steady => {
-                let steady = self.company.steady(now);
-                let lender = self.inner.machine.lease();
-                if let Some(lender) = lender.filter(|lender| lender.has_window()) {
-                    // The time of day is read last: what is lent is then over a little too early, and never too late.
-                    lender.tell_time(steady, self.company.day(now), now);
-                }
-                steady
-            }
+        if self.seat.clock == Clock::Wall {
+            return now;
         }
+        let steady = self.company.steady(now);
+        if self.inner.machine.wants_day() {
+            // The time of day is read last: what is lent is then over a little too early, and never too late.
+            let (day, asked) = (self.company.day(now), now);
+            let event = Event::Day { day, asked };
+            self.inner.machine.handle_event(&event, steady);
+        }
+        steady
     }
 
     pub(super) const fn tag(&self) -> u64 {
         self.seat.tag
     }
 
-    /// Who writes down what is admitted, where the rate is divided.
+    /// Who writes down what is admitted, where that is wished.
     pub(super) fn journal(&self) -> Option<&super::Journal> {
-        if !self.seat.is_divided() {
+        if self.seat.clock == Clock::Wall {
             return None;
         }
         let union = self.company.union.as_ref();
@@ -227,47 +220,18 @@ impl Held<'_> {
         }
     }
 
-    /// Starts the machine anew under other numbers; what it knew it knows under the old ones.
-    pub(super) fn restart(&mut self, mut machine: Machine, now: Instant) {
-        if let Some(before) = self.inner.machine.gossip() {
-            carry_over(before, &mut machine, now);
-            self.inner.machine = Mind::Gossip(machine);
-        }
-    }
-
     /// Begins anew as a node that ran before.
-    pub(super) fn begin_again(&mut self, machine: Mind) {
+    pub(super) fn begin_again(&mut self, machine: Box<dyn Mode>) {
         self.has_moved = true;
         self.inner.machine = machine;
     }
 
-    /// Goes to another time, as the clock was set: nothing is regained. `anew` takes the place of a machine whose counts are of a
-    /// time to come.
-    pub(super) fn move_time(&mut self, from: Instant, to: Instant, anew: Option<Machine>) {
-        let Inner {
-            machine,
-            latest,
-            joining,
-            ..
-        } = &mut *self.inner;
-        (*latest, *joining) = (to, joining.map(|_| (to, to)));
-        match machine {
-            Mind::Gossip(machine) => machine.move_time(from, to, anew),
-            Mind::Sync(syncing) => syncing.move_time(from, to),
-            Mind::Lease(lender) => lender.move_time(from, to),
-            // Steady time is never set.
-            Mind::Supply(_) | Mind::Split(_) => {}
-        }
-    }
-
-    /// Asks the others for what they know; where a rate is divided there is nothing to know.
-    pub(super) fn join(&mut self, now: Instant) {
-        let Some(machine) = self.inner.machine.gossip() else {
-            return;
-        };
-        machine.handle_join(now);
-        self.inner.joining = Some((now, now));
-        self.seat.is_joining.store(true, Relaxed);
+    /// Goes to another time, as the clock was set: nothing is regained.
+    pub(super) fn move_time(&mut self, from: Instant, to: Instant, numbers: &Numbers) {
+        self.inner.latest = to;
+        let event = Event::ClockSet { from, to, numbers };
+        let now = self.at(Some(to));
+        self.inner.machine.handle_event(&event, now);
     }
 
     pub(super) fn handle_frame(
@@ -283,12 +247,6 @@ impl Held<'_> {
             Ok(()) => self.inner.talked.heard += 1,
             Err(_) => self.inner.talked.malformed += 1,
         }
-        if let Some((_, last)) = &mut self.inner.joining
-            && let Some(kind) = self.seat.kind
-            && Sort::of(kind, frame) == Sort::Memory
-        {
-            *last = now;
-        }
         self.shrink(now);
         taken
     }
@@ -298,13 +256,6 @@ impl Held<'_> {
         self.has_moved = true;
         self.inner.machine.handle_timeout(now);
         self.shrink(now);
-        if let Some((began, last)) = self.inner.joining {
-            let is_answered = !self.inner.machine.is_joining() && last.saturating_add(CALM) <= now;
-            if is_answered || began.saturating_add(JOIN_MAX) <= now {
-                self.inner.joining = None;
-                self.seat.is_joining.store(false, Relaxed);
-            }
-        }
     }
 
     /// Lets the machine go: what it wants to say is put out. Says whether somebody must be woken for it.
@@ -312,40 +263,33 @@ impl Held<'_> {
         self.keep();
         let outbox = self.company.outbox();
         let Inner {
-            machine,
-            talked,
-            joining,
-            ..
+            machine, talked, ..
         } = &mut *self.inner;
         let mut wakes = false;
         if let Some(first) = machine.poll_send() {
-            let rest = std::iter::from_fn(|| machine.poll_send());
-            let others = self.seat.is_divided().then(|| self.company.places());
+            let mut frames = vec![first];
+            frames.extend(std::iter::from_fn(|| machine.poll_send()));
+            let others = self.seat.is_by_roster.then(|| self.company.places());
             let addressed = |send: Send| {
                 let to = match &others {
                     None => send.to,
                     // Whoever is not there is told nothing.
                     Some(places) => places.as_ref()?.there(send.to)?,
                 };
-                talked.said.add(self.seat.kind, &send.frame);
+                talked.said.add(machine.sort(&send.frame), &send.frame);
                 Some(Outgoing {
                     tag: self.seat.tag,
                     to,
                     frame: send.frame,
                 })
             };
-            wakes = outbox.push(std::iter::once(first).chain(rest).filter_map(addressed));
+            wakes = outbox.push(frames.into_iter().filter_map(addressed));
         }
-        let is_asking = machine.is_joining();
-        let settled = joining.map(|(began, last)| {
-            let latest = began.saturating_add(JOIN_MAX);
-            let calm = last.saturating_add(CALM);
-            if is_asking { latest } else { calm.min(latest) }
-        });
-        let next = nanos(machine.poll_timeout().into_iter().chain(settled).min());
+        let next = nanos(machine.poll_timeout());
+        self.seat.is_joining.store(machine.is_joining(), Relaxed);
         self.weigh(STEP_BYTES);
         if self.seat.next.swap(next, Relaxed) != next {
-            wakes |= outbox.is_late_for(self.seat.pace(), next);
+            wakes |= outbox.is_late_for(self.seat.clock, next);
         }
         wakes
     }
@@ -356,8 +300,7 @@ impl Held<'_> {
         if !std::mem::take(&mut self.has_moved) {
             return;
         }
-        let kept = self.inner.machine.supply();
-        if let Some(kept) = kept.and_then(tollgate_supply::Machine::poll_kept) {
+        if let Some(kept) = self.inner.machine.poll_kept() {
             self.company.keep(tag, kept);
         }
     }
@@ -374,26 +317,15 @@ impl Held<'_> {
 }
 
 impl Said {
-    fn add(&mut self, kind: Option<Kind>, frame: &[u8]) {
+    fn add(&mut self, sort: Option<Sort>, frame: &[u8]) {
         self.frames += 1;
         self.bytes += HEADER_BYTES + frame.len() as u64;
-        match kind.map(|kind| Sort::of(kind, frame)) {
+        match sort {
             Some(Sort::Publication) => self.publications += 1,
             Some(Sort::Pull) => self.pulls += 1,
             Some(Sort::Digest) => self.digests += 1,
             Some(Sort::Copy | Sort::Memory) | None => {}
         }
-    }
-}
-
-/// The numbers under which a machine starts, given those before.
-pub(super) fn restarted(
-    membership: &Membership,
-    was: Option<tollgate_gossip::Writer>,
-) -> Membership {
-    Membership {
-        was,
-        ..membership.clone()
     }
 }
 
@@ -407,7 +339,3 @@ const HEADER_BYTES: u64 = 28;
 const EVICTED_FOR_ONE: usize = 2;
 /// Copies and keys that make room for what one frame brought.
 const EVICTED_AT_ONCE: usize = 1 << 10;
-/// Nothing came for that long: all is there.
-const CALM: Span = Span::from_nanos(200_000_000);
-/// No longer is anything waited for.
-const JOIN_MAX: Span = Span::from_nanos(4_000_000_000);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use tollgate_limit::Instant;
 
 use super::tag::print;
-use super::{Membership, SETTLE, build, nanos};
+use super::{SETTLE, nanos};
 use crate::node::Node;
 
 impl Node {
@@ -25,17 +25,11 @@ impl Node {
             company.join_at.fetch_min(nanos(Some(soon)), Relaxed);
             company.outbox.clear();
         }
-        let begun = Membership {
-            start: to,
-            ..company.membership.lock().clone()
-        };
-        for (contract, parts) in node.parts() {
+        let numbers = company.numbers();
+        for (_, parts) in node.parts() {
             for part in parts.each() {
-                let named = contract.policies.get(part.place).filter(|_| is_back);
-                let anew = part.seat.kind.zip(named);
-                let anew = anew.and_then(|(kind, named)| build::machine(named, kind, &begun));
                 let mut held = part.seat.hold(company);
-                held.move_time(from, to, anew);
+                held.move_time(from, to, &numbers);
                 if part.is_durable {
                     for key in held.machine().keys() {
                         part.seat.dirty.mark(print(key));

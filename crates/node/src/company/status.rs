@@ -2,11 +2,13 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use tollgate_gossip::Kind;
+use tollgate_contract::Coordination;
 use tollgate_limit::Instant;
+use tollgate_mode::{Figure, Value};
 use tollgate_table::Print;
 
-use super::seat::{Held, Talked};
+use super::seat::Talked;
+use super::tag::key;
 use crate::node::Node;
 
 /// One policy that is counted together with other nodes.
@@ -70,21 +72,35 @@ pub struct CompanyGossip {
     pub bytes_max: u64,
 }
 
-/// A policy by name, for those who tell how it stands.
-pub(super) struct Title {
-    pub(super) contract: String,
-    pub(super) policy: String,
-    pub(super) tag: u64,
+/// How a policy stands that is counted together with other nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicyStatus {
+    /// The contract's id.
+    pub contract: String,
+    /// The policy's name.
+    pub policy: String,
+    /// What it is called on the wire.
+    pub tag: u64,
+    /// What its mode says of it.
+    pub figures: Vec<Figure>,
+}
+
+impl PolicyStatus {
+    /// The figure of that name.
+    pub fn figure(&self, name: &str) -> Option<&Value> {
+        let figure = self.figures.iter().find(|figure| figure.name == name);
+        figure.map(|figure| &figure.value)
+    }
 }
 
 impl Node {
-    /// What somebody tells of each policy that is counted together, in the order of the contracts: of one contract, or all.
-    pub(super) fn told<T>(
+    /// How each policy under a coordination stands, in the order of the contracts: for one key of one contract, or all.
+    pub fn mode_status(
         &self,
+        by: Coordination,
         of: Option<(usize, Print)>,
         now: Instant,
-        mut tell: impl FnMut(Title, &mut Held<'_>, Instant) -> Option<T>,
-    ) -> Vec<T> {
+    ) -> Vec<PolicyStatus> {
         let node = self.newest();
         let Some(company) = node.company() else {
             return Vec::new();
@@ -93,15 +109,19 @@ impl Node {
         let mut all = Vec::new();
         for (_, contract, parts) in node.placed_parts().filter(|(place, ..)| asked(*place)) {
             for part in parts.each() {
-                let name = contract.policies.get(part.place).map(|named| &named.name);
-                let title = Title {
-                    contract: contract.id.clone(),
-                    policy: name.cloned().unwrap_or_default(),
-                    tag: part.seat.tag,
+                let named = contract.policies.get(part.place);
+                let Some(named) = named.filter(|named| named.coordination == by) else {
+                    continue;
                 };
                 let mut held = part.seat.hold(company);
                 let now = held.at(Some(now));
-                all.extend(tell(title, &mut held, now));
+                let key = of.map(|(_, print)| key(print));
+                all.push(PolicyStatus {
+                    contract: contract.id.clone(),
+                    policy: named.name.clone(),
+                    tag: part.seat.tag,
+                    figures: held.machine().status(key, now),
+                });
                 if held.release() {
                     company.outbox.wake();
                 }
@@ -136,10 +156,7 @@ impl Node {
                     contract: contract.id.clone(),
                     policy: name.cloned().unwrap_or_default(),
                     tag: part.seat.tag,
-                    design: part
-                        .seat
-                        .kind
-                        .map_or(machine.coordination().name(), Kind::name),
+                    design: machine.design(),
                     keys: machine.keys_count() as u64,
                     state_bytes: (footprint.local, footprint.extra),
                     said,

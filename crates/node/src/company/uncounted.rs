@@ -4,12 +4,9 @@
 
 use core::fmt;
 
-use tollgate_contract::{Contract, Contracts, Coordination, NamedPolicy};
+use tollgate_contract::Contracts;
 
-use super::build;
-use super::cut::split_limits;
-use super::lend::{bucket_limits, lease_limits};
-use super::union::supply_limits;
+use super::modes;
 
 /// A policy that cannot be counted as its contract says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,9 +41,12 @@ impl core::error::Error for Uncountable {}
 
 /// Whether every policy can be counted as its contract says: by a node of a cluster, or by one that is alone.
 pub fn countable(contracts: &Contracts, is_alone: bool) -> Result<(), Uncountable> {
+    let kinds = modes::usual(is_alone);
     for contract in contracts.as_slice() {
         for named in &contract.policies {
-            wrong(contract, named, is_alone).map_err(|why| Uncountable {
+            let kind = kinds.iter().find(|kind| kind.counts(contract, named));
+            let checked = kind.map_or(Ok(()), |kind| kind.check(contract, named));
+            checked.map_err(|why| Uncountable {
                 contract: contract.id.clone(),
                 policy: named.name.clone(),
                 coordination: named.coordination.name(),
@@ -55,23 +55,4 @@ pub fn countable(contracts: &Contracts, is_alone: bool) -> Result<(), Uncountabl
         }
     }
     Ok(())
-}
-
-/// Why the machine of a policy cannot be built; a node that is alone needs one only to lend.
-fn wrong(contract: &Contract, named: &NamedPolicy, is_alone: bool) -> Result<(), String> {
-    let config = named.policy.config();
-    let said = |error: &dyn fmt::Display| error.to_string();
-    match named.coordination {
-        Coordination::Lease if contract.is_lent() => lease_limits(&named.policy)
-            .map(drop)
-            .map_err(|error| said(&error)),
-        _ if is_alone => Ok(()),
-        Coordination::Gossip => build::limits(config).map(drop),
-        Coordination::Sync => bucket_limits(config).map(drop).map_err(|e| said(&e)),
-        Coordination::Supply => supply_limits(config).map(drop).map_err(|e| said(&e)),
-        Coordination::Split => split_limits(config).map(drop).map_err(|e| said(&e)),
-        Coordination::Lease | Coordination::Local | Coordination::Owner | Coordination::Store => {
-            Ok(())
-        }
-    }
 }

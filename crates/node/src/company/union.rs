@@ -9,16 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
-use tollgate_contract::{Coordination, NamedPolicy};
-use tollgate_gossip::{Key, NodeId};
-use tollgate_limit::{Algorithm, Instant, OnLimit, PolicyConfig, Span};
-use tollgate_split::{Topics, TopicsSetup};
-use tollgate_supply::{BadLimits, Begin, Boot, Kept, Limits, Machine, Setup, SupplyConfig};
+use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Key, NodeId, RosterPart};
+use tollgate_split::Split;
+use tollgate_supply::SupplyConfig;
 
-use super::cut::{SplitSettings, longest_wait, split_limits};
-use super::mind::Mind;
 use super::roster::{Peer, Places, Roster};
 
+/// What a start after this one must know of a policy, as its mode wrote it.
+pub type Kept = Arc<[u8]>;
 /// A clock that never jumps, on which terms are counted.
 pub type Steady = Arc<dyn Fn() -> Instant + Send + Sync>;
 /// Is told of every request that a divided rate admits, under its lock.
@@ -55,7 +54,7 @@ pub struct Share {
     /// Is told of everything that is admitted, where anybody is.
     pub journal: Option<Journal>,
     /// How buckets are cut.
-    pub split: SplitSettings,
+    pub split: Split,
 }
 
 impl Share {
@@ -68,7 +67,7 @@ impl Share {
             config: SupplyConfig::default(),
             steady: None,
             journal: None,
-            split: SplitSettings::default(),
+            split: Split::default(),
         }
     }
 }
@@ -82,29 +81,10 @@ impl fmt::Debug for Share {
     }
 }
 
-/// The limit of a policy whose rate is divided.
-pub fn supply_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
-    let period = Span::from_nanos(u128::from(config.period.nanos()));
-    Limits::per(config.limit, period, config.burst.unwrap_or(config.limit))
-}
-
-/// How long a policy whose rate is divided may make a request wait.
-pub(super) fn wait_max(config: &PolicyConfig) -> Span {
-    match config.on_limit {
-        OnLimit::Deny => Span::ZERO,
-        OnLimit::Delay { max_wait_ns } => {
-            let nanos = max_wait_ns.map_or(WAIT_UNSAID, |nanos| nanos.min(WAIT_MAX));
-            Span::from_nanos(u128::from(nanos))
-        }
-    }
-}
-
 /// What all divided rates of a node have in common.
 pub(super) struct Union {
-    config: SupplyConfig,
     steady: Option<Steady>,
     pub(super) journal: Option<Journal>,
-    split: SplitSettings,
     state: Mutex<State>,
     /// How often an older node bore this node's name.
     pub(super) yielded: AtomicU64,
@@ -133,10 +113,8 @@ pub(super) struct Heard {
 impl Union {
     pub(super) fn new(share: Share) -> Self {
         Self {
-            config: share.config,
             steady: share.steady,
             journal: share.journal,
-            split: share.split,
             state: Mutex::new(State {
                 roster: Arc::new(share.roster),
                 peers: None,
@@ -201,68 +179,23 @@ impl Union {
         std::mem::take(&mut self.state.lock().unstored)
     }
 
-    /// What counts a policy that is divided, and begins now.
-    pub(super) fn mind(&self, named: &NamedPolicy, tag: u64, now: Instant) -> Option<Mind> {
-        if named.coordination == Coordination::Split {
-            let topics = self.topics(named, now)?;
-            return Some(Mind::Split(Box::new(topics)));
+    /// This node's part in the roster, for a policy that begins now: every beginning is another boot to the others, later than that
+    /// of a node that bore this name meanwhile.
+    pub(super) fn part(&self, tag: u64, now: Instant) -> RosterPart {
+        let mut state = self.state.lock();
+        state.boot = state.boot.saturating_add(1).max(now.as_nanos());
+        RosterPart {
+            division: state.roster.shares().tag(),
+            parts: state.roster.parts().collect(),
+            me: state.places.me,
+            members: state.places.all(),
+            boot: state.boot,
+            kept: state.kept.get(&tag).cloned(),
         }
-        let machine = self.machine(named, tag, now)?;
-        Some(Mind::Supply(Box::new(machine)))
-    }
-
-    /// Sub-buckets that begin now: as those of a node that ran before and may have promised anything.
-    fn topics(&self, named: &NamedPolicy, now: Instant) -> Option<Topics> {
-        let config = named.policy.config();
-        let mut state = self.state.lock();
-        let me = state.places.me.filter(|(_, is_itself)| *is_itself);
-        let roster = state.roster.parts().collect();
-        let limits = split_limits(config).ok()?;
-        let setup = TopicsSetup {
-            roster,
-            me: me.map_or(NOBODY, |(me, _)| me),
-            boot: state.next_boot(now),
-            members: state.places.all(),
-            start: self.steady(now),
-            wait_max: longest_wait(config, &limits),
-            leaks: config.algorithm == Algorithm::LeakyBucket,
-            limits,
-            config: self.split.config(),
-        };
-        Topics::new(setup).ok()
-    }
-
-    /// A machine that begins now: as a node that ran before and kept what it kept.
-    fn machine(&self, named: &NamedPolicy, tag: u64, now: Instant) -> Option<Machine> {
-        let config = named.policy.config();
-        let mut state = self.state.lock();
-        let (me, is_itself) = state.places.me.unwrap_or((NOBODY, false));
-        state.next_boot(now);
-        let kept = state.kept.get(&tag).cloned().filter(|_| is_itself);
-        let setup = Setup {
-            limits: supply_limits(config).ok()?,
-            shares: state.roster.shares().clone(),
-            me,
-            boot: Boot(state.boot),
-            begin: Begin::Restart(kept),
-            members: state.places.all(),
-            seed: state.boot ^ tag,
-            start: self.steady(now),
-            wait_max: wait_max(config),
-            leaks: config.algorithm == Algorithm::LeakyBucket,
-            config: self.config.clone(),
-        };
-        Machine::new(setup).ok()
     }
 }
 
 impl State {
-    /// Every beginning is another boot to the others, later than that of whoever bore this name meanwhile.
-    fn next_boot(&mut self, now: Instant) -> u64 {
-        self.boot = self.boot.saturating_add(1).max(now.as_nanos());
-        self.boot
-    }
-
     fn place(&mut self) -> Heard {
         let Some((me, peers)) = &self.peers else {
             return Heard {
@@ -289,10 +222,3 @@ impl fmt::Debug for Union {
         f.debug_struct("Union").finish_non_exhaustive()
     }
 }
-
-/// A node that was not told who it is: it has no home under this number, which no name has.
-const NOBODY: NodeId = tollgate_supply::AUTHORITY;
-/// The longest wait where a policy says none: what is promised must end before a restarted node uses its home.
-const WAIT_UNSAID: u64 = 10_000_000_000;
-/// The longest wait that is promised.
-const WAIT_MAX: u64 = 3_600_000_000_000;

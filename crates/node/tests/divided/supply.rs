@@ -13,10 +13,7 @@ fn nodes_that_begin_together_share_the_rate_and_lend_it() {
     assert_eq!(world.usable(), 1000 * SECOND);
     let passed = world.load(4 * SECOND, &[2], 4);
     assert!(passed > 3_500, "{passed} of 4,000 passed");
-    let lent: u64 = [0, 1, 3]
-        .map(|at| world.seen(at).key.stands.lent)
-        .iter()
-        .sum();
+    let lent: u64 = [0, 1, 3].map(|at| world.seen(at, "lent")).iter().sum();
     assert!(lent > 600 * SECOND, "{lent}");
     let passed = world.load(4 * SECOND, &[0, 1], 2);
     assert!(passed > 3_500, "{passed} of 4,000 passed");
@@ -47,7 +44,7 @@ fn a_node_that_is_cut_off_has_its_home_and_no_more() {
     world.cut = vec![3];
     world.tell();
     world.load(2 * SECOND, &[0, 3], 4);
-    assert_eq!(world.seen(3).key.stands.usable, 250 * SECOND);
+    assert_eq!(world.seen(3, "usable"), 250 * SECOND);
     assert!(world.usable() <= 1000 * SECOND);
     world.cut.clear();
     world.tell();
@@ -68,7 +65,7 @@ fn a_killed_node_has_its_home_back_by_what_it_kept() {
     world.tell();
     world.load(SECOND, &[0, back], 1);
     world.run(2 * SECOND);
-    assert_eq!(world.seen(back).key.stands.home, 300 * SECOND);
+    assert_eq!(world.seen(back, "home"), 300 * SECOND);
     world.load(3 * SECOND, &[0, back], 2);
     world.replay(900, 50);
 }
@@ -81,7 +78,7 @@ fn without_its_disk_it_waits_until_all_vouch_for_it() {
     let back = world.add("n1", &ceiling(900), BTreeMap::new());
     world.tell();
     world.load(4 * SECOND, &[0, back], 1);
-    assert_eq!(world.seen(back).key.stands.home, 0);
+    assert_eq!(world.seen(back, "home"), 0);
     world.add("n2", &ceiling(900), BTreeMap::new());
     world.tell();
     world.load(4 * SECOND, &[0, back], 1);
@@ -120,11 +117,11 @@ fn a_roster_grows_and_shrinks_while_it_runs() {
     world.tell();
     world.load(3 * SECOND, &[0, 3], 2);
     assert!(world.usable() <= 1200 * SECOND);
-    assert_eq!(world.seen(3).key.stands.home, 300 * SECOND);
+    assert_eq!(world.seen(3, "home"), 300 * SECOND);
     set(&mut world, &[("n0", 2), ("n3", 1), ("n2", 1)]);
     world.load(4 * SECOND, &[0, 1, 3], 2);
-    assert_eq!(world.seen(1).key.stands.home, 0);
-    assert_eq!(world.seen(0).key.stands.home, 600 * SECOND);
+    assert_eq!(world.seen(1, "home"), 0);
+    assert_eq!(world.seen(0, "home"), 600 * SECOND);
     world.replay(1200, 50);
 }
 
@@ -136,12 +133,12 @@ fn the_younger_of_two_with_one_name_has_no_home() {
     let said = world.tell();
     assert!(said.iter().all(|names| names == &["n1"]), "{said:?}");
     world.load(4 * SECOND, &[1, twin], 2);
-    assert_eq!(world.seen(1).key.stands.home, 500 * SECOND);
-    assert_eq!(world.seen(twin).key.stands.home, 0);
+    assert_eq!(world.seen(1, "home"), 500 * SECOND);
+    assert_eq!(world.seen(twin, "home"), 0);
     assert_eq!(world.nodes[twin].node.doubled_names().1, 1);
     world.crash(1);
     world.load(5 * SECOND, &[twin], 2);
-    assert_eq!(world.seen(twin).key.stands.home, 500 * SECOND);
+    assert_eq!(world.seen(twin, "home"), 500 * SECOND);
     world.replay(1000, 50);
 }
 
@@ -149,13 +146,13 @@ fn the_younger_of_two_with_one_name_has_no_home() {
 fn who_leaves_gives_back_and_uses_nothing() {
     let mut world = World::new(3, &ceiling(900));
     world.load(2 * SECOND, &[1], 3);
-    assert!(world.seen(1).key.stands.borrowed > 0);
+    assert!(world.seen(1, "borrowed") > 0);
     world.nodes[1].node.handle_leave(world.now());
     world.post();
     world.run(50 * MS);
-    let gone = world.seen(1).key.stands;
-    assert_eq!(gone.usable, gone.borrowed, "nothing of the home is used");
-    let lent: u64 = [0, 2].map(|at| world.seen(at).key.stands.lent).iter().sum();
+    let (usable, borrowed) = (world.seen(1, "usable"), world.seen(1, "borrowed"));
+    assert_eq!(usable, borrowed, "nothing of the home is used");
+    let lent: u64 = [0, 2].map(|at| world.seen(at, "lent")).iter().sum();
     assert!(
         lent < 9 * SECOND,
         "{lent} is not back before its term is over"
@@ -214,7 +211,7 @@ fn a_stranger_outside_the_roster_borrows() {
     let guest = world.add("guest", &ceiling(1000), BTreeMap::new());
     world.tell();
     let passed = world.load(4 * SECOND, &[guest], 2);
-    assert_eq!(world.seen(guest).key.stands.home, 0);
+    assert_eq!(world.seen(guest, "home"), 0);
     assert!(passed > 2_000, "{passed} of 4,000 passed");
     world.replay(1000, 50);
 }

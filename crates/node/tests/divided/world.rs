@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use tollgate_contract::Contracts;
+use tollgate_contract::{Contracts, Coordination};
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{
-    Admitted, Key, Membership, Node, NodeConfig, Outgoing, Peer, PolicySupply, Roster, Share,
+    Admitted, Kept, Key, Membership, Node, NodeConfig, Outgoing, Peer, Roster, Share, Value,
 };
-use tollgate_supply::{Kept, SupplyConfig};
+use tollgate_supply::SupplyConfig;
 use tollgate_table::Seed;
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -221,20 +221,22 @@ impl World {
         self.post();
     }
 
-    pub(crate) fn seen(&self, node: usize) -> PolicySupply {
-        let status = self.nodes[node].node.supply_status(None, self.now());
-        status.into_iter().next().unwrap()
+    /// A rate that a node shows, in thousandths of a millionth of a request a second.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "rates are far below 2^53"
+    )]
+    pub(crate) fn seen(&self, node: usize, rate: &str) -> u64 {
+        let node = &self.nodes[node].node;
+        let status = node.mode_status(Coordination::Supply, None, self.now());
+        let shown = status[0].figure(rate).and_then(Value::number);
+        (shown.unwrap() * 1e9).round() as u64
     }
 
     pub(crate) fn usable(&self) -> u64 {
-        let up = self.nodes.iter().filter(|one| one.is_up);
-        let each = up.map(|one| {
-            one.node.supply_status(None, self.now())[0]
-                .key
-                .stands
-                .usable
-        });
-        each.sum()
+        let up = (0..self.nodes.len()).filter(|node| self.nodes[*node].is_up);
+        up.map(|node| self.seen(node, "usable")).sum()
     }
 
     /// Everything that was admitted, replayed through one bucket that is full at the beginning.

@@ -25,7 +25,7 @@ pub fn view(shared: &Shared) -> ClusterView {
         };
     };
     let mut seen = seen(shared, handle, crate::supply::steady_now());
-    seen.troubles.extend(crate::supply::troubles(shared));
+    seen.troubles.extend(crate::modes::troubles(shared));
     seen.troubles.extend(shared.state.clock_error());
     ClusterView {
         on: true,

@@ -52,12 +52,9 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     let mut body = engine.meter().render(engine);
     if asked.shared.cluster.get().is_some() {
         body.push_str(&crate::meter::cluster(&cluster::view(asked.shared)));
-        body.push_str(&crate::meter::supply(asked.shared));
-        body.push_str(&crate::meter::split(asked.shared));
-        body.push_str(&crate::meter::sync(asked.shared));
     }
     // A server in no cluster lends too.
-    body.push_str(&crate::meter::lease(asked.shared));
+    body.push_str(&crate::meter::modes(asked.shared));
     body.push_str(&asked.shared.state.databases.render());
     body.push_str(&engine.tail().render());
     asked.shared.quota.render(engine, &mut body);

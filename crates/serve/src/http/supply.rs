@@ -1,68 +1,52 @@
-//! `GET /v1/cluster/supply`, `GET /v1/cluster/split`, `GET /v1/cluster/sync` and `GET /v1/leases`: how divided rates, cut buckets, buckets
-//! that are synchronised, and leases stand on this node.
+//! `GET /v1/cluster/supply`, `GET /v1/cluster/split`, `GET /v1/cluster/sync` and `GET /v1/leases`: how policies under each of these
+//! ways to agree stand on this node.
 //!
 //! `contract=ID` asks about one contract, and each `key=ENTRY=VALUE` names an entry of the key, where it has one; without, known
 //! keys are summed. Values are percent-encoded.
 
 use http::StatusCode;
+use tollgate_contract::Coordination;
 
 use super::{Asked, Reply};
 use crate::engine::Turn;
-use crate::lend;
-use crate::shared::Shared;
-use crate::supply;
-use crate::synced;
+use crate::modes::{self, view::ModeView};
 
 /// `GET /v1/cluster/supply`.
 pub(super) fn supply(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    reply.line("cache-control", b"no-store");
-    match answer(asked, supply::view, supply::asked) {
-        Ok(view) => reply.json(&view),
-        Err((status, what)) => reply.refuse(status, &what),
-    }
+    answer(asked, Coordination::Supply, reply);
 }
 
 /// `GET /v1/cluster/split`.
 pub(super) fn split(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    reply.line("cache-control", b"no-store");
-    match answer(asked, supply::split::view, supply::split::asked) {
-        Ok(view) => reply.json(&view),
-        Err((status, what)) => reply.refuse(status, &what),
-    }
+    answer(asked, Coordination::Split, reply);
 }
 
 /// `GET /v1/cluster/sync`.
 pub(super) fn sync(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    reply.line("cache-control", b"no-store");
-    match answer(asked, synced::view, synced::asked) {
-        Ok(view) => reply.json(&view),
-        Err((status, what)) => reply.refuse(status, &what),
-    }
+    answer(asked, Coordination::Sync, reply);
 }
 
 /// `GET /v1/leases`.
 pub(super) fn leases(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+    answer(asked, Coordination::Lease, reply);
+}
+
+fn answer(asked: &Asked<'_>, by: Coordination, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
-    match answer(asked, lend::view, lend::asked) {
+    match found(asked, by) {
         Ok(view) => reply.json(&view),
         Err((status, what)) => reply.refuse(status, &what),
     }
 }
 
-type OfKey<T> = fn(&Shared, &str, &[(&str, &str)]) -> Result<T, String>;
-
-fn answer<T>(
-    asked: &Asked<'_>,
-    all: fn(&Shared) -> T,
-    of_key: OfKey<T>,
-) -> Result<T, (StatusCode, String)> {
+fn found(asked: &Asked<'_>, by: Coordination) -> Result<ModeView, (StatusCode, String)> {
     let question = question(asked.query);
     let (contract, entries) = question.map_err(|what| (StatusCode::BAD_REQUEST, what))?;
     let Some(contract) = contract else {
-        return Ok(all(asked.shared));
+        return Ok(modes::view(asked.shared, by));
     };
     let entries: Vec<(&str, &str)> = entries.iter().map(|(e, v)| (&**e, &**v)).collect();
-    let found = of_key(asked.shared, &contract, &entries);
+    let found = modes::asked(asked.shared, by, &contract, &entries);
     found.map_err(|what| (StatusCode::NOT_FOUND, what))
 }
 

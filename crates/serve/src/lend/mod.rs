@@ -1,9 +1,8 @@
-//! Clients that hold leases of this server: how they are reached when they should speak, and what is shown of leases.
+//! Clients that hold leases of this server: how they are reached when they should speak.
 //!
 //! Not here: lending (`tollgate-node`), and how what clients say gets here (`resp`).
 
 mod hub;
-mod show;
 
 use std::sync::Arc;
 
@@ -13,8 +12,6 @@ use tollgate_node::{Journal, Lend};
 use crate::supply::steady_now;
 
 pub use hub::{Hub, Mailbox};
-pub(crate) use show::asked;
-pub use show::{LeaseCountsView, LeasePolicyView, LeaseView, view};
 
 /// Tells of policies that begin with nothing at each start and take long to fill.
 pub(crate) fn warn_of_slow(contracts: &Contracts) {

@@ -8,9 +8,6 @@ pub(crate) struct Text {
     family: &'static str,
 }
 
-/// A family with a sample for each policy: its name, kind and help, and what a policy has of it.
-pub(crate) type OfPolicy<V, N> = (&'static str, Kind, &'static str, fn(&V) -> N);
-
 /// Policies that have series of their own.
 pub(crate) const LABELS_MAX: usize = 64;
 
@@ -47,22 +44,6 @@ impl Text {
             }
         }
         self.write(format_args!("\n# TYPE {name} {kind}\n"));
-    }
-
-    /// Families with a sample for each policy, which has a contract and a name.
-    pub(crate) fn of_policies<V, N: Display>(
-        &mut self,
-        families: &[OfPolicy<V, N>],
-        policies: &[V],
-        title: fn(&V) -> (&str, &str),
-    ) {
-        for (name, kind, help, value) in families {
-            self.family(name, *kind, help);
-            for policy in policies.iter().take(LABELS_MAX) {
-                let (contract, name) = title(policy);
-                self.sample(&[("contract", contract), ("policy", name)], value(policy));
-            }
-        }
     }
 
     /// One sample of the family.

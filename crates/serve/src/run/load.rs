@@ -4,9 +4,10 @@ use tollgate_contract::Contracts;
 use tollgate_node::{Roster, countable};
 
 use super::StartError;
+use crate::modes::view::ByOwnerView;
 use crate::settings::Settings;
 use crate::source::SourceError;
-use crate::supply::{self, view::ByOwnerView};
+use crate::supply;
 
 /// Contracts, and the policies that are too small to be divided.
 pub type Loaded = (Contracts, Vec<ByOwnerView>);

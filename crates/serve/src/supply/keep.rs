@@ -9,13 +9,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tollgate_gossip::NodeId;
-use tollgate_limit::Span;
-use tollgate_node::{Kept, Limits};
+use tollgate_node::Kept;
 use tollgate_sqlite::private;
 
 use super::clock;
 use crate::durable::Seat;
+use crate::engine::base64;
 use crate::shared::Shared;
 
 /// What is kept, and where.
@@ -39,20 +38,8 @@ struct Stored {
     name: String,
     /// The number of the last start.
     boot: u64,
-    /// By the tags of policies, in hexadecimal.
-    policies: BTreeMap<String, Policy>,
-}
-
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Policy {
-    number: u64,
-    home: u64,
-    rate: u64,
-    burst: u64,
-    nodes: Vec<u16>,
-    /// The longest that a request may have been made to wait, in nanoseconds.
-    #[serde(default)]
-    waited: u64,
+    /// By the tags of policies in hexadecimal, what each mode wrote in base64.
+    policies: BTreeMap<String, String>,
 }
 
 impl Keep {
@@ -122,9 +109,9 @@ impl Keep {
     /// What is kept, by the tags of policies.
     pub(crate) fn kept(&self) -> BTreeMap<u64, Kept> {
         let each = self.stored.policies.iter();
-        each.filter_map(|(tag, policy)| {
-            let tag = u64::from_str_radix(tag, 16).ok()?;
-            Some((tag, policy.kept()?))
+        each.filter_map(|(tag, kept)| {
+            let kept = base64::decode(kept, KEPT_BYTES_MAX)?;
+            Some((u64::from_str_radix(tag, 16).ok()?, kept.into()))
         })
         .collect()
     }
@@ -137,8 +124,8 @@ impl Keep {
             return;
         }
         for (tag, kept) in &self.unwritten {
-            let (tag, policy) = (format!("{tag:016x}"), Policy::of(kept));
-            self.stored.policies.insert(tag, policy);
+            let tag = format!("{tag:016x}");
+            self.stored.policies.insert(tag, base64::encode(kept));
         }
         while self.stored.policies.len() > POLICIES_MAX {
             // Whoever is forgotten waits until others vouch for this node.
@@ -173,29 +160,6 @@ impl Keep {
     }
 }
 
-impl Policy {
-    fn of(kept: &Kept) -> Self {
-        Self {
-            number: kept.number,
-            home: kept.home,
-            rate: kept.limits.rate(),
-            burst: kept.limits.burst(),
-            nodes: kept.nodes.iter().map(|node| node.0).collect(),
-            waited: u64::try_from(kept.waited.as_nanos()).unwrap_or(u64::MAX),
-        }
-    }
-
-    fn kept(&self) -> Option<Kept> {
-        Some(Kept {
-            number: self.number,
-            home: self.home,
-            limits: Limits::new(self.rate, self.burst).ok()?,
-            nodes: self.nodes.iter().copied().map(NodeId).collect(),
-            waited: Span::from_nanos(u128::from(self.waited)),
-        })
-    }
-}
-
 fn read(path: &Path) -> io::Result<Stored> {
     let bytes = match std::fs::metadata(path) {
         Ok(metadata) if metadata.len() > BYTES_MAX => {
@@ -220,25 +184,20 @@ fn parse(bytes: &[u8]) -> io::Result<Stored> {
 }
 
 const FILE: &str = "supply.json";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// A start has numbers of its own for machines that begin anew.
 const BOOTS_APART: u64 = 1 << 20;
 /// Policies that are remembered, whether contracts have them or not.
 const POLICIES_MAX: usize = 4096;
 const BYTES_MAX: u64 = 64 << 20;
+const KEPT_BYTES_MAX: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn kept() -> Kept {
-        Kept {
-            number: u64::MAX,
-            home: 7,
-            limits: Limits::new(9, 3).unwrap(),
-            nodes: vec![NodeId(1), NodeId(5)],
-            waited: Span::from_nanos(3),
-        }
+        [0_u8, 7, 255].as_slice().into()
     }
 
     #[test]
@@ -248,7 +207,7 @@ mod tests {
         let first = keep.begin();
         keep.stored
             .policies
-            .insert(format!("{:016x}", 11), Policy::of(&kept()));
+            .insert(format!("{:016x}", 11), base64::encode(&kept()));
         keep.write().unwrap();
         let mut again = Keep::open(folder.path(), "a");
         assert_eq!(again.kept(), BTreeMap::from([(11, kept())]));

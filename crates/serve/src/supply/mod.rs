@@ -3,11 +3,7 @@
 //! Not here: the protocol (`tollgate-supply`), who lives (`cluster`), and deciding.
 
 mod clock;
-mod figures;
 mod keep;
-mod show;
-pub mod split;
-pub mod view;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -19,13 +15,10 @@ use tollgate_node::{BadLimits, Journal, Roster, Share, SupplyConfig, supply_limi
 use crate::cluster::ClusterError;
 use crate::settings::ClusterSettings;
 
+use crate::modes::view::ByOwnerView;
 pub(crate) use clock::boot;
 pub use clock::steady_now;
-pub(crate) use figures::{FIGURES, Metric};
 pub(crate) use keep::Keep;
-pub use show::view;
-pub(crate) use show::{asked, asked_spot, troubles};
-use view::ByOwnerView;
 
 /// What the server knows of divided rates, besides what the node does.
 #[derive(Debug, Default)]
@@ -58,7 +51,7 @@ impl Supply {
     }
 
     /// Whether something that must be kept waits to be written.
-    fn is_unkept(&self) -> bool {
+    pub(crate) fn is_unkept(&self) -> bool {
         self.is_unkept.load(Relaxed)
     }
 

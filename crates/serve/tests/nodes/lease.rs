@@ -14,8 +14,9 @@ pub(crate) use tollgate_parts::until as eventually;
 
 use parking_lot::Mutex;
 use tollgate_client::{Client, ClientConfig, DecisionPath};
+use tollgate_contract::Coordination;
 use tollgate_serve::cluster::keys::KeyRing;
-use tollgate_serve::lend;
+use tollgate_serve::modes::{self, view::ModePolicyView};
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
     ClusterSettings, ContractSource, Join, Keeping, Listener, Runtime, Settings, UpstreamSettings,
@@ -44,6 +45,12 @@ const CONTRACTS: &str = "contracts:
       - { name: slow, limit: 400, per: 1h, burst: 400, term: 1s, recovery: fresh }
       - { name: log, limit: 1000, per: 1s, algorithm: sliding-log, term: 1s, recovery: fresh }
 ";
+
+/// How the first policy stands that a server lends.
+fn lent(server: &Running) -> ModePolicyView {
+    let view = modes::view(server.shared(), Coordination::Lease);
+    view.policies.into_iter().next().unwrap()
+}
 
 fn settings() -> Settings {
     settings_of(CONTRACTS)
@@ -188,7 +195,7 @@ pub(crate) fn pair(settings: &Settings, folder: &Path) -> [Running; 2] {
 
 /// Which of the servers lends the key that is asked for.
 pub(crate) fn lender(servers: &[Running]) -> Option<usize> {
-    let lends = |server: &Running| lend::view(server.shared()).policies[0].lessees > 0;
+    let lends = |server: &Running| lent(server).count("lessees") > 0;
     servers.iter().position(lends)
 }
 
@@ -338,13 +345,13 @@ fn all_policies_of_a_contract_are_held_together() {
     eventually("the slow policy is used up", || {
         let passed = (0..50).filter(|_| client.check(key, 1).is_allowed).count();
         allowed += passed;
-        let view = lend::view(server.shared());
+        let view = modes::view(server.shared(), Coordination::Lease);
         let slow = view
             .policies
             .iter()
             .find(|one| one.policy == "slow")
             .unwrap();
-        allowed > 300 && passed == 0 && slow.pool < 10
+        allowed > 300 && passed == 0 && slow.count("pool") < 10
     });
     // A token comes back every nine seconds, and some of what was held of the other policy's may have been lost.
     assert!((300..=404).contains(&allowed), "{allowed}");
@@ -364,9 +371,7 @@ fn a_client_gives_back_what_it_holds_and_settles_what_it_took() {
     client.settle(&taken.receipt.unwrap(), 1);
     assert!(client.inspect("bob").unwrap().tokens >= before + 9);
     client.release("bob");
-    eventually("nothing is lent", || {
-        lend::view(server.shared()).policies[0].lessees == 0
-    });
+    eventually("nothing is lent", || lent(&server).count("lessees") == 0);
     assert!(client.counts().local > 0);
 }
 
@@ -395,7 +400,7 @@ fn leases_that_were_not_used_lately_make_room_for_others() {
     let counts = client.counts();
     assert_eq!(counts.keys, 128, "{counts:?}");
     eventually("nodes know what is held", || {
-        lend::view(server.shared()).policies[0].lessees <= 128
+        lent(&server).count("lessees") <= 128
     });
 }
 
@@ -477,11 +482,11 @@ fn a_sidecar_decides_by_leases_of_its_nodes() {
         let passed = (0..10)
             .filter(|_| ask(&mut stream, &["user", "eve"]))
             .count();
-        let stands = &lend::view(node.shared()).policies[0];
+        let stands = lent(&node);
         // What begins empty has filled by then.
-        passed == 10 && stands.reserved_depth >= 100 && stands.pool >= 200
+        passed == 10 && stands.count("reserved_depth") >= 100 && stands.count("pool") >= 200
     });
-    let served = || lend::view(node.shared()).policies[0].counts.served;
+    let served = || lent(&node).count("counts.served");
     let before = served();
     let passed = (0..100)
         .filter(|_| ask(&mut stream, &["user", "eve"]))

@@ -16,9 +16,7 @@ use tempfile::TempDir;
 use tollgate_fault::{Mesh, Process};
 use tollgate_load::Address;
 use tollgate_serve::cluster::view::ClusterView;
-use tollgate_serve::lend::LeaseView;
-use tollgate_serve::supply::split::SplitView;
-use tollgate_serve::supply::view::SupplyView;
+use tollgate_serve::modes::view::ModeView;
 
 use super::child::Child;
 use super::key;
@@ -201,25 +199,25 @@ impl Fleet {
     }
 
     /// How divided rates stand on a node.
-    pub fn supply(&self, node: u16) -> Result<SupplyView, Failure> {
+    pub fn supply(&self, node: u16) -> Result<ModeView, Failure> {
         self.told(node, "/v1/cluster/supply")
     }
 
     /// How cut buckets stand on a node.
-    pub fn split(&self, node: u16) -> Result<SplitView, Failure> {
+    pub fn split(&self, node: u16) -> Result<ModeView, Failure> {
         self.told(node, "/v1/cluster/split")
     }
 
     /// How leases stand on a node.
-    pub fn leases(&self, node: u16) -> Result<LeaseView, Failure> {
+    pub fn leases(&self, node: u16) -> Result<ModeView, Failure> {
         self.told(node, "/v1/leases")
     }
 
     /// Tokens in the pool of a key that a contract lends.
     pub fn pool(&self, node: u16, contract: &str, user: &str) -> Option<u64> {
         let path = format!("/v1/leases?contract={contract}&key=user={user}");
-        let view: LeaseView = self.told(node, &path).ok()?;
-        view.policies.first().map(|policy| policy.pool)
+        let view: ModeView = self.told(node, &path).ok()?;
+        view.policies.first().map(|policy| policy.count("pool"))
     }
 
     /// Clients that have leases of a contract.
@@ -229,7 +227,7 @@ impl Fleet {
             .policies
             .iter()
             .find(|policy| policy.contract == contract);
-        of.map(|policy| policy.lessees)
+        of.map(|policy| policy.count("lessees"))
     }
 
     fn told<T: DeserializeOwned>(&self, node: u16, path: &str) -> Result<T, Failure> {

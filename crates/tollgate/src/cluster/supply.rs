@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use tollgate_serve::supply::view::{SupplyPolicyView, SupplyView};
+use tollgate_serve::modes::view::{ModePolicyView, ModeView};
 
 use super::options::SupplyOptions;
 use super::told::{self, Told};
@@ -18,7 +18,7 @@ pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
     told::print(options, &told, human)
 }
 
-fn human(told: &[Told<SupplyView>], look: Look) -> String {
+fn human(told: &[Told], look: Look) -> String {
     let views = told::views(told);
     let mut text = String::new();
     let Some(first) = views.first() else {
@@ -27,7 +27,7 @@ fn human(told: &[Told<SupplyView>], look: Look) -> String {
     for policy in &first.policies {
         one_policy(policy, &views, look, &mut text);
     }
-    for name in &first.doubled {
+    for name in first.divided.iter().flat_map(|divided| &divided.doubled) {
         let said = format!("more than one live node is called {}", tame(name, NAME_MAX));
         let _ = writeln!(text, "{}", look.paint(Ink::Meaning(Meaning::Denied), &said));
     }
@@ -35,22 +35,22 @@ fn human(told: &[Told<SupplyView>], look: Look) -> String {
     text
 }
 
-fn one_policy(of: &SupplyPolicyView, views: &[&SupplyView], look: Look, text: &mut String) {
-    let rows: Vec<(&SupplyView, &SupplyPolicyView)> = views
+fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: Look, text: &mut String) {
+    let rows: Vec<(&ModeView, &ModePolicyView)> = views
         .iter()
         .filter_map(|view| {
-            let same = |policy: &&SupplyPolicyView| policy.policy == of.policy;
+            let same = |policy: &&ModePolicyView| policy.policy == of.policy;
             Some((*view, view.policies.iter().find(same)?))
         })
         .collect();
-    let usable: f64 = rows.iter().map(|(_, policy)| policy.stands.usable).sum();
+    let usable: f64 = rows.iter().map(|(_, policy)| policy.number("usable")).sum();
     let line = format!(
         "{} / {}: {} of {}/s may be used, burst {}",
         tame(&of.contract, NAME_MAX),
         tame(&of.policy, NAME_MAX),
         rate(usable),
-        rate(of.rate),
-        of.burst
+        rate(of.number("rate")),
+        of.count("burst")
     );
     let _ = writeln!(text, "{}\n", look.paint(Ink::Bold, &line));
     let (left, right) = (Align::Left, Align::Right);
@@ -78,12 +78,12 @@ fn one_policy(of: &SupplyPolicyView, views: &[&SupplyView], look: Look, text: &m
 }
 
 /// What was counted since each node started.
-fn counts(rows: &[(&SupplyView, &SupplyPolicyView)], look: Look, text: &mut String) {
+fn counts(rows: &[(&ModeView, &ModePolicyView)], look: Look, text: &mut String) {
     let mut header = vec![("node", Align::Left)];
     header.extend(COUNTS.map(|(_, title)| (title, Align::Right)));
-    let row = |(view, policy): &(&SupplyView, &SupplyPolicyView)| {
-        let mut cells = vec![cell(tame(&view.name, NAME_MAX)).ink(Ink::Bold)];
-        let counts = COUNTS.map(|(name, _)| cell(units::exact(whole(policy.count(name)))));
+    let row = |(view, policy): &(&ModeView, &ModePolicyView)| {
+        let mut cells = vec![cell(tame(view.name(), NAME_MAX)).ink(Ink::Bold)];
+        let counts = COUNTS.map(|(name, _)| cell(units::exact(policy.count(name))));
         cells.extend(counts);
         cells
     };
@@ -95,10 +95,10 @@ fn counts(rows: &[(&SupplyView, &SupplyPolicyView)], look: Look, text: &mut Stri
     text.push('\n');
     for (view, policy) in rows
         .iter()
-        .filter(|(_, policy)| policy.count("drift") > 0.0)
+        .filter(|(_, policy)| policy.number("counts.drift") > 0.0)
     {
-        let name = tame(&view.name, NAME_MAX);
-        let asks = units::number(policy.count("drift"));
+        let name = tame(view.name(), NAME_MAX);
+        let asks = units::number(policy.number("counts.drift"));
         let _ = writeln!(
             text,
             "{name} did not lend for {asks} asks of nodes whose clock runs wrong"
@@ -108,34 +108,34 @@ fn counts(rows: &[(&SupplyView, &SupplyPolicyView)], look: Look, text: &mut Stri
 
 /// Counts that are shown, and how they are called there.
 const COUNTS: [(&str, &str); 11] = [
-    ("offered", "offered"),
-    ("admitted", "admitted"),
-    ("refused", "refused"),
-    ("refused_while_rich", "while rich"),
-    ("asks", "asks"),
-    ("taken", "taken"),
-    ("given", "given"),
-    ("renewals", "renewed"),
-    ("recalls", "recalled"),
-    ("expired", "expired"),
-    ("lapsed", "lapsed"),
+    ("counts.offered", "offered"),
+    ("counts.admitted", "admitted"),
+    ("counts.refused", "refused"),
+    ("counts.refused_while_rich", "while rich"),
+    ("counts.asks", "asks"),
+    ("counts.taken", "taken"),
+    ("counts.given", "given"),
+    ("counts.renewals", "renewed"),
+    ("counts.recalls", "recalled"),
+    ("counts.expired", "expired"),
+    ("counts.lapsed", "lapsed"),
 ];
 
-fn row(view: &SupplyView, policy: &SupplyPolicyView) -> Vec<Cell> {
-    let state = match (policy.stands.quarantine_ms, policy.stands.settled) {
-        (1.., _) => format!("its home in {} ms", policy.stands.quarantine_ms),
+fn row(view: &ModeView, policy: &ModePolicyView) -> Vec<Cell> {
+    let state = match (policy.count("quarantine_ms"), policy.is("settled")) {
+        (millis @ 1.., _) => format!("its home in {millis} ms"),
         (0, false) => "waits for all to agree".to_owned(),
         (0, true) => String::new(),
     };
     vec![
-        cell(tame(&view.name, NAME_MAX)).ink(Ink::Bold),
-        cell(rate(policy.stands.home)),
-        cell(rate(policy.stands.lent)),
-        cell(rate(policy.stands.borrowed)),
-        cell(rate(policy.stands.usable)),
-        cell(rate(policy.stands.demand)),
-        cell(fill(policy.stands.fill_ratio)),
-        cell(policy.stands.loans.to_string()),
+        cell(tame(view.name(), NAME_MAX)).ink(Ink::Bold),
+        cell(rate(policy.number("home"))),
+        cell(rate(policy.number("lent"))),
+        cell(rate(policy.number("borrowed"))),
+        cell(rate(policy.number("usable"))),
+        cell(rate(policy.number("demand"))),
+        cell(fill(policy.number("fill_ratio"))),
+        cell(policy.count("loans").to_string()),
         cell(state),
     ]
 }
@@ -169,29 +169,29 @@ const FILL_MAX: u64 = 999;
 
 #[cfg(test)]
 mod tests {
-    use tollgate_serve::supply::view::StandsView;
+    use tollgate_serve::modes::view::DividedView;
 
     use super::*;
 
     #[test]
     fn the_table_says_who_has_what() {
-        let policy = SupplyPolicyView {
+        let mut policy = ModePolicyView {
             contract: "api".into(),
             policy: "all".into(),
-            rate: 100.0,
-            stands: StandsView {
-                usable: 60.0,
-                fill_ratio: 0.692,
-                quarantine_ms: 5,
-                ..StandsView::default()
-            },
-            ..SupplyPolicyView::default()
+            ..ModePolicyView::default()
         };
-        let view = SupplyView {
-            on: true,
-            name: "n1".into(),
+        for (name, value) in [("rate", 100.0), ("usable", 60.0), ("fill_ratio", 0.692)] {
+            policy.set(name, value.into());
+        }
+        policy.set("quarantine_ms", 5.into());
+        let view = ModeView {
+            divided: Some(DividedView {
+                on: true,
+                name: "n1".into(),
+                ..DividedView::default()
+            }),
             policies: vec![policy],
-            ..SupplyView::default()
+            ..ModeView::default()
         };
         let told = vec![Told::new("http://a", view)];
         let text = human(&told, Look::PLAIN);

@@ -5,12 +5,10 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tollgate_load::Address;
-use tollgate_serve::supply::split::SplitView;
-use tollgate_serve::supply::view::{ByOwnerView, SupplyView};
+use tollgate_serve::modes::view::ModeView;
 
 use super::options::{ClusterFormat, SupplyOptions};
 use crate::check::http::Request;
@@ -19,60 +17,22 @@ use crate::report::Look;
 use crate::report::table::tame;
 
 /// What one node said.
-pub(crate) struct Told<V> {
+pub(crate) struct Told {
     /// Where it was asked.
     pub(crate) server: String,
     /// What it said, as it is meant and as it is.
-    pub(crate) said: Result<(V, Value), Failure>,
-}
-
-/// What a node says of rates or buckets that it has a part of.
-pub(crate) trait Parted: DeserializeOwned + Serialize {
-    /// Whether it has a roster.
-    fn is_on(&self) -> bool;
-    /// How many are in it.
-    fn roster_count(&self) -> usize;
-    /// What is too small to be divided.
-    fn small(&self) -> &[ByOwnerView];
-}
-
-impl Parted for SupplyView {
-    fn is_on(&self) -> bool {
-        self.on
-    }
-
-    fn roster_count(&self) -> usize {
-        self.roster.len()
-    }
-
-    fn small(&self) -> &[ByOwnerView] {
-        &self.by_owner
-    }
-}
-
-impl Parted for SplitView {
-    fn is_on(&self) -> bool {
-        self.on
-    }
-
-    fn roster_count(&self) -> usize {
-        self.roster.len()
-    }
-
-    fn small(&self) -> &[ByOwnerView] {
-        &self.by_owner
-    }
+    pub(crate) said: Result<(ModeView, Value), Failure>,
 }
 
 /// Asks all servers; an error only where none has an answer.
-pub(crate) fn ask<V: Parted>(options: &SupplyOptions, what: &str) -> Result<Vec<Told<V>>, Failure> {
+pub(crate) fn ask(options: &SupplyOptions, what: &str) -> Result<Vec<Told>, Failure> {
     let path = path(what, options)?;
     let ask = |server: &Address| {
-        let said = fetch::<V>(server, &path, options.token.as_deref());
+        let said = fetch::<ModeView>(server, &path, options.token.as_deref());
         Told {
             server: server.to_string(),
             said: said.and_then(|(view, value)| {
-                if view.is_on() {
+                if view.divided.as_ref().is_some_and(|divided| divided.on) {
                     Ok((view, value))
                 } else {
                     Err(no_roster(server))
@@ -80,7 +40,7 @@ pub(crate) fn ask<V: Parted>(options: &SupplyOptions, what: &str) -> Result<Vec<
             }),
         }
     };
-    let told: Vec<Told<V>> = options.at.iter().map(ask).collect();
+    let told: Vec<Told> = options.at.iter().map(ask).collect();
     if told.iter().all(|told| told.said.is_err()) {
         let first = told.into_iter().find_map(|told| told.said.err());
         return first.map_or_else(|| Ok(Vec::new()), Err);
@@ -89,10 +49,10 @@ pub(crate) fn ask<V: Parted>(options: &SupplyOptions, what: &str) -> Result<Vec<
 }
 
 /// Prints what was said.
-pub(crate) fn print<V>(
+pub(crate) fn print(
     options: &SupplyOptions,
-    told: &[Told<V>],
-    human: impl FnOnce(&[Told<V>], Look) -> String,
+    told: &[Told],
+    human: impl FnOnce(&[Told], Look) -> String,
 ) -> Result<(), Failure> {
     let text = match options.format {
         ClusterFormat::Json => format!("{}\n", machine(told)),
@@ -102,7 +62,7 @@ pub(crate) fn print<V>(
     out.write_all(text.as_bytes()).map_err(Failure::output)
 }
 
-fn machine<V>(told: &[Told<V>]) -> Value {
+fn machine(told: &[Told]) -> Value {
     let nodes = told.iter().map(|told| match &told.said {
         Ok((_, value)) => value.clone(),
         Err(failure) => json!({ "server": told.server, "error": failure.to_string() }),
@@ -111,19 +71,19 @@ fn machine<V>(told: &[Told<V>]) -> Value {
 }
 
 /// What was said by those that answered.
-pub(crate) fn views<V>(told: &[Told<V>]) -> Vec<&V> {
+pub(crate) fn views(told: &[Told]) -> Vec<&ModeView> {
     let said = told.iter().map(|told| told.said.as_ref());
     said.filter_map(|said| said.ok().map(|(view, _)| view))
         .collect()
 }
 
 /// What is too small, who did not answer, and who was not asked.
-pub(crate) fn end<V: Parted>(told: &[Told<V>], text: &mut String) {
+pub(crate) fn end(told: &[Told], text: &mut String) {
     let views = views(told);
-    let Some(first) = views.first() else {
+    let Some(divided) = views.first().and_then(|first| first.divided.as_ref()) else {
         return;
     };
-    for small in first.small() {
+    for small in &divided.by_owner {
         let _ = writeln!(text, "{}", tame(&small.to_string(), SENTENCE_MAX));
     }
     for told in told {
@@ -131,7 +91,7 @@ pub(crate) fn end<V: Parted>(told: &[Told<V>], text: &mut String) {
             let _ = writeln!(text, "{}: {failure}", told.server);
         }
     }
-    let missing = first.roster_count().saturating_sub(views.len());
+    let missing = divided.roster.len().saturating_sub(views.len());
     if missing > 0 {
         let _ = writeln!(
             text,
@@ -216,9 +176,9 @@ pub(crate) fn fetch<T: DeserializeOwned>(
 const SENTENCE_MAX: usize = 400;
 
 #[cfg(test)]
-impl<V: Parted> Told<V> {
+impl Told {
     /// A node that answered.
-    pub(crate) fn new(server: &str, view: V) -> Self {
+    pub(crate) fn new(server: &str, view: ModeView) -> Self {
         Self {
             server: server.to_owned(),
             said: Ok((view, Value::Null)),

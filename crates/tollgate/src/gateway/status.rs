@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use tollgate_serve::annex::{DelaysView, GatewayView};
-use tollgate_serve::supply::split::{SplitPolicyView, SplitView};
+use tollgate_serve::modes::view::{ModePolicyView, ModeView};
 
 use crate::cluster::options::SupplyOptions;
 use crate::cluster::told::{self, Told};
@@ -19,7 +19,7 @@ type Gateway = (String, GatewayView);
 
 /// Shows how the parts stand.
 pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
-    let mut told: Vec<Told<SplitView>> = told::ask(options, "split")?;
+    let mut told: Vec<Told> = told::ask(options, "split")?;
     let mut gateways = Vec::new();
     for (told, server) in told.iter_mut().zip(&options.at) {
         let Ok((view, value)) = &mut told.said else {
@@ -31,13 +31,13 @@ pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
             && gateway.on
         {
             value["gateway"] = json!(gateway);
-            gateways.push((view.name.clone(), gateway));
+            gateways.push((view.name().to_owned(), gateway));
         }
     }
     told::print(options, &told, |told, look| human(told, &gateways, look))
 }
 
-fn human(told: &[Told<SplitView>], gateways: &[Gateway], look: Look) -> String {
+fn human(told: &[Told], gateways: &[Gateway], look: Look) -> String {
     let mut text = String::new();
     let views = told::views(told);
     let Some(first) = views.first() else {
@@ -49,7 +49,12 @@ fn human(told: &[Told<SplitView>], gateways: &[Gateway], look: Look) -> String {
     if !gateways.is_empty() {
         delays(gateways, look, &mut text);
     }
-    if first.policies.is_empty() && first.by_owner.is_empty() {
+    if first.policies.is_empty()
+        && first
+            .divided
+            .iter()
+            .all(|divided| divided.by_owner.is_empty())
+    {
         text.push_str("no policy of this contract is under `coordination: split`\n");
     }
     told::end(told, &mut text);
@@ -101,14 +106,14 @@ pub(super) fn percentiles(of: &DelaysView) -> [Cell; 4] {
     [of.p50_ms, of.p95_ms, of.p99_ms, of.p999_ms].map(shown)
 }
 
-fn one_policy(of: &SplitPolicyView, views: &[&SplitView], look: Look, text: &mut String) {
+fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: Look, text: &mut String) {
     let line = format!(
         "{} / {}: {:.1}/s, burst {:.0}, {}",
         tame(&of.contract, NAME_MAX),
         tame(&of.policy, NAME_MAX),
-        of.rate,
-        of.burst,
-        if views.iter().all(|view| view.lends) {
+        of.number("rate"),
+        of.number("burst"),
+        if views.iter().all(|view| view.lends == Some(true)) {
             "lending"
         } else {
             "not lending"
@@ -118,7 +123,7 @@ fn one_policy(of: &SplitPolicyView, views: &[&SplitView], look: Look, text: &mut
     let mut header = vec![("gateway", Align::Left)];
     header.extend(COLUMNS.map(|title| (title, Align::Right)));
     let rows = views.iter().filter_map(|view| {
-        let same = |policy: &&SplitPolicyView| policy.policy == of.policy;
+        let same = |policy: &&ModePolicyView| policy.policy == of.policy;
         Some(row(view, view.policies.iter().find(same)?))
     });
     let table = Table {
@@ -143,23 +148,22 @@ const COLUMNS: [&str; 11] = [
     "frames/msg",
 ];
 
-#[allow(clippy::cast_precision_loss)] // Shown, not decided by.
-fn row(view: &SplitView, policy: &SplitPolicyView) -> Vec<Cell> {
-    let counts = &policy.counts;
-    let part = |some: u64| some as f64 / counts.admitted.max(1) as f64;
+fn row(view: &ModeView, policy: &ModePolicyView) -> Vec<Cell> {
+    let count = |name: &str| policy.number(&format!("counts.{name}"));
+    let part = |some: f64| some / count("admitted").max(1.0);
     vec![
-        cell(tame(&view.name, NAME_MAX)).ink(Ink::Bold),
-        cell(format!("{:.1}", policy.own_rate)),
-        cell(format!("{:.1}", policy.own_burst)),
-        cell(format!("{:.1}", policy.tokens)),
-        cell(format!("{:.1}", policy.owed)),
-        cell(format!("{:.1}", policy.held)),
-        cell(units::number(counts.admitted as f64)),
-        cell(format!("{:.2} %", 100.0 * part(counts.delayed))),
-        cell(units::number(counts.borrowed.round())),
-        cell(units::number(counts.given.round())),
-        cell(units::number(counts.asks as f64)),
-        cell(format!("{:.3}", part(counts.frames))),
+        cell(tame(view.name(), NAME_MAX)).ink(Ink::Bold),
+        cell(format!("{:.1}", policy.number("own_rate"))),
+        cell(format!("{:.1}", policy.number("own_burst"))),
+        cell(format!("{:.1}", policy.number("tokens"))),
+        cell(format!("{:.1}", policy.number("owed"))),
+        cell(format!("{:.1}", policy.number("held"))),
+        cell(units::number(count("admitted"))),
+        cell(format!("{:.2} %", 100.0 * part(count("delayed")))),
+        cell(units::number(count("borrowed").round())),
+        cell(units::number(count("given").round())),
+        cell(units::number(count("asks"))),
+        cell(format!("{:.3}", part(count("frames")))),
     ]
 }
 

@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Key, NodeId, Writer};
 
 use crate::bucket::Bucket;
 use crate::dice::Dice;
-use crate::ids::{Key, NodeId, Writer};
 use crate::replica::Design;
 use crate::setup::{Knobs, Ratio, Setup};
 

@@ -4,8 +4,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tollgate_contract::Coordination;
 use tollgate_limit::Span;
-use tollgate_serve::synced::{SyncPolicyView, SyncView};
+use tollgate_serve::modes::{
+    self,
+    view::{ModePolicyView, ModeView},
+};
 
 use crate::cluster::kit::{Ground, Node, until};
 
@@ -20,9 +24,9 @@ fn ground(contracts: &str) -> Ground {
     ground
 }
 
-fn seen(node: &Node) -> SyncPolicyView {
-    let SyncView { policies } = tollgate_serve::synced::view(node.running.shared());
-    policies.into_iter().next().unwrap()
+fn seen(node: &Node) -> ModePolicyView {
+    let view = modes::view(node.running.shared(), Coordination::Sync);
+    view.policies.into_iter().next().unwrap()
 }
 
 /// Asks 1.5 times the limit for that long; how many passed in the time before `then`, and after.
@@ -50,7 +54,7 @@ fn what_is_admitted_too_much_is_within_the_bound_is_told_and_is_paid_back() {
     ground.pace.suspect = Span::from_nanos(3_600_000_000_000);
     let mut nodes = ground.nodes(3);
     for node in &nodes {
-        until("all live", || seen(node).nodes == 3);
+        until("all live", || seen(node).count("nodes") == 3);
     }
     let (begun, then, end) = (
         Instant::now(),
@@ -67,12 +71,12 @@ fn what_is_admitted_too_much_is_within_the_bound_is_told_and_is_paid_back() {
     let before: u64 = passed.iter().map(|(before, _)| before).sum();
     let after: u64 = passed.iter().map(|(_, after)| after).sum();
     until("all is told", || {
-        nodes.iter().all(|node| seen(node).untold == 0)
+        nodes.iter().all(|node| seen(node).count("untold") == 0)
     });
-    let all: Vec<SyncPolicyView> = nodes.iter().map(seen).collect();
-    let bound = all[0].over_admission_bound;
-    let worst = all.iter().map(|one| one.debt_max).max().unwrap();
-    let over: u64 = all.iter().map(|one| one.over).sum();
+    let all: Vec<ModePolicyView> = nodes.iter().map(seen).collect();
+    let bound = all[0].count("over_admission_bound");
+    let worst = all.iter().map(|one| one.count("debt_max")).max().unwrap();
+    let over: u64 = all.iter().map(|one| one.count("over")).sum();
     println!(
         "{before} in 3 s, {after} in 6 s more; {worst} owed at worst of {bound}, {over} spent while there was nothing"
     );
@@ -85,16 +89,20 @@ fn what_is_admitted_too_much_is_within_the_bound_is_told_and_is_paid_back() {
     let percent = after * 100 / (6 * PER_SECOND);
     assert!((85..=112).contains(&percent), "{percent} %");
     let key = "/v1/cluster/sync?contract=users&key=user=ada";
-    let centres: Vec<SyncPolicyView> = nodes
+    let centres: Vec<ModePolicyView> = nodes
         .iter_mut()
         .map(|node| {
-            let view: SyncView = serde_json::from_str(&node.get(key).1).unwrap();
+            let view: ModeView = serde_json::from_str(&node.get(key).1).unwrap();
             view.policies.into_iter().next().unwrap()
         })
         .collect();
-    let keys: Vec<_> = centres.iter().map(|one| one.key.unwrap()).collect();
-    assert!(keys.iter().all(|key| key.centre == keys[0].centre));
-    let heard: u64 = keys.iter().map(|key| key.heard).sum();
+    let centre = |one: &ModePolicyView| one.count("key.centre");
+    assert!(
+        centres
+            .iter()
+            .all(|one| centre(one) == centre(&centres[0]) && centre(one) > 0)
+    );
+    let heard: u64 = centres.iter().map(|one| one.count("key.heard")).sum();
     assert_eq!(heard, before + after, "each token was counted once");
     let metrics = nodes[0].get("/metrics").1;
     let bound = "tollgate_sync_over_admission_bound{contract=\"users\",policy=\"p\"}";
@@ -111,11 +119,11 @@ fn a_node_alone_is_a_bucket_in_a_cluster_or_without() {
     for mut node in [ground.node("alone", &[]), Node::start(settings)] {
         until("ready", || node.is_ready());
         assert_eq!((0..100).filter(|_| node.passes("ada")).count(), 50);
-        let view = tollgate_serve::synced::view(node.running.shared());
+        let view = modes::view(node.running.shared(), Coordination::Sync);
         assert!(
             view.policies
                 .iter()
-                .all(|one| one.over_admission_bound == 0)
+                .all(|one| one.count("over_admission_bound") == 0)
         );
     }
 }

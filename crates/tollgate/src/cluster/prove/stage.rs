@@ -63,7 +63,7 @@ impl Stage {
         while begun.elapsed() < PATIENCE {
             let views = (0..NODES).filter_map(|node| self.fleet.supply(node).ok());
             let policies = views.flat_map(|view| view.policies);
-            usable = policies.map(|policy| policy.stands.usable).sum();
+            usable = policies.map(|policy| policy.number("usable")).sum();
             // They are asked one after the other, while supply moves.
             if (usable / RATE as f64 - 1.0).abs() < 0.01 {
                 return Ok(begun.elapsed());

@@ -22,14 +22,14 @@ fn nobody_lends_to_a_node_whose_clock_runs_wrong() {
     let drift = |node| {
         cluster
             .policy(node)
-            .map_or(0.0, |policy| policy.count("drift"))
+            .map_or(0.0, |policy| policy.number("counts.drift"))
     };
     let crowd = Crowd::ask_only(&cluster, 2);
     until("it is seen", || (0..2).all(|node| drift(node) > 0.0));
     until("nothing is lent to it any more", || {
         let policy = cluster.policy(2);
         policy.is_some_and(|policy| {
-            policy.stands.borrowed < 1.0 && is_near(policy.stands.usable, 333)
+            policy.number("borrowed") < 1.0 && is_near(policy.number("usable"), 333)
         })
     });
     assert!(is_near(home(&cluster, 2), 333));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate::cluster::asker::Asker;
 use tollgate_fault::Process;
-use tollgate_serve::supply::split::SplitPolicyView;
+use tollgate_serve::modes::view::ModePolicyView;
 
 use super::kit::{Crowd, Divided, Files, now, until};
 use super::{THREE, wait_for_evidence};
@@ -17,10 +17,12 @@ const CUT: Files<'static> = Files {
     how: "coordination: split, on_limit: delay, max_wait: 200ms",
 };
 
-fn seen(on: &Divided, node: u16) -> SplitPolicyView {
+fn seen(on: &Divided, node: u16) -> ModePolicyView {
     let view = on.fleet.split(node).unwrap();
-    assert!(view.on && view.lends && view.adapts, "{view:?}");
-    assert_eq!(view.roster.len(), 3);
+    let divided = view.divided.as_ref().unwrap();
+    assert!(divided.on, "{view:?}");
+    assert_eq!((view.lends, view.adapts), (Some(true), Some(true)));
+    assert_eq!(divided.roster.len(), 3);
     view.policies.into_iter().next().unwrap()
 }
 
@@ -42,8 +44,9 @@ fn not_one_over_whoever_dies_and_stands_still() {
     cluster.assert_within(1000, (begun, u64::MAX));
     for node in 0..3 {
         let policy = seen(&cluster, node);
-        assert!(policy.counts.delayed > 0, "{policy:?}");
-        let right = policy.own_rate - policy.hired_rate + policy.let_rate;
+        assert!(policy.count("counts.delayed") > 0, "{policy:?}");
+        let right =
+            policy.number("own_rate") - policy.number("hired_rate") + policy.number("let_rate");
         assert!((right - 333.3).abs() < 0.1, "{policy:?}");
     }
 }
@@ -52,7 +55,9 @@ fn not_one_over_whoever_dies_and_stands_still() {
 fn whoever_is_asked_for_all_borrows_from_those_who_are_not() {
     let cluster = Divided::start(3, CUT, |_, _| {});
     until("all have their parts", || {
-        (0..3).all(|node| seen(&cluster, node).tokens > 30.0 || seen(&cluster, node).keys == 0)
+        (0..3).all(|node| {
+            seen(&cluster, node).number("tokens") > 30.0 || seen(&cluster, node).count("keys") == 0
+        })
     });
     let begun = now();
     let mut asker = Asker::connect(cluster.fleet.nodes()[0].resp, Duration::from_secs(5)).unwrap();
@@ -60,10 +65,12 @@ fn whoever_is_asked_for_all_borrows_from_those_who_are_not() {
     let mut passed = 0;
     until("others have lent", || {
         passed += asker.ask_many(&[("route", "/")], 1, 40).unwrap();
-        seen(&cluster, 0).counts.borrowed > 50.0
+        seen(&cluster, 0).number("counts.borrowed") > 50.0
     });
     assert!(passed > 80, "{passed}");
-    let given: f64 = (1..3).map(|node| seen(&cluster, node).counts.given).sum();
+    let given: f64 = (1..3)
+        .map(|node| seen(&cluster, node).number("counts.given"))
+        .sum();
     assert!(given > 40.0, "{given}");
     cluster.assert_within(1000, (begun, u64::MAX));
 }
@@ -80,18 +87,20 @@ fn whoever_is_asked_for_all_hires_the_parts_of_the_others() {
         });
     };
     ask("it has most of the rate, from the others", &|| {
-        let lets = (1..3).map(|node| seen(&cluster, node).let_rate);
-        seen(&cluster, 0).own_rate > 900.0 && lets.sum::<f64>() > 500.0
+        let lets = (1..3).map(|node| seen(&cluster, node).number("let_rate"));
+        seen(&cluster, 0).number("own_rate") > 900.0 && lets.sum::<f64>() > 500.0
     });
     // One of those who let is killed and comes back: what it let is in use until the term ends, and not by it.
     cluster.fleet.suffer(Process::Kill(1)).unwrap();
     cluster.start_again(1);
     cluster.fleet.gather().unwrap();
-    ask("it hires again", &|| seen(&cluster, 0).own_rate > 900.0);
+    ask("it hires again", &|| {
+        seen(&cluster, 0).number("own_rate") > 900.0
+    });
     drop(asker);
     until("what was hired is over", || {
         let policy = seen(&cluster, 0);
-        policy.hired_rate < 0.1 && (policy.own_rate - 333.3).abs() < 0.1
+        policy.number("hired_rate") < 0.1 && (policy.number("own_rate") - 333.3).abs() < 0.1
     });
     cluster.assert_within(1000, (begun, u64::MAX));
 }

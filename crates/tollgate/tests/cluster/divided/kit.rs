@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use tollgate::cluster::asker::Asker;
 use tollgate::cluster::fleet::{Fleet, Node, Plan, Spot};
 use tollgate_fault::Process;
+use tollgate_serve::modes::view::ModePolicyView;
 use tollgate_serve::supply::steady_now;
-use tollgate_serve::supply::view::SupplyPolicyView;
 
 use super::replay::{Bucket, Found, Log, judge};
 
@@ -71,7 +71,7 @@ impl Divided {
         self.fleet.reload(node).unwrap();
         until("the node has read its files", || {
             self.policy(node)
-                .is_some_and(|policy| is_near(policy.rate, files.limit))
+                .is_some_and(|policy| is_near(policy.number("rate"), files.limit))
         });
     }
 
@@ -81,13 +81,13 @@ impl Divided {
     }
 
     /// How a node stands.
-    pub(super) fn policy(&self, node: u16) -> Option<SupplyPolicyView> {
+    pub(super) fn policy(&self, node: u16) -> Option<ModePolicyView> {
         self.fleet.supply(node).ok()?.policies.into_iter().next()
     }
 
     pub(super) fn usable(&self) -> f64 {
         let policies = (0..self.nodes).filter_map(|node| self.policy(node));
-        policies.map(|policy| policy.stands.usable).sum()
+        policies.map(|policy| policy.number("usable")).sum()
     }
 
     #[track_caller]

@@ -29,11 +29,11 @@ const fn files(limit: u64) -> Files<'static> {
 }
 
 fn is_settled(on: &Divided) -> bool {
-    (0..3).all(|node| on.policy(node).is_some_and(|policy| policy.stands.settled))
+    (0..3).all(|node| on.policy(node).is_some_and(|policy| policy.is("settled")))
 }
 
 fn home(on: &Divided, node: u16) -> f64 {
-    on.policy(node).map_or(0.0, |policy| policy.stands.home)
+    on.policy(node).map_or(0.0, |policy| policy.number("home"))
 }
 
 /// Waits until so many more were admitted that too many would have been noticed.
@@ -63,7 +63,7 @@ fn a_limit_that_falls_counts_at_once_and_one_that_rises_when_all_have_it() {
     until("it is refused", || {
         cluster.log(0).contains("at most 9,223,372,036")
     });
-    assert!(is_near(cluster.policy(0).unwrap().rate, 400));
+    assert!(is_near(cluster.policy(0).unwrap().number("rate"), 400));
     for node in 0..2 {
         cluster.tell(node, files(2000));
     }

@@ -1,0 +1,126 @@
+//! What a policy says of lending: out of which bucket or window, by which rules, and what clients are told of it.
+//!
+//! Not here: grantors and clients.
+
+use tollgate_contract::{Contract, Coordination, NamedPolicy, OnFailure as Wish, Recovery};
+use tollgate_limit::{Policy, PolicyConfig, Span};
+use tollgate_mode::{Tag, wait_max};
+
+use crate::amount::{BadLimits, Limits};
+use crate::bundle::Terms;
+use crate::lessee::OnFailure;
+use crate::pool::Rules;
+use crate::share::Share;
+use crate::window::Window;
+
+/// The name on the wire of a policy that is lent.
+pub fn tag(contract: &Contract, policy: &NamedPolicy) -> u64 {
+    let mut tag = Tag::of(contract, policy);
+    tag.text(Coordination::Lease.name());
+    tag.finish()
+}
+
+/// The bucket of a policy.
+pub fn bucket_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
+    let burst = config.burst.unwrap_or(config.limit);
+    Limits::new(config.limit, config.period.nanos(), burst)
+}
+
+/// The bucket that a policy lends out of, or the window and how much of it there is.
+pub(crate) fn limits(policy: &Policy) -> Result<(Limits, Option<Window>), BadLimits> {
+    if let Some(window) = Window::new(policy) {
+        return Ok((window.limits(), Some(window)));
+    }
+    Ok((bucket_limits(policy.config())?, None))
+}
+
+/// How a policy lends.
+pub fn rules(named: &NamedPolicy) -> Rules {
+    let (lending, usual) = (named.lending(), Rules::default());
+    let part = |percent: Option<u64>| percent.map(|percent| percent.min(100) * ONE / 100);
+    Rules {
+        term_ns: lending.term(named.policy.config()),
+        depth_min: lending.min_depth.unwrap_or(usual.depth_min),
+        uses_min: lending.min_uses.unwrap_or(usual.uses_min),
+        pool_rate: part(lending.pool_rate).unwrap_or(usual.pool_rate),
+        lent_depth: part(lending.pool_depth).map_or(usual.lent_depth, |kept| ONE - kept),
+        lessees_max: lending
+            .max_lessees
+            .and_then(|most| usize::try_from(most).ok())
+            .unwrap_or(usual.lessees_max),
+        spill: lending.spill.unwrap_or(usual.spill),
+        share: if lending.shares_by_client {
+            Share::Client
+        } else {
+            Share::Request
+        },
+        begins_full: lending.recovery == Recovery::Fresh,
+        max_wait_ns: nanos(wait_max(named.policy.config())),
+        ..usual
+    }
+}
+
+fn nanos(span: Span) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What clients should know of a contract that is lent: the strictest of what its policies say.
+pub fn terms(contract: &Contract) -> Terms {
+    let mut terms = Terms {
+        term_ns: u64::MAX,
+        uses_min: 1,
+        drift_ppm: 0,
+        timeout_ns: u64::MAX,
+        on_failure: OnFailure::Allow,
+        max_wait_ns: 0,
+    };
+    for named in &contract.policies {
+        let (lending, rules) = (named.lending(), rules(named));
+        let drift_ppm = lending
+            .drift_ppm
+            .map(|ppm| u32::try_from(ppm).unwrap_or(u32::MAX));
+        terms.term_ns = terms.term_ns.min(rules.term_ns);
+        terms.uses_min = terms.uses_min.max(rules.uses_min);
+        terms.drift_ppm = terms.drift_ppm.max(drift_ppm.unwrap_or(DRIFT_PPM));
+        terms.timeout_ns = terms
+            .timeout_ns
+            .min(lending.timeout_ns.unwrap_or(TIMEOUT_NS));
+        terms.on_failure = stricter(terms.on_failure, wish(named));
+        // Of several policies none waits: contracts refuse to lend such.
+        terms.max_wait_ns = rules.max_wait_ns;
+    }
+    terms
+}
+
+/// What a client does of a policy when no node answers.
+fn wish(named: &NamedPolicy) -> OnFailure {
+    match (named.lending().safe_capacity, named.on_failure) {
+        (Some(per_second), _) => OnFailure::Safe {
+            per_second,
+            burst: per_second,
+        },
+        (None, Wish::Allow) => OnFailure::Allow,
+        // A client knows nothing that it could decide by.
+        (None, Wish::Deny | Wish::Local) => OnFailure::Deny,
+    }
+}
+
+fn stricter(one: OnFailure, other: OnFailure) -> OnFailure {
+    use OnFailure::{Allow, Deny, Safe};
+    match (one, other) {
+        (Deny, _) | (_, Deny) => Deny,
+        (
+            Safe { per_second, burst },
+            Safe {
+                per_second: less, ..
+            },
+        ) if per_second <= less => Safe { per_second, burst },
+        (_, safe @ Safe { .. }) | (safe @ Safe { .. }, Allow) => safe,
+        (Allow, Allow) => Allow,
+    }
+}
+
+/// One, in which shares are counted.
+const ONE: u64 = 1 << 16;
+const DRIFT_PPM: u32 = 500;
+const TIMEOUT_NS: u64 = 200_000_000;

@@ -1,0 +1,294 @@
+//! A grantor's part in one policy, at the boundary.
+//!
+//! Grantors say nothing to each other; what clients say reaches the [`Lender`] by [`Mode::extension`]. Not here: what is lent.
+
+use core::any::Any;
+
+use tollgate_contract::{Contract, Coordination, NamedPolicy};
+use tollgate_limit::Instant;
+use tollgate_mode::{
+    Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Settlement, Tag,
+    by_machine,
+};
+
+use crate::config::{limits, rules};
+use crate::lender::{Lender, LenderSetup, LenderStand};
+use crate::quota::QuotaRules;
+
+/// Lending among the ways to agree.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    /// Larger than that of any node that granted before.
+    pub generation: u64,
+    /// Whether others take over where this node is silent.
+    pub has_successors: bool,
+    /// How data planes are assigned quotas, where they are.
+    pub quota: Option<QuotaRules>,
+}
+
+impl ModeKind for Lease {
+    fn coordination(&self) -> Coordination {
+        Coordination::Lease
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::Steady
+    }
+
+    fn counts(&self, contract: &Contract, policy: &NamedPolicy) -> bool {
+        policy.coordination == Coordination::Lease && contract.is_lent()
+    }
+
+    fn check(&self, contract: &Contract, policy: &NamedPolicy) -> Result<(), String> {
+        if !contract.is_lent() {
+            return Ok(());
+        }
+        let limits = limits(&policy.policy);
+        limits.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn tag(&self, tag: &mut Tag, _: &NamedPolicy, _: u64) {
+        tag.text(Coordination::Lease.name());
+    }
+
+    fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String> {
+        let limits = limits(&build.policy.policy);
+        let (limits, window) = limits.map_err(|error| error.to_string())?;
+        let machine = Lender::new(LenderSetup {
+            limits,
+            window,
+            rules: rules(build.policy),
+            generation: self.generation,
+            since: build.start,
+            has_successors: self.has_successors,
+            quota: self.quota,
+        });
+        Ok(Box::new(Part { machine }))
+    }
+}
+
+/// One node's part in one policy.
+#[derive(Debug)]
+struct Part {
+    machine: Lender,
+}
+
+impl Mode for Part {
+    by_machine!();
+
+    fn design(&self) -> &'static str {
+        Coordination::Lease.name()
+    }
+
+    fn wants_day(&self) -> bool {
+        self.machine.has_window()
+    }
+
+    fn extension(&mut self) -> Option<&mut dyn Any> {
+        Some(&mut self.machine)
+    }
+
+    fn change(&mut self, policy: &NamedPolicy, now: Instant) {
+        let Ok((limits, window)) = limits(&policy.policy) else {
+            return;
+        };
+        if let Some(window) = &window {
+            self.machine.recount(window, now);
+        }
+        self.machine.change(limits, rules(policy), now);
+    }
+
+    fn miss(&mut self, key: Key, cost: u64, now: Instant) {
+        self.machine.miss(key, cost, now);
+    }
+
+    fn settle(&mut self, key: Key, due: &Settlement<'_>, now: Instant) {
+        match due.difference() {
+            _ if self.machine.has_window() => {
+                self.machine.settle(key, due.receipt, due.actual, now);
+            }
+            Ok(more) => self.machine.charge(key, more, due.debt_max, now),
+            Err(less) => self.machine.refund(key, less, now),
+        }
+    }
+
+    fn handle_frame(&mut self, _: NodeId, _: &[u8], _: Instant) -> Result<(), Malformed> {
+        Err(Malformed::Value)
+    }
+
+    fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
+        match event {
+            Event::Day { day, asked } => self.machine.tell_time(now, *day, *asked),
+            Event::ClockSet { from, to, .. } => self.machine.move_time(*from, *to),
+            Event::Members(_)
+            | Event::Roster { .. }
+            | Event::Delay(_)
+            | Event::Join
+            | Event::Leave
+            | Event::Kept(_)
+            | Event::GiveUp
+            | Event::Renumber(_) => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn poll_send(&mut self) -> Option<Send> {
+        None
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.machine.keys().collect()
+    }
+
+    fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
+        let stand = match of {
+            Some(key) => self.machine.stand_of(key, now),
+            None => self.machine.stand(),
+        };
+        let mut figures = standing(&self.machine, &stand);
+        figures.extend(counts(&stand));
+        figures
+    }
+}
+
+/// How keys stand. Rates are tokens per second, amounts are tokens.
+fn standing(machine: &Lender, stand: &LenderStand) -> Vec<Figure> {
+    let gauge = |name, value: u64, family, help| Figure::new(name, value).gauge(family, help);
+    let rate = |name, value, family, help| Figure::new(name, per_second(value)).gauge(family, help);
+    let term_ns = machine.rules().term_ns;
+    vec![
+        Figure::new("term_ms", term_ns / 1_000_000),
+        gauge("keys", stand.keys, "tollgate_lease_keys", "Keys that are kept."),
+        gauge(
+            "learning",
+            stand.learning,
+            "tollgate_lease_learning_keys",
+            "Keys of which a predecessor's leases may be out.",
+        ),
+        gauge(
+            "lessees",
+            stand.lessees,
+            "tollgate_lease_lessees",
+            "Leases that are out.",
+        ),
+        gauge(
+            "pool",
+            stand.level,
+            "tollgate_lease_pool",
+            "Tokens in the pools of grantors.",
+        ),
+        gauge(
+            "reserved_depth",
+            stand.depth,
+            "tollgate_lease_reserved_depth",
+            "Depth that is reserved for clients: at most so many tokens are idle with them.",
+        ),
+        rate(
+            "reserved_rate",
+            stand.rate,
+            "tollgate_lease_reserved_rate",
+            "Rate that is reserved for clients, tokens per second.",
+        ),
+        Figure::new("idle_after_crash", idle(stand, term_ns)).gauge(
+            "tollgate_lease_idle_after_crash",
+            "Tokens that are lost at most where every client dies: what is reserved, and its refill in a term.",
+        ),
+        rate(
+            "demand",
+            stand.want,
+            "tollgate_lease_demand",
+            "What clients with a lease say they use, tokens per second.",
+        ),
+        rate(
+            "asked",
+            stand.asked,
+            "tollgate_lease_asked",
+            "What those without a lease use, tokens per second.",
+        ),
+        gauge(
+            "over_admission_bound",
+            machine.over_max(),
+            "tollgate_lease_over_admission_bound",
+            "Tokens that are admitted too much at most, each time that a node begins to grant.",
+        ),
+    ]
+}
+
+fn counts(stand: &LenderStand) -> Vec<Figure> {
+    let count = |name, value: u64, family, help| Figure::new(name, value).counter(family, help);
+    let figures = &stand.figures;
+    vec![
+        count(
+            "counts.questions",
+            stand.questions,
+            "tollgate_lease_questions_total",
+            "Messages of clients.",
+        ),
+        count(
+            "counts.served",
+            figures.served,
+            "tollgate_lease_served_total",
+            "Requests that grantors decided.",
+        ),
+        count(
+            "counts.promised",
+            figures.promised,
+            "tollgate_lease_promised_total",
+            "Requests that grantors let pass after a wait.",
+        ),
+        count(
+            "counts.ended",
+            figures.ended,
+            "tollgate_lease_ended_total",
+            "Leases whose term ended with nothing said.",
+        ),
+        count(
+            "counts.stale",
+            figures.stale,
+            "tollgate_lease_stale_total",
+            "Messages that came too late.",
+        ),
+        count(
+            "counts.repeated",
+            figures.repeated,
+            "tollgate_lease_repeated_total",
+            "Messages that came again.",
+        ),
+        count(
+            "counts.clamped",
+            figures.clamped,
+            "tollgate_lease_clamped_total",
+            "Returns that were cut to what was lent.",
+        ),
+        count(
+            "counts.nudges",
+            figures.nudges,
+            "tollgate_lease_nudges_total",
+            "Clients that were asked to speak.",
+        ),
+        count(
+            "counts.pauses",
+            stand.pauses,
+            "tollgate_lease_pauses_total",
+            "Times that this node began again after a pause.",
+        ),
+    ]
+}
+
+#[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
+fn per_second(thousandths: u64) -> f64 {
+    thousandths as f64 / 1e3
+}
+
+/// Tokens that are lost where every client dies.
+#[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
+fn idle(stand: &LenderStand, term_ns: u64) -> f64 {
+    per_second(stand.rate).mul_add(term_ns as f64 / 1e9, stand.depth as f64)
+}

@@ -1,0 +1,150 @@
+//! How a policy stands, as named numbers: what JSON, metrics, the console and the command line all show.
+//!
+//! Not here: how any of them writes a number.
+
+/// A number, text or flag with a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its name in JSON. A dot leads into an object: `counts.asks`.
+    pub name: &'static str,
+    /// What it is now.
+    pub value: Value,
+    /// What it is called among the metrics, where it is one.
+    pub metric: Option<Metric>,
+}
+
+/// What a figure is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A whole number.
+    Count(u64),
+    /// Any number.
+    Real(f64),
+    /// A word, or a number that readers of JSON cannot hold.
+    Text(String),
+    /// Whether something is so.
+    Flag(bool),
+    /// Not known.
+    Unknown,
+}
+
+/// A metric of one sample per policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Its family.
+    pub family: &'static str,
+    /// Whether it only grows.
+    pub kind: MetricKind,
+    /// What it says, one sentence.
+    pub help: &'static str,
+    /// The label that tells it apart from others of its family, besides contract and policy.
+    pub label: Option<(&'static str, &'static str)>,
+}
+
+/// Whether a metric only grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricKind {
+    /// It does.
+    Counter,
+    /// It goes up and down.
+    Gauge,
+}
+
+impl Figure {
+    /// A figure that is no metric.
+    pub fn new(name: &'static str, value: impl Into<Value>) -> Self {
+        Self {
+            name,
+            value: value.into(),
+            metric: None,
+        }
+    }
+
+    /// The same, counted since the start as a metric.
+    #[must_use]
+    pub const fn counter(self, family: &'static str, help: &'static str) -> Self {
+        self.metric(MetricKind::Counter, family, help)
+    }
+
+    /// The same, as a metric that goes up and down.
+    #[must_use]
+    pub const fn gauge(self, family: &'static str, help: &'static str) -> Self {
+        self.metric(MetricKind::Gauge, family, help)
+    }
+
+    const fn metric(mut self, kind: MetricKind, family: &'static str, help: &'static str) -> Self {
+        self.metric = Some(Metric {
+            family,
+            kind,
+            help,
+            label: None,
+        });
+        self
+    }
+
+    /// The same, one of several samples of its family.
+    #[must_use]
+    pub const fn label(mut self, name: &'static str, value: &'static str) -> Self {
+        if let Some(metric) = &mut self.metric {
+            metric.label = Some((name, value));
+        }
+        self
+    }
+}
+
+impl Value {
+    /// It as a number; flags are zero or one.
+    #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Count(count) => Some(*count as f64),
+            Self::Real(real) => Some(*real),
+            Self::Flag(true) => Some(1.0),
+            Self::Flag(false) => Some(0.0),
+            Self::Text(text) => text.parse().ok(),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl From<u64> for Value {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(count: u32) -> Self {
+        Self::Count(u64::from(count))
+    }
+}
+
+impl From<f64> for Value {
+    fn from(real: f64) -> Self {
+        Self::Real(real)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Unknown, Into::into)
+    }
+}

@@ -1,0 +1,55 @@
+//! The registry: every way to agree that this build has. A mode is added by one line here.
+//!
+//! Not here: modes, and which of them a node takes part in, which its membership says.
+
+use tollgate_gossip::Gossip;
+use tollgate_lease::{Lease, Sync};
+use tollgate_mode::ModeKind;
+use tollgate_split::Split;
+use tollgate_supply::Supply;
+
+use super::Membership;
+
+/// The modes that a node takes part in.
+pub(super) fn of(membership: &Membership) -> Vec<Box<dyn ModeKind>> {
+    let mut kinds: Vec<Box<dyn ModeKind>> = Vec::new();
+    let lend = membership.lend.as_ref();
+    // A node that only lends is alone.
+    if lend.is_none_or(|lend| lend.has_successors) {
+        let knobs = membership.knobs.clone();
+        kinds.push(Box::new(Gossip { knobs }));
+        kinds.push(Box::new(Sync));
+    }
+    if let Some(share) = &membership.share {
+        let config = share.config.clone();
+        kinds.push(Box::new(Supply { config }));
+        kinds.push(Box::new(share.split));
+    }
+    if let Some(lend) = lend {
+        kinds.push(Box::new(Lease {
+            generation: lend.generation,
+            has_successors: lend.has_successors,
+            quota: lend.quota,
+        }));
+    }
+    kinds
+}
+
+/// Every mode as it is usual, to ask which policies it can count; a node that is alone can only lend.
+pub(super) fn usual(is_alone: bool) -> Vec<Box<dyn ModeKind>> {
+    let lease = Box::new(Lease {
+        generation: 0,
+        has_successors: false,
+        quota: None,
+    });
+    if is_alone {
+        return vec![lease];
+    }
+    vec![
+        Box::new(Gossip::default()),
+        Box::new(Supply::default()),
+        Box::new(Split::default()),
+        lease,
+        Box::new(Sync),
+    ]
+}

@@ -1,0 +1,316 @@
+//! A node's part in one policy under split, at the boundary: which bucket is cut, and what is shown of it.
+//!
+//! A bucket is cut once, by the roster of the start: another roster counts when all nodes are started again. Not here: how
+//! tokens are borrowed, which is the machine's.
+
+use std::str::FromStr;
+
+use tollgate_contract::{Contract, Coordination, NamedPolicy};
+use tollgate_limit::{Algorithm, Instant, PolicyConfig, Span};
+use tollgate_mode::{
+    Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Tag, by_machine,
+    longest_wait,
+};
+
+use crate::config::{AdaptorConfig, Borrow, SplitConfig};
+use crate::limits::{BadLimits, Limits};
+use crate::topics::{Topics, TopicsSetup};
+
+/// Split among the ways to agree: how buckets are cut, the same on every node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Whether tokens are borrowed.
+    pub borrow: bool,
+    /// Tokens are asked for below so many thousandths of a message.
+    pub low_milli: u32,
+    /// Whether parts follow traffic.
+    pub adapt: Adapt,
+}
+
+/// Whether parts of cut buckets follow traffic: nodes that are asked for much hire some of others, for a short term.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Adapt {
+    /// Every node has its part by right.
+    Off,
+    /// Within a fraction of a second, and what waits counts as demand.
+    #[default]
+    On,
+    /// By the last ten seconds, every second, arrivals only, as the document has it: to compare with.
+    Printed,
+}
+
+impl FromStr for Adapt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self::Off),
+            "on" => Ok(Self::On),
+            "printed" => Ok(Self::Printed),
+            _ => Err("parts of cut buckets follow traffic or not: `on`, `off` or `printed`".into()),
+        }
+    }
+}
+
+impl Default for Split {
+    fn default() -> Self {
+        Self {
+            borrow: true,
+            low_milli: 1_000,
+            adapt: Adapt::On,
+        }
+    }
+}
+
+impl Split {
+    fn config(self) -> SplitConfig {
+        SplitConfig {
+            borrow: if self.borrow {
+                Borrow::Near
+            } else {
+                Borrow::Off
+            },
+            low_milli: self.low_milli,
+            hire: match self.adapt {
+                Adapt::Off => None,
+                Adapt::On => Some(AdaptorConfig::default()),
+                Adapt::Printed => Some(AdaptorConfig::printed()),
+            },
+            ..SplitConfig::default()
+        }
+    }
+}
+
+impl ModeKind for Split {
+    fn coordination(&self) -> Coordination {
+        Coordination::Split
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::Steady
+    }
+
+    fn is_by_roster(&self) -> bool {
+        true
+    }
+
+    fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {
+        let limits = limits(policy.policy.config());
+        limits.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn tag(&self, tag: &mut Tag, policy: &NamedPolicy, _: u64) {
+        let config = policy.policy.config();
+        tag.text(Coordination::Split.name());
+        tag.number(config.limit);
+        tag.number(config.burst.unwrap_or(0));
+        tag.number(config.period.nanos());
+    }
+
+    fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String> {
+        let config = build.policy.policy.config();
+        let roster = build.roster.ok_or("there is no roster")?;
+        let limits = limits(config).map_err(|error| error.to_string())?;
+        let me = roster.me.filter(|(_, is_itself)| *is_itself);
+        let setup = TopicsSetup {
+            roster: roster.parts.clone(),
+            me: me.map_or(NOBODY, |(me, _)| me),
+            boot: roster.boot,
+            members: roster.members.clone(),
+            start: build.start,
+            wait_max: wait_max(config, &limits),
+            leaks: config.algorithm == Algorithm::LeakyBucket,
+            limits,
+            config: self.config(),
+        };
+        let machine = Topics::new(setup).map_err(|error| error.to_string())?;
+        Ok(Box::new(Part { machine }))
+    }
+}
+
+/// One node's part in one policy.
+#[derive(Debug)]
+struct Part {
+    machine: Topics,
+}
+
+impl Mode for Part {
+    by_machine!();
+
+    fn design(&self) -> &'static str {
+        Coordination::Split.name()
+    }
+
+    fn change(&mut self, policy: &NamedPolicy, _: Instant) {
+        let limits = self.machine.limits();
+        let wait_max = wait_max(policy.policy.config(), &limits);
+        self.machine.set_wait_max(wait_max);
+    }
+
+    fn miss(&mut self, key: Key, _: u64, now: Instant) {
+        self.machine.miss(key, now);
+    }
+
+    fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
+        self.machine.handle_frame(from, frame, now)
+    }
+
+    fn handle_event(&mut self, event: &Event<'_>, _: Instant) {
+        if let Event::Members(alive) = event {
+            self.machine.handle_members(alive);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn poll_send(&mut self) -> Option<Send> {
+        self.machine.poll_send()
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.machine.keys().collect()
+    }
+
+    fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
+        let first = self.machine.keys().next();
+        let mut figures = standing(&mut self.machine, of.or(first).unwrap_or(Key(0)), now);
+        figures.extend(counts(&self.machine));
+        figures
+    }
+}
+
+/// The bucket of a policy that is cut.
+pub fn limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
+    let period = Span::from_nanos(u128::from(config.period.nanos()));
+    Limits::new(config.limit, period, config.burst.unwrap_or(config.limit))
+}
+
+/// The longest that a request is told to wait.
+fn wait_max(config: &PolicyConfig, limits: &Limits) -> Span {
+    match config.algorithm {
+        // Its queue is as long as the burst, and a part of it lasts as long as the whole.
+        Algorithm::LeakyBucket => Span::from_nanos(u128::from(limits.lasts_ns()) * 2),
+        _ => longest_wait(config, WAIT_UNSAID).min(WAIT_MAX),
+    }
+}
+
+/// How the sub-bucket of a key stands. Rates are messages per second, amounts are messages.
+fn standing(machine: &mut Topics, key: Key, now: Instant) -> Vec<Figure> {
+    let stands = machine.inspect(key, now);
+    let grains = |pick: fn(&crate::setup::Inspection) -> u128| stands.as_ref().map_or(0, pick);
+    let limits = machine.limits();
+    let messages = |grains| messages(&limits, grains);
+    let rate = |grains| messages(grains) * 1e9;
+    let whole = limits.whole();
+    let one_way = stands.as_ref().and_then(|stands| stands.one_way_ns);
+    vec![
+        Figure::new("rate", rate(whole.rate)).gauge(
+            "tollgate_split_rate",
+            "The rate of the bucket that is cut, messages per second.",
+        ),
+        Figure::new("burst", messages(whole.depth)),
+        Figure::new("own_rate", rate(grains(|s| s.share.rate)))
+            .gauge("tollgate_split_own_rate", "This node's part of it."),
+        Figure::new("own_burst", messages(grains(|s| s.share.depth))).gauge(
+            "tollgate_split_own_burst",
+            "This node's part of the depth, in messages.",
+        ),
+        Figure::new("hired_rate", rate(grains(|s| s.hired.rate))).gauge(
+            "tollgate_split_hired_rate",
+            "Of this node's part, what is hired of other nodes.",
+        ),
+        Figure::new("let_rate", rate(grains(|s| s.lets.rate))).gauge(
+            "tollgate_split_let_rate",
+            "What other nodes have hired of this node's part.",
+        ),
+        Figure::new("tokens", messages(grains(|s| s.tokens))).gauge(
+            "tollgate_split_tokens",
+            "Tokens of the first key that is known, as are the next two.",
+        ),
+        Figure::new("owed", messages(grains(|s| s.queued))).gauge(
+            "tollgate_split_owed",
+            "What messages were told to wait for and has not come back yet.",
+        ),
+        Figure::new("held", messages(grains(|s| s.held))).gauge(
+            "tollgate_split_held",
+            "Room kept for tokens that were given away.",
+        ),
+        Figure::new("one_way_ms", one_way.map(millis)),
+        Figure::new("cost_max", machine.cost_max()),
+        Figure::new("keys", machine.keys_count() as u64)
+            .gauge("tollgate_split_keys", "Keys that are known."),
+    ]
+}
+
+fn counts(machine: &Topics) -> Vec<Figure> {
+    let (counts, limits) = (machine.counts(), machine.limits());
+    let count = |name, value: u64, family, help| Figure::new(name, value).counter(family, help);
+    vec![
+        count(
+            "counts.admitted",
+            counts.arrived,
+            "tollgate_split_admitted_total",
+            "Messages that were admitted.",
+        ),
+        count(
+            "counts.delayed",
+            counts.waited,
+            "tollgate_split_delayed_total",
+            "Of these, those that were told to wait.",
+        ),
+        count(
+            "counts.asks",
+            counts.asks,
+            "tollgate_split_asks_total",
+            "Asks for tokens of other nodes.",
+        ),
+        count(
+            "counts.hits",
+            counts.hits,
+            "tollgate_split_hits_total",
+            "Asks that got some.",
+        ),
+        count(
+            "counts.hires",
+            counts.hires,
+            "tollgate_split_hires_total",
+            "Questions for a part of the bucket.",
+        ),
+        Figure::new("counts.borrowed", messages(&limits, counts.borrowed)).counter(
+            "tollgate_split_borrowed_total",
+            "Tokens that came from other nodes.",
+        ),
+        Figure::new("counts.given", messages(&limits, counts.given)),
+        Figure::new("counts.expired", counts.expired),
+        count(
+            "counts.frames",
+            counts.frames,
+            "tollgate_split_frames_total",
+            "Frames that were sent to other nodes.",
+        ),
+        Figure::new("counts.malformed", counts.malformed),
+    ]
+}
+
+#[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
+fn messages(limits: &Limits, grains: u128) -> f64 {
+    grains as f64 / limits.message().max(1) as f64
+}
+
+#[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
+fn millis(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+/// A node that was not told who it is: it has no part under this number, which no name has.
+const NOBODY: NodeId = NodeId(u16::MAX);
+/// The longest wait where a policy says none: what is promised must end before a restarted node uses its part.
+const WAIT_UNSAID: Span = Span::from_nanos(10_000_000_000);
+/// The longest wait that is promised.
+const WAIT_MAX: Span = Span::from_nanos(3_600_000_000_000);

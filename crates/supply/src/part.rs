@@ -1,0 +1,216 @@
+//! A node's part in one policy under supply, at the boundary: what a policy says of the rate, and what is kept and shown of it.
+//!
+//! Not here: how rates are lent, which is the machine's.
+
+use std::sync::Arc;
+
+use tollgate_contract::{Contract, Coordination, NamedPolicy};
+use tollgate_gossip::{Decoder, Encoder};
+use tollgate_limit::{Algorithm, Instant, PolicyConfig, Span};
+use tollgate_mode::{
+    Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Tag, by_machine,
+    longest_wait,
+};
+
+use crate::authority::AUTHORITY;
+use crate::config::SupplyConfig;
+use crate::limits::{BadLimits, Limits};
+use crate::machine::Machine;
+use crate::setup::{Begin, Boot, Kept, Setup};
+use crate::shares::Shares;
+use crate::status;
+
+/// Supply among the ways to agree.
+#[derive(Clone, Debug, Default)]
+pub struct Supply {
+    /// What may be tuned.
+    pub config: SupplyConfig,
+}
+
+impl ModeKind for Supply {
+    fn coordination(&self) -> Coordination {
+        Coordination::Supply
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::Steady
+    }
+
+    fn is_by_roster(&self) -> bool {
+        true
+    }
+
+    fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {
+        let limits = limits(policy.policy.config());
+        limits.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn tag(&self, tag: &mut Tag, _: &NamedPolicy, _: u64) {
+        tag.text(Coordination::Supply.name());
+    }
+
+    fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String> {
+        let config = build.policy.policy.config();
+        let roster = build.roster.ok_or("there is no roster")?;
+        let (me, is_itself) = roster.me.unwrap_or((NOBODY, false));
+        let kept = roster.kept.as_deref().filter(|_| is_itself);
+        let shares = Shares::new(roster.division, roster.parts.iter().copied());
+        let setup = Setup {
+            limits: limits(config).map_err(|error| error.to_string())?,
+            shares: shares.map_err(|error| error.to_string())?,
+            me,
+            boot: Boot(roster.boot),
+            // What cannot be read is as a disk that was lost.
+            begin: Begin::Restart(kept.and_then(|bytes| decode(bytes).ok())),
+            members: roster.members.clone(),
+            seed: roster.boot ^ build.tag,
+            start: build.start,
+            wait_max: wait_max(config),
+            leaks: config.algorithm == Algorithm::LeakyBucket,
+            config: self.config.clone(),
+        };
+        let machine = Machine::new(setup).map_err(|error| error.to_string())?;
+        Ok(Box::new(Part { machine }))
+    }
+}
+
+/// One node's part in one policy.
+#[derive(Debug)]
+struct Part {
+    machine: Machine,
+}
+
+impl Mode for Part {
+    by_machine!();
+
+    fn design(&self) -> &'static str {
+        Coordination::Supply.name()
+    }
+
+    fn change(&mut self, policy: &NamedPolicy, now: Instant) {
+        let config = policy.policy.config();
+        if let Ok(limits) = limits(config) {
+            self.machine.set_wait_max(wait_max(config));
+            self.machine.set_limits(limits, now);
+        }
+    }
+
+    fn miss(&mut self, key: Key, cost: u64, now: Instant) {
+        self.machine.miss(key, cost, now);
+    }
+
+    fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
+        self.machine.handle_frame(from, frame, now)
+    }
+
+    fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
+        match event {
+            Event::Members(alive) => self.machine.handle_members(alive, now),
+            Event::Roster { tag, parts } => {
+                if let Ok(shares) = Shares::new(*tag, parts.iter().copied()) {
+                    self.machine.handle_shares(shares, now);
+                }
+            }
+            Event::Leave => self.machine.goodbye(now),
+            Event::GiveUp => self.machine.give_up(now),
+            Event::Kept(bytes) => {
+                if let Ok(kept) = decode(bytes) {
+                    self.machine.handle_kept(&kept, now);
+                }
+            }
+            Event::Delay(_)
+            | Event::Join
+            | Event::Day { .. }
+            | Event::Renumber(_)
+            | Event::ClockSet { .. } => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn poll_send(&mut self) -> Option<Send> {
+        self.machine.poll_send()
+    }
+
+    fn poll_kept(&mut self) -> Option<Arc<[u8]>> {
+        self.machine.poll_kept().map(|kept| encode(&kept))
+    }
+
+    fn is_superseded(&self) -> bool {
+        self.machine.figures().ignored.duplicate_identities > 0
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.machine.keys().collect()
+    }
+
+    fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
+        status::of(&self.machine, of, now)
+    }
+}
+
+/// The limit of a policy whose rate is divided.
+pub fn limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
+    let period = Span::from_nanos(u128::from(config.period.nanos()));
+    Limits::per(config.limit, period, config.burst.unwrap_or(config.limit))
+}
+
+/// How long a policy whose rate is divided may make a request wait.
+pub fn wait_max(config: &PolicyConfig) -> Span {
+    longest_wait(config, WAIT_UNSAID).min(WAIT_MAX)
+}
+
+/// What must survive a crash, as bytes.
+fn encode(kept: &Kept) -> Arc<[u8]> {
+    let mut encoder = Encoder::default();
+    encoder.u8(KEPT_VERSION);
+    for number in [
+        kept.number,
+        kept.home,
+        kept.limits.rate(),
+        kept.limits.burst(),
+    ] {
+        encoder.count(number);
+    }
+    encoder.varint(kept.waited.as_nanos());
+    for node in &kept.nodes {
+        encoder.count(u64::from(node.0));
+    }
+    encoder.finish()
+}
+
+fn decode(bytes: &[u8]) -> Result<Kept, Malformed> {
+    let mut decoder = Decoder::from_first(bytes);
+    if decoder.u8()? != KEPT_VERSION {
+        return Err(Malformed::Value);
+    }
+    let (number, home) = (decoder.count()?, decoder.count()?);
+    let limits = Limits::new(decoder.count()?, decoder.count()?);
+    let waited = Span::from_nanos(decoder.varint()?);
+    let mut nodes = Vec::new();
+    while !decoder.is_empty() {
+        let node = u16::try_from(decoder.count()?).map_err(|_| Malformed::Value)?;
+        nodes.push(NodeId(node));
+    }
+    Ok(Kept {
+        number,
+        home,
+        limits: limits.map_err(|_| Malformed::Value)?,
+        nodes,
+        waited,
+    })
+}
+
+/// A node that was not told who it is: it has no home under this number, which no name has.
+const NOBODY: NodeId = AUTHORITY;
+/// The longest wait where a policy says none: what is promised must end before a restarted node uses its home.
+const WAIT_UNSAID: Span = Span::from_nanos(10_000_000_000);
+/// The longest wait that is promised.
+const WAIT_MAX: Span = Span::from_nanos(3_600_000_000_000);
+const KEPT_VERSION: u8 = 1;
