@@ -13,6 +13,7 @@ pub(crate) struct Room {
 }
 
 const ABI: &str = "tollgate-abi";
+const KIT: &str = "tollgate-kit";
 const LIMIT: &str = "tollgate-limit";
 const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
@@ -47,10 +48,16 @@ const TOLLGATE: &str = "tollgate";
 
 /// Every crate of the workspace, each after what it uses.
 pub(crate) const ROOMS: &[Room] = &[
+    // One of each small thing, for every crate but the judges: they share no code with what they judge.
+    Room {
+        package: KIT,
+        pure: true,
+        uses: &[],
+    },
     Room {
         package: LIMIT,
         pure: true,
-        uses: &[],
+        uses: &[KIT],
     },
     Room {
         package: CONTRACT,
@@ -60,23 +67,23 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: TABLE,
         pure: true,
-        uses: &[LIMIT],
+        uses: &[KIT, LIMIT],
     },
     Room {
         package: GOSSIP,
         pure: true,
-        uses: &[LIMIT],
+        uses: &[KIT, LIMIT],
     },
     Room {
         package: SUPPLY,
         pure: true,
-        uses: &[LIMIT, GOSSIP],
+        uses: &[KIT, LIMIT, GOSSIP],
     },
     // Frames and names as in gossip; nothing else of it.
     Room {
         package: SPLIT,
         pure: true,
-        uses: &[LIMIT, GOSSIP],
+        uses: &[KIT, LIMIT, GOSSIP],
     },
     // Small buckets lent to clients; from gossip it has keys and the bytes of numbers.
     Room {
@@ -122,7 +129,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: CLUSTER,
         pure: true,
-        uses: &[LIMIT, GOSSIP],
+        uses: &[KIT, LIMIT, GOSSIP],
     },
     // Drives the others, so that it must be as pure as they are.
     Room {
@@ -133,7 +140,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: NODE,
         pure: true,
-        uses: &[LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY, SPLIT, LEASE],
+        uses: &[KIT, LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY, SPLIT, LEASE],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.
     Room {
@@ -150,7 +157,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: WIRE,
         pure: true,
-        uses: &[],
+        uses: &[KIT],
     },
     // Bytes of another protocol, which knows no limiter either.
     Room {
@@ -161,7 +168,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: CLIENT,
         pure: false,
-        uses: &[LIMIT, CONTRACT, TABLE, NODE, LEASE],
+        uses: &[KIT, LIMIT, CONTRACT, TABLE, NODE, LEASE],
     },
     // The library for other languages; the only room for pointers.
     Room {
@@ -173,6 +180,7 @@ pub(crate) const ROOMS: &[Room] = &[
         package: SERVE,
         pure: false,
         uses: &[
+            KIT,
             LIMIT,
             CONTRACT,
             TABLE,
@@ -196,6 +204,7 @@ pub(crate) const ROOMS: &[Room] = &[
         package: ADMIN,
         pure: false,
         uses: &[
+            KIT,
             LIMIT,
             CONTRACT,
             NODE,
@@ -219,20 +228,20 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: LOAD,
         pure: false,
-        uses: &[WIRE, MQTT],
+        uses: &[KIT, WIRE, MQTT],
     },
     // Stands between any two processes, so it knows neither.
     Room {
         package: FAULT,
         pure: false,
-        uses: &[],
+        uses: &[KIT],
     },
     Room {
         package: TOLLGATE,
         pure: false,
         uses: &[
-            LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE, SPLIT, LOAD, CLUSTER,
-            FAULT, CATALOGUE, ADMIN, STATS, GATEWAY,
+            KIT, LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE, SPLIT, LOAD,
+            CLUSTER, FAULT, CATALOGUE, ADMIN, STATS, GATEWAY,
         ],
     },
     // Judges the others, so it shares no code with them.
@@ -251,18 +260,19 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: CONFORMANCE,
         pure: false,
-        uses: &[LIMIT, CONTRACT, STORE, ORACLE],
+        uses: &[KIT, LIMIT, CONTRACT, STORE, ORACLE],
     },
     // Starts servers of others, and knows nothing of ours; only tests and measurements use it.
     Room {
         package: PARTS,
         pure: false,
-        uses: &[],
+        uses: &[KIT],
     },
     Room {
         package: "tollgate-bench",
         pure: false,
         uses: &[
+            KIT,
             LIMIT,
             CONTRACT,
             TABLE,

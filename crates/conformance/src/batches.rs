@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tollgate_kit::scramble;
 use tollgate_limit::{Algorithm, Outcome};
 use tollgate_oracle::{self as oracle, Model, Period};
 use tollgate_store::{Ask, Engine};
@@ -9,7 +10,7 @@ use tollgate_store::{Ask, Engine};
 use crate::compare;
 use crate::fault::Fault;
 use crate::kit::{Case, SECOND_NS, SUNDAY, ask, book_of, check};
-use crate::plan::{Plan, mix};
+use crate::plan::Plan;
 
 /// Batches of many keys, of one key many times, of several contracts, empty ones, and many at once.
 pub async fn batches(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault> {
@@ -65,7 +66,7 @@ fn drawn(plan: &Plan, seed: u64) -> (Vec<Ask>, Vec<Outcome>) {
     let mut batch = Vec::new();
     let mut expected = Vec::new();
     for number in 0..ASKS {
-        let dice = mix(seed ^ number);
+        let dice = scramble(seed ^ number);
         let key = usize::try_from(dice % 6).unwrap_or(0);
         let (name, book, model) = &mut keys[key];
         let tokens = (dice >> 8) % 4;

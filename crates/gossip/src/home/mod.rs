@@ -33,7 +33,6 @@ use std::sync::Arc;
 use tollgate_limit::{Instant, Span};
 
 use crate::codec::{Encoder, Header, Malformed};
-use crate::dice::Dice;
 use crate::home::alarm::Alarm;
 use crate::home::collect::Sender;
 use crate::home::entry::Entry;
@@ -49,6 +48,7 @@ use crate::replica::{Design, Footprint, Send};
 use crate::setup::Setup;
 use crate::sort::Sort;
 use crate::spare::Hand;
+use tollgate_kit::Dice;
 
 /// Keys that are remembered because somebody else spoke of them.
 const KEYS_MAX: usize = 1 << 20;

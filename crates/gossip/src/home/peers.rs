@@ -2,8 +2,8 @@
 //!
 //! Not here: how anybody notices who is alive.
 
-use crate::dice::mix;
 use crate::ids::{Key, NodeId};
+use tollgate_kit::mix;
 
 /// Of that many in a row at least one does not collect a given key.
 const BUDDIES: usize = 3;

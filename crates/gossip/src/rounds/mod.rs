@@ -15,11 +15,11 @@ pub(crate) use bits::Bits;
 pub(crate) use outbox::Outbox;
 
 use crate::codec::Malformed;
-use crate::dice::Dice;
 use crate::ids::{Key, NodeId};
 use crate::planted;
 use crate::setup::Setup;
 use crate::sort::Sort;
+use tollgate_kit::Dice;
 
 /// What a frame of that kind is for.
 pub(crate) const fn sort(kind: u8) -> Sort {

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::dice::mix;
 use crate::ids::Writer;
 use crate::list::Segment;
 use crate::planted;
+use tollgate_kit::mix;
 
 use super::frame::Entry;
 

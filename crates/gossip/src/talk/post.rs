@@ -8,10 +8,10 @@ use std::sync::Arc;
 use tollgate_limit::{Instant, Span};
 
 use crate::codec::{Header, SEQUENCE_MAX};
-use crate::dice::Dice;
 use crate::ids::{NodeId, Writer};
 use crate::replica::Send;
 use crate::setup::Setup;
+use tollgate_kit::Dice;
 
 use super::frame::Frame;
 

@@ -6,11 +6,11 @@
 
 use tollgate_limit::{Instant, Span};
 
-use crate::dice::mix;
 use crate::list::Segment;
 use crate::planted;
 use crate::setup::{Ratio, Setup, shares};
 use crate::talk::{Known, News, Rule, Taken};
+use tollgate_kit::mix;
 
 use super::cell::{Cell, Own, Sum};
 use super::{Shape, Window};

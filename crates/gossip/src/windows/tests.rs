@@ -12,10 +12,10 @@ use tollgate_limit::{Instant, Span};
 
 use super::*;
 use crate::bucket::Bucket;
-use crate::dice::Dice;
 use crate::ids::{Key, NodeId, Writer};
 use crate::replica::Verdict;
 use crate::setup::{Knobs, Ratio, Setup};
+use tollgate_kit::Dice;
 
 const SECOND: u64 = 1_000_000_000;
 

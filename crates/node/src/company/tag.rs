@@ -19,6 +19,7 @@
 
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_gossip::{Key, Kind};
+use tollgate_kit::{mix, unmix};
 use tollgate_limit::{Algorithm, Period};
 use tollgate_table::Print;
 
@@ -126,19 +127,6 @@ impl Hash {
         self.number(text.len() as u64);
         self.bytes(text.as_bytes());
     }
-}
-
-const fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-/// What was mixed.
-const fn unmix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 31) ^ (x >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
-    x = (x ^ (x >> 27) ^ (x >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
-    x ^ (x >> 30) ^ (x >> 60)
 }
 
 #[cfg(test)]

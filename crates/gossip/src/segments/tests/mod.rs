@@ -16,10 +16,10 @@ use std::sync::Arc;
 use tollgate_limit::{Instant, Span};
 
 use crate::bucket::Bucket;
-use crate::dice::Dice;
 use crate::ids::{Key, NodeId, Writer};
 use crate::replica::Design;
 use crate::setup::{Knobs, Ratio, Setup};
+use tollgate_kit::Dice;
 
 use super::Node;
 

@@ -1,0 +1,8 @@
+//! One of each small thing that the other crates share.
+//!
+//! Everything here is pure and panics for no input. Not here: anything that knows a policy, a frame or a node; and nothing that an
+//! attacker must not guess.
+
+mod dice;
+
+pub use dice::{Dice, GOLDEN, mix, scramble, unmix};
