@@ -4,5 +4,7 @@
 //! attacker must not guess.
 
 mod dice;
+mod sip;
 
 pub use dice::{Dice, GOLDEN, mix, scramble, unmix};
+pub use sip::{Sip, siphash24};
