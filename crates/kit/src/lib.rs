@@ -4,7 +4,9 @@
 //! attacker must not guess.
 
 mod dice;
+mod gcd;
 mod sip;
 
 pub use dice::{Dice, GOLDEN, mix, scramble, unmix};
+pub use gcd::gcd;
 pub use sip::{Sip, siphash24};
