@@ -3,6 +3,7 @@
 //! Everything here is pure and panics for no input. Not here: anything that knows a policy, a frame or a node; and nothing that an
 //! attacker must not guess.
 
+pub mod base64;
 mod dice;
 mod gcd;
 mod sip;

@@ -17,11 +17,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use tollgate_kit::base64;
 use tollgate_limit::Instant;
 use tollgate_node::{Booking, Receipt};
 use tollgate_table::Print;
-
-use super::base64;
 
 /// Seals receipts and opens them again.
 pub struct Seal {
