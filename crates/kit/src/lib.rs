@@ -4,10 +4,12 @@
 //! attacker must not guess.
 
 pub mod base64;
+mod bytes;
 mod dice;
 mod gcd;
 mod sip;
 
+pub use bytes::{Reader, put_varint};
 pub use dice::{Dice, GOLDEN, mix, scramble, unmix};
 pub use gcd::gcd;
 pub use sip::{Sip, siphash24};

@@ -1,4 +1,4 @@
-//! SipHash: a hash that whoever does not know its key cannot steer.
+//! `SipHash`: a hash that nothing can steer without its key.
 //!
 //! It is written out here because every node, build and year must agree on it. Not here: hash tables.
 
@@ -60,6 +60,10 @@ impl<const EACH: usize, const LAST: usize> Sip<EACH, LAST> {
 }
 
 /// SipHash-2-4 of `bytes` under a key of 16 bytes, both halves little-endian.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "the halves are what is wanted"
+)]
 pub fn siphash24(key: &[u8; 16], bytes: &[u8]) -> u64 {
     let whole = u128::from_le_bytes(*key);
     let mut sip = Sip::<2, 4>::new([whole as u64, (whole >> 64) as u64]);

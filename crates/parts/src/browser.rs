@@ -260,17 +260,3 @@ fn exchange(port: u16, request: &str) -> std::io::Result<Vec<u8>> {
     reader.read_exact(&mut body)?;
     Ok(body)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::decoded;
-
-    #[test]
-    fn decodes_base64_of_every_length() {
-        assert_eq!(decoded(""), b"");
-        assert_eq!(decoded("Zg=="), b"f");
-        assert_eq!(decoded("Zm8="), b"fo");
-        assert_eq!(decoded("Zm9vYmFy"), b"foobar");
-        assert_eq!(decoded("/+8A"), [0xff, 0xef, 0x00]);
-    }
-}

@@ -222,6 +222,8 @@ const AGE_MAX: f64 = 200.0;
     reason = "a stream drawn by shares"
 )]
 mod tests {
+    use tollgate_kit::Dice;
+
     use super::*;
 
     const START: Instant = Instant::from_nanos(1_790_000_000_000_000_000);
