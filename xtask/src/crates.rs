@@ -62,7 +62,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: CONTRACT,
         pure: true,
-        uses: &[LIMIT],
+        uses: &[KIT, LIMIT],
     },
     Room {
         package: TABLE,
@@ -112,13 +112,13 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: CONSOLE,
         pure: true,
-        uses: &[LIMIT, CONTRACT],
+        uses: &[KIT, LIMIT, CONTRACT],
     },
     // What engines are asked; the engines themselves meet the world.
     Room {
         package: STORE,
         pure: true,
-        uses: &[LIMIT, CONTRACT, TABLE],
+        uses: &[KIT, LIMIT, CONTRACT, TABLE],
     },
     Room {
         package: STORE_REDIS,
@@ -146,7 +146,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: STATS,
         pure: true,
-        uses: &[LIMIT, CONTRACT, TABLE, NODE],
+        uses: &[KIT, LIMIT, CONTRACT, TABLE, NODE],
     },
     Room {
         package: STATS_SQL,
@@ -222,7 +222,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: GATEWAY,
         pure: false,
-        uses: &[LIMIT, CONTRACT, NODE, SERVE, MQTT],
+        uses: &[KIT, LIMIT, CONTRACT, NODE, SERVE, MQTT],
     },
     // Asks as any client would, so that it can drive other servers too.
     Room {

@@ -6,10 +6,12 @@
 pub mod base64;
 mod bytes;
 mod dice;
+mod fnv;
 mod gcd;
 mod sip;
 
 pub use bytes::{Reader, put_varint};
 pub use dice::{Dice, GOLDEN, mix, scramble, unmix};
+pub use fnv::{FNV, fnv};
 pub use gcd::gcd;
 pub use sip::{Sip, siphash24};

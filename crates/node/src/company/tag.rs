@@ -19,7 +19,7 @@
 
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_gossip::{Key, Kind};
-use tollgate_kit::{mix, unmix};
+use tollgate_kit::{FNV, fnv, mix, unmix};
 use tollgate_limit::{Algorithm, Period};
 use tollgate_table::Print;
 
@@ -106,7 +106,7 @@ pub(super) struct Hash(u64);
 
 impl Hash {
     pub(super) const fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
+        Self(FNV)
     }
 
     pub(super) const fn finish(&self) -> u64 {
@@ -114,9 +114,7 @@ impl Hash {
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        self.0 = fnv(self.0, bytes);
     }
 
     pub(super) fn number(&mut self, number: u64) {
