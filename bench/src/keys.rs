@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use tollgate_kit::{Dice, scramble};
+
 /// The integer key of the hot rows.
 pub(crate) const HOT: u64 = 0x5EED_0000_0000_0007;
 
@@ -43,23 +45,8 @@ pub(crate) fn shuffled<K: Key>(numbers: Range<u64>) -> Vec<K> {
 /// Lists a range of numbers in an order that depends on `seed` only.
 pub(crate) fn order(numbers: Range<u64>, seed: u64) -> Vec<u64> {
     let mut numbers: Vec<u64> = numbers.collect();
-    let mut state = scramble(seed);
-    for last in (1..numbers.len()).rev() {
-        state = scramble(state);
-        // Both casts are between usize and u64 on a 64-bit machine, and the rest is below `last`.
-        #[expect(clippy::cast_possible_truncation, reason = "the remainder is an index")]
-        let other = (state % (last as u64 + 1)) as usize;
-        numbers.swap(last, other);
-    }
+    Dice::new(seed).shuffle(&mut numbers);
     numbers
-}
-
-/// Maps numbers to numbers, one to one, with no visible pattern (the finaliser of `SplitMix64`).
-pub(crate) fn scramble(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ pub(crate) fn growth(subject: &str, count: usize, kind: Kind) -> Result<u64> {
     let entry = subjects::find(subject).with_context(|| format!("no subject {subject}"))?;
     match (kind, entry.number, entry.text, entry.two_limits) {
         (Kind::Number, Some(build), ..) | (Kind::Two, _, _, Some(build)) => {
-            grown(build, count, keys::scramble)
+            grown(build, count, tollgate_kit::scramble)
         }
         (Kind::Text21, _, Some(build), _) => {
             grown(build, count, |number| keys::text(number, keys::TEXT_LENGTH))

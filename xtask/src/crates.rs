@@ -13,6 +13,7 @@ pub(crate) struct Room {
 }
 
 const ABI: &str = "tollgate-abi";
+const KIT: &str = "tollgate-kit";
 const LIMIT: &str = "tollgate-limit";
 const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
@@ -48,42 +49,48 @@ const TOLLGATE: &str = "tollgate";
 
 /// Every crate of the workspace, each after what it uses.
 pub(crate) const ROOMS: &[Room] = &[
+    // One of each small thing, for every crate but the judges: they share no code with what they judge.
     Room {
-        package: LIMIT,
+        package: KIT,
         pure: true,
         uses: &[],
     },
     Room {
+        package: LIMIT,
+        pure: true,
+        uses: &[KIT],
+    },
+    Room {
         package: CONTRACT,
         pure: true,
-        uses: &[LIMIT],
+        uses: &[KIT, LIMIT],
     },
     Room {
         package: TABLE,
         pure: true,
-        uses: &[LIMIT],
+        uses: &[KIT, LIMIT],
     },
     // What goes into a way to agree and comes out of it, and the words for both.
     Room {
         package: MODE,
         pure: true,
-        uses: &[LIMIT, CONTRACT],
+        uses: &[KIT, LIMIT, CONTRACT],
     },
     Room {
         package: GOSSIP,
         pure: true,
-        uses: &[LIMIT, CONTRACT, MODE],
+        uses: &[KIT, LIMIT, CONTRACT, MODE],
     },
     Room {
         package: SUPPLY,
         pure: true,
-        uses: &[LIMIT, CONTRACT, MODE, GOSSIP],
+        uses: &[KIT, LIMIT, CONTRACT, MODE, GOSSIP],
     },
     // Frames and names as in gossip; nothing else of it.
     Room {
         package: SPLIT,
         pure: true,
-        uses: &[LIMIT, CONTRACT, MODE, GOSSIP],
+        uses: &[KIT, LIMIT, CONTRACT, MODE, GOSSIP],
     },
     // Small buckets lent to clients; from gossip it has keys and the bytes of numbers.
     Room {
@@ -112,13 +119,13 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: CONSOLE,
         pure: true,
-        uses: &[LIMIT, CONTRACT],
+        uses: &[KIT, LIMIT, CONTRACT],
     },
     // What engines are asked; the engines themselves meet the world.
     Room {
         package: STORE,
         pure: true,
-        uses: &[LIMIT, CONTRACT, TABLE],
+        uses: &[KIT, LIMIT, CONTRACT, TABLE],
     },
     Room {
         package: STORE_REDIS,
@@ -129,7 +136,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: CLUSTER,
         pure: true,
-        uses: &[LIMIT, GOSSIP],
+        uses: &[KIT, LIMIT, GOSSIP],
     },
     // Drives the others, so that it must be as pure as they are.
     Room {
@@ -140,13 +147,15 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: NODE,
         pure: true,
-        uses: &[LIMIT, CONTRACT, TABLE, MODE, GOSSIP, SUPPLY, SPLIT, LEASE],
+        uses: &[
+            KIT, LIMIT, CONTRACT, TABLE, MODE, GOSSIP, SUPPLY, SPLIT, LEASE,
+        ],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.
     Room {
         package: STATS,
         pure: true,
-        uses: &[LIMIT, CONTRACT, TABLE, NODE],
+        uses: &[KIT, LIMIT, CONTRACT, TABLE, NODE],
     },
     Room {
         package: STATS_SQL,
@@ -157,7 +166,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: WIRE,
         pure: true,
-        uses: &[],
+        uses: &[KIT],
     },
     // Bytes of another protocol, which knows no limiter either.
     Room {
@@ -168,7 +177,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: CLIENT,
         pure: false,
-        uses: &[LIMIT, CONTRACT, TABLE, NODE, LEASE],
+        uses: &[KIT, LIMIT, CONTRACT, TABLE, NODE, LEASE],
     },
     // The library for other languages; the only room for pointers.
     Room {
@@ -180,6 +189,7 @@ pub(crate) const ROOMS: &[Room] = &[
         package: SERVE,
         pure: false,
         uses: &[
+            KIT,
             LIMIT,
             CONTRACT,
             TABLE,
@@ -203,6 +213,7 @@ pub(crate) const ROOMS: &[Room] = &[
         package: ADMIN,
         pure: false,
         uses: &[
+            KIT,
             LIMIT,
             CONTRACT,
             NODE,
@@ -220,26 +231,26 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: GATEWAY,
         pure: false,
-        uses: &[LIMIT, CONTRACT, NODE, SERVE, MQTT],
+        uses: &[KIT, LIMIT, CONTRACT, NODE, SERVE, MQTT],
     },
     // Asks as any client would, so that it can drive other servers too.
     Room {
         package: LOAD,
         pure: false,
-        uses: &[WIRE, MQTT],
+        uses: &[KIT, WIRE, MQTT],
     },
     // Stands between any two processes, so it knows neither.
     Room {
         package: FAULT,
         pure: false,
-        uses: &[],
+        uses: &[KIT],
     },
     Room {
         package: TOLLGATE,
         pure: false,
         uses: &[
-            LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE, SPLIT, LOAD, CLUSTER,
-            FAULT, CATALOGUE, ADMIN, STATS, GATEWAY,
+            KIT, LIMIT, CONTRACT, TABLE, GOSSIP, LAB, NODE, WIRE, CLIENT, SERVE, SPLIT, LOAD,
+            CLUSTER, FAULT, CATALOGUE, ADMIN, STATS, GATEWAY,
         ],
     },
     // Judges the others, so it shares no code with them.
@@ -258,18 +269,19 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: CONFORMANCE,
         pure: false,
-        uses: &[LIMIT, CONTRACT, STORE, ORACLE],
+        uses: &[KIT, LIMIT, CONTRACT, STORE, ORACLE],
     },
     // Starts servers of others, and knows nothing of ours; only tests and measurements use it.
     Room {
         package: PARTS,
         pure: false,
-        uses: &[],
+        uses: &[KIT],
     },
     Room {
         package: "tollgate-bench",
         pure: false,
         uses: &[
+            KIT,
             LIMIT,
             CONTRACT,
             TABLE,

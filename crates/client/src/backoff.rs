@@ -9,6 +9,7 @@ mod laws;
 use std::fmt;
 use std::time::Duration;
 
+use tollgate_kit::Dice;
 use tollgate_limit::Instant;
 
 #[cfg(feature = "tokio")]
@@ -16,7 +17,6 @@ use crate::clock::Clock;
 use crate::error::LimiterError;
 use crate::limiter::random;
 use crate::retry_after::RetryAfter;
-use crate::turns::{GOLDEN, mix};
 
 /// How a caller that was refused comes back; the default suits most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,23 +209,22 @@ impl std::error::Error for GiveUp {}
 
 /// Random bits, enough to spread callers out; not for secrets. The same seed gives the same bits.
 #[derive(Clone, Debug)]
-pub struct Draws(u64);
+pub struct Draws(Dice);
 
 impl Draws {
     /// Bits that follow from a seed.
     pub const fn seeded(seed: u64) -> Self {
-        Self(seed)
+        Self(Dice::new(seed))
     }
 
     /// Bits that differ in every process, by a seed from the machine.
     pub fn from_machine() -> Result<Self, LimiterError> {
-        Ok(Self(u64::from_le_bytes(random()?)))
+        Ok(Self::seeded(u64::from_le_bytes(random()?)))
     }
 
     /// The next 64 bits (splitmix64).
     pub const fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(GOLDEN);
-        mix(self.0)
+        self.0.roll()
     }
 }
 

@@ -7,6 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+use tollgate_kit::{GOLDEN, scramble};
 #[cfg(feature = "tower")]
 use tollgate_limit::Verdict;
 use tollgate_node::Answer;
@@ -41,7 +42,7 @@ impl Turns {
 
     /// A number from 0 to `most`, each about as likely (splitmix64).
     pub(crate) fn draw(&self, most: u64) -> u64 {
-        let mixed = mix(self.draws.fetch_add(GOLDEN, Relaxed).wrapping_add(GOLDEN));
+        let mixed = scramble(self.draws.fetch_add(GOLDEN, Relaxed));
         most.checked_add(1).map_or(mixed, |below| mixed % below)
     }
 }
@@ -138,16 +139,6 @@ fn uncharged(mut receipt: Receipt) -> Receipt {
     }
     receipt
 }
-
-/// The state of splitmix64, made to look random.
-pub(crate) const fn mix(state: u64) -> u64 {
-    let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
-}
-
-/// The step of splitmix64: 2^64 over the golden ratio, made odd.
-pub(crate) const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 #[cfg(test)]
 mod tests {

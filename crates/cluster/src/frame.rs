@@ -2,7 +2,9 @@
 //!
 //! Not here: what is inside frames.
 
-use crate::bytes::{Reader, put_u48, put_varint};
+use tollgate_kit::{Reader, put_varint};
+
+use crate::bytes::put_u48;
 use crate::event::Refused;
 
 /// The version of the protocol that is spoken.
@@ -89,15 +91,14 @@ pub(crate) struct Frames<'a> {
 impl<'a> Frames<'a> {
     pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self {
-            reader: Reader::new(bytes),
+            reader: Reader(bytes),
             is_broken: false,
         }
     }
 
     fn read(&mut self) -> Option<(u8, &'a [u8])> {
         let kind = self.reader.u8()?;
-        let length = usize::try_from(self.reader.varint()?).ok()?;
-        Some((kind, self.reader.bytes(length)?))
+        Some((kind, self.reader.block()?))
     }
 }
 
@@ -106,7 +107,7 @@ impl<'a> Iterator for Frames<'a> {
     type Item = Result<(u8, &'a [u8]), Refused>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.is_broken || self.reader.left() == 0 {
+        if self.is_broken || self.reader.0.is_empty() {
             return None;
         }
         let frame = self.read();
@@ -143,10 +144,10 @@ impl PayloadHead {
     }
 
     pub(crate) fn read(payload: &[u8]) -> Option<(Self, &[u8])> {
-        let mut reader = Reader::new(payload);
-        let sent_ms = reader.u48()?;
+        let mut reader = Reader(payload);
+        let sent_ms = reader.low::<6>()?;
         let to = reader.u32()?;
-        Some((Self { sent_ms, to }, reader.rest()))
+        Some((Self { sent_ms, to }, reader.0))
     }
 }
 

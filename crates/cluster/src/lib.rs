@@ -22,7 +22,6 @@ mod peer;
 mod probe;
 mod replay;
 mod roll;
-mod sip;
 mod status;
 mod swim;
 
@@ -33,5 +32,4 @@ pub use frame::{DATAGRAM_OVERHEAD, Kind, MESSAGE_BYTES_MAX, OLDEST_VERSION, VERS
 pub use member::{About, Member, MemberState};
 pub use owner::OwnerKey;
 pub use roll::Missing;
-pub use sip::siphash24;
 pub use status::{Freshness, Grade, PeerStatus, Refusals, Status, Traffic};

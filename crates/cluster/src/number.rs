@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 
 use tollgate_gossip::{NodeId, Writer};
-
-use crate::sip::siphash24;
+use tollgate_kit::siphash24;
 
 /// The number a node begins with.
 pub(crate) fn node(id: u128) -> NodeId {

@@ -9,8 +9,7 @@
 use std::fmt;
 
 use tollgate_gossip::NodeId;
-
-use crate::sip::siphash24;
+use tollgate_kit::siphash24;
 
 /// The key of the hash; derived from the cluster's secret, so that nobody outside can aim keys at one node.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use tollgate_gossip::{NodeId, Writer};
+use tollgate_kit::{Reader, put_varint};
 
-use crate::bytes::{Reader, cut, put_text, put_u48, put_varint};
+use crate::bytes::{cut, put_text, put_u48, text};
 use crate::config::ClusterConfig;
 use crate::frame::VERSION;
 use crate::member::{About, Member, MemberState};
@@ -136,19 +137,18 @@ impl Peer {
 
     /// What [`Self::put`] wrote. What a later version put behind is skipped.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let length = usize::try_from(reader.varint()?).ok()?;
-        let mut block = Reader::new(reader.bytes(length)?);
+        let mut block = Reader(reader.block()?);
         let mut peer = Self::read_short(&mut block)?;
-        peer.started = block.u48()?;
+        peer.started = block.low::<6>()?;
         peer.address = address(&mut block)?;
         peer.node = NodeId(block.u16()?);
         peer.writer = Writer(block.u16()?);
         let speaks = block.u8()?;
-        let capacity = u32::try_from(block.varint()?).ok()?;
-        let name = block.text(NAME_BYTES_MAX)?.to_owned();
-        let zone = block.text(WORD_BYTES_MAX)?;
+        let capacity = u32::try_from(block.number()?).ok()?;
+        let name = text(&mut block, NAME_BYTES_MAX)?.to_owned();
+        let zone = text(&mut block, WORD_BYTES_MAX)?;
         let zone = (!zone.is_empty()).then(|| zone.to_owned());
-        let version = block.text(WORD_BYTES_MAX)?.to_owned();
+        let version = text(&mut block, WORD_BYTES_MAX)?.to_owned();
         peer.about = Arc::new(About {
             name,
             zone,
@@ -171,9 +171,9 @@ impl Peer {
     pub(crate) fn read_short(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             id: reader.u128()?,
-            generation: reader.varint()?,
+            generation: reader.number()?,
             boot: reader.u64()?,
-            bump: u32::try_from(reader.varint()?).ok()?,
+            bump: u32::try_from(reader.number()?).ok()?,
             started: 0,
             address: NOWHERE,
             node: NodeId(0),
@@ -245,10 +245,10 @@ pub(crate) mod tests {
         let peer = peer(u128::MAX / 3, 300);
         let mut bytes = Vec::new();
         peer.put(&mut bytes);
-        let back = Peer::read(&mut Reader::new(&bytes)).unwrap();
+        let back = Peer::read(&mut Reader(&bytes)).unwrap();
         assert_eq!(format!("{peer:?}"), format!("{back:?}"));
         for length in 0..bytes.len() {
-            assert!(Peer::read(&mut Reader::new(&bytes[..length])).is_none());
+            assert!(Peer::read(&mut Reader(&bytes[..length])).is_none());
         }
     }
 
@@ -258,7 +258,7 @@ pub(crate) mod tests {
         peer(1, 1).put(&mut bytes);
         bytes[0] += 3;
         bytes.extend([9, 9, 9]);
-        assert_eq!(Peer::read(&mut Reader::new(&bytes)), Some(peer(1, 1)));
+        assert_eq!(Peer::read(&mut Reader(&bytes)), Some(peer(1, 1)));
     }
 
     #[test]
@@ -276,7 +276,7 @@ pub(crate) mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_a_peer_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Peer::read(&mut Reader::new(&bytes));
+            let _ = Peer::read(&mut Reader(&bytes));
         }
 
         #[test]
@@ -285,7 +285,7 @@ pub(crate) mod tests {
             peer(9, 9).put(&mut bytes);
             let at = at % bytes.len();
             bytes[at] = byte;
-            let _ = Peer::read(&mut Reader::new(&bytes));
+            let _ = Peer::read(&mut Reader(&bytes));
         }
     }
 }

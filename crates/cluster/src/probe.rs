@@ -12,8 +12,8 @@ use std::fmt;
 
 use bytes::{Buf, BufMut};
 use foca::{Codec, Header, Member, Message, State};
+use tollgate_kit::Reader;
 
-use crate::bytes::Reader;
 use crate::peer::Peer;
 
 /// Writes and reads packets.
@@ -42,7 +42,7 @@ impl std::error::Error for BadProbe {}
 
 /// Who sent a packet; `None` where it cannot be read.
 pub(crate) fn sender(packet: &[u8]) -> Option<Peer> {
-    header(&mut Reader::new(packet)).map(|header| header.src)
+    header(&mut Reader(packet)).map(|header| header.src)
 }
 
 /// Tells a node that it is suspected, so that it can say that it lives. An incarnation of zero says nothing new of the sender.
@@ -111,10 +111,10 @@ fn decode<T>(
     mut buf: impl Buf,
     read: impl Fn(&mut Reader<'_>) -> Option<T>,
 ) -> Result<T, BadProbe> {
-    let mut reader = Reader::new(buf.chunk());
-    let before = reader.left();
+    let mut reader = Reader(buf.chunk());
+    let before = reader.0.len();
     let value = read(&mut reader).ok_or(BadProbe::Malformed)?;
-    let used = before - reader.left();
+    let used = before - reader.0.len();
     buf.advance(used);
     Ok(value)
 }

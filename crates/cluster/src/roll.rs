@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use crate::bytes::{Reader, put_text, put_u48};
+use tollgate_kit::Reader;
+
+use crate::bytes::{put_text, put_u48, text};
 use crate::event::Event;
 use crate::member::MemberState;
 use crate::peer::{NAME_BYTES_MAX, Peer, address, put_address};
@@ -147,14 +149,14 @@ impl Roll {
 
 /// What [`Roll::news_for`] wrote.
 pub(crate) fn read(body: &[u8]) -> Option<Vec<Missing>> {
-    let mut reader = Reader::new(body);
+    let mut reader = Reader(body);
     let mut told = Vec::new();
-    while reader.left() > 0 && told.len() < MISSING_MAX {
+    while !reader.0.is_empty() && told.len() < MISSING_MAX {
         told.push(Missing {
             id: reader.u128()?,
-            since_ms: reader.u48()?,
+            since_ms: reader.low::<6>()?,
             address: address(&mut reader)?,
-            name: reader.text(NAME_BYTES_MAX)?.to_owned(),
+            name: text(&mut reader, NAME_BYTES_MAX)?.to_owned(),
         });
     }
     Some(told)

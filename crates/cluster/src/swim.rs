@@ -8,9 +8,10 @@ use std::num::{NonZeroU8, NonZeroUsize};
 use std::time::Duration;
 
 use foca::{Config, Foca, NoCustomBroadcast, Notification, PeriodicParams, Runtime, State, Timer};
+use tollgate_kit::Dice;
 
 use crate::config::Pace;
-use crate::dice::Dice;
+use crate::dice::Rng;
 use crate::event::Refused;
 use crate::frame::PROBE_BYTES_MAX;
 use crate::member::MemberState;
@@ -19,7 +20,7 @@ use crate::probe::{self, ProbeCodec};
 
 /// The membership protocol with its timers.
 pub(crate) struct Swim {
-    foca: Foca<Peer, ProbeCodec, Dice, NoCustomBroadcast>,
+    foca: Foca<Peer, ProbeCodec, Rng, NoCustomBroadcast>,
     pace: Pace,
     /// By when they fall due, by rank, then in the order they were set.
     timers: BTreeMap<(u64, u8, u64), Timer<Peer>>,
@@ -76,7 +77,7 @@ impl Runtime<Peer> for &mut Wants {
 impl Swim {
     pub(crate) fn new(me: Peer, pace: Pace, seed: u64) -> Self {
         Self {
-            foca: Foca::new(me, config(pace, 1), Dice::new(seed), ProbeCodec),
+            foca: Foca::new(me, config(pace, 1), Rng(Dice::new(seed)), ProbeCodec),
             pace,
             timers: BTreeMap::new(),
             set: 0,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tollgate_kit::scramble;
 use tollgate_limit::{Algorithm, Outcome};
 use tollgate_oracle::{self as oracle, Model, Period};
 use tollgate_store::{Ask, Engine};
@@ -65,7 +66,7 @@ fn drawn(plan: &Plan, seed: u64) -> (Vec<Ask>, Vec<Outcome>) {
     let mut batch = Vec::new();
     let mut expected = Vec::new();
     for number in 0..ASKS {
-        let dice = mix(seed ^ number);
+        let dice = scramble(seed ^ number);
         let key = usize::try_from(dice % 6).unwrap_or(0);
         let (name, book, model) = &mut keys[key];
         let tokens = (dice >> 8) % 4;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Barrier;
+use tollgate_kit::scramble;
 use tollgate_limit::{Algorithm, PolicyConfig};
 use tollgate_store::{Book, Engine, Name};
 
@@ -49,7 +50,7 @@ async fn crowd_one<E: Engine>(
                 engine: Arc::clone(engine),
                 book: Arc::clone(&book),
                 name,
-                seed: mix(plan.seed ^ u64::from(caller)),
+                seed: scramble(plan.seed ^ u64::from(caller)),
                 time: plan.time,
             };
             let together = Arc::clone(&together);
@@ -92,7 +93,7 @@ impl<E: Engine> Caller<E> {
     async fn run(self) -> Result<u64, tollgate_store::Failure> {
         let mut taken = 0;
         for round in 0..ROUNDS {
-            let tokens = 1 + mix(self.seed ^ round) % 3;
+            let tokens = 1 + scramble(self.seed ^ round) % 3;
             let tokens = if round * 2 < ROUNDS { tokens } else { 1 };
             let batch = vec![ask(&self.book, self.name, check(tokens), SUNDAY)];
             for said in self.engine.ask(batch, self.time).await {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use tollgate_kit::scramble;
 use tollgate_store::Name;
 
 /// How long the suite runs, and from which seed.
@@ -54,18 +55,21 @@ impl Plan {
     /// The name of a key that was never used.
     pub fn name(&self) -> Name {
         let number = self.names.fetch_add(1, Ordering::Relaxed);
-        Name(u128::from(mix(self.run)) << 64 | u128::from(mix(self.run ^ mix(number))))
+        Name(
+            u128::from(scramble(self.run)) << 64
+                | u128::from(scramble(self.run ^ scramble(number))),
+        )
     }
 
     /// The seed of one case.
     pub(crate) fn seed_of(&self, kind: u64, case: u64) -> u64 {
-        mix(self.seed ^ mix(kind << 32 | case))
+        scramble(self.seed ^ scramble(kind << 32 | case))
     }
 
     /// What a strategy draws by a seed.
     pub(crate) fn draw<S: Strategy>(seed: u64, strategy: &S) -> S::Value {
         let mut bytes = [0; 32];
-        let words = (0..).map(|word| mix(seed ^ word).to_le_bytes());
+        let words = (0..).map(|word| scramble(seed ^ word).to_le_bytes());
         for (to, from) in bytes.iter_mut().zip(words.flatten()) {
             *to = from;
         }
@@ -75,12 +79,4 @@ impl Plan {
         tree.expect("no strategy here refuses what it draws")
             .current()
     }
-}
-
-/// Mixes the bits of a number, by the finalizer of `splitmix64`.
-pub(crate) const fn mix(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ (number >> 31)
 }

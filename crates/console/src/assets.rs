@@ -4,6 +4,8 @@
 
 use core::fmt::Write;
 
+use tollgate_kit::{FNV, fnv};
+
 use crate::url::Url;
 
 /// A file of the console.
@@ -41,12 +43,7 @@ impl Asset {
     /// Its name below `/console/static`.
     pub fn name(self) -> String {
         // FNV-1a: this tells versions apart, it keeps no secret.
-        let hash = self
-            .text
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            });
+        let hash = fnv(FNV, self.text.as_bytes());
         let mut name = String::new();
         let _ = write!(name, "{hash:016x}.{}", self.ending);
         name

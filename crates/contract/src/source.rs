@@ -2,6 +2,8 @@
 //!
 //! Not here: who has which plan (`tollgate-catalogue`).
 
+use tollgate_kit::{FNV, fnv};
+
 use crate::check::{check_contract, check_policies, given};
 use crate::contract::Contract;
 use crate::coordination::{Coordination, Design};
@@ -91,12 +93,10 @@ impl Source {
 
     /// A number that is the same for the same policies, wherever and whenever they came together; never zero.
     fn version(&self, all: &[Given]) -> u64 {
-        let mut hash = Fnv::default();
-        hash.add(&[self.coordination as u8]);
-        hash.add(&[self.design.map_or(u8::MAX, |design| design as u8)]);
+        let design = self.design.map_or(u8::MAX, |design| design as u8);
+        let hash = fnv(FNV, &[self.coordination as u8, design]);
         let sorted: Vec<Given> = all.iter().map(Given::sorted).collect();
-        hash.add(Kept::of(&sorted).bytes());
-        hash.0.max(1)
+        fnv(hash, Kept::of(&sorted).bytes()).max(1)
     }
 }
 
@@ -149,23 +149,6 @@ impl Contract {
                 ..self.clone()
             }),
             _ => Err(problems),
-        }
-    }
-}
-
-/// FNV-1a: short, and the same everywhere.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 }

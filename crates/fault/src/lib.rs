@@ -9,7 +9,6 @@
 //! started them carries that out.
 
 mod datagrams;
-mod dice;
 mod links;
 mod mesh;
 mod queue;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::dice::Dice;
+use tollgate_kit::Dice;
 
 /// What befalls what one node sends another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,12 +134,12 @@ impl Links {
         }
         let weather = self.weather(from, to);
         let dice = self.dice(from, to);
-        if dice.millionth(weather.loss) {
+        if befalls(weather.loss, dice) {
             self.counts.lost += 1;
             return Fate::default();
         }
-        let is_held = dice.millionth(weather.reordering);
-        let is_doubled = dice.millionth(weather.duplication);
+        let is_held = befalls(weather.reordering, dice);
+        let is_doubled = befalls(weather.duplication, dice);
         let held = if is_held {
             weather.hold
         } else {
@@ -169,9 +169,15 @@ impl Links {
 
     fn dice(&mut self, from: Sender, to: u16) -> &mut Dice {
         let (seed, from) = (self.seed, from.unwrap_or(STRANGER));
-        let fresh = || Dice::new(seed, from, to);
+        let link = u64::from(from) << 16 | u64::from(to);
+        let fresh = || Dice::new(seed ^ link.wrapping_mul(0xa076_1d64_78bd_642f));
         self.dice.entry((from, to)).or_insert_with(fresh)
     }
+}
+
+/// Whether something happens that does so `odds` times in a million. No number is drawn for what never happens.
+fn befalls(odds: u32, dice: &mut Dice) -> bool {
+    odds > 0 && dice.chance(odds.into(), 1_000_000)
 }
 
 fn takes(weather: Weather, dice: &mut Dice) -> Duration {

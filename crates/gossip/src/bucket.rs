@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use tollgate_kit::gcd;
 use tollgate_limit::{Instant, Span};
 
 /// How many tokens a bucket holds and how fast it refills.
@@ -130,13 +131,6 @@ impl fmt::Display for BadBucket {
 }
 
 impl std::error::Error for BadBucket {}
-
-fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
 
 #[cfg(test)]
 mod tests {

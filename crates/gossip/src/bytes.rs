@@ -3,6 +3,7 @@
 //! Whatever a stranger sends, reading it ends in a value or in [`Malformed`], never in a panic. Not here: what frames begin
 //! with and contain, which each protocol says.
 
+use tollgate_kit::{Reader, put_varint};
 use tollgate_mode::{Key, Malformed};
 
 /// Appends numbers to a frame.
@@ -40,12 +41,8 @@ impl Encoder {
     }
 
     /// Seven bits a byte, the lowest first.
-    pub fn varint(&mut self, mut value: u128) {
-        while value >= 0x80 {
-            self.u8(low_byte(value) | 0x80);
-            value >>= 7;
-        }
-        self.u8(low_byte(value));
+    pub fn varint(&mut self, value: u128) {
+        put_varint(&mut self.bytes, value);
     }
 
     /// A varint of at most 64 bits.
@@ -77,60 +74,58 @@ impl Encoder {
 /// Takes numbers off a frame.
 #[derive(Debug)]
 pub struct Decoder<'a> {
-    rest: &'a [u8],
+    rest: Reader<'a>,
 }
 
 impl<'a> Decoder<'a> {
     /// Begins with the first byte of a frame, whatever it begins with.
     pub const fn from_first(frame: &'a [u8]) -> Self {
-        Self { rest: frame }
+        Self {
+            rest: Reader(frame),
+        }
     }
 
     /// Whether everything was taken.
     pub const fn is_empty(&self) -> bool {
-        self.rest.is_empty()
+        self.rest.0.is_empty()
     }
 
     /// Bytes not taken yet; no list in a frame can have more members than that.
     pub(crate) fn left(&self) -> usize {
-        self.rest.len()
+        self.rest.0.len()
     }
 
     /// Takes exactly these bytes if they come next.
     pub(crate) fn skip(&mut self, bytes: &[u8]) -> bool {
-        let rest = self.rest.strip_prefix(bytes);
-        self.rest = rest.unwrap_or(self.rest);
+        let rest = self.rest.0.strip_prefix(bytes);
+        self.rest = rest.map_or(self.rest, Reader);
         rest.is_some()
     }
 
     /// One byte.
     pub fn u8(&mut self) -> Result<u8, Malformed> {
-        self.array::<1>().map(|[byte]| byte)
+        self.rest.u8().ok_or(Malformed::Truncated)
     }
 
     pub(crate) fn u16(&mut self) -> Result<u16, Malformed> {
-        self.array().map(u16::from_le_bytes)
+        self.rest.u16().ok_or(Malformed::Truncated)
     }
 
     pub(crate) fn u32(&mut self) -> Result<u32, Malformed> {
-        self.array().map(u32::from_le_bytes)
+        self.rest.u32().ok_or(Malformed::Truncated)
     }
 
     pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
-        self.array().map(u64::from_le_bytes)
+        self.rest.u64().ok_or(Malformed::Truncated)
     }
 
     /// Seven bits a byte, at most eighteen of them.
     pub fn varint(&mut self) -> Result<u128, Malformed> {
-        let mut value = 0_u128;
-        for shift in (0..126).step_by(7) {
-            let byte = self.u8()?;
-            value |= u128::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
+        match self.rest.varint(126) {
+            Some(value) => Ok(value),
+            None if self.is_empty() => Err(Malformed::Truncated),
+            None => Err(Malformed::Value),
         }
-        Err(Malformed::Value)
     }
 
     /// A varint of at most 64 bits.
@@ -140,16 +135,11 @@ impl<'a> Decoder<'a> {
 
     /// Sixteen bytes.
     pub fn key(&mut self) -> Result<Key, Malformed> {
-        self.array().map(|bytes| Key(u128::from_le_bytes(bytes)))
+        self.rest.u128().map(Key).ok_or(Malformed::Truncated)
     }
 
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let (array, rest) = self.rest.split_first_chunk().ok_or(Malformed::Truncated)?;
-        self.rest = rest;
-        Ok(*array)
+    /// The lowest `N` bytes of a number.
+    pub(crate) fn low<const N: usize>(&mut self) -> Result<u64, Malformed> {
+        self.rest.low::<N>().ok_or(Malformed::Truncated)
     }
-}
-
-fn low_byte(value: u128) -> u8 {
-    value.to_le_bytes()[0]
 }

@@ -86,9 +86,7 @@ impl<'a> Decoder<'a> {
     }
 
     pub(crate) fn sequence(&mut self) -> Result<u64, Malformed> {
-        let mut bytes = [0; 8];
-        bytes[..5].copy_from_slice(&self.array::<5>()?);
-        Ok(u64::from_le_bytes(bytes))
+        self.low::<5>()
     }
 
     /// The length of a list whose members take at least `each` bytes; refused if the frame cannot hold them.

@@ -12,7 +12,6 @@ mod bucket;
 mod bytes;
 mod codec;
 mod counter;
-mod dice;
 mod home;
 mod kind;
 mod list;

@@ -5,8 +5,9 @@
 mod home_world;
 
 use home_world::random::random_world;
-use home_world::{Dice, Event, MS, World};
+use home_world::{Event, MS, World};
 use tollgate_gossip::{NodeId, Ratio, Replica};
+use tollgate_kit::Dice;
 use tollgate_limit::Instant;
 
 fn now(world: &World) -> Instant {
@@ -36,7 +37,7 @@ fn replaying_everything_in_any_order_never_gives_room_back() {
     for seed in 2000..2040 {
         let mut world = random_world(seed);
         world.frames = Some(Vec::new());
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         world.run(world.now + 20_000 * MS + dice.below(30_000) * MS);
         let frames = world.frames.take().unwrap();
         for _ in 0..frames.len().min(2000) {
@@ -87,7 +88,7 @@ fn broken_frames_are_refused_whole_or_taken_without_harm() {
     for seed in 3000..3012 {
         let mut world = random_world(seed);
         world.frames = Some(Vec::new());
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         world.run(world.now + 20_000 * MS);
         let frames = world.frames.take().unwrap();
         for _ in 0..1500 {

@@ -4,6 +4,8 @@
 //! `l/p`, a token is `p` grains and every nanosecond gives `l` grains back, so all steps are whole numbers and
 //! nothing is ever rounded except the answers.
 
+use tollgate_kit::gcd;
+
 use crate::config::{OnLimit, PolicyConfig};
 use crate::ratio::Ratio;
 use crate::state::{Fit, Probe};
@@ -224,10 +226,6 @@ fn div_ceil(a: u128, b: u64) -> u128 {
     } else {
         a.div_ceil(u128::from(b))
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

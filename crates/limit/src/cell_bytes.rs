@@ -12,6 +12,8 @@
 
 use core::fmt;
 
+use tollgate_kit::{Reader, put_varint};
+
 use crate::cell::Cell;
 use crate::log::Log;
 use crate::policy::{Policy, Rule};
@@ -75,13 +77,13 @@ impl PolicySet {
             for (place, (policy, state)) in kept {
                 count += 1;
                 fresh_ns = fresh_ns.max(policy.fresh_at_ns(state, at));
-                put(&mut body, place as u128);
+                put_varint(&mut body, place as u64);
                 put_state(&mut body, policy, state);
             }
             let mut bytes = Vec::with_capacity(body.len() + 12);
             bytes.push(VERSION);
-            put(&mut bytes, u128::from(at.as_nanos()));
-            put(&mut bytes, u128::from(count));
+            put_varint(&mut bytes, at.as_nanos());
+            put_varint(&mut bytes, count);
             bytes.append(&mut body);
             let fresh_at = Instant::from_nanos(u64::try_from(fresh_ns).unwrap_or(u64::MAX));
             Stored { bytes, fresh_at }
@@ -90,7 +92,7 @@ impl PolicySet {
 
     /// The cell that this set wrote as these bytes; policies that were not kept start afresh.
     pub fn restore<const N: usize>(&self, bytes: &[u8]) -> Result<Cell<N>, CellError> {
-        let mut reader = Reader(bytes);
+        let mut reader = CellReader(Reader(bytes));
         match reader.byte()? {
             VERSION => {}
             version => return Err(CellError::Version(version)),
@@ -104,7 +106,7 @@ impl PolicySet {
             next = place.saturating_add(1);
             read.push((place, reader.state(policy.ok_or(CellError::Policy)?, at)?));
         }
-        if !reader.0.is_empty() {
+        if !reader.0.0.is_empty() {
             return Err(CellError::Long);
         }
         let mut cell = Cell::fresh(self);
@@ -127,30 +129,20 @@ const PAIR: u8 = 2;
 const LOG: u8 = 3;
 const SLICES: u8 = 4;
 
-fn put(bytes: &mut Vec<u8>, mut number: u128) {
-    while number > 0x7F {
-        #[allow(clippy::cast_possible_truncation)] // Seven bits.
-        bytes.push((number & 0x7F) as u8 | 0x80);
-        number >>= 7;
-    }
-    #[allow(clippy::cast_possible_truncation)] // Seven bits.
-    bytes.push(number as u8);
-}
-
 fn put_state(bytes: &mut Vec<u8>, policy: &Policy, state: &State) {
     match state {
         State::Spent(grains) => {
             bytes.push(SPENT);
-            put(bytes, *grains);
+            put_varint(bytes, *grains);
         }
         State::Count(count) => {
             bytes.push(COUNT);
-            put(bytes, u128::from(*count));
+            put_varint(bytes, *count);
         }
         State::Pair { current, previous } => {
             bytes.push(PAIR);
-            put(bytes, u128::from(*current));
-            put(bytes, u128::from(*previous));
+            put_varint(bytes, *current);
+            put_varint(bytes, *previous);
         }
         State::Log(log) => {
             bytes.push(LOG);
@@ -159,7 +151,7 @@ fn put_state(bytes: &mut Vec<u8>, policy: &Policy, state: &State) {
         }
         State::Slices(slices) => {
             bytes.push(SLICES);
-            put(bytes, u128::from(slices.newest()));
+            put_varint(bytes, slices.newest());
             let k = match &policy.rule {
                 Rule::Slices(rule) => rule.slices,
                 Rule::Bucket(_) | Rule::Window(_) | Rule::Weighted(_) | Rule::Log(_) => 0,
@@ -172,39 +164,25 @@ fn put_state(bytes: &mut Vec<u8>, policy: &Policy, state: &State) {
 /// How many there are, then each as the distance from the one before and what it counts.
 fn put_entries(bytes: &mut Vec<u8>, entries: impl Iterator<Item = (u64, u64)>) {
     let entries: Vec<_> = entries.collect();
-    put(bytes, entries.len() as u128);
+    put_varint(bytes, entries.len() as u64);
     let mut before = 0;
     for (place, count) in entries {
-        put(bytes, u128::from(place.saturating_sub(before)));
-        put(bytes, u128::from(count));
+        put_varint(bytes, place.saturating_sub(before));
+        put_varint(bytes, count);
         before = place;
     }
 }
 
 /// What is left to read.
-struct Reader<'a>(&'a [u8]);
+struct CellReader<'a>(Reader<'a>);
 
-impl Reader<'_> {
+impl CellReader<'_> {
     fn byte(&mut self) -> Result<u8, CellError> {
-        let (first, rest) = self.0.split_first().ok_or(CellError::Cut)?;
-        self.0 = rest;
-        Ok(*first)
+        self.0.u8().ok_or(CellError::Cut)
     }
 
     fn number(&mut self) -> Result<u128, CellError> {
-        let mut number = 0_u128;
-        for shift in (0..u128::BITS).step_by(7) {
-            let byte = self.byte()?;
-            let part = u128::from(byte & 0x7F);
-            if part << shift >> shift != part {
-                return Err(CellError::Cut);
-            }
-            number |= part << shift;
-            if byte & 0x80 == 0 {
-                return Ok(number);
-            }
-        }
-        Err(CellError::Cut)
+        self.0.varint(u128::BITS).ok_or(CellError::Cut)
     }
 
     fn word(&mut self) -> Result<u64, CellError> {

@@ -9,41 +9,14 @@
     reason = "random bits are cut to what is needed, and weights need few digits"
 )]
 
+use tollgate_kit::Dice;
+
 use crate::plan::Distribution;
-
-/// A small, fast generator (splitmix64). Good enough to pick keys; never for secrets.
-#[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `bound`.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        let wide = u128::from(self.next()) * u128::from(bound);
-        (wide >> 64) as u64
-    }
-
-    /// A fraction above 0 and at most 1.
-    pub(crate) fn fraction(&mut self) -> f64 {
-        ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-    }
-}
 
 /// Draws numbers of keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Draw {
-    random: Random,
+    dice: Dice,
     count: u64,
     way: Way,
 }
@@ -78,23 +51,23 @@ impl Draw {
             },
             Distribution::Zipf { exponent } => Way::Alias(alias(&zipf(count, exponent))),
         };
-        let random = Random::new(seed.wrapping_add(at.wrapping_mul(0xa076_1d64_78bd_642f)));
-        Self { random, count, way }
+        let dice = Dice::new(seed.wrapping_add(at.wrapping_mul(0xa076_1d64_78bd_642f)));
+        Self { dice, count, way }
     }
 
     /// The next number, below the count.
     pub(crate) fn next(&mut self) -> u64 {
         match &mut self.way {
-            Way::Uniform => self.random.below(self.count),
+            Way::Uniform => self.dice.below(self.count),
             Way::Sequence { next, step } => {
                 let number = *next;
                 *next = (number + *step) % self.count;
                 number
             }
             Way::Alias(columns) => {
-                let drawn = self.random.next();
+                let drawn = self.dice.roll();
                 let column = (u128::from(drawn) * columns.len() as u128) >> 64;
-                let chance = self.random.next() as u32;
+                let chance = self.dice.roll() as u32;
                 let at = column as usize;
                 match columns.get(at) {
                     Some(column) if chance > column.keep => u64::from(column.other),

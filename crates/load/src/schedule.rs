@@ -2,13 +2,14 @@
 //!
 //! The times follow from the rate and the seed alone; what the server does has no part in them.
 
+use tollgate_kit::Dice;
+
 use crate::plan::Arrivals;
-use crate::random::Random;
 
 /// Due times, in nanoseconds from the start, one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
-    random: Option<Random>,
+    dice: Option<Dice>,
     gap_ns: f64,
     due_ns: f64,
 }
@@ -17,12 +18,12 @@ impl Schedule {
     /// `rate` per second; the first is due after `offset` of a gap.
     pub(crate) fn new(rate: f64, arrivals: Arrivals, seed: u64, offset: f64) -> Self {
         let gap_ns = 1e9 / rate.max(RATE_MIN);
-        let random = match arrivals {
+        let dice = match arrivals {
             Arrivals::Even => None,
-            Arrivals::Poisson => Some(Random::new(seed)),
+            Arrivals::Poisson => Some(Dice::new(seed)),
         };
         Self {
-            random,
+            dice,
             gap_ns,
             due_ns: gap_ns * offset,
         }
@@ -40,9 +41,9 @@ impl Schedule {
 
     /// Goes on to the one after it.
     pub(crate) fn advance(&mut self) {
-        let gap = match &mut self.random {
+        let gap = match &mut self.dice {
             None => self.gap_ns,
-            Some(random) => -random.fraction().ln() * self.gap_ns,
+            Some(dice) => dice.exponential(self.gap_ns),
         };
         self.due_ns += gap;
     }

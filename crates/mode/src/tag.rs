@@ -11,6 +11,7 @@
 //! and goes on with what the mode adds ([`ModeKind::tag`](crate::ModeKind::tag)). Not here: keys.
 
 use tollgate_contract::{Contract, NamedPolicy};
+use tollgate_kit::{FNV, fnv, mix};
 
 /// A hash that is the same on every node.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub struct Tag(u64);
 impl Tag {
     /// Of nothing yet.
     pub const fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
+        Self(FNV)
     }
 
     /// Of what every policy has.
@@ -50,9 +51,7 @@ impl Tag {
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        self.0 = fnv(self.0, bytes);
     }
 }
 
@@ -60,11 +59,4 @@ impl Default for Tag {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Scrambles a number so that close ones end far apart.
-const fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tollgate_kit::base64;
 
 use crate::process::{PATIENCE, Process, free_port, until};
 
@@ -174,7 +175,8 @@ impl Browser {
             "Page.captureScreenshot",
             &json!({ "captureBeyondViewport": true }),
         );
-        let bytes = decoded(taken["data"].as_str().expect("a picture"));
+        let text = taken["data"].as_str().expect("a picture");
+        let bytes = base64::decode_any(text, text.len()).expect("a picture in base64");
         std::fs::write(file, bytes).expect("a file for the picture");
     }
 
@@ -257,36 +259,4 @@ fn exchange(port: u16, request: &str) -> std::io::Result<Vec<u8>> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     Ok(body)
-}
-
-/// Base64 to bytes.
-fn decoded(text: &str) -> Vec<u8> {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digits = text
-        .bytes()
-        .filter_map(|byte| LETTERS.iter().position(|letter| *letter == byte));
-    let (mut bytes, mut held, mut bits) = (Vec::with_capacity(text.len() / 4 * 3), 0_usize, 0);
-    for digit in digits {
-        held = (held << 6 | digit) & 0xffff;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push(u8::try_from(held >> bits & 0xff).unwrap_or_default());
-        }
-    }
-    bytes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::decoded;
-
-    #[test]
-    fn decodes_base64_of_every_length() {
-        assert_eq!(decoded(""), b"");
-        assert_eq!(decoded("Zg=="), b"f");
-        assert_eq!(decoded("Zm8="), b"fo");
-        assert_eq!(decoded("Zm9vYmFy"), b"foobar");
-        assert_eq!(decoded("/+8A"), [0xff, 0xef, 0x00]);
-    }
 }

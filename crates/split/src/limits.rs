@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use tollgate_kit::gcd;
 use tollgate_limit::{LIMIT_MAX, PERIOD_NS_MAX, Span};
 
 use crate::portion::portions;
@@ -177,13 +178,6 @@ impl Limits {
 
 /// A message and a nanosecond's refill have that many bits more than they need, for parts.
 const FINE_BITS: u32 = 20;
-
-const fn gcd(mut a: u128, mut b: u128) -> u128 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
 
 fn low(nanos: u128) -> u64 {
     u64::try_from(nanos).unwrap_or(u64::MAX)

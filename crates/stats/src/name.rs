@@ -6,6 +6,7 @@
 use core::fmt::Write;
 
 use tollgate_contract::Contract;
+use tollgate_kit::{FNV, fnv};
 use tollgate_node::Key;
 
 /// Writes the name of whom a contract counts for a key. It stays empty where everybody is counted together.
@@ -85,9 +86,7 @@ fn shorten(out: &mut String) {
     if out.len() <= IDENTITY_BYTES_MAX {
         return;
     }
-    let number = out.bytes().fold(FNV_BASIS, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
-    });
+    let number = fnv(FNV, out.as_bytes());
     out.truncate(out.floor_char_boundary(IDENTITY_BYTES_MAX - MARK_BYTES));
     let _ = write!(out, "…{number:016x}");
 }
@@ -96,8 +95,6 @@ fn shorten(out: &mut String) {
 pub const IDENTITY_BYTES_MAX: usize = 256;
 /// The sign that a name was cut, and a number of the whole.
 const MARK_BYTES: usize = 19;
-const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@
 //! what it does is checked against what this code would have done. Not here: how an engine keeps anything.
 
 use tollgate_contract::{Contract, NamedPolicy, Terms};
+use tollgate_kit::{FNV, fnv};
 use tollgate_limit::{Cell, CellError, Instant, Kept, PolicyError, PolicySet};
 
 use crate::ask::{Said, Verb};
@@ -58,10 +59,10 @@ impl Book {
         let set = PolicySet::new(policies.map(|named| named.policy.clone()).collect())?;
         let shape = Shape::of(contract, &all(contract), |_| true).text();
         Ok(Self {
-            tag: digest(contract.id.as_bytes()),
+            tag: fnv(FNV, contract.id.as_bytes()),
             set,
             contract: contract.clone(),
-            shape_id: digest(shape.as_bytes()) >> 16,
+            shape_id: fnv(FNV, shape.as_bytes()) >> 16,
             shape,
         })
     }
@@ -164,10 +165,4 @@ impl Book {
 
 fn all(contract: &Contract) -> Vec<&NamedPolicy> {
     contract.policies.iter().collect()
-}
-
-/// FNV-1a of 64 bits: names that operators choose, so nobody has a use for two that are alike.
-fn digest(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
-    bytes.iter().fold(0xCBF2_9CE4_8422_2325, step)
 }

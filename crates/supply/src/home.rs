@@ -9,13 +9,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_gossip::NodeId;
+use tollgate_kit::scramble;
 use tollgate_limit::{Instant, Span};
 
 use crate::ground::Ground;
 use crate::limits::Limits;
 use crate::planted;
 use crate::setup::{Begin, Kept};
-use crate::shares::{Shares, mix};
+use crate::shares::Shares;
 use crate::wire::{IS_BLIND, IS_CLEAR, IS_SETTLED};
 
 /// Where a node stands.
@@ -47,7 +48,7 @@ pub(crate) struct Home {
 
 /// A number for limits and shares together.
 pub(crate) fn number(limits: Limits, shares: &Shares) -> u64 {
-    mix(mix(limits.rate()) ^ mix(limits.burst() ^ 1) ^ shares.number())
+    scramble(scramble(limits.rate()) ^ scramble(limits.burst() ^ 1) ^ shares.number())
 }
 
 impl Home {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_gossip::NodeId;
+use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
 
 use crate::clock::{Clock, Sample};
@@ -22,7 +23,7 @@ pub(crate) struct Peers {
     heard: BTreeMap<NodeId, Peer>,
     /// How long answers take, smoothed.
     answer: Option<u64>,
-    dice: u64,
+    dice: Dice,
 }
 
 /// One peer.
@@ -52,7 +53,7 @@ impl Peers {
             next: 0,
             heard: BTreeMap::new(),
             answer: None,
-            dice: seed,
+            dice: Dice::new(seed),
         };
         peers.set_members(members);
         peers
@@ -89,17 +90,7 @@ impl Peers {
     /// Another order for another round.
     pub(crate) fn shuffle(&mut self) {
         self.next = 0;
-        for place in (1..self.order.len()).rev() {
-            let other = self.below(place as u64 + 1);
-            self.order.swap(place, other);
-        }
-    }
-
-    /// A number below `bound`.
-    fn below(&mut self, bound: u64) -> usize {
-        self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let roll = u128::from(crate::shares::mix(self.dice));
-        usize::try_from((roll * u128::from(bound)) >> 64).unwrap_or(0)
+        self.dice.shuffle(&mut self.order);
     }
 
     /// Notes what a frame begins with.

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use tollgate_gossip::NodeId;
+use tollgate_kit::{GOLDEN, scramble};
 
 /// How a rate is divided among nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,18 +127,10 @@ impl Shares {
             .homes
             .iter()
             .map(|(node, weight)| u64::from(node.0) << 32 | u64::from(*weight));
-        words.fold(mix(self.tag), |sum, word| {
-            mix(sum ^ word.wrapping_add(0x9e37_79b9_7f4a_7c15))
+        words.fold(scramble(self.tag), |sum, word| {
+            scramble(sum ^ word.wrapping_add(GOLDEN))
         })
     }
-}
-
-/// Scrambles a number so that close ones end far apart.
-pub(crate) const fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// A part of a rate is no larger than the rate.

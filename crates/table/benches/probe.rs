@@ -10,6 +10,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
+use tollgate_kit::{Dice, scramble};
 use tollgate_table::{Budget, Print, Rules, Seed, Share, Table, TableConfig};
 
 fn main() {
@@ -78,24 +79,8 @@ fn count(cell: Option<&mut Cell>) -> (u64, Option<Cell>) {
     }
 }
 
-/// A stream of well-mixed numbers (splitmix64).
-struct Mix(u64);
-
-impl Mix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        u64::try_from((u128::from(self.next()) * u128::from(end)) >> 64).unwrap_or(0)
-    }
-}
-
 fn key(number: u64) -> u64 {
-    Mix(number).next()
+    scramble(number)
 }
 
 /// Nanoseconds per step, the median of several runs.
@@ -167,8 +152,8 @@ fn probe(keys: u64) {
         let _ = table.update(seed.word(key(number)), 0, count);
         map.insert(key(number), 1);
     }
-    let mut mix = Mix(99);
-    let picks: Vec<u64> = (0..STEPS).map(|_| key(mix.below(keys))).collect();
+    let mut dice = Dice::new(99);
+    let picks: Vec<u64> = (0..STEPS).map(|_| key(dice.below(keys))).collect();
     let prints: Vec<Print> = picks.iter().map(|&pick| seed.word(pick)).collect();
     let mut runs: [Vec<f64>; 5] = Default::default();
     for _ in 0..15 {

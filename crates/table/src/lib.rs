@@ -49,7 +49,6 @@ mod prefetch;
 mod print;
 mod room;
 mod share;
-mod sip;
 mod table;
 
 pub use budget::Budget;

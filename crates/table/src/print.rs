@@ -13,8 +13,11 @@
 //!
 //! Not here: randomness. The caller brings the seed, so a simulation repeats exactly.
 
-use crate::sip::Sip;
 use std::fmt;
+
+use tollgate_kit::Sip;
+
+type Sip13 = Sip<1, 3>;
 
 /// The print of a key: all the table ever knows of it.
 ///
@@ -31,7 +34,7 @@ pub struct Seed {
     /// Added once to every block.
     offset: u128,
     /// Carries the sum of one block into the next.
-    chain: Sip,
+    chain: Sip13,
     /// The factor of a key that is one number, and all else that is added to it.
     word: (u128, u128),
 }
@@ -39,7 +42,7 @@ pub struct Seed {
 impl Seed {
     /// A seed of 128 bits that clients must not be able to guess.
     pub fn new(words: [u64; 2]) -> Self {
-        let half = |place: u64| u128::from(Sip::new(words).finish(place));
+        let half = |place: u64| u128::from(Sip13::new(words).finish(place));
         let factor = |place: u64| half(2 * place) << 64 | half(2 * place + 1);
         let mut factors = Box::new([0; BLOCK]);
         for (place, to) in (1..).zip(factors.iter_mut()) {
@@ -50,7 +53,7 @@ impl Seed {
         Self {
             factors,
             offset,
-            chain: Sip::new(words),
+            chain: Sip13::new(words),
             word,
         }
     }

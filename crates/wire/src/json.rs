@@ -95,22 +95,7 @@ pub(crate) fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
 
 /// Writes bytes in base64, with padding.
 pub(crate) fn base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let bits = (0..3).fold(0_usize, |bits, at| {
-            bits << 8 | usize::from(chunk.get(at).copied().unwrap_or(0))
-        });
-        for place in 0..4 {
-            let letter = ALPHABET[bits >> (18 - 6 * place) & 63];
-            text.push(if place <= chunk.len() {
-                char::from(letter)
-            } else {
-                '='
-            });
-        }
-    }
-    serializer.serialize_str(&text)
+    serializer.serialize_str(&tollgate_kit::base64::encode_padded(bytes))
 }
 
 struct NumberVisitor<T>(PhantomData<T>);

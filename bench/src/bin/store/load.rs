@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use tollgate_contract::Contracts;
+use tollgate_kit::Dice;
 use tollgate_limit::{Cost, Lot};
 use tollgate_store::{Ask, Book, Engine, Name, Verb};
 
@@ -65,15 +66,9 @@ pub(crate) async fn rate<E: Engine>(
             let (engine, book) = (Arc::clone(engine), Arc::clone(book));
             let (stop, done) = (Arc::clone(&stop), Arc::clone(&done));
             tokio::spawn(async move {
-                let mut number = caller + 1;
+                let mut dice = Dice::new(caller);
                 while !stop.load(Ordering::Relaxed) {
-                    let asks = (0..load.batch).map(|_| {
-                        // A generator good enough to spread keys.
-                        number = number
-                            .wrapping_mul(6_364_136_223_846_793_005)
-                            .wrapping_add(1_442_695_040_888_963_407);
-                        ask(&book, (number >> 33) % load.keys)
-                    });
+                    let asks = (0..load.batch).map(|_| ask(&book, dice.below(load.keys)));
                     for said in engine.ask(asks.collect(), PATIENCE).await {
                         if let Err(failure) = said {
                             bail!("{failure}");

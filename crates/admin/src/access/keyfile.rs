@@ -13,7 +13,7 @@ use core::fmt;
 use std::io;
 use std::path::Path;
 
-use tollgate_serve::engine::base64;
+use tollgate_kit::base64;
 use tollgate_sqlite::private;
 
 /// A key of sessions and links.

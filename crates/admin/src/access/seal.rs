@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
-use tollgate_serve::engine::base64;
+use tollgate_kit::base64;
 use tollgate_serve::settings::KeyPlace;
 use tollgate_sqlite::private;
 

@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use http::HeaderMap;
 use http::header::COOKIE;
 use parking_lot::Mutex;
+use tollgate_kit::Reader;
 
 use super::heard::heard;
-use super::seal::{MARK_BYTES, Mark, Seal};
+use super::seal::{Mark, Seal};
 use super::{Caller, PRESET, preset_caller};
 use crate::admin::{Books, Office};
 use crate::fault::Fault;
@@ -75,16 +76,13 @@ impl Session {
     }
 
     fn read(words: &[u8]) -> Option<Self> {
-        let (begun, rest) = words.split_first_chunk::<8>()?;
-        let (used, rest) = rest.split_first_chunk::<8>()?;
-        let (number, rest) = rest.split_first_chunk::<8>()?;
-        let (mark, token) = rest.split_first_chunk::<MARK_BYTES>()?;
+        let mut reader = Reader(words);
         Some(Self {
-            token: std::str::from_utf8(token).ok()?.to_owned(),
-            begun_ns: u64::from_be_bytes(*begun),
-            used_ns: u64::from_be_bytes(*used),
-            number: u64::from_be_bytes(*number),
-            mark: Mark(*mark),
+            begun_ns: u64::from_be_bytes(reader.array()?),
+            used_ns: u64::from_be_bytes(reader.array()?),
+            number: u64::from_be_bytes(reader.array()?),
+            mark: Mark(reader.array()?),
+            token: std::str::from_utf8(reader.0).ok()?.to_owned(),
         })
     }
 
@@ -240,7 +238,7 @@ mod tests {
             begun_ns: at(begun),
             used_ns: at(used),
             number: 7,
-            mark: Mark([3; MARK_BYTES]),
+            mark: Mark([3; 16]),
         };
         let read = Session::read(&session(1, 2).words()).unwrap();
         assert_eq!(read, session(1, 2));

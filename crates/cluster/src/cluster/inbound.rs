@@ -4,10 +4,10 @@
 //! may say more. Not here: how nodes meet, and what membership makes of its packets.
 
 use tollgate_gossip::NodeId;
+use tollgate_kit::Reader;
 use tollgate_limit::Span;
 
 use super::Cluster;
-use crate::bytes::Reader;
 use crate::event::{Event, Refused};
 use crate::frame::{DATAGRAM_OVERHEAD, Frames, Kind, MESSAGE_BYTES_MAX, PayloadHead, fold, frame};
 use crate::peer::Peer;
@@ -165,9 +165,9 @@ impl Cluster {
     }
 
     fn take_gossip(&mut self, from: NodeId, body: &[u8]) -> Result<(), Refused> {
-        let mut reader = Reader::new(body);
+        let mut reader = Reader(body);
         let tag = reader.u64().ok_or(Refused::Malformed)?;
-        let frame = reader.rest().to_vec();
+        let frame = reader.0.to_vec();
         self.tell(Event::Gossip { from, tag, frame });
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Cluster {
     }
 
     fn take_bye(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
-        let peer = Peer::read_short(&mut Reader::new(body)).ok_or(Refused::Malformed)?;
+        let peer = Peer::read_short(&mut Reader(body)).ok_or(Refused::Malformed)?;
         if peer.boot != boot {
             return Err(Refused::Liar);
         }

@@ -6,8 +6,9 @@
 
 use std::net::SocketAddr;
 
+use tollgate_kit::Reader;
+
 use super::Cluster;
-use crate::bytes::Reader;
 use crate::config::ClusterConfig;
 use crate::event::{Event, Refused};
 use crate::frame::{Kind, fold, frame};
@@ -188,7 +189,7 @@ impl Cluster {
 
     /// A third node tells of somebody with our identity.
     pub(super) fn take_rival(&mut self, body: &[u8]) -> Result<(), Refused> {
-        let rival = Peer::read(&mut Reader::new(body)).ok_or(Refused::Malformed)?;
+        let rival = Peer::read(&mut Reader(body)).ok_or(Refused::Malformed)?;
         if rival.id == self.swim.me().id {
             self.note_rival(&rival);
         }
@@ -270,7 +271,7 @@ impl Cluster {
 
 /// A peer that speaks for itself.
 fn introduced(boot: u64, body: &[u8]) -> Result<Peer, Refused> {
-    let peer = Peer::read(&mut Reader::new(body)).ok_or(Refused::Malformed)?;
+    let peer = Peer::read(&mut Reader(body)).ok_or(Refused::Malformed)?;
     if peer.boot == boot {
         Ok(peer)
     } else {

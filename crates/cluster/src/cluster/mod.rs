@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use tollgate_gossip::{NodeId, Writer};
+use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
 
 use self::meet::Search;
 use self::outbound::Post;
 use crate::clock::Clock;
 use crate::config::ClusterConfig;
-use crate::dice::Dice;
 use crate::event::{Event, Refused, StreamFull, Transmit};
 use crate::frame::Kind;
 use crate::fresh::grade;

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 use tollgate_cluster::{Cluster, ClusterConfig, Event, Pace, Refused, Via};
 use tollgate_gossip::NodeId;
+use tollgate_kit::Dice;
 use tollgate_limit::Instant;
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -40,7 +41,7 @@ struct Flight {
 /// All processes and what flies between them.
 pub(crate) struct World {
     pub(crate) now: u64,
-    dice: u64,
+    dice: Dice,
     pub(crate) delay: u64,
     /// Lost datagrams of a thousand.
     pub(crate) loss: u64,
@@ -66,7 +67,7 @@ impl World {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             now: EPOCH,
-            dice: seed,
+            dice: Dice::new(seed),
             delay: 2 * MS,
             loss: 0,
             processes: BTreeMap::new(),
@@ -79,11 +80,7 @@ impl World {
     }
 
     pub(crate) fn roll(&mut self) -> u64 {
-        self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.dice;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
+        self.dice.roll()
     }
 
     pub(crate) fn config(&mut self, host: u32, seeds: &[u32]) -> ClusterConfig {

@@ -9,6 +9,7 @@ mod people;
 use tollgate_console::chart::{Tally, Traffic};
 use tollgate_console::part::{Change, Chip, Difference, Mode};
 use tollgate_console::{Frame, Moment, Role, Theme, Who};
+use tollgate_kit::Dice;
 
 use house::{house, strangers};
 use limits::limits;
@@ -56,12 +57,9 @@ pub(crate) fn pages(t: Words<'_>, theme: Theme) -> Vec<(&'static str, String)> {
 
 /// Traffic that looks like a day's: a wave with noise, and a quarter of an hour in which somebody came too often.
 pub(crate) fn traffic_of(scale: u64, limit: Option<f64>) -> Traffic {
-    let mut seed = 12_345_u64;
+    let mut dice = Dice::new(12_345);
     let points = (0..60_u64).map(|i| {
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let noise = (seed >> 33) % 1000;
+        let noise = dice.below(1000);
         let wave = 6000 + 1500 * (i % 30).abs_diff(15) / 15 + noise;
         let rush = if (34..46).contains(&i) {
             700 * (6 - i.abs_diff(40).min(6))

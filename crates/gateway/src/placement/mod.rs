@@ -21,6 +21,7 @@ use std::fmt;
 use std::path::Path;
 
 pub(crate) use recent::Recent;
+use tollgate_kit::{FNV, fnv};
 
 /// Which gateway a client belongs to.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -282,8 +283,7 @@ fn turns(gateways: &[Gateway]) -> Vec<usize> {
 
 /// The same for everybody, for ever (FNV-1a, mixed).
 pub(crate) fn hash(text: &str) -> u64 {
-    let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
+    let hash = fnv(FNV, text.as_bytes());
     let mixed = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed ^ (mixed >> 31)
 }

@@ -34,7 +34,6 @@ use tollgate_limit::{Instant, Span};
 use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send, Sort, Writer};
 
 use crate::codec::{Encoder, Header};
-use crate::dice::Dice;
 use crate::home::alarm::Alarm;
 use crate::home::collect::Sender;
 use crate::home::entry::Entry;
@@ -48,6 +47,7 @@ use crate::home::wire::{
 use crate::replica::Design;
 use crate::setup::Setup;
 use crate::spare::Hand;
+use tollgate_kit::Dice;
 
 /// Keys that are remembered because somebody else spoke of them.
 const KEYS_MAX: usize = 1 << 20;

@@ -4,7 +4,7 @@
 
 use tollgate_mode::{Key, NodeId};
 
-use crate::dice::mix;
+use tollgate_kit::mix;
 
 /// Of that many in a row at least one does not collect a given key.
 const BUDDIES: usize = 3;

@@ -15,8 +15,8 @@ pub(crate) use asks::{Asks, END, JOIN, PART_BYTES, STATE};
 pub(crate) use bits::Bits;
 pub(crate) use outbox::Outbox;
 
-use crate::dice::Dice;
 use crate::setup::Setup;
+use tollgate_kit::Dice;
 
 /// What a frame of that kind is for.
 pub(crate) const fn sort(kind: u8) -> Sort {

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use tollgate_mode::{Writer, planted};
 
-use crate::dice::mix;
 use crate::list::Segment;
+use tollgate_kit::mix;
 
 use super::frame::Entry;
 

@@ -9,8 +9,8 @@ use tollgate_limit::{Instant, Span};
 use tollgate_mode::{NodeId, Send, Writer};
 
 use crate::codec::{Header, SEQUENCE_MAX};
-use crate::dice::Dice;
 use crate::setup::Setup;
+use tollgate_kit::Dice;
 
 use super::frame::Frame;
 

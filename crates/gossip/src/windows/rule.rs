@@ -7,10 +7,10 @@
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::planted;
 
-use crate::dice::mix;
 use crate::list::Segment;
 use crate::setup::{Ratio, Setup, shares};
 use crate::talk::{Known, News, Rule, Taken};
+use tollgate_kit::mix;
 
 use super::cell::{Cell, Own, Sum};
 use super::{Shape, Window};

@@ -13,8 +13,8 @@ use tollgate_mode::{Key, NodeId, Verdict, Writer};
 
 use super::*;
 use crate::bucket::Bucket;
-use crate::dice::Dice;
 use crate::setup::{Knobs, Ratio, Setup};
+use tollgate_kit::Dice;
 
 const SECOND: u64 = 1_000_000_000;
 

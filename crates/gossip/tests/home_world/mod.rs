@@ -14,26 +14,8 @@ pub(crate) mod random;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_gossip::{Bucket, Key, Kind, Knobs, NodeId, Replica, Setup, Verdict, Writer};
+use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
-
-/// Numbers from a seed.
-#[derive(Clone)]
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn roll(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let x = (self.0 ^ (self.0 >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        x ^ (x >> 29)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.roll() % bound.max(1)
-    }
-}
 
 pub(crate) const MS: u64 = 1_000_000;
 
@@ -138,7 +120,7 @@ impl World {
             next_writer: nodes,
             queue: BTreeMap::new(),
             count: 0,
-            dice: Dice(seed),
+            dice: Dice::new(seed),
             score: Score::default(),
             frames: None,
             watches_ends: false,

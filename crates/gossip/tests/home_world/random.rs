@@ -7,9 +7,10 @@
 )]
 
 use tollgate_gossip::{Knobs, Ratio};
+use tollgate_kit::Dice;
 use tollgate_limit::Span;
 
-use crate::home_world::{Dice, Event, Law, MS, Net, World};
+use crate::home_world::{Event, Law, MS, Net, World};
 
 fn span_ms(millis: u64) -> Span {
     Span::from_nanos(u128::from(millis * MS))
@@ -17,7 +18,7 @@ fn span_ms(millis: u64) -> Span {
 
 /// A random cluster with everything that can go wrong, and up to a minute of traffic.
 pub(crate) fn random_world(seed: u64) -> World {
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9).wrapping_add(17));
+    let mut dice = Dice::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(17));
     let nodes = 2 + dice.below(7) as u16;
     let law = Law {
         burst: [3, 10, 30, 100][dice.below(4) as usize],

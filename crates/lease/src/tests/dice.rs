@@ -1,26 +1,31 @@
-//! Numbers by chance, the same for the same seed.
+//! Numbers by chance, drawn by remainder: the schedules that show a bug are known by their seeds.
 
-/// A generator of numbers (splitmix64).
+/// Numbers from a seed.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct Dice(tollgate_kit::Dice);
 
 impl Dice {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(tollgate_kit::Dice::new(seed))
     }
 
-    pub(crate) fn below(&mut self, most: u64) -> u64 {
-        self.next() % most.max(1)
+    pub(crate) fn roll(&mut self) -> u64 {
+        self.0.roll()
     }
 
-    pub(crate) fn between(&mut self, least: u64, most: u64) -> u64 {
-        least + self.below(most - least + 1)
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.roll() % bound.max(1)
     }
 
+    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high - low + 1)
+    }
+
+    pub(crate) fn chance(&mut self, odds: u64, of: u64) -> bool {
+        self.below(of) < odds
+    }
+
+    /// Until the next of so many in a second.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,

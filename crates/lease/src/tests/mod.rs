@@ -1,7 +1,7 @@
 //! A world of one grantor and some clients, a checker that shares nothing with them, and what both show.
 
 mod bundling;
-mod dice;
+pub(crate) mod dice;
 mod ghost;
 mod holding;
 mod ledgers;

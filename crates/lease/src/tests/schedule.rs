@@ -1,5 +1,6 @@
 //! Random schedules of faults: whatever happens, nothing is admitted too much and no book is wrong.
 
+use super::dice::Dice;
 use super::ghost::Broken;
 use super::world::{Event, Net, World};
 
@@ -46,7 +47,7 @@ pub(crate) fn run(seed: u64, has_steps: bool) -> Shown {
     if seed % 50 == 49 {
         return run_fast(seed);
     }
-    let mut dice = super::world::Dice(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x4d);
+    let mut dice = Dice::new(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x4d);
     let count = usize::try_from(dice.between(2, 6)).unwrap();
     let per_second = [20, 100, 300, 1_000][usize::try_from(dice.below(4)).unwrap()];
     let burst = (per_second * dice.between(1, 30) / 10).max(4);
@@ -56,7 +57,7 @@ pub(crate) fn run(seed: u64, has_steps: bool) -> Shown {
         loss: dice.below(200),
         twice: dice.below(200),
     };
-    let mut world = World::new(dice.next(), (per_second, burst), count, net);
+    let mut world = World::new(dice.roll(), (per_second, burst), count, net);
     let drift = if dice.below(2) == 0 { 500 } else { 20_000 };
     world.tune(dice.between(300 * MS, 2 * SECOND), drift);
     // What was promised by a clock that steps back is outside of what is promised here.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tollgate_gossip::{NodeId, Verdict, Writer};
+use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
 
 use crate::{Keep, Key, Limits, SyncConfig, Syncing, SyncingSetup};
@@ -46,7 +47,7 @@ struct World {
     frames: BTreeMap<(u64, u64), Carried>,
     sent: u64,
     network: Network,
-    dice: u64,
+    dice: Dice,
     /// Tokens admitted in each millisecond, of all keys.
     admitted: Vec<u64>,
     /// A bucket that saw everything, in billionths of a token, and the least it had.
@@ -73,7 +74,7 @@ impl World {
             frames: BTreeMap::new(),
             sent: 0,
             network,
-            dice: 7,
+            dice: Dice::new(7),
             admitted: vec![0],
             ghost: i128::from(BURST) * 1_000_000_000,
             least: i128::MAX,
@@ -82,14 +83,6 @@ impl World {
 
     fn now(&self) -> Instant {
         Instant::from_nanos(self.time)
-    }
-
-    fn roll(&mut self, of: u64) -> u64 {
-        self.dice = self
-            .dice
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.dice >> 33) % of
     }
 
     fn node(&mut self, at: usize) -> &mut Syncing {
@@ -139,11 +132,11 @@ impl World {
             node.handle_timeout(now);
             let sends: Vec<_> = std::iter::from_fn(|| node.poll_send()).collect();
             for send in sends {
-                let copies = u64::from(self.roll(100) >= self.network.lost)
-                    + u64::from(self.roll(100) < self.network.doubled);
+                let copies = u64::from(self.dice.below(100) >= self.network.lost)
+                    + u64::from(self.dice.below(100) < self.network.doubled);
                 for _ in 0..copies {
                     let late = self.network.jitter.max(1);
-                    let due = self.time + TRIP / 2 + self.roll(late);
+                    let due = self.time + TRIP / 2 + self.dice.below(late);
                     self.sent += 1;
                     let from = NodeId(u16::try_from(at).unwrap());
                     let carried = (from, send.to, send.frame.clone());
@@ -246,13 +239,13 @@ fn the_count_of_the_centre_ends_exact_whatever_becomes_of_frames() {
         let mut world = World::new(nodes, config(50, Keep::Debt), bad);
         let keys: Vec<_> = (1..=7).map(|n| Key(n * 0x9e37_79b9_7f4a_7c15)).collect();
         for _ in 0..30_000 {
-            let (at, key) = (world.roll(u64::from(nodes)), world.roll(7));
+            let (at, key) = (world.dice.below(u64::from(nodes)), world.dice.below(7));
             let (at, key) = (
                 usize::try_from(at).unwrap(),
                 keys[usize::try_from(key).unwrap()],
             );
-            let cost = 1 + world.roll(3);
-            if world.ask(at, key, cost) && world.roll(4) == 0 {
+            let cost = 1 + world.dice.below(3);
+            if world.ask(at, key, cost) && world.dice.below(4) == 0 {
                 let now = world.now();
                 world.node(at).refund(key, 1, now);
             }

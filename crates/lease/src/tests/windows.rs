@@ -5,10 +5,11 @@ use tollgate_limit::{
     Algorithm, Calendar, Cost, Instant, Period, Policy, PolicyConfig, Receipt, Span,
 };
 
+use super::dice::Dice;
 use super::naive::{Naive, Shape};
 use super::scenes::question;
 use super::schedule::Shown;
-use super::world::{Dice, Event, Net, World};
+use super::world::{Event, Net, World};
 use crate::plant::plant;
 use crate::window::Clock;
 use crate::{Key, Lender, LenderSetup, Pool, QuotaRules, Report, Rules, TOKEN, Window};
@@ -38,7 +39,7 @@ fn window(config: PolicyConfig) -> Window {
 
 /// What a schedule showed, and what one window that sees everything at once would have admitted.
 fn run(shape: Shape, seed: u64) -> (Shown, u64) {
-    let mut dice = Dice(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x57);
+    let mut dice = Dice::new(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x57);
     let count = usize::try_from(dice.between(2, 4)).unwrap();
     let limit = [8, 40, 100, 200][usize::try_from(dice.below(4)).unwrap()];
     let period = [200 * MS, SECOND, 3 * SECOND][usize::try_from(dice.below(3)).unwrap()];
@@ -53,7 +54,7 @@ fn run(shape: Shape, seed: u64) -> (Shown, u64) {
         Shape::Counters(_) => Shape::Counters([1, 4, 10][usize::try_from(dice.below(3)).unwrap()]),
         other => other,
     };
-    let mut world = World::new(dice.next(), (limit, limit), count, net);
+    let mut world = World::new(dice.roll(), (limit, limit), count, net);
     let naive = Naive::new(shape, limit, period);
     // A day like any other, and no round one.
     let day = 20_000 * 86_400 * SECOND + dice.below(86_400 * SECOND);

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tollgate_limit::{Instant, Span};
 
-pub(crate) use super::dice::Dice;
+use super::dice::Dice;
 use super::ghost::Ghost;
 use super::naive::Naive;
 use crate::window::Clock;
@@ -133,7 +133,7 @@ impl World {
         let start = Instant::from_nanos(0);
         let mut world = Self {
             now: 0,
-            dice: Dice(seed),
+            dice: Dice::new(seed),
             net,
             limits,
             rules,

@@ -2,6 +2,8 @@
 //!
 //! Not here: decoding whole messages. A load generator that reads every field measures itself.
 
+use tollgate_kit::Reader;
+
 use super::Outcome;
 use crate::call::Judge;
 
@@ -38,7 +40,7 @@ pub(super) fn message(judge: Judge, body: &[u8]) -> Outcome {
 /// Every descriptor has a status; a server that gives none has an overall code.
 fn rls(body: &[u8]) -> Outcome {
     let (mut allowed, mut denied) = (0, 0);
-    for (tag, value) in Fields(body) {
+    for (tag, value) in Fields(Reader(body)) {
         if let (2, Value::Bytes(status)) = (tag, value) {
             match varint_of(status, 1) {
                 Some(OVER_LIMIT) => denied += 1,
@@ -56,11 +58,11 @@ const OVER_LIMIT: u64 = 2;
 
 fn gubernator(body: &[u8]) -> Outcome {
     let (mut allowed, mut denied) = (0, 0);
-    for (tag, value) in Fields(body) {
+    for (tag, value) in Fields(Reader(body)) {
         let (1, Value::Bytes(response)) = (tag, value) else {
             continue;
         };
-        let error = Fields(response).find(|(tag, _)| *tag == GUBERNATOR_ERROR);
+        let error = Fields(Reader(response)).find(|(tag, _)| *tag == GUBERNATOR_ERROR);
         if let Some((_, Value::Bytes(text))) = error {
             return Outcome::refused(String::from_utf8_lossy(text));
         }
@@ -88,7 +90,7 @@ fn counted(allowed: u32, denied: u32) -> Outcome {
 
 /// The first field of this number, if it is a varint.
 fn varint_of(body: &[u8], number: u64) -> Option<u64> {
-    Fields(body).find_map(|(tag, value)| match value {
+    Fields(Reader(body)).find_map(|(tag, value)| match value {
         Value::Varint(varint) if tag == number => Some(varint),
         _ => None,
     })
@@ -102,46 +104,22 @@ enum Value<'a> {
 }
 
 /// The fields of a protobuf message, until its end or the first that makes no sense.
-struct Fields<'a>(&'a [u8]);
+struct Fields<'a>(Reader<'a>);
 
 impl<'a> Iterator for Fields<'a> {
     type Item = (u64, Value<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let tag = self.varint()?;
+        let Self(reader) = self;
+        let tag = reader.number()?;
         let value = match tag & 7 {
-            0 => Value::Varint(self.varint()?),
-            1 => self.skip(8)?,
-            2 => {
-                let length = usize::try_from(self.varint()?).ok()?;
-                let (bytes, rest) = self.0.split_at_checked(length)?;
-                self.0 = rest;
-                Value::Bytes(bytes)
-            }
-            5 => self.skip(4)?,
+            0 => Value::Varint(reader.number()?),
+            1 => reader.take(8).map(|_| Value::Fixed)?,
+            2 => Value::Bytes(reader.block()?),
+            5 => reader.take(4).map(|_| Value::Fixed)?,
             _ => return None,
         };
         Some((tag >> 3, value))
-    }
-}
-
-impl<'a> Fields<'a> {
-    fn varint(&mut self) -> Option<u64> {
-        let mut value = 0_u64;
-        for shift in (0..64).step_by(7) {
-            let (byte, rest) = self.0.split_first()?;
-            self.0 = rest;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    fn skip(&mut self, length: usize) -> Option<Value<'a>> {
-        self.0 = self.0.get(length..)?;
-        Some(Value::Fixed)
     }
 }
 

@@ -7,9 +7,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+use tollgate_kit::Dice;
+
 use super::plan::{MqttPace, MqttPlan};
 use crate::plan::Arrivals;
-use crate::random::Random;
 use crate::schedule::Schedule;
 
 /// Messages that are due.
@@ -32,7 +33,7 @@ enum What {
 struct Group {
     members: Range<u32>,
     events: Schedule,
-    random: Random,
+    dice: Dice,
 }
 
 /// Due times of some groups, in order.
@@ -59,9 +60,9 @@ impl Agenda {
         };
         let groups = plan.publishers.div_ceil(size);
         for number in (at..groups).step_by(of.max(1) as usize) {
-            let mut random = Random::new(plan.seed ^ (u64::from(number) + 1).wrapping_mul(MIX));
-            let seed = random.next();
-            let first = random.fraction();
+            let mut dice = Dice::new(plan.seed ^ (u64::from(number) + 1).wrapping_mul(MIX));
+            let seed = dice.roll();
+            let first = dice.unit();
             let rate = rate / f64::from(batch);
             let mut events = Schedule::new(rate, arrivals, seed, first);
             if arrivals == Arrivals::Poisson {
@@ -74,7 +75,7 @@ impl Agenda {
             agenda.groups.push(Group {
                 members,
                 events,
-                random,
+                dice,
             });
         }
         agenda
@@ -114,7 +115,7 @@ impl Agenda {
                 continue;
             }
             for _ in 0..self.batch {
-                let later = at.saturating_add(group.random.below(self.spread_ns));
+                let later = at.saturating_add(group.dice.below(self.spread_ns));
                 let message = What::Message(publisher);
                 self.entries.push(Reverse((later, message)));
             }

@@ -1,5 +1,7 @@
 //! What a payload says: who published it, which of its messages it is, when it was due and when it was sent.
 
+use tollgate_kit::Reader;
+
 use super::plan::SIZE_MIN;
 
 /// The front of a payload. Times are nanoseconds on the clock of this process.
@@ -27,19 +29,16 @@ impl Stamp {
 
     /// Reads the front of a payload; `None` where it is none of ours.
     pub(crate) fn read(payload: &[u8]) -> Option<Self> {
-        let (magic, rest) = payload.split_first_chunk()?;
-        let (run, rest) = rest.split_first_chunk()?;
-        let (publisher, rest) = rest.split_first_chunk()?;
-        let (sequence, rest) = rest.split_first_chunk()?;
-        let (due, rest) = rest.split_first_chunk()?;
-        let (sent, _) = rest.split_first_chunk()?;
-        (magic == MAGIC).then_some(Self {
-            run: u32::from_be_bytes(*run),
-            publisher: u32::from_be_bytes(*publisher),
-            sequence: u32::from_be_bytes(*sequence),
-            due: u64::from_be_bytes(*due),
-            sent: u64::from_be_bytes(*sent),
-        })
+        let mut reader = Reader(payload);
+        let is_ours = reader.array()? == *MAGIC;
+        let stamp = Self {
+            run: u32::from_be_bytes(reader.array()?),
+            publisher: u32::from_be_bytes(reader.array()?),
+            sequence: u32::from_be_bytes(reader.array()?),
+            due: u64::from_be_bytes(reader.array()?),
+            sent: u64::from_be_bytes(reader.array()?),
+        };
+        is_ours.then_some(stamp)
     }
 }
 

@@ -8,6 +8,7 @@ mod policies;
 
 use std::sync::Arc;
 
+use tollgate_kit::{FNV, fnv};
 use tollgate_limit::{
     Cell, Cost, Decision, Instant, Lot, Outcome, Plain, PolicyConfig, PolicyError, Taken, Verdict,
 };
@@ -185,14 +186,7 @@ impl Adhoc {
 impl Space {
     /// The space of this name; the same name is the same space everywhere.
     pub const fn named(name: &str) -> Self {
-        let (bytes, mut at) = (name.as_bytes(), 0);
-        // FNV-1a: names are ours, and only have to differ.
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        while at < bytes.len() {
-            hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
-            at += 1;
-        }
-        Self(hash)
+        Self(fnv(FNV, name.as_bytes()))
     }
 }
 

@@ -4,6 +4,7 @@
 //! `mix(p ^ 0x5851_f42d_4c95_7f2d)` in the lower 64 bits; `mix(x)` is the finalizer of `SplitMix64`. All arithmetic wraps at 64
 //! bits. Not here: names of policies, which are [`tollgate_mode::Tag`]s, and how prints come about, which is the table's secret.
 
+use tollgate_kit::{mix, unmix};
 use tollgate_mode::Key;
 use tollgate_table::Print;
 
@@ -18,19 +19,6 @@ pub(crate) fn key(print: Print) -> Key {
 pub(super) fn print(key: Key) -> Print {
     let upper = u64::try_from(key.0 >> 64).unwrap_or(u64::MAX);
     Print(unmix(upper).wrapping_sub(1))
-}
-
-const fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-/// What was mixed.
-const fn unmix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 31) ^ (x >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
-    x = (x ^ (x >> 27) ^ (x >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
-    x ^ (x >> 30) ^ (x >> 60)
 }
 
 #[cfg(test)]

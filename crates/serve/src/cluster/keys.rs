@@ -18,10 +18,10 @@ use std::path::Path;
 
 use ring::hkdf;
 use tollgate_cluster::OwnerKey;
+use tollgate_kit::base64;
 use tollgate_sqlite::private;
 
 use super::seal::key_id;
-use crate::engine::base64;
 
 /// The keys of a cluster.
 #[derive(Clone, PartialEq, Eq)]
@@ -308,15 +308,7 @@ fn turn(value: &str) -> Option<(&str, Option<Turn>)> {
 
 /// Both alphabets of base64, padded or not: people make keys with other tools too.
 fn decode(text: &str) -> Option<[u8; KEY_LEN]> {
-    let letters = text.trim_end_matches('=').chars();
-    let text: String = letters
-        .map(|letter| match letter {
-            '+' => '-',
-            '/' => '_',
-            other => other,
-        })
-        .collect();
-    base64::decode(&text, KEY_LEN + 3)?.try_into().ok()
+    base64::decode_any(text, KEY_LEN + 3)?.try_into().ok()
 }
 
 /// What a key file begins with.

@@ -4,7 +4,6 @@
 //! contracts it began with and those loaded since, so that names in an answer are those of the contracts that gave it. Nothing here waits. Not here: protocols.
 
 mod bans;
-pub mod base64;
 mod counted;
 mod described;
 mod error;

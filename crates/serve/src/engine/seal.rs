@@ -17,11 +17,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use tollgate_kit::{Reader, base64, put_varint};
 use tollgate_limit::Instant;
 use tollgate_node::{Booking, Receipt};
 use tollgate_table::Print;
-
-use super::base64;
 
 /// Seals receipts and opens them again.
 pub struct Seal {
@@ -96,7 +95,7 @@ impl Seal {
         bytes.extend(inner.process);
         bytes.extend(number.to_be_bytes().get(8 - NUMBER_LEN..)?);
         let nonce = nonce(bytes.get(1..HEAD_LEN)?).filter(|_| number >> (8 * NUMBER_LEN) == 0)?;
-        put(&mut bytes, receipt.number().unwrap_or(0));
+        put_varint(&mut bytes, receipt.number().unwrap_or(0));
         charged.for_each(|booking| put_booking(&mut bytes, booking));
         let (head, body) = bytes.split_at_mut(HEAD_LEN);
         let version = Aad::from(head.get(..1)?);
@@ -128,14 +127,14 @@ impl Seal {
         let own = number
             .iter()
             .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-        let mut body = Body(body);
+        let mut body = Reader(body);
         let number = match body.number()? {
             0 => own,
             once => once,
         };
         let mut bookings = Vec::new();
         while !body.0.is_empty() {
-            bookings.push(body.booking()?);
+            bookings.push(booking(&mut body)?);
         }
         let receipt = match *bookings {
             [booking] => Receipt::One(booking),
@@ -158,64 +157,31 @@ fn put_booking(bytes: &mut Vec<u8>, booking: &Booking) {
         receipt,
     } = booking;
     // Few keys have terms of their own.
-    put(bytes, (*contract as u64) << 1 | u64::from(*terms != 0));
+    put_varint(bytes, (*contract as u64) << 1 | u64::from(*terms != 0));
     if *terms != 0 {
-        put(bytes, *terms);
+        put_varint(bytes, *terms);
     }
-    put(bytes, *cells);
+    put_varint(bytes, *cells);
     bytes.extend(print.0.to_le_bytes());
     bytes.extend(receipt.at.as_nanos().to_le_bytes());
-    put(bytes, receipt.cost);
-    put(bytes, receipt.charged);
+    put_varint(bytes, receipt.cost);
+    put_varint(bytes, receipt.charged);
 }
 
-/// Seven bits a byte, lowest first.
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
-    while number > 0x7F {
-        bytes.push(number.to_le_bytes()[0] | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number.to_le_bytes()[0]);
-}
-
-/// What is left of a body to read.
-struct Body<'a>(&'a [u8]);
-
-impl Body<'_> {
-    fn booking(&mut self) -> Option<Booking> {
-        let head = self.number()?;
-        let terms = if head & 1 == 0 { 0 } else { self.number()? };
-        Some(Booking {
-            contract: usize::try_from(head >> 1).ok()?,
-            terms,
-            cells: self.number()?,
-            print: Print(self.word()?),
-            receipt: tollgate_limit::Receipt {
-                at: Instant::from_nanos(self.word()?),
-                cost: self.number()?,
-                charged: self.number()?,
-            },
-        })
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        let mut number = 0;
-        for shift in (0..u64::BITS).step_by(7) {
-            let (first, rest) = self.0.split_first()?;
-            self.0 = rest;
-            number |= u64::from(first & 0x7F) << shift;
-            if first & 0x80 == 0 {
-                return Some(number);
-            }
-        }
-        None
-    }
-
-    fn word(&mut self) -> Option<u64> {
-        let (word, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*word))
-    }
+fn booking(reader: &mut Reader<'_>) -> Option<Booking> {
+    let head = reader.number()?;
+    let terms = if head & 1 == 0 { 0 } else { reader.number()? };
+    Some(Booking {
+        contract: usize::try_from(head >> 1).ok()?,
+        terms,
+        cells: reader.number()?,
+        print: Print(reader.u64()?),
+        receipt: tollgate_limit::Receipt {
+            at: Instant::from_nanos(reader.u64()?),
+            cost: reader.number()?,
+            charged: reader.number()?,
+        },
+    })
 }
 
 const VERSION: u8 = 1;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
+use tollgate_kit::Dice;
 use tollgate_limit::Instant;
 
 use super::event::{DOORS, Decided, EVENTS, JUDGEMENTS};
@@ -47,7 +48,7 @@ pub(super) struct Closer {
     /// Decisions looked at in this second.
     looked: u64,
     /// What the next skip is drawn from.
-    dice: u64,
+    dice: Dice,
 }
 
 /// What the meter knows of a key that is looked at.
@@ -80,7 +81,7 @@ impl Shard {
                 history: History::default(),
                 step: 1,
                 looked: 0,
-                dice: dice | 1,
+                dice: Dice::new(dice),
             }),
         }
     }
@@ -191,10 +192,7 @@ impl Closer {
 
     /// Decisions to skip: drawn evenly, so that no pattern of keys hides between the looks.
     fn next_skip(&mut self) -> u64 {
-        self.dice ^= self.dice << 13;
-        self.dice ^= self.dice >> 7;
-        self.dice ^= self.dice << 17;
-        (self.dice >> 32) % (2 * self.step - 1)
+        self.dice.below(2 * self.step - 1)
     }
 }
 

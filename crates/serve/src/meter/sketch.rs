@@ -222,6 +222,8 @@ const AGE_MAX: f64 = 200.0;
     reason = "a stream drawn by shares"
 )]
 mod tests {
+    use tollgate_kit::Dice;
+
     use super::*;
 
     const START: Instant = Instant::from_nanos(1_790_000_000_000_000_000);
@@ -259,14 +261,10 @@ mod tests {
     fn heavy_keys_of_a_skewed_stream_are_known_within_their_errors() {
         let mut sketch = Sketch::new(START);
         let mut exact = vec![0_u32; 100_000];
-        let mut state = 88_172_645_463_325_252_u64;
+        let mut dice = Dice::new(1);
         for _ in 0..1_000_000 {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
             // About zipf with exponent one: uniform in the logarithm.
-            let unit = (state >> 11) as f64 / (1_u64 << 53) as f64;
-            let key = (100_000_f64.powf(unit) as usize).saturating_sub(1);
+            let key = (100_000_f64.powf(dice.unit()) as usize).saturating_sub(1);
             exact[key] += 1;
             sketch.add(spread(key as u64), 1.0, (false, START), || Text::NONE);
         }

@@ -6,11 +6,11 @@
 //! answers (`said`), telling an owner who a key is (`introduce`).
 
 use smallvec::SmallVec;
-use tollgate_limit::{Cost, Lot, Receipt as Charge};
+use tollgate_kit::{Reader, put_varint};
+use tollgate_limit::{Cost, Instant, Lot, Receipt as Charge};
 use tollgate_node::{Due, Spot, Spots};
 use tollgate_table::Print;
 
-use super::bytes::{Reader, put};
 use super::map::Map;
 use super::quota;
 use crate::engine::{Question, Verb};
@@ -35,18 +35,18 @@ impl Parcel {
         head |= if has_lots { LOTS } else { 0 };
         head |= if is_told { TOLD } else { 0 };
         self.questions.push(head);
-        put(&mut self.questions, spots.len() as u64);
+        put_varint(&mut self.questions, spots.len() as u64);
         for spot in spots {
             let tag = self.tag(map.tag(spot.contract));
-            put(&mut self.questions, tag);
+            put_varint(&mut self.questions, tag);
             self.questions.extend(spot.print.0.to_le_bytes());
             if has_lots {
                 self.questions.push(spot.lot.place());
             }
         }
-        put(&mut self.questions, cost.tokens());
+        put_varint(&mut self.questions, cost.tokens());
         if let Verb::Lend(inquiry) = verb {
-            put(&mut self.questions, inquiry.len() as u64);
+            put_varint(&mut self.questions, inquiry.len() as u64);
             self.questions.extend_from_slice(inquiry);
         }
         if let Verb::Quota(plane, ask) = verb {
@@ -54,8 +54,8 @@ impl Parcel {
         }
         if let Verb::Settle(dues) = verb {
             for Due { charge, terms } in dues {
-                put(&mut self.questions, charge.charged);
-                put(&mut self.questions, charge.cost);
+                put_varint(&mut self.questions, charge.charged);
+                put_varint(&mut self.questions, charge.cost);
                 self.questions.extend(charge.at.as_nanos().to_le_bytes());
                 if has_terms(dues) {
                     self.questions.extend(terms.to_le_bytes());
@@ -81,11 +81,11 @@ impl Parcel {
     /// Everything, behind its length.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let mut head = Vec::with_capacity(2 + 8 * self.tags.len());
-        put(&mut head, self.tags.len() as u64);
+        put_varint(&mut head, self.tags.len() as u64);
         for tag in &self.tags {
             head.extend(tag.to_le_bytes());
         }
-        put(out, (head.len() + self.questions.len()) as u64);
+        put_varint(out, (head.len() + self.questions.len()) as u64);
         out.extend_from_slice(&head);
         out.extend_from_slice(&self.questions);
     }
@@ -99,12 +99,12 @@ pub(super) fn batch() -> Vec<u8> {
 /// The parcels of a batch; `None` where it is none that is understood.
 pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut reader = Reader(bytes);
-    if reader.byte()? != VERSION {
+    if reader.u8()? != VERSION {
         return None;
     }
     let mut parcels = Vec::new();
     while !reader.0.is_empty() {
-        parcels.push(reader.bytes()?);
+        parcels.push(reader.block()?);
     }
     Some(parcels)
 }
@@ -122,7 +122,7 @@ pub(super) fn read(parcel: &[u8], map: &Map, mut take: impl FnMut(Asked)) -> Opt
     let count = reader.count().filter(|count| *count <= TAGS_MAX)?;
     let mut places: SmallVec<[Option<usize>; 4]> = SmallVec::new();
     for _ in 0..count {
-        places.push(map.place(reader.word()?));
+        places.push(map.place(reader.u64()?));
     }
     while !reader.0.is_empty() {
         take(question(&mut reader, &places)?);
@@ -131,18 +131,18 @@ pub(super) fn read(parcel: &[u8], map: &Map, mut take: impl FnMut(Asked)) -> Opt
 }
 
 fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<Asked> {
-    let head = reader.byte()?;
+    let head = reader.u8()?;
     let count = reader
         .count()
         .filter(|count| (1..=SPOTS_MAX).contains(count))?;
     let (mut spots, mut is_known) = (Spots::new(), true);
     for _ in 0..count {
         let contract = *places.get(reader.index()?)?;
-        let print = Print(reader.word()?);
+        let print = Print(reader.u64()?);
         let lot = if head & LOTS == 0 {
             Lot::ALWAYS
         } else {
-            Lot::from_hash(reader.byte()?.into())
+            Lot::from_hash(reader.u8()?.into())
         };
         is_known &= contract.is_some();
         spots.push(Spot {
@@ -166,7 +166,7 @@ fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<Asked> 
         }
         5 => Verb::Status,
         6 => Verb::Foresee,
-        LEND => Verb::Lend(reader.bytes()?.into()),
+        LEND => Verb::Lend(reader.block()?.into()),
         QUOTA => {
             let (plane, ask) = quota::ask(reader)?;
             Verb::Quota(plane, ask)
@@ -197,9 +197,9 @@ fn due(reader: &mut Reader<'_>, has_terms: bool) -> Option<Due> {
     let charge = Charge {
         charged: reader.number()?,
         cost: reader.number()?,
-        at: reader.instant()?,
+        at: Instant::from_nanos(reader.u64()?),
     };
-    let terms = if has_terms { reader.word()? } else { 0 };
+    let terms = if has_terms { reader.u64()? } else { 0 };
     Some(Due { charge, terms })
 }
 
@@ -244,7 +244,6 @@ const SPOTS_MAX: usize = 1 << 10;
 #[cfg(test)]
 pub(super) mod tests {
     use proptest::prelude::*;
-    use tollgate_limit::Instant;
 
     use super::*;
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate_gossip::NodeId;
+use tollgate_kit::put_varint;
 
-use super::bytes::put;
 use super::introduced::{VERSION, checked, read};
 use super::mail::join_all;
 use super::map::Map;
@@ -37,9 +37,9 @@ impl Introductions {
         for (spot, values) in named.filter(|(_, values)| !values.is_empty()) {
             keys.extend(map.tag(spot.contract).to_le_bytes());
             keys.extend(spot.print.0.to_le_bytes());
-            put(&mut keys, values.len() as u64);
+            put_varint(&mut keys, values.len() as u64);
             for value in values {
-                put(&mut keys, value.len() as u64);
+                put_varint(&mut keys, value.len() as u64);
                 keys.extend(value.as_bytes());
             }
         }

@@ -2,11 +2,11 @@
 //!
 //! The print is checked to be that of the values. Not here: who tells it (`introduce`).
 
+use tollgate_kit::Reader;
 use tollgate_limit::{Instant, Span};
 use tollgate_node::{Knowledge, Node, Stranger};
 use tollgate_table::Print;
 
-use super::bytes::Reader;
 use super::map::Map;
 use crate::engine::{Missing, Unknown};
 
@@ -19,15 +19,15 @@ pub(super) struct Told<'a> {
 /// Reads what was told; contracts that are not known here are left out.
 pub(super) fn read<'a>(body: &'a [u8], map: &Map) -> Option<Vec<Told<'a>>> {
     let mut reader = Reader(body);
-    if reader.byte()? != VERSION {
+    if reader.u8()? != VERSION {
         return None;
     }
     let mut all = Vec::new();
     while !reader.0.is_empty() {
-        let contract = map.place(reader.word()?);
-        let print = Print(reader.word()?);
+        let contract = map.place(reader.u64()?);
+        let print = Print(reader.u64()?);
         let count = reader.count()?;
-        let value = |_| std::str::from_utf8(reader.bytes()?).ok();
+        let value = |_| std::str::from_utf8(reader.block()?).ok();
         let values = (0..count).map(value).collect::<Option<_>>()?;
         all.extend(contract.map(|contract| Told {
             stranger: Stranger { contract, print },

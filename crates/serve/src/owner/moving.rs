@@ -14,12 +14,12 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tollgate_gossip::NodeId;
+use tollgate_kit::{Reader, put_varint};
 use tollgate_limit::Lot;
 use tollgate_node::{Node, Spot};
 use tollgate_table::Print;
 
 use super::Owner;
-use super::bytes::{Reader, put};
 use super::map::Map;
 use super::page::{Page, page_of, take_page};
 use crate::shared::Shared;
@@ -230,7 +230,7 @@ impl Owner {
         // By what this node knows of the members they may be another's still.
         self.has_strays.store(true, Relaxed);
         let mut answer = Vec::new();
-        put(&mut answer, taken);
+        put_varint(&mut answer, taken);
         Some(answer)
     }
 

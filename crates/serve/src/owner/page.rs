@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use tollgate_contract::{Contract, Terms};
+use tollgate_kit::{Reader, put_varint};
 use tollgate_limit::Instant;
 use tollgate_node::{Lifted, Node};
 use tollgate_store::Shape;
 use tollgate_table::Print;
 
-use super::bytes::{Reader, put};
 use super::map::Map;
 
 /// Cells of one contract on their way to one node.
@@ -59,7 +59,7 @@ impl Page {
             return self.bytes.push(0);
         };
         let place = known.iter().position(|known| *known == terms.version);
-        put(&mut self.bytes, place.unwrap_or(known.len()) as u64 + 1);
+        put_varint(&mut self.bytes, place.unwrap_or(known.len()) as u64 + 1);
         if place.is_none() {
             known.push(terms.version);
             let text = Shape::of_terms(contract, terms).text();
@@ -71,30 +71,30 @@ impl Page {
 /// The contract of a page.
 pub(super) fn page_of(map: &Map, page: &[u8]) -> Option<usize> {
     let mut reader = Reader(page);
-    reader.byte()?;
-    map.place(reader.word()?)
+    reader.u8()?;
+    map.place(reader.u64()?)
 }
 
 /// Puts the cells of a page in, and says how many; `None` where it is no page for these contracts.
 pub(super) fn take_page(node: &Node, map: &Map, page: &[u8], now: Instant) -> Option<u64> {
     let mut reader = Reader(page);
-    let mut texts = match reader.byte()? {
+    let mut texts = match reader.u8()? {
         VERSION => None,
         WITH_TERMS => Some(Vec::new()),
         _ => return None,
     };
-    let contract = map.place(reader.word()?)?;
-    if reader.word()? != map.shape(contract) {
+    let contract = map.place(reader.u64()?)?;
+    if reader.u64()? != map.shape(contract) {
         return None;
     }
     let mut taken = 0;
     while !reader.0.is_empty() {
-        let print = Print(reader.word()?);
+        let print = Print(reader.u64()?);
         let terms = match &mut texts {
             None => None,
             Some(texts) => terms(&mut reader, texts, node.contracts().get(contract)?)?,
         };
-        let bytes = reader.bytes()?.to_vec();
+        let bytes = reader.block()?.to_vec();
         let merged = node.merge_cell((contract, print), &Lifted { bytes, terms }, now);
         taken += u64::from(merged.is_ok());
     }
@@ -115,14 +115,14 @@ fn terms(
         return Some(None);
     };
     if place == texts.len() {
-        let text = std::str::from_utf8(reader.bytes()?).ok()?;
+        let text = std::str::from_utf8(reader.block()?).ok()?;
         texts.push(Arc::new(Shape::parse(text)?.terms(contract)?));
     }
     texts.get(place).map(|terms| Some(Arc::clone(terms)))
 }
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put(out, bytes.len() as u64);
+    put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 

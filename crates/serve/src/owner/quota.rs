@@ -4,12 +4,12 @@
 //! `1 | nanoseconds until something is due and one, or 0 | action`, an action 0 for none, `1 | tokens | tokens per fill | interval |
 //! time to live`, `2 | seconds` of denial, or 3 to abandon. Not here: streams (`grpc`), what is assigned (`tollgate-lease`).
 
+use tollgate_kit::{Reader, put_varint};
 use tollgate_limit::Instant;
 use tollgate_node::{
     Node, PlaneId, QuotaAction as Action, QuotaBucket, QuotaReport, QuotaTold, Spot,
 };
 
-use super::bytes::{Reader, put};
 use crate::engine::{QuotaAsk, Said};
 
 /// Does what is asked about a data plane; `None` where nothing is assigned.
@@ -35,9 +35,9 @@ pub(super) fn put_ask(out: &mut Vec<u8>, plane: PlaneId, ask: QuotaAsk) {
     match ask {
         QuotaAsk::Report(report) => {
             out.push(REPORT);
-            put(out, report.elapsed_ns);
-            put(out, report.allowed);
-            put(out, report.denied);
+            put_varint(out, report.elapsed_ns);
+            put_varint(out, report.allowed);
+            put_varint(out, report.denied);
         }
         QuotaAsk::Due => out.push(DUE),
         QuotaAsk::Leave => out.push(LEAVE),
@@ -46,9 +46,9 @@ pub(super) fn put_ask(out: &mut Vec<u8>, plane: PlaneId, ask: QuotaAsk) {
 
 /// What is said of which data plane.
 pub(super) fn ask(reader: &mut Reader<'_>) -> Option<(PlaneId, QuotaAsk)> {
-    let (low, high) = (reader.word()?, reader.word()?);
+    let (low, high) = (reader.u64()?, reader.u64()?);
     let plane = u128::from(high) << 64 | u128::from(low);
-    let ask = match reader.byte()? {
+    let ask = match reader.u8()? {
         REPORT => QuotaAsk::Report(QuotaReport {
             elapsed_ns: reader.number()?,
             allowed: reader.number()?,
@@ -67,7 +67,7 @@ pub(super) fn put_told(out: &mut Vec<u8>, told: Option<&QuotaTold>) {
         return out.push(0);
     };
     out.push(1);
-    put(out, told.due_ns.map_or(0, |due| due.saturating_add(1)));
+    put_varint(out, told.due_ns.map_or(0, |due| due.saturating_add(1)));
     match told.action {
         None => out.push(0),
         Some(Action::Assign(bucket, ttl_s)) => {
@@ -78,12 +78,12 @@ pub(super) fn put_told(out: &mut Vec<u8>, told: Option<&QuotaTold>) {
                 interval_s,
             } = bucket;
             for number in [max_tokens, tokens_per_fill, interval_s, ttl_s] {
-                put(out, number.into());
+                put_varint(out, number);
             }
         }
         Some(Action::Deny(seconds)) => {
             out.push(DENY);
-            put(out, seconds.into());
+            put_varint(out, seconds);
         }
         Some(Action::Abandon) => out.push(ABANDON),
     }
@@ -91,14 +91,14 @@ pub(super) fn put_told(out: &mut Vec<u8>, told: Option<&QuotaTold>) {
 
 /// What a data plane is told.
 pub(super) fn told(reader: &mut Reader<'_>) -> Option<Said> {
-    match reader.byte()? {
+    match reader.u8()? {
         0 => return Some(Said::Quota(None)),
         1 => {}
         _ => return None,
     }
     let due_ns = reader.number()?.checked_sub(1);
     let short = |reader: &mut Reader<'_>| u32::try_from(reader.number()?).ok();
-    let action = match reader.byte()? {
+    let action = match reader.u8()? {
         0 => None,
         ASSIGN => {
             let bucket = QuotaBucket {

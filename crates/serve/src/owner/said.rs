@@ -5,13 +5,14 @@
 
 use smallvec::SmallVec;
 use tollgate_gossip::Key;
+use tollgate_kit::{Reader, put_varint};
 use tollgate_limit::{Cost, Forecast, Instant, Receipt as Charge, Refusing, Span, Status, Verdict};
 use tollgate_node::{
     Answer, Due, KeyTerms, Lent, Node, Nudge, Receipt, RefusedBy, Spot, Violation,
 };
 
 use super::ask::VERSION;
-use super::bytes::{Reader, put, put_span};
+use super::bytes::{put_span, span};
 use super::quota;
 use crate::engine::{Question, Said, Verb};
 
@@ -22,7 +23,7 @@ pub(super) fn batch() -> Vec<u8> {
 
 /// Adds the answers to one parcel.
 pub(super) fn put_parcel(out: &mut Vec<u8>, answers: &[u8]) {
-    put(out, answers.len() as u64);
+    put_varint(out, answers.len() as u64);
     out.extend_from_slice(answers);
 }
 
@@ -33,7 +34,7 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
         Said::Done(done) => out.push(u8::from(*done)),
         Said::Statuses(each) => {
             for statuses in each {
-                put(out, statuses.len() as u64);
+                put_varint(out, statuses.len() as u64);
                 for status in statuses {
                     put_status(out, status);
                 }
@@ -43,7 +44,7 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
         Said::Quota(told) => quota::put_told(out, told.as_ref()),
         Said::Forecasts(each) => {
             for forecasts in each {
-                put(out, forecasts.len() as u64);
+                put_varint(out, forecasts.len() as u64);
                 for forecast in forecasts {
                     put_forecast(out, forecast);
                 }
@@ -55,9 +56,9 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
 /// `1 | length | reply | count of hints | client and key of each`.
 fn put_lent(out: &mut Vec<u8>, lent: &Lent) {
     out.push(1);
-    put(out, lent.reply.len() as u64);
+    put_varint(out, lent.reply.len() as u64);
     out.extend_from_slice(&lent.reply);
-    put(out, lent.nudges.len() as u64);
+    put_varint(out, lent.nudges.len() as u64);
     for nudge in &lent.nudges {
         out.extend(nudge.client.to_le_bytes());
         out.extend(nudge.key.0.to_le_bytes());
@@ -65,12 +66,12 @@ fn put_lent(out: &mut Vec<u8>, lent: &Lent) {
 }
 
 fn lent(reader: &mut Reader<'_>) -> Option<Lent> {
-    reader.byte().filter(|first| *first == 1)?;
-    let reply = reader.bytes()?.to_vec();
+    reader.u8().filter(|first| *first == 1)?;
+    let reply = reader.block()?.to_vec();
     let count = reader.count()?;
     let nudge = |_| {
-        let client = reader.word()?;
-        let (low, high) = (reader.word()?, reader.word()?);
+        let client = reader.u64()?;
+        let (low, high) = (reader.u64()?, reader.u64()?);
         let key = Key(u128::from(high) << 64 | u128::from(low));
         Some(Nudge { client, key })
     };
@@ -116,18 +117,18 @@ fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
     }
     if let Some((POLICY, refuser)) = refused {
         let (spot, policy) = refuser.unwrap_or_default();
-        put(out, spot as u64);
-        put(out, policy as u64);
+        put_varint(out, spot as u64);
+        put_varint(out, policy as u64);
     }
     if let Some(least) = least {
-        put(out, least as u64);
-        put(out, answer.policy as u64);
+        put_varint(out, least as u64);
+        put_varint(out, answer.policy as u64);
     }
-    put(out, answer.limit);
-    put(out, answer.remaining);
+    put_varint(out, answer.limit);
+    put_varint(out, answer.remaining);
     put_span(out, answer.reset_after);
     if has_more {
-        put(out, answer.debt);
+        put_varint(out, answer.debt);
         put_violations(out, spots, answer.violated.as_deref().unwrap_or_default());
     }
     for spot in spots {
@@ -144,14 +145,14 @@ fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
 
 /// `count | spot, policy, left, debt and 1 with the wait or 0 for never, of each`.
 fn put_violations(out: &mut Vec<u8>, spots: &[Spot], violated: &[Violation]) {
-    put(out, violated.len() as u64);
+    put_varint(out, violated.len() as u64);
     for Violation { contract, said } in violated {
         let mut places = spots.iter();
         let spot = places.position(|spot| spot.contract == *contract);
-        put(out, spot.unwrap_or_default() as u64);
-        put(out, said.policy as u64);
-        put(out, said.remaining);
-        put(out, said.debt);
+        put_varint(out, spot.unwrap_or_default() as u64);
+        put_varint(out, said.policy as u64);
+        put_varint(out, said.remaining);
+        put_varint(out, said.debt);
         out.push(u8::from(said.retry_after.is_some()));
         if let Some(retry_after) = said.retry_after {
             put_span(out, retry_after);
@@ -165,9 +166,9 @@ fn violation(reader: &mut Reader<'_>, spots: &[Spot]) -> Option<Violation> {
         policy: reader.index()?,
         remaining: reader.number()?,
         debt: reader.number()?,
-        retry_after: match reader.byte()? {
+        retry_after: match reader.u8()? {
             0 => None,
-            _ => Some(reader.span()?),
+            _ => Some(span(reader)?),
         },
     };
     Some(Violation { contract, said })
@@ -177,17 +178,17 @@ fn put_charge(out: &mut Vec<u8>, charge: Option<Charge>) {
     let Some(charge) = charge else {
         return out.push(0);
     };
-    put(out, charge.charged);
+    put_varint(out, charge.charged);
     if charge.charged != 0 {
-        put(out, charge.cost);
+        put_varint(out, charge.cost);
         out.extend(charge.at.as_nanos().to_le_bytes());
     }
 }
 
 fn put_status(out: &mut Vec<u8>, status: &Status) {
-    put(out, status.limit);
-    put(out, status.remaining);
-    put(out, status.debt);
+    put_varint(out, status.limit);
+    put_varint(out, status.remaining);
+    put_varint(out, status.debt);
     put_span(out, status.reset_after);
     put_span(out, status.next_token_after);
 }
@@ -200,12 +201,12 @@ fn put_forecast(out: &mut Vec<u8>, forecast: &Forecast) {
     if let Some(span) = span {
         put_span(out, span);
     }
-    put(out, forecast.limit);
-    put(out, forecast.capacity);
-    put(out, forecast.remaining);
+    put_varint(out, forecast.limit);
+    put_varint(out, forecast.capacity);
+    put_varint(out, forecast.remaining);
     put_span(out, forecast.reset_after);
     if forecast.debt > 0 {
-        put(out, forecast.debt);
+        put_varint(out, forecast.debt);
     }
 }
 
@@ -242,14 +243,14 @@ impl<'a> Answers<'a> {
             _ => None,
         };
         if instead.is_some() {
-            reader.byte()?;
+            reader.u8()?;
             return instead;
         }
         let spots = &*question.spots;
         let said = match &question.verb {
             Verb::Check => Said::Answer(answer(reader, (spots, question.cost), at)?),
             Verb::Charge | Verb::Refund | Verb::Reset | Verb::Settle(_) => {
-                Said::Done(reader.byte()? == 1)
+                Said::Done(reader.u8()? == 1)
             }
             Verb::Status => Said::Statuses(lists(reader, spots, status)?),
             Verb::Foresee => Said::Forecasts(lists(reader, spots, forecast)?),
@@ -277,7 +278,7 @@ fn answer(
     (spots, asked): (&[Spot], Cost),
     (node, now): (&Node, Instant),
 ) -> Option<Answer> {
-    let head = reader.byte()?;
+    let head = reader.u8()?;
     let verdict = verdict(reader, head)?;
     let place = |reader: &mut Reader<'_>| {
         let spot = spots.get(reader.index()?)?;
@@ -297,7 +298,7 @@ fn answer(
         0 => None,
         _ => Some(place(reader)?),
     };
-    let (limit, remaining, reset_after) = (reader.number()?, reader.number()?, reader.span()?);
+    let (limit, remaining, reset_after) = (reader.number()?, reader.number()?, span(reader)?);
     let (mut debt, mut violated) = (0, None);
     if head & MORE != 0 {
         debt = reader.number()?;
@@ -310,7 +311,7 @@ fn answer(
         let charge = charge(reader, asked)?;
         let terms = match head & TERMS {
             0 => 0,
-            _ => reader.word()?,
+            _ => reader.u64()?,
         };
         bookings.push(node.booking_elsewhere(spot, Due { charge, terms }));
     }
@@ -353,7 +354,7 @@ fn charge(reader: &mut Reader<'_>, asked: Cost) -> Option<Charge> {
     Some(Charge {
         charged,
         cost: reader.number()?,
-        at: reader.instant()?,
+        at: Instant::from_nanos(reader.u64()?),
     })
 }
 
@@ -362,20 +363,20 @@ fn status(reader: &mut Reader<'_>) -> Option<Status> {
         limit: reader.number()?,
         remaining: reader.number()?,
         debt: reader.number()?,
-        reset_after: reader.span()?,
-        next_token_after: reader.span()?,
+        reset_after: span(reader)?,
+        next_token_after: span(reader)?,
     })
 }
 
 fn forecast(reader: &mut Reader<'_>) -> Option<Forecast> {
-    let head = reader.byte()?;
+    let head = reader.u8()?;
     Some(Forecast {
         is_enforced: head & ENFORCED != 0,
         verdict: verdict(reader, head)?,
         limit: reader.number()?,
         capacity: reader.number()?,
         remaining: reader.number()?,
-        reset_after: reader.span()?,
+        reset_after: span(reader)?,
         debt: match head & OWES {
             0 => 0,
             _ => reader.number()?,
@@ -396,10 +397,10 @@ fn verdict(reader: &mut Reader<'_>, head: u8) -> Option<Verdict> {
     Some(match head & 3 {
         0 => Verdict::Allow,
         1 => Verdict::Delay {
-            wait: reader.span()?,
+            wait: span(reader)?,
         },
         2 => Verdict::Deny {
-            retry_after: reader.span()?,
+            retry_after: span(reader)?,
         },
         _ => Verdict::Never,
     })

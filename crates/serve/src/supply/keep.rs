@@ -14,8 +14,8 @@ use tollgate_sqlite::private;
 
 use super::clock;
 use crate::durable::Seat;
-use crate::engine::base64;
 use crate::shared::Shared;
+use tollgate_kit::base64;
 
 /// What is kept, and where.
 pub(crate) struct Keep {

@@ -19,6 +19,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tollgate_kit::{GOLDEN, scramble};
 
 use crate::logs::Rarely;
 use crate::shared::Shared;
@@ -173,12 +174,7 @@ impl Tracer {
     /// A number that no other span has, drawn from a seed of this process.
     fn draw(&self) -> u64 {
         let number = self.number.fetch_add(1, Relaxed);
-        let mut mixed = self
-            .seed
-            .wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ mixed >> 31
+        scramble(self.seed.wrapping_add(number.wrapping_mul(GOLDEN)))
     }
 
     fn put(&self, span: otlp::Span) {

@@ -19,6 +19,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tollgate_contract::Contracts;
+use tollgate_kit::Dice;
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Key, NodeConfig};
 use tollgate_serve::engine::{Ask, Engine, Secrets};
@@ -320,14 +321,10 @@ fn a_fast_skewed_stream_is_estimated_within_its_errors() {
     let meter = Meter::new();
     let keys: Vec<_> = (0..50_000).map(|key| format!("user:{key}")).collect();
     let mut exact = vec![0_u64; keys.len()];
-    let mut state = 88_172_645_463_325_252_u64;
+    let mut dice = Dice::new(1);
     // Two million in two seconds; nothing fades yet.
     for tick in 0..2_000_000_u64 {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let unit = (state >> 11) as f64 / (1_u64 << 53) as f64;
-        let key = ((keys.len() as f64).powf(unit) as usize).saturating_sub(1);
+        let key = ((keys.len() as f64).powf(dice.unit()) as usize).saturating_sub(1);
         exact[key] += 1;
         let judgement = if key.is_multiple_of(3) {
             Judgement::Denied

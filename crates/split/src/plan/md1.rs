@@ -195,6 +195,8 @@ const PIECES: f64 = 8.0;
 
 #[cfg(test)]
 mod tests {
+    use tollgate_kit::Dice;
+
     use super::*;
 
     fn close(left: f64, right: f64, relative: f64) {
@@ -245,17 +247,11 @@ mod tests {
 
     #[test]
     fn a_bucket_stepped_by_hand_waits_as_computed() {
-        // SplitMix64, exponential gaps, one bucket of depth 5 at 70 %.
-        let (mut state, mut work, mut wait, mut waited) = (7_u64, 0.0_f64, 0.0, 0_u32);
+        // Exponential gaps, one bucket of depth 5 at 70 %.
+        let (mut dice, mut work, mut wait, mut waited) = (Dice::new(7), 0.0_f64, 0.0, 0_u32);
         let count = 1_000_000_u32;
         for _ in 0..count {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut x = state;
-            x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            x ^= x >> 31;
-            let unit = f64::from(u32::try_from(x >> 32).unwrap()) / f64::from(u32::MAX);
-            work = (work + (1.0 - unit).max(1e-12).ln() / 0.7).max(0.0);
+            work = (work - dice.exponential(1.0 / 0.7)).max(0.0);
             wait += (work + 1.0 - 5.0).max(0.0);
             waited += u32::from(work + 1.0 > 5.0);
             work += 1.0;

@@ -3,6 +3,8 @@
 //! Three principles, each of which can be turned off: few brokers (concentration), no small parts (max-min), and publishers that
 //! send together apart (correlation). Not here: whether a placement keeps its promise (`fit`).
 
+use tollgate_kit::scramble;
+
 use crate::portion::{fill_up, level_up};
 
 /// A publisher. Rates are in thousandths of a message per second.
@@ -152,7 +154,9 @@ fn assign(publishers: &[Publisher], places: &mut [Place], principles: Principles
             publisher(*place).map(|one| (one.group.is_none(), one.group, one.id))
         });
     } else {
-        order.sort_by_key(|place| publisher(*place).map(|one| (mix(seed ^ mix(one.id)), one.id)));
+        order.sort_by_key(|place| {
+            publisher(*place).map(|one| (scramble(seed ^ scramble(one.id)), one.id))
+        });
     }
     let whole: u128 = places.iter().map(|place| u128::from(place.quota)).sum();
     let mut behind = vec![0_i128; places.len()];
@@ -216,14 +220,6 @@ pub(super) fn float(count: u64) -> f64 {
 
 fn product(quota: u64, rate: u64) -> i128 {
     i128::from(quota).saturating_mul(i128::from(rate))
-}
-
-/// Scrambles a number so that close ones end far apart.
-const fn mix(x: u64) -> u64 {
-    let mut x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

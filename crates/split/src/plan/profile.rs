@@ -226,21 +226,17 @@ const BURSTS_MIN: u64 = 10_000;
 
 #[cfg(test)]
 mod tests {
+    use tollgate_kit::Dice;
+
     use super::*;
 
     /// Random times, 10,000 messages a second, `count` at a time.
     fn trace(seed: u64, seconds: u64, count: u32) -> Vec<Arrival> {
-        let (mut state, mut at) = (seed, 0.0_f64);
+        let (mut dice, mut at) = (Dice::new(seed), 0.0);
         let gap = 1e9 / (10_000.0 / f64::from(count));
         let mut trace = Vec::new();
         loop {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut x = state;
-            x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            x ^= x >> 31;
-            let unit = float(x >> 12) / float(1 << 52);
-            at -= (1.0 - unit).ln() * gap;
+            at += dice.exponential(gap);
             #[allow(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

@@ -1,15 +1,16 @@
 //! Random faults: whatever happens, what leaves would have left one bucket.
 
 use proptest::prelude::*;
+use tollgate_kit::Dice;
 use tollgate_limit::Span;
 use tollgate_split::{AdaptorConfig, Borrow, Depths, SplitConfig};
 
 use crate::seeds;
-use crate::world::{Dice, Event, GOOD, Links, MS, Plan, SECOND, World};
+use crate::world::{Event, GOOD, Links, MS, Plan, SECOND, World};
 
 /// A plan that a seed says.
 fn plan(seed: u64) -> Plan {
-    let mut dice = Dice(seed ^ 0x51f7);
+    let mut dice = Dice::new(seed ^ 0x51f7);
     let nodes = 1 + dice.below(6) as u16;
     let burst = u64::from(nodes) * 3 + dice.below(40);
     let mut plan = Plan::new(nodes, 50 + dice.below(1_000), burst);
@@ -21,10 +22,10 @@ fn plan(seed: u64) -> Plan {
         doubled: dice.below(40),
         late: dice.below(20),
     };
-    plan.drift_ppm = if dice.chance(50) { 0 } else { 1_000 };
-    plan.jitter = if dice.chance(50) { 0 } else { 5 * MS };
+    plan.drift_ppm = if dice.chance(50, 100) { 0 } else { 1_000 };
+    plan.jitter = if dice.chance(50, 100) { 0 } else { 5 * MS };
     plan.config = SplitConfig {
-        borrow: if dice.chance(90) {
+        borrow: if dice.chance(90, 100) {
             Borrow::Always
         } else {
             Borrow::Near
@@ -37,15 +38,15 @@ fn plan(seed: u64) -> Plan {
         cost_max: 1 + dice.below(3) as u32,
         ..SplitConfig::default()
     };
-    if dice.chance(40) {
+    if dice.chance(40, 100) {
         plan.config.hire = Some(AdaptorConfig {
             period: Span::from_nanos(u128::from(10 * MS)),
             ..AdaptorConfig::default()
         });
     }
-    if dice.chance(60) {
+    if dice.chance(60, 100) {
         plan.adaptor = Some(AdaptorConfig {
-            depths: if dice.chance(50) {
+            depths: if dice.chance(50, 100) {
                 Depths::Backlog
             } else {
                 Depths::Rate
@@ -59,8 +60,8 @@ fn plan(seed: u64) -> Plan {
 
 /// Loads a world and breaks it, as a seed says.
 fn load(world: &mut World, plan: &Plan, end: u64) {
-    let mut dice = Dice(plan.seed ^ 0xfa17);
-    if dice.chance(50) {
+    let mut dice = Dice::new(plan.seed ^ 0xfa17);
+    if dice.chance(50, 100) {
         tides(world, plan, end);
     } else {
         crowd(world, plan, end);
@@ -71,7 +72,7 @@ fn load(world: &mut World, plan: &Plan, end: u64) {
         world.at(down, Event::Crash(node));
         world.at(down + dice.below(300 * MS), Event::Start(node));
     }
-    if plan.adaptor.is_some() && dice.chance(50) {
+    if plan.adaptor.is_some() && dice.chance(50, 100) {
         let down = dice.below(end);
         world.at(down, Event::CrashAdaptor);
         world.at(down + dice.below(400 * MS), Event::StartAdaptor);
@@ -80,7 +81,7 @@ fn load(world: &mut World, plan: &Plan, end: u64) {
 
 /// Buckets fill up; one node is asked for more than it has, so that gifts are on their way; then all are emptied at once.
 fn tides(world: &mut World, plan: &Plan, end: u64) {
-    let mut dice = Dice(plan.seed ^ 0x71de);
+    let mut dice = Dice::new(plan.seed ^ 0x71de);
     let lasts = SECOND * plan.burst / plan.messages;
     let depth = plan.burst / u64::from(plan.nodes) + 1;
     let mut truth = lasts / 2;
@@ -101,22 +102,26 @@ fn tides(world: &mut World, plan: &Plan, end: u64) {
 
 /// More than the bucket gives, mostly at one node.
 fn crowd(world: &mut World, plan: &Plan, end: u64) {
-    let mut dice = Dice(plan.seed ^ 0xc0de);
+    let mut dice = Dice::new(plan.seed ^ 0xc0de);
     let mut truth = 0;
     let gap = SECOND / plan.messages;
     let mut favourite = 0;
     loop {
-        truth += dice.gap(gap * 3 / 4);
+        truth += dice.exponential((gap * 3 / 4) as f64) as u64 + 1;
         if truth >= end {
             break;
         }
-        if dice.chance(2) {
+        if dice.chance(2, 100) {
             favourite = dice.below(u64::from(plan.nodes)) as u16;
         }
         let any = dice.below(u64::from(plan.nodes)) as u16;
-        let node = if dice.chance(50) { favourite } else { any };
+        let node = if dice.chance(50, 100) { favourite } else { any };
         let cost = 1 + dice.below(u64::from(plan.config.cost_max)) as u32;
-        let count = if dice.chance(5) { plan.burst / 2 } else { 1 };
+        let count = if dice.chance(5, 100) {
+            plan.burst / 2
+        } else {
+            1
+        };
         for _ in 0..count {
             world.at(truth, Event::Arrive(node, cost));
         }
@@ -125,10 +130,10 @@ fn crowd(world: &mut World, plan: &Plan, end: u64) {
 
 /// The same, where messages are told at once when they go.
 fn promising(seed: u64) -> Plan {
-    let mut dice = Dice(seed ^ 0x9e0f);
+    let mut dice = Dice::new(seed ^ 0x9e0f);
     let mut plan = plan(seed);
     // Little time on the way and no loss, so that much is lent to those who promised much.
-    if dice.chance(70) {
+    if dice.chance(70, 100) {
         plan.nodes = 2 + dice.below(4) as u16;
         plan.burst = u64::from(plan.nodes * 3) + dice.below(9);
         plan.links = Links {
@@ -137,7 +142,7 @@ fn promising(seed: u64) -> Plan {
             ..GOOD
         };
     }
-    if dice.chance(60) {
+    if dice.chance(60, 100) {
         plan.config.hire = Some(AdaptorConfig {
             window: Span::from_nanos(u128::from(20 * MS + dice.below(200 * MS))),
             period: Span::from_nanos(u128::from(5 * MS + dice.below(15 * MS))),

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use tollgate_gossip::{NodeId, Send};
+use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
 use tollgate_split::{Adaptor, AdaptorConfig, Begin, Limits, Machine, Setup, Share, SplitConfig};
 
@@ -14,34 +15,6 @@ use crate::ghost::{Ghost, Left};
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1_000 * MS;
 pub(crate) const ADAPTOR: NodeId = NodeId(999);
-
-/// `SplitMix64`.
-#[derive(Clone)]
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.roll()) * u128::from(bound)) >> 64) as u64
-    }
-
-    pub(crate) fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    /// A gap of a stream without memory, around `mean`.
-    pub(crate) fn gap(&mut self, mean: u64) -> u64 {
-        let unit = (self.roll() >> 11) as f64 / (1_u64 << 53) as f64;
-        (-(1.0 - unit).ln() * mean as f64) as u64 + 1
-    }
-}
 
 /// What links do, in nanoseconds and percent.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +146,7 @@ impl World {
             plan: plan.clone(),
             limits,
             shares,
-            dice: Dice(plan.seed),
+            dice: Dice::new(plan.seed),
             nodes: Vec::new(),
             adaptor: None,
             adaptor_boot: 0,
@@ -241,7 +214,7 @@ impl World {
     pub(crate) fn stream(&mut self, node: u16, gap: u64, from: u64, until: u64) {
         let mut truth = from;
         loop {
-            truth += self.dice.gap(gap);
+            truth += self.dice.exponential(gap as f64) as u64 + 1;
             if truth >= until {
                 return;
             }
@@ -327,7 +300,7 @@ impl World {
     fn ask(&mut self, id: u16, cost: u32, wait_max: u64) {
         let now = self.local(id);
         let clock = self.nodes[usize::from(id)].clock;
-        let regrets = self.dice.chance(self.plan.regrets);
+        let regrets = self.dice.chance(self.plan.regrets, 100);
         let Some(machine) = &mut self.nodes[usize::from(id)].machine else {
             return;
         };
@@ -415,14 +388,14 @@ impl World {
     fn carry(&mut self, from: u16, send: &Send) {
         let links = self.plan.links;
         self.frames += 1;
-        let copies = 1 + u64::from(self.dice.chance(links.doubled));
+        let copies = 1 + u64::from(self.dice.chance(links.doubled, 100));
         for _ in 0..copies {
-            if self.dice.chance(links.lost) {
+            if self.dice.chance(links.lost, 100) {
                 continue;
             }
             let mut delay = links.delay_min + self.dice.below(links.delay_spread + 1);
-            if self.dice.chance(links.late) {
-                let most = if self.dice.chance(50) {
+            if self.dice.chance(links.late, 100) {
+                let most = if self.dice.chance(50, 100) {
                     2 * SECOND
                 } else {
                     SECOND / 4

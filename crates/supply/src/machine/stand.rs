@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use tollgate_gossip::NodeId;
+use tollgate_kit::scramble;
 use tollgate_limit::{Instant, Span};
 
 use super::{Machine, Sender, note_ended};
@@ -405,7 +406,7 @@ impl Machine {
 
 /// A number for limits alone, as an authority compares them.
 pub(crate) fn limits_number(limits: Limits) -> u64 {
-    crate::shares::mix(limits.rate() ^ crate::shares::mix(limits.burst()))
+    scramble(limits.rate() ^ scramble(limits.burst()))
 }
 
 /// So often others are asked every round; then less.

@@ -2,11 +2,12 @@
 //! limit in force, and all of the last one in the end.
 
 use tollgate_gossip::NodeId;
+use tollgate_kit::Dice;
 use tollgate_limit::Span;
 use tollgate_supply::{Limits, Shares, SupplyConfig};
 
 use crate::seeds;
-use crate::world::{Dice, Links, MS, Plan, SECOND, World};
+use crate::world::{Links, MS, Plan, SECOND, World};
 
 const NODES: u16 = 5;
 const RATE: u64 = 400;
@@ -38,7 +39,7 @@ fn tell(world: &mut World, node: u16) {
 }
 
 fn change(world: &mut World, dice: &mut Dice, with_limits: bool) {
-    if with_limits && dice.chance(50) {
+    if with_limits && dice.chance(50, 100) {
         let rate = [RATE, RATE / 2, RATE / 10][dice.below(3) as usize];
         let burst = [RATE / 4, RATE / 8, 10][dice.below(3) as usize];
         world.limits = Limits::new(rate * Limits::PER_SECOND, burst).unwrap();
@@ -48,7 +49,7 @@ fn change(world: &mut World, dice: &mut Dice, with_limits: bool) {
         world.shares = Shares::new(tag, weights).unwrap_or(world.shares.clone());
     }
     for node in 0..NODES {
-        if dice.chance(50) {
+        if dice.chance(50, 100) {
             tell(world, node);
         }
     }
@@ -60,7 +61,7 @@ fn shake(world: &mut World, dice: &mut Dice, with_limits: bool) {
         0 => {
             world.crash(node);
             world.run_until(world.now + dice.below(50 * MS));
-            let keeps = dice.chance(70);
+            let keeps = dice.chance(70, 100);
             world.restart(node, keeps);
         }
         1 => {
@@ -78,7 +79,7 @@ fn shake(world: &mut World, dice: &mut Dice, with_limits: bool) {
 }
 
 fn run(seed: u64, with_limits: bool) -> World {
-    let mut dice = Dice(seed.wrapping_mul(0x9e37) ^ 0xc4a6);
+    let mut dice = Dice::new(seed.wrapping_mul(0x9e37) ^ 0xc4a6);
     let mut world = World::new(plan(seed));
     world.set_demands(&[RATE, RATE / 2, RATE / 4, 0, RATE / 4]);
     while world.now < CHANGES_END {

@@ -1,10 +1,11 @@
 //! Whatever breaks, never one token over: random schedules of faults, judged by the audit and by a ghost.
 
+use tollgate_kit::Dice;
 use tollgate_limit::Span;
 use tollgate_supply::{Limits, SupplyConfig};
 
 use crate::seeds;
-use crate::world::{Dice, Links, MS, Plan, SECOND, World};
+use crate::world::{Links, MS, Plan, SECOND, World};
 
 const NODES: u16 = 5;
 const RATE: u64 = 400;
@@ -36,7 +37,7 @@ fn shake(world: &mut World, dice: &mut Dice) {
             if world.is_up(node) {
                 world.crash(node);
             } else {
-                let keeps = dice.chance(70);
+                let keeps = dice.chance(70, 100);
                 world.restart(node, keeps);
             }
         }
@@ -71,7 +72,7 @@ fn demand(world: &mut World, dice: &mut Dice) {
 
 fn run(plan: Plan) -> World {
     let seed = plan.seed;
-    let mut dice = Dice(seed.wrapping_mul(0x9e37) ^ 0xfa17);
+    let mut dice = Dice::new(seed.wrapping_mul(0x9e37) ^ 0xfa17);
     let mut world = World::new(plan);
     demand(&mut world, &mut dice);
     while world.now < FAULTS_END {

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use tollgate_gossip::{Key, NodeId, Send, Verdict};
+use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
 use tollgate_supply::{
     AUTHORITY, Audit, Authority, Begin, Boot, Broken, Kept, Limits, Machine, Setup, Shares,
@@ -15,38 +16,6 @@ use tollgate_supply::{
 pub const KEY: Key = Key(42);
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
-
-/// `SplitMix64`.
-#[derive(Clone)]
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.roll()) * u128::from(bound)) >> 64) as u64
-    }
-
-    pub fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.below(high - low + 1)
-    }
-
-    pub fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    /// A gap of a stream without memory, around `mean`.
-    pub fn gap(&mut self, mean: u64) -> u64 {
-        let unit = (self.roll() >> 11) as f64 / (1_u64 << 53) as f64;
-        (-(1.0 - unit).ln() * mean as f64) as u64 + 1
-    }
-}
 
 /// A clock that runs wrong.
 #[derive(Clone, Copy)]
@@ -162,7 +131,7 @@ pub struct Seen {
 
 impl World {
     pub fn new(plan: Plan) -> Self {
-        let mut dice = Dice(plan.seed);
+        let mut dice = Dice::new(plan.seed);
         let ids = (0..plan.nodes).map(NodeId);
         let shares = Shares::equal(1, ids).unwrap();
         let nodes = (0..plan.nodes)
@@ -272,7 +241,7 @@ impl World {
     fn next_request(&mut self, node: u16, stream: u64) {
         let demand = self.nodes[usize::from(node)].demand;
         if let Some(mean) = SECOND.checked_div(demand) {
-            let gap = self.dice.gap(mean);
+            let gap = self.dice.exponential(mean as f64) as u64 + 1;
             self.push(self.now + gap, What::Request { node, stream });
         }
     }
@@ -316,10 +285,10 @@ impl World {
 
     fn post(&mut self, from: u16, send: &Send) {
         self.seen.frames += 1;
-        let copies = 1 + u64::from(self.dice.chance(self.links.double));
+        let copies = 1 + u64::from(self.dice.chance(self.links.double, 100));
         for _ in 0..copies {
             let delay = self.dice.between(self.links.delay.0, self.links.delay.1);
-            if self.dice.chance(self.links.loss) {
+            if self.dice.chance(self.links.loss, 100) {
                 continue;
             }
             let frame = send.frame.to_vec();

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub)] // Each test program uses a part.
 
 use std::sync::Arc;
+use tollgate_kit::scramble;
 use tollgate_table::{Budget, Print, Rules, Share, Sweep, Table, TableConfig, WhenFull};
 
 /// A cell that says itself when it is fresh, and may own memory.
@@ -50,12 +51,9 @@ pub fn endless(shards: usize) -> Cells {
     table(shards, u64::MAX, WhenFull::Evict, Sweep::BeforeGrowth).0
 }
 
-/// A well-mixed print for a small number (splitmix64).
+/// A well-mixed print for a small number.
 pub fn print(number: u64) -> Print {
-    let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    Print(z ^ z >> 31)
+    Print(scramble(number))
 }
 
 pub fn contents(table: &Cells) -> Vec<(Print, Cell)> {

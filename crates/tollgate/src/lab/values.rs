@@ -3,6 +3,7 @@
 //! Not here: which option takes which, and what they mean together.
 
 use tollgate_gossip::{Bucket, Ratio};
+use tollgate_kit::gcd;
 use tollgate_lab::{Contender, Lent};
 use tollgate_limit::Span;
 
@@ -236,13 +237,6 @@ fn unit_ns(unit: &str) -> Option<u64> {
 
 fn bad_span(text: &str) -> String {
     format!("{text:?} is not a length of time; write 300ms, 2.4s or 5min")
-}
-
-fn gcd(mut a: u128, mut b: u128) -> u128 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 const SECOND_NS: u64 = 1_000_000_000;

@@ -85,16 +85,16 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Dice;
+    use tollgate_kit::Dice;
 
     #[test]
     fn items_are_found_after_any_insertions_and_removals() {
         // Few slots and hashes that collide, so that probes wrap around and gaps close across homes.
-        let (mut index, mut dice) = (Index::for_items(4), Dice(11));
+        let (mut index, mut dice) = (Index::for_items(4), Dice::new(11));
         let hash_of = |item: usize| (item as u64 * 5) % 7 + 10;
         let mut there = [false; 14];
         for _ in 0..20_000 {
-            let item = dice.roll(there.len());
+            let item = dice.place(there.len());
             if there[item] {
                 index.remove(hash_of(item), item, hash_of);
             } else {

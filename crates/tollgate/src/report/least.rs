@@ -108,17 +108,17 @@ impl Least {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Dice;
+    use tollgate_kit::Dice;
 
     #[test]
     fn the_least_count_is_always_on_top_and_places_agree() {
-        let (mut least, mut dice, mut truth) = (Least::for_items(300), Dice(3), Vec::new());
+        let (mut least, mut dice, mut truth) = (Least::for_items(300), Dice::new(3), Vec::new());
         for _ in 0..10_000 {
-            if truth.is_empty() || (truth.len() < 300 && dice.roll(3) == 0) {
+            if truth.is_empty() || (truth.len() < 300 && dice.place(3) == 0) {
                 least.push();
                 truth.push(0);
             }
-            let item = dice.roll(truth.len());
+            let item = dice.place(truth.len());
             least.count(item);
             truth[item] += 1;
             let (_, count) = least.least().unwrap();

@@ -173,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::trace::Dice;
+    use tollgate_kit::Dice;
 
     #[test]
     fn few_keys_are_counted_exactly() {
@@ -195,11 +195,11 @@ mod tests {
 
     #[test]
     fn counts_of_many_keys_are_bounds_that_hold() {
-        let (mut top, mut dice) = (TopKeys::new(), Dice(7));
+        let (mut top, mut dice) = (TopKeys::new(), Dice::new(7));
         let mut truth: BTreeMap<String, u64> = BTreeMap::new();
         for _ in 0..100_000 {
-            let sides = 1 + dice.roll(5000);
-            let key = format!("k{}", dice.roll(sides));
+            let sides = 1 + dice.place(5000);
+            let key = format!("k{}", dice.place(sides));
             top.add(&key, None);
             *truth.entry(key).or_default() += 1;
         }
@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn the_least_count_is_always_on_top_of_the_heap_and_places_agree() {
-        let (mut top, mut dice) = (TopKeys::new(), Dice(3));
+        let (mut top, mut dice) = (TopKeys::new(), Dice::new(3));
         for _ in 0..10_000 {
-            top.add(&dice.roll(3000), None);
+            top.add(&dice.place(3000), None);
             let least = top.counts.iter().map(|(_, count)| count).min();
             assert_eq!(top.counts.least().map(|(_, count)| count), least);
             top.counts.assert_sound();

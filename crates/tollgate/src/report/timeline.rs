@@ -267,7 +267,9 @@ fn is_round(ms: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Dice, TIME_MS_MAX};
+    use tollgate_kit::Dice;
+
+    use crate::trace::TIME_MS_MAX;
 
     fn total(view: &View) -> u64 {
         view.stacks.iter().flatten().sum()
@@ -307,12 +309,12 @@ mod tests {
     #[test]
     fn times_that_run_backwards_or_jump_are_all_counted() {
         for seed in 1..50 {
-            let (mut timeline, mut dice) = (Timeline::new(1), Dice(seed));
+            let (mut timeline, mut dice) = (Timeline::new(1), Dice::new(seed));
             let mut time = TIME_MS_MAX / 2;
             for n in 1..=2000 {
-                time = match dice.roll(50) {
-                    0 => time.saturating_add(1 << dice.roll(44)).min(TIME_MS_MAX),
-                    1 => time.saturating_sub(1 << dice.roll(44)),
+                time = match dice.place(50) {
+                    0 => time.saturating_add(1 << dice.place(44)).min(TIME_MS_MAX),
+                    1 => time.saturating_sub(1 << dice.place(44)),
                     step => time
                         .saturating_sub(20)
                         .saturating_add(step as u64)

@@ -44,8 +44,6 @@ pub use error::{Class, TraceError};
 pub use field::{COST_MAX, TIME_MS_MAX};
 pub use reader::Reader;
 pub use step::RECORD_BYTES_MAX;
-#[cfg(test)]
-pub(crate) use tests::Dice;
 
 /// One request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+use tollgate_kit::Dice;
+
 use super::{Class, Format, RECORD_BYTES_MAX, Reader, TraceError};
 
 /// Hands out at most so many bytes at a time.
@@ -81,18 +83,6 @@ pub(super) fn read(format: Format, text: &str) -> Vec<String> {
 pub(super) fn faults(format: Format, text: &str) -> Vec<String> {
     let (_, faults) = drain_all(Some(format), text.as_bytes());
     faults.iter().map(ToString::to_string).collect()
-}
-
-/// A small generator, so that failures can be repeated.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % sides as u64).unwrap_or(0)
-    }
 }
 
 #[test]
@@ -188,9 +178,9 @@ fn random_bytes_never_upset_the_reader() {
     const ALPHABET: &[u8] =
         b"{}[]\":,\\\"u0d8 \n\r\t-1eE.timecosnul\xff\xc3\xa9;GET[01/Jan/1970:00:00:00 +0000]";
     for seed in 1..400 {
-        let mut dice = Dice(seed * 0x9e37_79b9);
-        let bytes: Vec<u8> = (0..dice.roll(300))
-            .map(|_| ALPHABET[dice.roll(ALPHABET.len())])
+        let mut dice = Dice::new(seed);
+        let bytes: Vec<u8> = (0..dice.place(300))
+            .map(|_| ALPHABET[dice.place(ALPHABET.len())])
             .collect();
         for format in [
             None,
@@ -240,9 +230,12 @@ fn what_was_written_is_read_back_in_every_format() {
     const LETTERS: [char; 16] = [
         'a', 'b', ' ', ',', '"', '\\', '\n', '\r', '\t', 'é', '😀', '\0', '/', '{', ']', '=',
     ];
-    let mut dice = Dice(42);
-    let mut word =
-        move || -> String { (0..dice.roll(9)).map(|_| LETTERS[dice.roll(16)]).collect() };
+    let mut dice = Dice::new(42);
+    let mut word = move || -> String {
+        (0..dice.place(9))
+            .map(|_| LETTERS[dice.place(16)])
+            .collect()
+    };
     let rows: Vec<(String, String)> = (0..500).map(|_| (word(), word())).collect();
     let objects: Vec<String> = (0..)
         .zip(&rows)

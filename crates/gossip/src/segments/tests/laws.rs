@@ -164,9 +164,7 @@ fn order_repetition_and_grouping_of_news_do_not_matter() {
                 let again = dice.below(frames.len() as u64) as usize;
                 mixed.push(Arc::clone(&frames[again]));
             }
-            for at in (1..mixed.len()).rev() {
-                mixed.swap(at, dice.below(at as u64 + 1) as usize);
-            }
+            dice.shuffle(&mut mixed);
             assert_eq!(state(numbers, &mixed, now), expected);
             let grouped = grouped(&mixed, &mut dice);
             assert_eq!(state(numbers, &grouped, now), expected);

@@ -17,9 +17,9 @@ use tollgate_limit::{Instant, Span};
 use tollgate_mode::{Key, NodeId, Writer};
 
 use crate::bucket::Bucket;
-use crate::dice::Dice;
 use crate::replica::Design;
 use crate::setup::{Knobs, Ratio, Setup};
+use tollgate_kit::Dice;
 
 use super::Node;
 

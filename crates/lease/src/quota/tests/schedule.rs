@@ -1,12 +1,13 @@
 //! Random schedules: whatever is late, lost or dead, nothing is admitted too much as long as deliveries are as promised.
 
 use super::envoy::Envoy;
-use super::world::{Dice, Faults, Ghost, MS, Mood, SECOND, World};
+use super::world::{Faults, Ghost, MS, Mood, SECOND, World};
 use crate::quota::QuotaRules;
+use crate::tests::dice::Dice;
 
 /// The world of that seed, without anybody using anything yet.
 pub(super) fn world(seed: u64, late: (u64, u64)) -> (World, Dice) {
-    let mut dice = Dice(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x71);
+    let mut dice = Dice::new(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x71);
     let per_second = [20, 100, 300, 1_000][usize::try_from(dice.below(4)).unwrap()];
     let burst = (per_second * dice.between(2, 30) / 10).max(8);
     let drift_ppm = if dice.below(2) == 0 { 500 } else { 20_000 };
@@ -30,7 +31,7 @@ pub(super) fn world(seed: u64, late: (u64, u64)) -> (World, Dice) {
     } else {
         faults
     };
-    let mut world = World::new(dice.next(), (per_second, burst), rules, faults);
+    let mut world = World::new(dice.roll(), (per_second, burst), rules, faults);
     if seed % 2 == 1 {
         world = world.among(3);
     }

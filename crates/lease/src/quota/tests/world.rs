@@ -12,6 +12,7 @@ use super::envoy::Envoy;
 use super::nodes::{KEY, Nodes};
 use crate::message::{Need, Question, Stamp};
 use crate::quota::{Action, Bucket, PlaneId, QuotaFigures, QuotaRules, Report};
+use crate::tests::dice::Dice;
 use crate::{Lender, LenderSetup, Limits, Pool, QuotaTold, Rules};
 
 pub(super) const MS: u64 = 1_000_000;
@@ -19,32 +20,6 @@ pub(super) const SECOND: u64 = 1_000 * MS;
 const STEP: u64 = 5 * MS;
 /// When the schedule begins, so that everything of before is over.
 const BEGIN: u64 = 100 * SECOND;
-
-/// Numbers by a seed.
-#[derive(Clone, Debug)]
-pub(super) struct Dice(pub(super) u64);
-
-impl Dice {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
-    }
-
-    pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.below(high - low + 1)
-    }
-
-    fn chance(&mut self, thousandths: u64) -> bool {
-        self.below(1_000) < thousandths
-    }
-}
 
 /// One bucket that sees everything, in 10^-9 of a token.
 #[derive(Clone, Debug)]
@@ -172,7 +147,7 @@ impl World {
             broken_books: 0,
             rules,
             limits,
-            dice: Dice(seed),
+            dice: Dice::new(seed),
             streams: 0,
             asked: 0,
             seq: 0,
@@ -233,7 +208,7 @@ impl World {
         let left = std::mem::replace(&mut side.stream, self.streams);
         side.due = None;
         // Nobody need hear of it.
-        if self.dice.chance(500) {
+        if self.dice.chance(500, 1_000) {
             self.grantor().leave(KEY, left);
         }
     }
@@ -261,7 +236,7 @@ impl World {
     }
 
     fn tell(&mut self, at: usize, told: QuotaTold) {
-        if self.dice.chance(self.nodes.deaf) {
+        if self.dice.chance(self.nodes.deaf, 1_000) {
             return self.miss(at);
         }
         let now = self.at().as_nanos();
@@ -271,10 +246,10 @@ impl World {
             return;
         };
         let mut delay = self.dice.below(self.faults.delay_max + 1);
-        if self.dice.chance(300) {
+        if self.dice.chance(300, 1_000) {
             delay = self.faults.delay_max;
         }
-        if self.dice.chance(self.faults.late.0) {
+        if self.dice.chance(self.faults.late.0, 1_000) {
             delay = self.rules.delivery_ns + self.dice.below(self.faults.late.1);
         }
         let side = &mut self.sides[at];
@@ -323,10 +298,10 @@ impl World {
         side.is_subscribed = true;
         side.next_report = self.now + side.report_every;
         let report = side.envoy.report(self.now);
-        if self.dice.chance(self.faults.lost) {
+        if self.dice.chance(self.faults.lost, 1_000) {
             return;
         }
-        let copies = 1 + u64::from(self.dice.chance(self.faults.twice));
+        let copies = 1 + u64::from(self.dice.chance(self.faults.twice, 1_000));
         for _ in 0..copies {
             let delay = self.dice.below(self.faults.delay_max + 1);
             let last = side.up.back().map_or(0, |(due, _)| *due);

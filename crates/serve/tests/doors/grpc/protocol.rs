@@ -9,6 +9,7 @@ use hyper::body::{Frame, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
 use tokio::net::TcpStream;
+use tollgate_kit::Dice;
 use tollgate_serve::settings::{Limits, Settings, Token};
 use tollgate_wire::rls::{Code, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
 
@@ -183,7 +184,7 @@ async fn a_message_that_cannot_be_read_is_denied_where_a_proxy_asks() {
 #[tokio::test]
 async fn random_bytes_get_answers() {
     let server = Server::start(CONTRACTS);
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut dice = Dice::new(1);
     for path in [
         PATH,
         "/envoy.service.auth.v3.Authorization/Check",
@@ -193,13 +194,7 @@ async fn random_bytes_get_answers() {
         "/grpc.health.v1.Health/Check",
     ] {
         for length in 0..64 {
-            let mut message = Vec::new();
-            for _ in 0..length {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                message.push(state.to_le_bytes()[0]);
-            }
+            let message: Vec<u8> = (0..length).map(|_| dice.roll().to_le_bytes()[0]).collect();
             let request = call(&server, path).body(whole(framed(&message)));
             let told = send(&server, request.expect("a request")).await;
             assert!(

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use tollgate_kit::Dice;
+
 use crate::resp::kit::{Server, command, eventually};
 
 /// Distinct commands and the replies to them.
@@ -173,17 +175,14 @@ fn a_megabyte_for_a_key_is_turned_down_at_its_announcement() {
 fn random_bytes_disturb_nobody() {
     let server = Server::open();
     let mut neighbour = server.connect();
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut dice = Dice::new(1);
     for _ in 0..300 {
         let mut wire = server.connect();
         let noise: Vec<u8> = (0..2_000)
             .map(|_| {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
                 // Often a byte that means something.
                 let known = b"*$\r\n0123456789PING \"'\\x-:";
-                let [low, high, ..] = state.to_le_bytes();
+                let [low, high, ..] = dice.roll().to_le_bytes();
                 if low < 128 {
                     known[usize::from(high) % known.len()]
                 } else {

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tollgate_kit::Dice;
+
 use crate::cluster::kit::{Ears, Ground, Node, all_know, until};
 use crate::cluster::relay::Relay;
 
@@ -35,11 +37,11 @@ fn a_flood_of_garbage_is_counted_and_decisions_go_on() {
         let (is_over, sent) = (Arc::clone(&is_over), Arc::clone(&sent));
         move || {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-            let mut word = 1_u64;
+            let mut dice = Dice::new(1);
             while !is_over.load(Relaxed) {
                 // A burst, and a breath: the machine has other tests to run.
                 for _ in 0..200 {
-                    word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let word = dice.roll();
                     let mut bytes: Vec<u8> = (0..40).flat_map(|_| word.to_le_bytes()).collect();
                     bytes[0] = (word >> 60) as u8 % 3;
                     bytes.truncate((word >> 32) as usize % 320);

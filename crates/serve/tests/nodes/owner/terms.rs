@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tollgate_contract::{Contracts, Terms};
 use tollgate_gossip::NodeId;
+use tollgate_kit::Dice;
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Key, Knowledge, Node, NodeConfig, Scope, Spot, Stranger};
 use tollgate_serve::engine::{Ask, Learning, Registrar, Turn, Unknown};
@@ -270,19 +271,6 @@ fn holds(server: &Server, user: &str) -> bool {
     prints.contains(&spot(&node, user).print)
 }
 
-/// The same numbers on every run.
-struct Dice(u64);
-
-impl Dice {
-    fn throw(&mut self, sides: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % sides
-    }
-}
-
 #[tokio::test]
 async fn what_a_cluster_says_is_what_one_node_says_whose_terms_change_as_well() {
     let cluster = cluster().await;
@@ -296,19 +284,19 @@ async fn what_a_cluster_says_is_what_one_node_says_whose_terms_change_as_well() 
         Seed::new([5, 6]),
     );
     let users = ["dice 0", "dice 1", "dice 2", "dice 3"];
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     for _ in 0..600 {
-        let user = users[dice.throw(users.len())];
+        let user = users[dice.place(users.len())];
         let Spot {
             contract, print, ..
         } = spot(&model, user);
-        let server = &cluster.servers[dice.throw(3)];
+        let server = &cluster.servers[dice.place(3)];
         let now = server.shared.engine.now();
-        if dice.throw(6) == 0 {
-            assign(&cluster, user, dice.throw(PLANS.len()));
+        if dice.place(6) == 0 {
+            assign(&cluster, user, dice.place(PLANS.len()));
         }
         model.learn(Stranger { contract, print }, knowledge(user), now);
-        let cost = u32::try_from(dice.throw(4)).unwrap();
+        let cost = u32::try_from(dice.below(4)).unwrap();
         let entries = [("user", user)];
         let expected = model.check(Key::from(&entries), Cost::from_u32(cost), now);
         let (is_allowed, limit, remaining, _) = ask(server, user, cost).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tollgate_cluster::OwnerKey;
 use tollgate_contract::{Contracts, Terms};
+use tollgate_kit::Dice;
 use tollgate_limit::{Cost, Instant, Span};
 use tollgate_node::{Key, Knowledge, Node, NodeConfig, Receipt, Spot, Stranger};
 use tollgate_serve::engine::{
@@ -41,19 +42,6 @@ fn terms(plan: usize) -> Option<Arc<Terms>> {
     let policies = following(PLANS[plan]).as_slice()[0].policies.clone();
     let version = u64::try_from(plan).unwrap();
     (plan != 0).then(|| Arc::new(Terms::new(policies, version).unwrap()))
-}
-
-/// The same numbers on every run.
-struct Dice(u64);
-
-impl Dice {
-    fn throw(&mut self, sides: u32) -> u32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        u32::try_from(self.0 >> 33).unwrap() % sides
-    }
 }
 
 /// A key whose terms change, in a store; and a node whose whole contract changes instead, the slow and obvious way.
@@ -156,14 +144,14 @@ impl Both {
 
 /// Terms that change in a store do what a changed contract does to a node.
 async fn follow_terms(engine: impl tollgate_store::Engine, (seed, steps): (u64, u32)) {
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let start = Instant::from_nanos(4_000_000_000_000_000_000 + (seed << 50));
     let mut both = Both::new(Arc::new(engine), start);
     let key = [("user", "ann")];
     let mut receipts: Option<((Receipt, Receipt), u32)> = None;
     for step in 0..steps {
-        let cost = Cost::from_u32(dice.throw(6));
-        match dice.throw(12) {
+        let cost = Cost::from_u32(u32::try_from(dice.below(6)).unwrap());
+        match dice.below(12) {
             0..=4 => receipts = Some((both.check(cost).await, 0)),
             5 => {
                 let _ = both.ask(Verb::Charge, cost).await;
@@ -182,11 +170,11 @@ async fn follow_terms(engine: impl tollgate_store::Engine, (seed, steps): (u64, 
                 receipts = None;
             }
             9 => {
-                let nanos = u128::from(dice.throw(400)) * 1_000_000_000;
+                let nanos = u128::from(dice.below(400)) * 1_000_000_000;
                 both.now = both.now.saturating_add(Span::from_nanos(nanos));
             }
             _ => {
-                let plan = usize::try_from(dice.throw(5)).unwrap();
+                let plan = dice.place(5);
                 both.change(plan, u64::from(step) + 1);
                 receipts = receipts.map(|(receipt, changes)| (receipt, changes + 1));
                 // A contract's cells change when it does; a key in a store when something is taken.

@@ -5,6 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tollgate_kit::Dice;
 use tollgate_serve::run::Running;
 
 use crate::run::kit::{check, server, tcp};
@@ -160,13 +161,7 @@ fn pelt(time: Duration) {
 }
 
 fn throw(address: SocketAddr, seed: u64, until: Instant) {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut dice = Dice::new(seed);
     while Instant::now() < until {
         let Ok(mut stream) = TcpStream::connect(address) else {
             continue;
@@ -175,12 +170,12 @@ fn throw(address: SocketAddr, seed: u64, until: Instant) {
         stream.set_read_timeout(patience).unwrap();
         stream.set_write_timeout(patience).unwrap();
         // Half of the time something that begins as it should.
-        let begin = BEGINNINGS[usize::try_from(random() % 16).unwrap() % BEGINNINGS.len()];
+        let begin = BEGINNINGS[dice.place(16) % BEGINNINGS.len()];
         let mut bytes = begin.to_vec();
-        let length = random() % 4096;
-        bytes.extend((0..length).map(|_| random().to_le_bytes()[0]));
+        let length = dice.below(4096);
+        bytes.extend((0..length).map(|_| dice.roll().to_le_bytes()[0]));
         let mut answer = [0; 4096];
-        for chunk in bytes.chunks(1 + usize::try_from(random() % 2000).unwrap()) {
+        for chunk in bytes.chunks(1 + dice.place(2000)) {
             if stream.write_all(chunk).is_err() {
                 break;
             }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tollgate_client::{Client, ClientConfig};
+use tollgate_kit::Dice;
 
 use super::KEY;
 use crate::cluster::options::LesseeOptions;
@@ -72,14 +73,10 @@ pub(in super::super) fn run(options: &LesseeOptions) -> Result<(), Failure> {
 #[allow(clippy::cast_precision_loss, reason = "a rate")]
 fn ask(client: &Client, decided: &AtomicU64, (rate, number): (u64, u64)) {
     let mean = THREADS as f64 / rate.max(1) as f64;
-    let mut dice = getrandom::u64().unwrap_or(number) | 1;
+    let mut dice = Dice::new(getrandom::u64().unwrap_or(number));
     let mut due = Instant::now();
     loop {
-        dice ^= dice << 13;
-        dice ^= dice >> 7;
-        dice ^= dice << 17;
-        let chance = ((dice >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
-        due += Duration::from_secs_f64(-chance.ln() * mean);
+        due += Duration::from_secs_f64(dice.exponential(mean));
         let now = Instant::now();
         if due > now {
             thread::sleep(due - now);

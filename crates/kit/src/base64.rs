@@ -40,6 +40,21 @@ pub fn decode(text: &str, bytes_max: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// The bytes as text in the alphabet of section 4, with padding.
+pub fn encode_padded(bytes: &[u8]) -> String {
+    let mut text = encode(bytes).replace('-', "+").replace('_', "/");
+    while !text.len().is_multiple_of(4) {
+        text.push('=');
+    }
+    text
+}
+
+/// The bytes of a text in either alphabet, padded or not, as other programs write it; at most that many.
+pub fn decode_any(text: &str, bytes_max: usize) -> Option<Vec<u8>> {
+    let text = text.trim_end_matches('=');
+    decode(&text.replace('+', "-").replace('/', "_"), bytes_max)
+}
+
 const fn value(letter: u8) -> Option<u8> {
     match letter {
         b'A'..=b'Z' => Some(letter - b'A'),
@@ -71,12 +86,23 @@ mod tests {
             assert_eq!(encode(bytes.as_bytes()), text);
         }
         assert_eq!(encode(&[0xFB, 0xFF]), "-_8");
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+        ] {
+            assert_eq!(encode_padded(bytes.as_bytes()), text);
+        }
+        assert_eq!(encode_padded(&[0xFB, 0xFF]), "+/8=");
     }
 
     proptest! {
         #[test]
         fn reads_what_it_wrote_and_nothing_else(bytes in prop::collection::vec(any::<u8>(), 0..50), text in "[A-Za-z0-9_=+-]{0,9}") {
-            prop_assert_eq!(decode(&encode(&bytes), 50), Some(bytes));
+            prop_assert_eq!(decode(&encode(&bytes), 50), Some(bytes.clone()));
+            prop_assert_eq!(decode_any(&encode_padded(&bytes), 50), Some(bytes));
             if let Some(bytes) = decode(&text, 50) {
                 prop_assert_eq!(encode(&bytes), text);
             }
