@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::instructions::Counted;
 use crate::measure::Plan;
 use crate::memory::Kind;
+use crate::modes::options::ModesOptions;
 use crate::rows::Row;
 use crate::server::options::ServerOptions;
 use crate::server::standin::StandIn;
@@ -61,6 +62,8 @@ pub(crate) enum Format {
 pub(crate) enum Child {
     /// Compares whole servers, each driven by the usual tools of its protocol
     Server(ServerOptions),
+    /// Measures what agreeing costs: three nodes in every mode, each beside `local` in the same run
+    Modes(ModesOptions),
     /// Serves, to be compared
     #[command(hide = true)]
     StandIn {

@@ -2,7 +2,7 @@
 //!
 //! Every figure is a ratio's raw material: the peers and the bare map run in the same minutes on
 //! the same machine, because absolute figures of a shared machine mean little. `server` does the same
-//! for whole servers.
+//! for whole servers, `modes` for three of them that agree.
 
 mod bars;
 mod cli;
@@ -12,6 +12,7 @@ mod instructions;
 mod keys;
 mod measure;
 mod memory;
+mod modes;
 mod report;
 mod rows;
 mod server;
@@ -65,6 +66,7 @@ fn run(cli: &Cli) -> Result<()> {
             Ok(())
         }
         Some(Child::Server(options)) => server::run(options),
+        Some(Child::Modes(options)) => modes::run(options),
         Some(Child::StandIn { kind, port }) => server::standin::serve(*kind, *port),
         None => compare(cli),
     }

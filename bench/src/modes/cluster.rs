@@ -43,12 +43,12 @@ impl Cluster {
             folder.path().join("contracts.yaml"),
             contracts(mode.coordination()),
         )?;
-        let made = Command::new(binary)
+        let key = Command::new(binary)
             .args(["cluster", "key", "new"])
             .arg(folder.path().join("key"))
             .stdout(Stdio::null())
             .status()?;
-        ensure!(made.success(), "`tollgate cluster key new` failed");
+        ensure!(key.success(), "`tollgate cluster key new` failed");
         let store = (mode == Mode::Store).then(Redis::start);
         let ports = (0..NODES)
             .map(|_| free_port())
@@ -57,7 +57,7 @@ impl Cluster {
             nodes: Vec::new(),
             sockets: Vec::new(),
             store,
-            folder: folder,
+            folder,
         };
         for (number, port) in ports.iter().enumerate() {
             let socket = cluster.folder.path().join(format!("n{number}.sock"));

@@ -77,7 +77,7 @@ pub(crate) fn run(options: &ModesOptions) -> Result<()> {
     for mode in options.modes() {
         let cluster = Cluster::start(&binary, mode)?;
         for shape in options.shapes() {
-            let cell = measure(options, mode, shape, [&cluster, &local])?;
+            let cell = measure(options, mode, shape, &cluster, &local)?;
             eprintln!(
                 "  {} {}: {:.2} times local",
                 cell.mode, cell.shape, cell.cpu_over_local
@@ -103,7 +103,8 @@ fn measure(
     options: &ModesOptions,
     mode: Mode,
     shape: Shape,
-    [cluster, local]: [&Cluster; 2],
+    cluster: &Cluster,
+    local: &Cluster,
 ) -> Result<Cell> {
     let (mut own, mut beside) = (Vec::new(), Vec::new());
     for turn in 0..options.rounds() {

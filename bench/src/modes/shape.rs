@@ -83,23 +83,24 @@ impl Shape {
     /// What one bucket would let pass of a run that long, where the shape is about one key at its limit.
     pub(super) fn one_bucket(self, seconds: f64) -> Option<f64> {
         let limit = f64::from(HOT_LIMIT);
-        (self == Self::Hot).then(|| limit * (1.0 + seconds))
+        (self == Self::Hot).then_some(limit * (1.0 + seconds))
     }
 
     /// Asks all nodes for so long.
     pub(super) fn ask(self, sockets: &[impl AsRef<Path>], duration: Duration) -> Result<Report> {
-        self.run(sockets, (Distribution::Uniform, self.pace()), duration)
+        self.run(sockets, Distribution::Uniform, self.pace(), duration)
     }
 
     /// Asks for one key after the other, as fast as nodes answer.
     pub(super) fn fill(self, sockets: &[impl AsRef<Path>], duration: Duration) -> Result<Report> {
-        self.run(sockets, (Distribution::Sequence, Pace::Closed), duration)
+        self.run(sockets, Distribution::Sequence, Pace::Closed, duration)
     }
 
     fn run(
         self,
         sockets: &[impl AsRef<Path>],
-        (distribution, pace): (Distribution, Pace),
+        distribution: Distribution,
+        pace: Pace,
         duration: Duration,
     ) -> Result<Report> {
         let at = |socket: &dyn AsRef<Path>| Address::Unix(socket.as_ref().to_owned());
@@ -111,7 +112,7 @@ impl Shape {
             keys: Keys {
                 count: self.keys(),
                 distribution,
-                template: KeyTemplate::new(&format!("{}={{}}", self.entry()))?,
+                template: KeyTemplate::new(format!("{}={{}}", self.entry()))?,
             },
             pace,
             connections: CONNECTIONS,

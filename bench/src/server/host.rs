@@ -1,7 +1,7 @@
 //! Servers as processes: started on free ports, watched, and ended with the part that needed them.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -111,6 +111,16 @@ impl Host {
         Ok(total)
     }
 
+    /// What it answers to a `GET` at its first port, head included.
+    pub(crate) fn get(&self, path: &str) -> Result<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port(0)))?;
+        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes())?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(text)
+    }
+
     /// The process and its children; nginx works in those.
     fn family(&self) -> Vec<u32> {
         let own = self.child.id();
@@ -157,6 +167,14 @@ impl Drop for Host {
     }
 }
 
+/// The sum of all samples of a metric, as Prometheus reads them.
+pub(crate) fn sum_of(text: &str, name: &str) -> Result<f64> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix(name));
+    let values = lines.filter(|rest| rest.starts_with([' ', '{']));
+    let values = values.map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok());
+    values.sum::<Option<f64>>().context("a metric is no number")
+}
+
 /// A port that nobody uses at the moment.
 pub(crate) fn free_port() -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
@@ -165,12 +183,14 @@ pub(crate) fn free_port() -> Result<u16> {
 
 /// The ports of our server: HTTP and RESP.
 pub(crate) fn doors(line: &str) -> Option<Vec<u16>> {
+    Some(vec![port_of(line, "http")?, port_of(line, "resp")?])
+}
+
+/// The port of one protocol of our server.
+pub(crate) fn port_of(line: &str, protocol: &str) -> Option<u16> {
     let told: Value = serde_json::from_str(line).ok()?;
-    let port = |door: &str| {
-        let address = told.get(door)?.get(0)?.as_str()?;
-        address.rsplit_once(':')?.1.parse().ok()
-    };
-    Some(vec![port("http")?, port("resp")?])
+    let address = told.get(protocol)?.get(0)?.as_str()?;
+    address.rsplit_once(':')?.1.parse().ok()
 }
 
 /// Redis without persistence.

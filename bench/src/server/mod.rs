@@ -4,7 +4,7 @@
 //! judged at the end. Not here: decisions inside one process, which the rest of this program measures.
 
 mod bars;
-mod host;
+pub(crate) mod host;
 mod human;
 pub(crate) mod options;
 mod parts;

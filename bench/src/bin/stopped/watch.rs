@@ -1,14 +1,12 @@
 //! Stops the store and lets it go on at the times of a plan, and looks at the server meanwhile.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rustix::process::Signal;
 
-use super::host::Host;
+use super::host::{Host, sum_of};
 
 /// What was seen of the server at a time.
 pub(crate) struct Sample {
@@ -100,16 +98,8 @@ impl<'a> Watch<'a> {
 impl Sample {
     fn take(server: &Host, at: Duration, store: &'static str) -> Result<Self> {
         let resident = server.resident_bytes()?;
-        let mut stream = TcpStream::connect(("127.0.0.1", server.port(0)))?;
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n")?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        let metric = |name: &str| {
-            let lines = text.lines().filter_map(|line| line.strip_prefix(name));
-            let values = lines.filter(|rest| rest.starts_with([' ', '{']));
-            let values = values.map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok());
-            values.sum::<Option<f64>>().context("a metric is no number")
-        };
+        let text = server.get("/metrics")?;
+        let metric = |name: &str| sum_of(&text, name);
         Ok(Self {
             at,
             store,
