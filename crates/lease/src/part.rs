@@ -8,7 +8,7 @@ use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::Instant;
 use tollgate_mode::{
     Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Settlement, Tag,
-    by_machine,
+    by_machine, counter, gauge,
 };
 
 use crate::config::{limits, rules};
@@ -160,123 +160,93 @@ impl Mode for Part {
 
 /// How keys stand. Rates are tokens per second, amounts are tokens.
 fn standing(machine: &Lender, stand: &LenderStand) -> Vec<Figure> {
-    let gauge = |name, value: u64, family, help| Figure::new(name, value).gauge(family, help);
-    let rate = |name, value, family, help| Figure::new(name, per_second(value)).gauge(family, help);
     let term_ns = machine.rules().term_ns;
     vec![
         Figure::new("term_ms", term_ns / 1_000_000),
-        gauge("keys", stand.keys, "tollgate_lease_keys", "Keys that are kept."),
+        gauge("keys", stand.keys, "Keys that are kept."),
         gauge(
             "learning",
             stand.learning,
-            "tollgate_lease_learning_keys",
             "Keys of which a predecessor's leases may be out.",
-        ),
-        gauge(
-            "lessees",
-            stand.lessees,
-            "tollgate_lease_lessees",
-            "Leases that are out.",
-        ),
-        gauge(
-            "pool",
-            stand.level,
-            "tollgate_lease_pool",
-            "Tokens in the pools of grantors.",
-        ),
+        )
+        .called("learning_keys"),
+        gauge("lessees", stand.lessees, "Leases that are out."),
+        gauge("pool", stand.level, "Tokens in the pools of grantors."),
         gauge(
             "reserved_depth",
             stand.depth,
-            "tollgate_lease_reserved_depth",
             "Depth that is reserved for clients: at most so many tokens are idle with them.",
         ),
-        rate(
+        gauge(
             "reserved_rate",
-            stand.rate,
-            "tollgate_lease_reserved_rate",
+            per_second(stand.rate),
             "Rate that is reserved for clients, tokens per second.",
         ),
-        Figure::new("idle_after_crash", idle(stand, term_ns)).gauge(
-            "tollgate_lease_idle_after_crash",
+        gauge(
+            "idle_after_crash",
+            idle(stand, term_ns),
             "Tokens that are lost at most where every client dies: what is reserved, and its refill in a term.",
         ),
-        rate(
+        gauge(
             "demand",
-            stand.want,
-            "tollgate_lease_demand",
+            per_second(stand.want),
             "What clients with a lease say they use, tokens per second.",
         ),
-        rate(
+        gauge(
             "asked",
-            stand.asked,
-            "tollgate_lease_asked",
+            per_second(stand.asked),
             "What those without a lease use, tokens per second.",
         ),
         gauge(
             "over_admission_bound",
             machine.over_max(),
-            "tollgate_lease_over_admission_bound",
             "Tokens that are admitted too much at most, each time that a node begins to grant.",
         ),
     ]
 }
 
 fn counts(stand: &LenderStand) -> Vec<Figure> {
-    let count = |name, value: u64, family, help| Figure::new(name, value).counter(family, help);
     let figures = &stand.figures;
     vec![
-        count(
-            "counts.questions",
-            stand.questions,
-            "tollgate_lease_questions_total",
-            "Messages of clients.",
-        ),
-        count(
+        counter("counts.questions", stand.questions, "Messages of clients."),
+        counter(
             "counts.served",
             figures.served,
-            "tollgate_lease_served_total",
             "Requests that grantors decided.",
         ),
-        count(
+        counter(
             "counts.promised",
             figures.promised,
-            "tollgate_lease_promised_total",
             "Requests that grantors let pass after a wait.",
         ),
-        count(
+        counter(
             "counts.ended",
             figures.ended,
-            "tollgate_lease_ended_total",
             "Leases whose term ended with nothing said.",
         ),
-        count(
+        counter(
             "counts.stale",
             figures.stale,
-            "tollgate_lease_stale_total",
             "Messages that came too late.",
         ),
-        count(
+        counter(
             "counts.repeated",
             figures.repeated,
-            "tollgate_lease_repeated_total",
             "Messages that came again.",
         ),
-        count(
+        counter(
             "counts.clamped",
             figures.clamped,
-            "tollgate_lease_clamped_total",
             "Returns that were cut to what was lent.",
         ),
-        count(
+        counter(
             "counts.nudges",
             figures.nudges,
-            "tollgate_lease_nudges_total",
             "Clients that were asked to speak.",
         ),
-        count(
+        counter(
             "counts.pauses",
             stand.pauses,
-            "tollgate_lease_pauses_total",
             "Times that this node began again after a pause.",
         ),
     ]

@@ -31,12 +31,12 @@ pub enum Value {
 /// A metric of one sample per policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// Its family.
-    pub family: &'static str,
     /// Whether it only grows.
     pub kind: MetricKind,
     /// What it says, one sentence.
     pub help: &'static str,
+    /// What it is called behind `tollgate_MODE_`, where that is not the figure's name.
+    pub called: Option<&'static str>,
     /// The label that tells it apart from others of its family, besides contract and policy.
     pub label: Option<(&'static str, &'static str)>,
 }
@@ -60,26 +60,27 @@ impl Figure {
         }
     }
 
-    /// The same, counted since the start as a metric.
+    /// The same, under another name among the metrics.
     #[must_use]
-    pub const fn counter(self, family: &'static str, help: &'static str) -> Self {
-        self.metric(MetricKind::Counter, family, help)
-    }
-
-    /// The same, as a metric that goes up and down.
-    #[must_use]
-    pub const fn gauge(self, family: &'static str, help: &'static str) -> Self {
-        self.metric(MetricKind::Gauge, family, help)
-    }
-
-    const fn metric(mut self, kind: MetricKind, family: &'static str, help: &'static str) -> Self {
-        self.metric = Some(Metric {
-            family,
-            kind,
-            help,
-            label: None,
-        });
+    pub const fn called(mut self, name: &'static str) -> Self {
+        if let Some(metric) = &mut self.metric {
+            metric.called = Some(name);
+        }
         self
+    }
+
+    /// Its family among the metrics of a mode, where it is one.
+    pub fn family(&self, mode: &str) -> Option<String> {
+        let metric = self.metric?;
+        let last = self.name.rsplit('.').next().unwrap_or_default();
+        let end = match metric.kind {
+            MetricKind::Counter => "_total",
+            MetricKind::Gauge => "",
+        };
+        Some(match metric.called {
+            Some(name) => format!("tollgate_{mode}_{name}"),
+            None => format!("tollgate_{mode}_{last}{end}"),
+        })
     }
 
     /// The same, one of several samples of its family.
@@ -89,6 +90,34 @@ impl Figure {
             metric.label = Some((name, value));
         }
         self
+    }
+}
+
+/// A figure that was counted since the start, and is a metric.
+pub fn counter(name: &'static str, value: impl Into<Value>, help: &'static str) -> Figure {
+    measured(MetricKind::Counter, name, value.into(), help)
+}
+
+/// A figure that goes up and down, and is a metric.
+pub fn gauge(name: &'static str, value: impl Into<Value>, help: &'static str) -> Figure {
+    measured(MetricKind::Gauge, name, value.into(), help)
+}
+
+const fn measured(
+    kind: MetricKind,
+    name: &'static str,
+    value: Value,
+    help: &'static str,
+) -> Figure {
+    Figure {
+        name,
+        value,
+        metric: Some(Metric {
+            kind,
+            help,
+            called: None,
+            label: None,
+        }),
     }
 }
 

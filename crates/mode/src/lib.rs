@@ -18,7 +18,7 @@ pub mod plant;
 mod tag;
 
 pub use answer::{Probe, Standing, Verdict};
-pub use figure::{Figure, Metric, MetricKind, Value};
+pub use figure::{Figure, Metric, MetricKind, Value, counter, gauge};
 pub use frame::{Footprint, Malformed, Saved, Send, Sort, VERSION};
 pub use ids::{Key, NodeId, Writer};
 pub use kind::{Build, ModeKind, Numbers, RosterPart, longest_wait, wait_max};

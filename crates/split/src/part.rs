@@ -9,7 +9,7 @@ use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::{Algorithm, Instant, PolicyConfig, Span};
 use tollgate_mode::{
     Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Tag, by_machine,
-    longest_wait,
+    counter, gauge, longest_wait,
 };
 
 use crate::config::{AdaptorConfig, Borrow, SplitConfig};
@@ -210,88 +210,87 @@ fn standing(machine: &mut Topics, key: Key, now: Instant) -> Vec<Figure> {
     let whole = limits.whole();
     let one_way = stands.as_ref().and_then(|stands| stands.one_way_ns);
     vec![
-        Figure::new("rate", rate(whole.rate)).gauge(
-            "tollgate_split_rate",
+        gauge(
+            "rate",
+            rate(whole.rate),
             "The rate of the bucket that is cut, messages per second.",
         ),
         Figure::new("burst", messages(whole.depth)),
-        Figure::new("own_rate", rate(grains(|s| s.share.rate)))
-            .gauge("tollgate_split_own_rate", "This node's part of it."),
-        Figure::new("own_burst", messages(grains(|s| s.share.depth))).gauge(
-            "tollgate_split_own_burst",
+        gauge(
+            "own_rate",
+            rate(grains(|s| s.share.rate)),
+            "This node's part of it.",
+        ),
+        gauge(
+            "own_burst",
+            messages(grains(|s| s.share.depth)),
             "This node's part of the depth, in messages.",
         ),
-        Figure::new("hired_rate", rate(grains(|s| s.hired.rate))).gauge(
-            "tollgate_split_hired_rate",
+        gauge(
+            "hired_rate",
+            rate(grains(|s| s.hired.rate)),
             "Of this node's part, what is hired of other nodes.",
         ),
-        Figure::new("let_rate", rate(grains(|s| s.lets.rate))).gauge(
-            "tollgate_split_let_rate",
+        gauge(
+            "let_rate",
+            rate(grains(|s| s.lets.rate)),
             "What other nodes have hired of this node's part.",
         ),
-        Figure::new("tokens", messages(grains(|s| s.tokens))).gauge(
-            "tollgate_split_tokens",
+        gauge(
+            "tokens",
+            messages(grains(|s| s.tokens)),
             "Tokens of the first key that is known, as are the next two.",
         ),
-        Figure::new("owed", messages(grains(|s| s.queued))).gauge(
-            "tollgate_split_owed",
+        gauge(
+            "owed",
+            messages(grains(|s| s.queued)),
             "What messages were told to wait for and has not come back yet.",
         ),
-        Figure::new("held", messages(grains(|s| s.held))).gauge(
-            "tollgate_split_held",
+        gauge(
+            "held",
+            messages(grains(|s| s.held)),
             "Room kept for tokens that were given away.",
         ),
         Figure::new("one_way_ms", one_way.map(millis)),
         Figure::new("cost_max", machine.cost_max()),
-        Figure::new("keys", machine.keys_count() as u64)
-            .gauge("tollgate_split_keys", "Keys that are known."),
+        gauge("keys", machine.keys_count() as u64, "Keys that are known."),
     ]
 }
 
 fn counts(machine: &Topics) -> Vec<Figure> {
     let (counts, limits) = (machine.counts(), machine.limits());
-    let count = |name, value: u64, family, help| Figure::new(name, value).counter(family, help);
     vec![
-        count(
+        counter(
             "counts.admitted",
             counts.arrived,
-            "tollgate_split_admitted_total",
             "Messages that were admitted.",
         ),
-        count(
+        counter(
             "counts.delayed",
             counts.waited,
-            "tollgate_split_delayed_total",
             "Of these, those that were told to wait.",
         ),
-        count(
+        counter(
             "counts.asks",
             counts.asks,
-            "tollgate_split_asks_total",
             "Asks for tokens of other nodes.",
         ),
-        count(
-            "counts.hits",
-            counts.hits,
-            "tollgate_split_hits_total",
-            "Asks that got some.",
-        ),
-        count(
+        counter("counts.hits", counts.hits, "Asks that got some."),
+        counter(
             "counts.hires",
             counts.hires,
-            "tollgate_split_hires_total",
             "Questions for a part of the bucket.",
         ),
-        Figure::new("counts.borrowed", messages(&limits, counts.borrowed)).counter(
-            "tollgate_split_borrowed_total",
+        counter(
+            "counts.borrowed",
+            messages(&limits, counts.borrowed),
             "Tokens that came from other nodes.",
         ),
         Figure::new("counts.given", messages(&limits, counts.given)),
         Figure::new("counts.expired", counts.expired),
-        count(
+        counter(
             "counts.frames",
             counts.frames,
-            "tollgate_split_frames_total",
             "Frames that were sent to other nodes.",
         ),
         Figure::new("counts.malformed", counts.malformed),

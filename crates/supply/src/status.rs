@@ -3,7 +3,7 @@
 //! Not here: how they are written.
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Figure, Key};
+use tollgate_mode::{Figure, Key, counter, gauge};
 
 use crate::figures::{Figures, Inspection};
 use crate::machine::Machine;
@@ -47,49 +47,33 @@ fn stands(machine: &Machine, of: Option<Key>, now: Instant) -> (Inspection, u64)
 
 fn rates(machine: &Machine, stands: &Inspection) -> Vec<Figure> {
     let limits = machine.limits();
-    let of_rate = |name, value, metric, help| Figure::new(name, rate(value)).gauge(metric, help);
     vec![
-        of_rate(
+        gauge(
             "rate",
-            limits.rate(),
-            "tollgate_supply_rate",
+            rate(limits.rate()),
             "The rate that is divided, requests per second.",
         ),
         Figure::new("burst", limits.burst()),
-        of_rate(
+        gauge(
             "usable",
-            stands.usable,
-            "tollgate_supply_usable",
+            rate(stands.usable),
             "What this node may use, requests per second; over all nodes at most the rate. Of known keys together, as all that follow.",
         ),
-        of_rate(
-            "home",
-            stands.home,
-            "tollgate_supply_home",
-            "What this node has by right.",
-        ),
-        of_rate(
-            "lent",
-            stands.lent,
-            "tollgate_supply_lent",
-            "What of it is lent.",
-        ),
-        of_rate(
+        gauge("home", rate(stands.home), "What this node has by right."),
+        gauge("lent", rate(stands.lent), "What of it is lent."),
+        gauge(
             "borrowed",
-            stands.borrowed,
-            "tollgate_supply_borrowed",
+            rate(stands.borrowed),
             "What it has from others.",
         ),
-        of_rate(
+        gauge(
             "asked",
-            stands.asked,
-            "tollgate_supply_asked",
+            rate(stands.asked),
             "What it has asked for and is not answered.",
         ),
-        of_rate(
+        gauge(
             "demand",
-            stands.demand,
-            "tollgate_supply_demand",
+            rate(stands.demand),
             "What is asked of it, requests per second, smoothed.",
         ),
     ]
@@ -99,60 +83,62 @@ fn amounts(machine: &Machine, stands: &Inspection, now: Instant) -> Vec<Figure> 
     let until = stands.quarantine_until;
     let quarantine_ms = until.map_or(0, |until| until.nanos_since(now) / 1_000_000);
     vec![
-        Figure::new("fill_ratio", ratio(stands.fill_milli)).gauge(
-            "tollgate_supply_fill_ratio",
+        gauge(
+            "fill_ratio",
+            ratio(stands.fill_milli),
             "What it may use over what is asked of it, at most 1000.",
         ),
-        Figure::new("tokens", tokens(stands.tokens)).gauge(
-            "tollgate_supply_tokens",
+        gauge(
+            "tokens",
+            tokens(stands.tokens),
             "Tokens there are; below zero they are promised.",
         ),
-        Figure::new("depth", depth(stands.depth))
-            .gauge("tollgate_supply_depth", "Tokens there can be."),
-        Figure::new("loans", stands.loans).gauge(
-            "tollgate_supply_loans",
+        gauge("depth", depth(stands.depth), "Tokens there can be."),
+        gauge(
+            "loans",
+            stands.loans,
             "Loans given and taken that have not ended.",
         ),
-        Figure::new("keys", machine.keys_count() as u64)
-            .gauge("tollgate_supply_keys", "Keys that are known."),
-        Figure::new("settled", stands.is_settled).gauge(
-            "tollgate_supply_settled",
+        gauge("keys", machine.keys_count() as u64, "Keys that are known."),
+        gauge(
+            "settled",
+            stands.is_settled,
             "1 when every node stands on the same limits and shares.",
         ),
         Figure::new("quarantine_ms", quarantine_ms),
-        Figure::new("quarantine_seconds", rate(quarantine_ms * 1_000_000)).gauge(
-            "tollgate_supply_quarantine_seconds",
+        gauge(
+            "quarantine_seconds",
+            rate(quarantine_ms * 1_000_000),
             "How long nothing of the home is used after a restart.",
         ),
         // Larger than every reader of JSON can hold.
-        Figure::new("boot", stands.boot.0.to_string())
-            .gauge("tollgate_supply_boot", "The number of this start."),
+        gauge(
+            "boot",
+            stands.boot.0.to_string(),
+            "The number of this start.",
+        ),
     ]
-}
-
-fn count(name: &'static str, value: u64, family: &'static str, help: &'static str) -> Figure {
-    Figure::new(name, value).counter(family, help)
 }
 
 fn requests(all: &Figures) -> Vec<Figure> {
     let requests = all.requests;
-    let result = |name, value, label| {
+    let result = |name, value: u64, label| {
         let help = "Requests asked of a divided rate, by what they met: each once, here or by another policy of the request.";
-        count(name, value, "tollgate_supply_requests_total", help).label("result", label)
+        counter(name, value, help)
+            .called("requests_total")
+            .label("result", label)
     };
     vec![
-        count(
+        counter(
             "counts.offered",
             requests.offered,
-            "tollgate_supply_offered_total",
             "Requests asked of a divided rate: those of tollgate_supply_requests_total together.",
         ),
         result("counts.admitted", requests.admitted, "admitted"),
         result("counts.refused", requests.refused, "refused"),
-        count(
+        counter(
             "counts.refused_while_rich",
             requests.refused_while_rich,
-            "tollgate_supply_refused_while_rich_total",
             "Requests refused while another node was seen to have more; in refused as well.",
         ),
     ]
@@ -160,67 +146,42 @@ fn requests(all: &Figures) -> Vec<Figure> {
 
 fn loans(all: &Figures) -> Vec<Figure> {
     let loans = all.loans;
-    let side = |name, value, label| {
+    let side = |name, value: u64, label| {
         let help = "Loans, given or taken, that ended by their term.";
-        count(name, value, "tollgate_supply_expired_total", help).label("side", label)
+        counter(name, value, help)
+            .called("expired_total")
+            .label("side", label)
     };
     vec![
-        count(
+        counter(
             "counts.looks",
             loans.looks,
-            "tollgate_supply_looks_total",
             "Looks at how other nodes stand.",
         ),
-        count(
-            "counts.asks",
-            loans.asks,
-            "tollgate_supply_asks_total",
-            "Asks sent.",
-        ),
-        count(
-            "counts.taken",
-            loans.taken,
-            "tollgate_supply_loans_taken_total",
-            "Loans taken, or added to.",
-        ),
-        count(
-            "counts.given",
-            loans.given,
-            "tollgate_supply_loans_given_total",
-            "Loans given, or added to.",
-        ),
-        count(
-            "counts.renewals",
-            loans.renewals,
-            "tollgate_supply_renewals_total",
-            "Loans renewed.",
-        ),
-        count(
-            "counts.recalls",
-            loans.recalls,
-            "tollgate_supply_recalls_total",
-            "Recalls sent.",
-        ),
+        counter("counts.asks", loans.asks, "Asks sent."),
+        counter("counts.taken", loans.taken, "Loans taken, or added to.")
+            .called("loans_taken_total"),
+        counter("counts.given", loans.given, "Loans given, or added to.")
+            .called("loans_given_total"),
+        counter("counts.renewals", loans.renewals, "Loans renewed."),
+        counter("counts.recalls", loans.recalls, "Recalls sent."),
         side("counts.expired", loans.expired, "taken"),
         side("counts.lapsed", loans.lapsed, "given"),
-        count(
-            "counts.answers",
-            loans.answers,
-            "tollgate_supply_answers_total",
-            "Answers to asks.",
-        ),
-        Figure::new("counts.answer_seconds", seconds(loans.answer_time)).counter(
-            "tollgate_supply_answer_seconds_total",
+        counter("counts.answers", loans.answers, "Answers to asks."),
+        counter(
+            "counts.answer_seconds",
+            seconds(loans.answer_time),
             "How long asks waited for their answers, together; over tollgate_supply_answers_total.",
         ),
-        count(
+        counter(
             "counts.ended",
             loans.ended,
-            "tollgate_supply_loans_ended_total",
             "Loans taken that ended in any way.",
-        ),
-        Figure::new("counts.loan_seconds", seconds(loans.ended_age)).counter(
-            "tollgate_supply_loan_seconds_total",
+        )
+        .called("loans_ended_total"),
+        counter(
+            "counts.loan_seconds",
+            seconds(loans.ended_age),
             "How old loans were when they ended, together; over tollgate_supply_loans_ended_total.",
         ),
     ]
@@ -228,32 +189,30 @@ fn loans(all: &Figures) -> Vec<Figure> {
 
 fn frames(all: &Figures) -> Vec<Figure> {
     vec![
-        count(
-            "counts.frames",
-            all.frames_sent,
-            "tollgate_supply_frames_total",
-            "Frames sent.",
-        ),
-        count(
-            "counts.bytes",
-            all.bytes_sent,
-            "tollgate_supply_bytes_total",
-            "Bytes of the frames sent.",
-        ),
-        Figure::new("counts.peers_fill_min", ratio(all.peers_fill_min_milli)).gauge(
-            "tollgate_supply_peers_fill_min_ratio",
+        counter("counts.frames", all.frames_sent, "Frames sent."),
+        counter("counts.bytes", all.bytes_sent, "Bytes of the frames sent."),
+        gauge(
+            "counts.peers_fill_min",
+            ratio(all.peers_fill_min_milli),
             "The least fill ratio of the peers that were looked at last.",
-        ),
-        Figure::new("counts.peers_fill_max", ratio(all.peers_fill_max_milli))
-            .gauge("tollgate_supply_peers_fill_max_ratio", "And the greatest."),
+        )
+        .called("peers_fill_min_ratio"),
+        gauge(
+            "counts.peers_fill_max",
+            ratio(all.peers_fill_max_milli),
+            "And the greatest.",
+        )
+        .called("peers_fill_max_ratio"),
     ]
 }
 
 fn ignored(all: &Figures) -> Vec<Figure> {
     let ignored = all.ignored;
-    let reason = |name, value, label| {
+    let reason = |name, value: u64, label| {
         let help = "Messages about a divided rate that were not heeded, by reason.";
-        count(name, value, "tollgate_supply_ignored_total", help).label("reason", label)
+        counter(name, value, help)
+            .called("ignored_total")
+            .label("reason", label)
     };
     vec![
         reason("counts.late", ignored.late, "late"),

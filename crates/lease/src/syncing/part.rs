@@ -5,7 +5,8 @@
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{
-    Build, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Tag, by_machine, wait_max,
+    Build, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Tag, by_machine, counter,
+    gauge, wait_max,
 };
 
 use super::{Syncing, SyncingSetup};
@@ -130,15 +131,10 @@ fn trip(delay: Span) -> u64 {
     u64::try_from(delay.as_nanos().saturating_mul(2)).unwrap_or(u64::MAX)
 }
 
-fn count(name: &'static str, value: u64, family: &'static str, help: &'static str) -> Figure {
-    Figure::new(name, value).counter(family, help)
-}
-
 /// How all keys stand. Amounts are tokens.
 fn standing(machine: &mut Syncing, now: Instant) -> Vec<Figure> {
     let (config, nodes, stand) = (machine.config(), machine.nodes(), machine.stand(now));
     let counts = stand.counts;
-    let gauge = |name, value: u64, family, help| Figure::new(name, value).gauge(family, help);
     let debts = match config.keep {
         Keep::Debt => "keep",
         Keep::Nothing => "forget",
@@ -150,38 +146,28 @@ fn standing(machine: &mut Syncing, now: Instant) -> Vec<Figure> {
         gauge(
             "over_admission_bound",
             stand.over_max,
-            "tollgate_sync_over_admission_bound",
             "Tokens that all live nodes together may admit too much of a key at once.",
         ),
         gauge(
             "debt_max",
             counts.debt_max,
-            "tollgate_sync_debt_max",
             "The most tokens that a key whose centre this is was below zero.",
         ),
         gauge(
             "debt",
             stand.debt,
-            "tollgate_sync_debt",
             "Tokens that keys whose centre this is owe now.",
         ),
-        count(
+        counter(
             "over",
             counts.over,
-            "tollgate_sync_over_total",
             "Tokens that were spent while the bucket of the centre had none.",
         ),
-        gauge(
-            "keys",
-            stand.keys,
-            "tollgate_sync_keys",
-            "Keys that are known.",
-        ),
+        gauge("keys", stand.keys, "Keys that are known."),
         Figure::new("centred", stand.centred),
         gauge(
             "untold",
             stand.untold,
-            "tollgate_sync_untold",
             "Keys of which the centre has not confirmed everything.",
         ),
     ]
@@ -190,28 +176,24 @@ fn standing(machine: &mut Syncing, now: Instant) -> Vec<Figure> {
 fn counts(machine: &mut Syncing, now: Instant) -> Vec<Figure> {
     let counts = machine.stand(now).counts;
     vec![
-        count(
+        counter(
             "counts.told",
             counts.told,
-            "tollgate_sync_told_total",
             "Times that a key was told to its centre.",
         ),
-        count(
+        counter(
             "counts.answered",
             counts.answered,
-            "tollgate_sync_answered_total",
             "Times that a centre answered.",
         ),
-        count(
+        counter(
             "counts.heard",
             counts.heard,
-            "tollgate_sync_heard_total",
             "Times that this centre was told of a key.",
         ),
-        count(
+        counter(
             "counts.ignored",
             counts.ignored,
-            "tollgate_sync_ignored_total",
             "Of these, what came too late, or for another centre, or from a node that is not alive, or found no room.",
         ),
     ]

@@ -18,31 +18,30 @@ pub(crate) fn modes(shared: &Shared) -> String {
         if by == Coordination::Lease && !policies.is_empty() {
             lending(&mut text, shared);
         }
-        families(&mut text, &policies);
+        families(&mut text, by.name(), &policies);
     }
     text.finish()
 }
 
 /// Each family once, with the samples of all policies.
-fn families(text: &mut Text, policies: &[PolicyStatus]) {
-    let Some(first) = policies.first() else {
-        return;
-    };
-    let mut written = "";
-    for metric in first.figures.iter().filter_map(|figure| figure.metric) {
-        if metric.family == written {
+fn families(text: &mut Text, mode: &str, policies: &[PolicyStatus]) {
+    let figures = policies.first().map(|first| &first.figures);
+    let mut written = String::new();
+    for figure in figures.into_iter().flatten() {
+        let (Some(family), Some(metric)) = (figure.family(mode), figure.metric) else {
+            continue;
+        };
+        if family == written {
             continue;
         }
-        written = metric.family;
         let kind = match metric.kind {
             MetricKind::Counter => Kind::Counter,
             MetricKind::Gauge => Kind::Gauge,
         };
-        text.family(metric.family, kind, metric.help);
+        text.family(&family, kind, metric.help);
         for policy in policies.iter().take(LABELS_MAX) {
             let figures = policy.figures.iter();
-            let of_family = |of: &tollgate_node::Metric| of.family == metric.family;
-            for figure in figures.filter(|figure| figure.metric.as_ref().is_some_and(of_family)) {
+            for figure in figures.filter(|other| other.family(mode).as_ref() == Some(&family)) {
                 let mut labels = vec![("contract", &*policy.contract), ("policy", &*policy.policy)];
                 labels.extend(figure.metric.and_then(|metric| metric.label));
                 if let Some(number) = figure.value.number() {
@@ -50,6 +49,7 @@ fn families(text: &mut Text, policies: &[PolicyStatus]) {
                 }
             }
         }
+        written = family;
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 /// A text of families.
 pub(crate) struct Text {
     text: String,
-    family: &'static str,
+    family: String,
 }
 
 /// Policies that have series of their own.
@@ -23,18 +23,18 @@ impl Text {
     pub(crate) fn new() -> Self {
         Self {
             text: String::with_capacity(16 << 10),
-            family: "",
+            family: String::new(),
         }
     }
 
     /// Begins a family; its samples follow.
-    pub(crate) fn family(&mut self, name: &'static str, kind: Kind, help: &str) {
+    pub(crate) fn family(&mut self, name: &str, kind: Kind, help: &str) {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
             Kind::Histogram => "histogram",
         };
-        self.family = name;
+        name.clone_into(&mut self.family);
         self.write(format_args!("# HELP {name} "));
         for character in help.chars() {
             match character {
@@ -53,8 +53,8 @@ impl Text {
 
     /// One sample of a histogram: of its buckets, sum or count.
     pub(crate) fn part(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
-        let family = self.family;
-        self.write(format_args!("{family}{suffix}"));
+        self.text.push_str(&self.family);
+        self.text.push_str(suffix);
         for (place, (name, text)) in labels.iter().enumerate() {
             let open = if place == 0 { '{' } else { ',' };
             self.write(format_args!("{open}{name}=\""));
