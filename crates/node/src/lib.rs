@@ -36,7 +36,7 @@ pub use company::{
     Roster, Said, Share, SplitSettings, Steady, SupplyKey, Uncountable, Waker, countable,
     supply_limits,
 };
-pub use durable::{RestoreError, WrittenBy};
+pub use durable::{RestoreError, Row, WrittenBy};
 pub use gubernator::{
     CREATED_AT_SKEW_MS_MAX, Gubernator, GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk,
     GubernatorError,
