@@ -26,9 +26,9 @@ fn a_disk_that_does_not_sync_is_told_of_until_the_log_is_in_the_database() {
     let folder = tempfile::tempdir().unwrap();
     let source = file(folder.path(), "sync.c", LIBRARY);
     let library = folder.path().join("sync.so");
-    let mut compiler = Command::new("cc");
-    let compiled = compiler.args(["-shared", "-fPIC", "-o"]).arg(&library);
-    assert!(compiled.arg(source).status().unwrap().success());
+    let mut cc = Command::new("cc");
+    let built = cc.args(["-shared", "-fPIC", "-o"]).arg(&library);
+    assert!(built.arg(source).status().unwrap().success());
     let contracts = file(folder.path(), "contracts.yaml", CONTRACTS);
     let (data, fails) = (folder.path().join("data"), folder.path().join("fails"));
     let mut command = tollgate(&["serve", "--format", "json", "--http", "127.0.0.1:0"]);
