@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use serde::Serialize;
+use tollgate_wire::v1;
 
 /// An answer.
 #[derive(Debug)]
@@ -18,10 +19,12 @@ impl Answer {
         Self(response)
     }
 
-    /// A value in JSON.
+    /// A value in JSON, in numbers that every reader can hold.
     pub(crate) fn json(value: &impl Serialize) -> Self {
+        let mut body = Vec::new();
         // Bodies of ours have text for names, so that nothing can fail.
-        Self::text(JSON, serde_json::to_vec(value).unwrap_or_default())
+        let _ = v1::encode(value, &mut body);
+        Self::text(JSON, body)
     }
 
     /// An answer without a body.
@@ -86,3 +89,17 @@ const ALWAYS: [(&str, &str); 6] = [
     ("x-content-type-options", "nosniff"),
     ("x-frame-options", "DENY"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_such_that_every_reader_of_json_holds_them() {
+        let answer = Answer::json(&json!({ "used": u64::MAX, "left": [i64::MIN, 7] })).sent();
+        let body = r#"{"left":[-9007199254740992,7],"used":9007199254740992}"#;
+        assert_eq!(answer.body(), body);
+    }
+}

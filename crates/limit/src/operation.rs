@@ -17,6 +17,12 @@ impl OperationId {
             .then(|| Self(bytes.into()))
     }
 
+    /// The id that one of several callers gives an operation: the same bytes of another caller are another id.
+    #[must_use]
+    pub fn of_caller(&self, caller: u64) -> Self {
+        Self([&*self.0, &caller.to_le_bytes()].concat().into())
+    }
+
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -31,5 +37,12 @@ mod tests {
     fn ids_have_a_length() {
         assert!(OperationId::new(b"").is_none());
         assert!(OperationId::new(&[0; 129]).is_none());
+    }
+
+    #[test]
+    fn each_caller_has_ids_of_its_own() {
+        let id = OperationId::new(&[7; 128]).unwrap();
+        let of = |caller| id.of_caller(caller);
+        assert!(of(1) == of(1) && of(1) != of(2) && of(1) != id);
     }
 }

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{
-    Cell, CellError, Cost, Forecast, Instant, Lot, Outcome, Plain, PolicySet, Status, Stored, Taken,
+    Cell, CellError, Cost, Forecast, Instant, Lot, Outcome, Plain, PolicySet, Status, Taken,
 };
 use tollgate_table::{Counters, Full, Holder, Print, Rules, Share, Table, TableConfig};
 
 use crate::company::Parts;
 use crate::dirty::Dirty;
-use crate::durable::{RestoreError, WrittenBy};
+use crate::durable::{RestoreError, Row, WrittenBy};
 use crate::heirs::{Heir, Origin};
 use crate::set_clock::back_from_the_future;
 use crate::terms::{Assigned, Own, Slot, Wanted};
@@ -344,7 +344,7 @@ impl Cells {
     }
 
     /// What the durable policies remember of a key, and its terms where they are its own.
-    pub(crate) fn store(&self, print: Print) -> Option<(Stored, Option<Arc<Terms>>)> {
+    pub(crate) fn store(&self, print: Print) -> Option<Row> {
         let stored = on_table!(self, table => table.get(print, |slot| {
             let (set, cell) = slot.read(self);
             let durable = slot.durable(self);

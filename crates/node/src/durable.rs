@@ -26,6 +26,9 @@ pub struct WrittenBy<'a> {
     pub terms: Option<&'a Arc<Terms>>,
 }
 
+/// What the durable policies of a key remember of it, and its terms where they are its own.
+pub type Row = (Stored, Option<Arc<Terms>>);
+
 /// Why a cell was not put back. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestoreError {
@@ -158,8 +161,22 @@ impl Node {
 
     /// What the durable policies of a key remember of it, and its terms where they are its own; `None` where it has no cell,
     /// or no such policy.
-    pub fn read_cell(&self, contract: usize, print: Print) -> Option<(Stored, Option<Arc<Terms>>)> {
+    pub fn read_cell(&self, contract: usize, print: Print) -> Option<Row> {
         self.cells_of(contract)?.store(print)
+    }
+
+    /// A row of a durable contract as it stands once the clock was set ahead from one time to another, as what is in memory is
+    /// moved; `None` where it says no more than none would.
+    pub fn row_ahead(
+        &self,
+        contract: usize,
+        bytes: &[u8],
+        written_by: Option<WrittenBy<'_>>,
+        (from, to): (Instant, Instant),
+    ) -> Result<Option<Row>, RestoreError> {
+        let cells = self.cells_of(contract).ok_or(RestoreError::NoContract)?;
+        let row = cells.row_ahead(bytes, written_by, from, to);
+        row.map_err(RestoreError::Cell)
     }
 
     /// Puts the cell of a key back, unless it has one by now or was removed.

@@ -35,7 +35,7 @@ pub use company::{
     Membership, Outgoing, Peer, PolicyGossip, PolicyStatus, Roster, Said, Share, Steady,
     Uncountable, Waker, countable,
 };
-pub use durable::{RestoreError, WrittenBy};
+pub use durable::{RestoreError, Row, WrittenBy};
 pub use gubernator::{
     CREATED_AT_SKEW_MS_MAX, Gubernator, GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk,
     GubernatorError,

@@ -4,12 +4,16 @@
 //! keys are moved along with the clock: nobody regains anything by it, and windows go on in the one that holds the new time.
 //! Not here: whether a clock was set, and what machines that count with other nodes make of it (`company`).
 
-use tollgate_limit::{Cell, Instant, PolicySet, Span};
+use std::sync::Arc;
+
+use tollgate_limit::{Cell, CellError, Instant, PolicySet, Span};
 use tollgate_table::{Print, Rules, Table};
 
 use crate::cells::{Cells, on_table};
+use crate::durable::{Row, WrittenBy};
 use crate::node::Node;
 use crate::terms::Slot;
+use crate::worth::Worth;
 
 /// A charge may be that much ahead, by clocks of other nodes that are a little off.
 const AHEAD_MAX: Span = Span::from_nanos(60_000_000_000);
@@ -44,6 +48,35 @@ impl Cells {
             assigned.forget_all();
         }
     }
+
+    /// A row as it stands where the clock is set ahead; `None` where it says nothing.
+    pub(crate) fn row_ahead(
+        &self,
+        bytes: &[u8],
+        written_by: Option<WrittenBy<'_>>,
+        from: Instant,
+        to: Instant,
+    ) -> Result<Option<Row>, CellError> {
+        on_table!(self, table => row_ahead(table, self, (bytes, written_by), (from, to)))
+    }
+}
+
+/// Moves a row of this table's contract ahead.
+fn row_ahead<const N: usize, S: Slot<N>>(
+    _: &Table<S, Worth>,
+    cells: &Cells,
+    (bytes, written_by): (&[u8], Option<WrittenBy<'_>>),
+    (from, to): (Instant, Instant),
+) -> Result<Option<Row>, CellError>
+where
+    Worth: Rules<S>,
+{
+    let mut slot = S::written(cells, bytes, written_by, from)?;
+    let is_moved = move_cell(slot.open(cells, None, from), from, to);
+    let (set, cell) = slot.read(cells);
+    let durable = slot.durable(cells);
+    let row = || (set.store(cell, durable), slot.terms().map(Arc::clone));
+    Ok((is_moved && durable != 0).then(row))
 }
 
 /// Moves a cell that is not there yet, or of a time that is over. Says whether it was.

@@ -11,6 +11,7 @@
 #[path = "company_world/mod.rs"]
 mod world;
 
+use tollgate_node::RefusedBy;
 use world::{SECOND, World};
 
 #[test]
@@ -88,5 +89,39 @@ fn a_flood_at_one_node_leaves_used_up_keys_refused_and_others_decided_at_both() 
             );
             assert!(policy.keys > 50, "{what}: {} keys at {node}", policy.keys);
         }
+    }
+}
+
+#[test]
+fn a_flood_of_used_up_keys_brings_no_durable_key_a_second_bucket() {
+    for policy in [
+        "{ name: p, limit: 3, per: 1000h, durable: true }",
+        "{ name: p, limit: 3, per: 1000h, durable: true, design: home }",
+        "{ name: p, limit: 3, per: 1000h, durable: true, algorithm: fixed-window }",
+    ] {
+        let text = format!(
+            "contracts: [{{ id: a, key: [user], coordination: gossip, policies: [{policy}] }}]"
+        );
+        let mut world = World::small(2, &text, 1 << 20);
+        let tag = world.nodes[0].durable_tags()[0];
+        let flush = |world: &World| world.nodes[0].take_dirty_of(tag, &mut Vec::new());
+        flush(&world);
+        for key in 0..50 {
+            assert!(world.check(0, &format!("used{key}"), 3).is_allowed());
+        }
+        world.run(SECOND);
+        let mut is_refused = false;
+        for key in 0..20_000 {
+            let refused_by = world.check(0, &format!("k{key}"), 3).refused_by;
+            is_refused |= refused_by == Some(RefusedBy::FullTable);
+            if key % 100 == 0 {
+                world.run(SECOND / 20);
+                flush(&world);
+            }
+        }
+        assert!(is_refused, "{policy}: new keys are denied");
+        let passing = (0..50).filter(|key| world.check(0, &format!("used{key}"), 1).is_allowed());
+        assert_eq!(passing.count(), 0, "{policy}");
+        assert!(!world.nodes[0].forgot_keys(tag));
     }
 }

@@ -14,6 +14,7 @@ use arc_swap::ArcSwap;
 use subtle::ConditionallySelectable as _;
 use tollgate_client::{ClientAddress, Trust};
 
+use crate::engine::Sender;
 use crate::guard::Guard;
 use crate::settings::{Scope, Scopes, Token, Tokens};
 use crate::shared::Peer;
@@ -122,6 +123,7 @@ impl fmt::Display for Denied {
 pub struct Grant {
     scopes: Scopes,
     expires_ns: Option<u64>,
+    caller: u64,
     /// The number of the set of tokens.
     set: u64,
 }
@@ -130,6 +132,14 @@ impl Grant {
     /// What the caller may.
     pub const fn scopes(&self) -> Scopes {
         self.scopes
+    }
+
+    /// Whose reservations and receipts the caller may settle.
+    pub const fn sender(&self) -> Sender {
+        Sender {
+            caller: self.caller,
+            settles_all: self.scopes.has(Scope::Write),
+        }
     }
 }
 
@@ -161,6 +171,11 @@ impl Pass {
         let grant = callers.admit(&self.peer, shown.as_ref(), from)?;
         (self.shown, self.grant) = (shown, Some(grant));
         Ok(grant.scopes)
+    }
+
+    /// Whose reservations and receipts it may settle, by what it was let in with.
+    pub fn sender(&self) -> Sender {
+        self.grant.as_ref().map_or(Sender::NOBODY, Grant::sender)
     }
 
     /// Whether it was let in, and not found since to be no more.
@@ -223,6 +238,12 @@ impl Callers {
         self.tokens.load().file().map(PathBuf::from)
     }
 
+    /// The numbers of callers, and that of those who need no token.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        let tokens = self.tokens.load();
+        tokens.iter().map(Token::caller).chain([0]).collect()
+    }
+
     /// Whether callers must show one.
     pub fn are_asked(&self) -> bool {
         !self.tokens.load().is_empty()
@@ -235,16 +256,17 @@ impl Callers {
         // Before the tokens, so that a grant is never taken for newer than it is.
         let set = self.set.load(Ordering::Acquire);
         let tokens = self.tokens.load();
-        let grant = |scopes, expires_ns| Grant {
+        let grant = |scopes, expires_ns, caller| Grant {
             scopes,
             expires_ns,
+            caller,
             set,
         };
         if tokens.is_empty() || peer.certified {
-            return Some(grant(Scopes::ALL, None));
+            return Some(grant(Scopes::ALL, None, 0));
         }
         let known = known(&tokens, shown?)?;
-        let grant = grant(known.scopes(), known.expires_ns());
+        let grant = grant(known.scopes(), known.expires_ns(), known.caller());
         self.holds(&grant).then_some(grant)
     }
 

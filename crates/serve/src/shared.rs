@@ -64,8 +64,10 @@ impl Shared {
     pub fn new(engine: Engine, settings: Settings) -> Self {
         let state = State::new(settings.limits.requests_max);
         engine.meter().show_keys(settings.telemetry.show_keys);
+        let callers = Callers::new(&settings.tokens);
+        engine.set_callers(callers.numbers());
         Self {
-            callers: Callers::new(&settings.tokens),
+            callers,
             engine,
             settings,
             state,
@@ -176,7 +178,7 @@ pub struct Caller {
     pub peer: Peer,
     /// What all connections share.
     pub shared: Arc<Shared>,
-    /// Places of requests whose bodies are awaited.
+    /// Places of requests that wait, as for their bodies.
     pub(crate) places: Places,
     /// Answers that it has yet to take.
     pub(crate) unsent: Arc<Own>,
@@ -194,10 +196,10 @@ impl Caller {
         }
     }
 
-    /// A place for a request whose body is awaited; `None` where this connection has too many of them, or all have.
-    pub(crate) fn enter(&self) -> Option<(Ticket<'_>, Ticket<'_>)> {
+    /// One of `places` for a request that waits; `None` where this connection has too many of any, or all are taken.
+    pub(crate) fn enter<'a>(&'a self, places: &'a Places) -> Option<(Ticket<'a>, Ticket<'a>)> {
         let own = self.places.enter()?;
-        Some((own, self.shared.state.places().enter()?))
+        Some((own, places.enter()?))
     }
 
     /// Counts bytes that wait for the client; `None` where there are too many already.

@@ -48,6 +48,8 @@ struct Room {
     places: Places,
     /// Places of those that a desk answers.
     desk: Places,
+    /// Places of those that a desk answers to anyone, as a sign-in.
+    visitors: Places,
     /// Answers that clients have yet to take.
     unsent: Arc<Unsent>,
 }
@@ -65,6 +67,7 @@ impl State {
             room: Room {
                 places: Places::new(working_max),
                 desk: Places::new(DESK_PLACES),
+                visitors: Places::new(VISITOR_PLACES),
                 unsent: Arc::default(),
             },
             reloads: AtomicU64::new(0),
@@ -144,6 +147,11 @@ impl State {
     /// Places of requests that a desk answers, which no others take.
     pub(crate) const fn desk_places(&self) -> &Places {
         &self.room.desk
+    }
+
+    /// Places of requests that a desk answers to anyone.
+    pub(crate) const fn visitor_places(&self) -> &Places {
+        &self.room.visitors
     }
 
     /// Answers that clients have yet to take.
@@ -276,6 +284,8 @@ impl Drop for Ticket<'_> {
 
 /// Requests that a desk answers at once.
 const DESK_PLACES: usize = 256;
+/// Requests without a token that a desk answers at once.
+const VISITOR_PLACES: usize = 64;
 
 #[cfg(test)]
 mod tests {

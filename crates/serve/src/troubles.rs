@@ -1,4 +1,4 @@
-//! What is wrong with databases, and since when, in words for operators.
+//! What is wrong with databases and other files, and since when, in words for operators.
 
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -13,6 +13,12 @@ use crate::meter::text::{Kind, Text};
 pub(crate) struct Databases {
     /// Why durable counts are not written.
     pub(crate) durable: Lasting,
+    /// Why what is written of them does not reach the disk.
+    pub(crate) synced: OnceLock<Arc<Lasting>>,
+    /// Why what must be kept of divided rates is not written.
+    pub(crate) supply: Lasting,
+    /// Why the list of members is not written.
+    pub(crate) members: Lasting,
     /// Why the store that policies name does not decide.
     pub(crate) engine: OnceLock<Arc<Lasting>>,
     /// Why request statistics are not written.
@@ -26,6 +32,9 @@ impl Databases {
     pub(crate) const fn new() -> Self {
         Self {
             durable: Lasting::new(),
+            synced: OnceLock::new(),
+            supply: Lasting::new(),
+            members: Lasting::new(),
             engine: OnceLock::new(),
             statistics: Lasting::new(),
             files: Mutex::new(Vec::new()),
@@ -43,9 +52,15 @@ impl Databases {
 
     /// What is wrong, one sentence each, and for a minute which files were lost.
     pub(crate) fn troubles(&self) -> Vec<String> {
-        let engine = self.engine.get();
+        let (synced, engine) = (self.synced.get(), self.engine.get());
         let troubles = [
             self.durable_error(),
+            synced.and_then(|error| {
+                error.told("durable counts are written and would not survive a loss of power")
+            }),
+            self.supply
+                .told("what must be kept of divided rates is not written"),
+            self.members.told("the list of members is not written"),
             engine.and_then(|error| error.told("the store does not decide")),
             self.statistics.told("request statistics are not written"),
         ];

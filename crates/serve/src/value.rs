@@ -26,13 +26,24 @@ pub(crate) fn shorten<N: AsRef<str>>(entries: &mut [(N, Cow<'_, str>)], bytes_ma
     if bytes <= bytes_max {
         return;
     }
-    let long = entries.iter_mut().map(|(_, value)| value);
-    for value in long.filter(|value| value.len() > SHORT_BYTES_MAX) {
-        *value = Cow::Owned(shortened(value));
+    for (_, value) in entries {
+        if let Some(short) = shortened(value) {
+            *value = Cow::Owned(short);
+        }
     }
 }
 
-fn shortened(value: &str) -> String {
+/// The same of a key that is one value.
+pub(crate) fn short(value: &str, bytes_max: usize) -> Cow<'_, str> {
+    let short = (value.len() > bytes_max).then(|| shortened(value));
+    short.flatten().map_or(Cow::Borrowed(value), Cow::Owned)
+}
+
+/// `None` where the value is short.
+fn shortened(value: &str) -> Option<String> {
+    if value.len() <= SHORT_BYTES_MAX {
+        return None;
+    }
     let begin = value.floor_char_boundary(EDGE_BYTES);
     let end = value.ceil_char_boundary(value.len() - EDGE_BYTES);
     let mut out = String::with_capacity(SHORT_BYTES_MAX);
@@ -44,7 +55,7 @@ fn shortened(value: &str) -> String {
     }
     out.push('~');
     out.push_str(value.get(end..).unwrap_or_default());
-    out
+    Some(out)
 }
 
 /// What stays of each end of a long value.

@@ -1,6 +1,9 @@
 //! How rows that say nothing any more are dropped, the same for both databases. Not here: the statements.
 
-use std::time::{Duration, SystemTime};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime};
+
+use tollgate_store::Ask;
 
 /// Rows that are looked at in one go.
 pub(crate) const PAGE: i64 = 500;
@@ -29,8 +32,78 @@ impl Sweep {
     }
 }
 
-/// The second that it is, by our clock.
-pub(crate) fn now_s() -> i64 {
+/// The time by which rows are swept: that of the last ask, whose clock follows no jump of the machine's, or until there is one that
+/// of the start, by the clock that never jumps. A row that only a jumped clock calls fresh stays.
+#[derive(Debug)]
+pub(crate) struct Now {
+    /// The second of the last ask; 0 before the first.
+    asked_s: AtomicI64,
+    started: Instant,
+    started_s: i64,
+}
+
+impl Now {
+    pub(crate) fn start() -> Self {
+        Self {
+            asked_s: AtomicI64::new(0),
+            started: Instant::now(),
+            started_s: wall_s(),
+        }
+    }
+
+    /// These are asked.
+    pub(crate) fn hear(&self, asks: &[Ask]) {
+        if let Some(ask) = asks.last() {
+            self.hear_time(ask.now.as_nanos() / 1_000_000_000);
+        }
+    }
+
+    fn hear_time(&self, second: u64) {
+        let second = i64::try_from(second).unwrap_or(i64::MAX);
+        self.asked_s.store(second, Relaxed);
+    }
+
+    /// The second that it is.
+    pub(crate) fn second(&self) -> i64 {
+        self.at(wall_s())
+    }
+
+    fn at(&self, wall_s: i64) -> i64 {
+        let known = match self.asked_s.load(Relaxed) {
+            0 => {
+                let since = i64::try_from(self.started.elapsed().as_secs());
+                self.started_s.saturating_add(since.unwrap_or(i64::MAX))
+            }
+            asked => asked,
+        };
+        // A trace may be asked at a time that is still to come.
+        known.min(wall_s)
+    }
+}
+
+/// The second that it is, by the machine's clock.
+fn wall_s() -> i64 {
     let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAYS_40: i64 = 40 * 86_400;
+
+    #[test]
+    fn a_clock_that_jumped_is_followed_only_once_asks_follow_it() {
+        let now = Now::start();
+        let started = now.started_s;
+        assert!(now.at(started + DAYS_40) <= started + 60);
+        assert_eq!(now.at(started - DAYS_40), started - DAYS_40);
+        let asked = |second: i64| now.hear_time(second.unsigned_abs());
+        asked(started + 5);
+        assert_eq!(now.at(started + DAYS_40), started + 5);
+        asked(started + DAYS_40);
+        assert_eq!(now.at(started + DAYS_40 + 1), started + DAYS_40);
+        assert_eq!(now.at(started + 6), started + 6);
+    }
 }

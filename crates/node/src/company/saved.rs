@@ -4,6 +4,7 @@
 //! all that this node knows of it; what others admitted, they write. Not here: files, and when to write.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use tollgate_limit::Instant;
 use tollgate_mode::Saved;
@@ -27,7 +28,20 @@ impl Node {
     /// Says whether more changed than could be kept in mind: then every key may have ([`Self::prints_of`]).
     pub fn take_dirty_of(&self, tag: u64, prints: &mut Vec<Print>) -> bool {
         let seat = self.seats().get(&tag);
-        seat.is_some_and(|seat| seat.dirty.take(prints))
+        seat.is_some_and(|seat| {
+            seat.is_written.store(true, Relaxed);
+            seat.dirty.take(prints)
+        })
+    }
+
+    /// Whether keys of such a policy that count were forgotten for want of room: what is not known of a key may be in its row.
+    pub fn forgot_keys(&self, tag: u64) -> bool {
+        self.seat_of(tag).is_some_and(|(company, seat)| {
+            let mut held = seat.hold(company);
+            let evicted = held.talked().evicted;
+            held.release();
+            evicted > 0
+        })
     }
 
     /// Every key of such a policy.

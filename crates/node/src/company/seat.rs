@@ -31,6 +31,8 @@ pub(crate) struct Seat {
     is_joining: AtomicBool,
     /// Keys of a durable policy that changed here.
     pub(crate) dirty: Dirty,
+    /// Whether its keys are written: none is forgotten for another then, as nobody reads it again.
+    pub(super) is_written: AtomicBool,
 }
 
 /// What happened to a machine.
@@ -86,6 +88,7 @@ impl Seat {
             next,
             is_joining,
             dirty: Dirty::new(),
+            is_written: AtomicBool::new(false),
         }
     }
 
@@ -180,11 +183,13 @@ impl Held<'_> {
             return true;
         }
         // Copies for others make room whatever becomes of keys.
+        let may_evict = self.company.when_full() == WhenFull::Evict;
+        let may_evict = may_evict && !self.seat.is_written.load(Relaxed);
         let mut made = false;
         for _ in 0..EVICTED_FOR_ONE {
             let done = self.inner.machine.drop_copy();
             self.inner.talked.copies_dropped += u64::from(done);
-            let done = done || self.company.when_full() == WhenFull::Evict && self.evict(now);
+            let done = done || may_evict && self.evict(now);
             made |= done;
             if !done || !self.company.is_over(self.inner.bytes) {
                 break;
@@ -207,8 +212,10 @@ impl Held<'_> {
             return;
         }
         self.weigh(0);
+        // What is written is forgotten only where keys that other nodes counted have taken as much again.
+        let shares = 1 + u64::from(self.seat.is_written.load(Relaxed));
         for _ in 0..EVICTED_AT_ONCE {
-            if !self.company.is_over(self.inner.bytes) {
+            if !self.company.is_over(self.inner.bytes / shares) {
                 break;
             }
             let done = self.inner.machine.drop_copy();

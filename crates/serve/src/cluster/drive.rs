@@ -169,7 +169,8 @@ impl Drive {
             }
         }
         self.join(now);
-        self.roll.keep(&self.hub, now);
+        let unwritten = &self.shared.state.databases.members;
+        self.roll.keep(&self.hub, unwritten, now);
         if !is_done {
             return Duration::ZERO;
         }

@@ -13,13 +13,12 @@ use tollgate_limit::Instant;
 use tollgate_sqlite::private;
 
 use super::handle::{Company, Hub};
+use crate::troubles::Lasting;
 
 /// The file, and when it is to be written next.
 pub(super) struct Roll {
     path: Option<PathBuf>,
     due: Option<Instant>,
-    /// Whether the last attempt failed.
-    is_failing: bool,
 }
 
 /// A node as the file has it.
@@ -38,7 +37,6 @@ impl Roll {
         Self {
             path: folder.map(|folder| folder.join(FILE)),
             due: None,
-            is_failing: false,
         }
     }
 
@@ -49,7 +47,7 @@ impl Roll {
     }
 
     /// Writes the file where that is due. What cannot be written is tried again.
-    pub(super) fn keep(&mut self, hub: &Hub, now: Instant) {
+    pub(super) fn keep(&mut self, hub: &Hub, unwritten: &Lasting, now: Instant) {
         if self.due.is_none_or(|due| due > now) {
             return;
         }
@@ -60,9 +58,9 @@ impl Roll {
         let kept = kept(hub, now);
         let text = serde_json::to_vec(&kept).unwrap_or_default();
         match private::replace(path, &text) {
-            Ok(()) => self.is_failing = false,
+            Ok(()) => drop(unwritten.set(None)),
             Err(error) => {
-                if !self.is_failing {
+                if !unwritten.set(Some(error.to_string())) {
                     let path = path.display();
                     tracing::error!(
                         %path, %error,
@@ -70,7 +68,6 @@ impl Roll {
                          It is tried again every ten seconds"
                     );
                 }
-                self.is_failing = true;
                 self.due = Some(now.saturating_add(AGAIN));
             }
         }

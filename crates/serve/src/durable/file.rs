@@ -15,6 +15,7 @@ use super::folder::Folder;
 use super::journal::Secrets;
 use super::settle::Settler;
 use super::{StoreError, rows, schema};
+use crate::troubles::Lasting;
 
 /// What the thread has.
 pub(super) struct OwnFile {
@@ -24,6 +25,8 @@ pub(super) struct OwnFile {
     /// Has a connection of its own, and goes before the other.
     settler: Option<Settler>,
     secrets: Secrets,
+    /// Why what is written does not reach the disk.
+    unsynced: Arc<Lasting>,
     /// How often the file was lost when that was last looked at.
     lost: u64,
 }
@@ -38,18 +41,25 @@ impl OwnFile {
             table: rows::table_secret(connection, given).await?,
             receipts: rows::secret(connection, "receipts", rows::draw()?).await?,
         };
-        let settler = Settler::start(held.file().path())?;
+        let unsynced = Arc::<Lasting>::default();
+        let settler = Settler::start(held.file().path(), Arc::clone(&unsynced))?;
         Ok(Self {
             folder,
             held,
             settler: Some(settler),
             secrets,
+            unsynced,
             lost: 0,
         })
     }
 
     pub(super) fn file(&self) -> Arc<File> {
         Arc::clone(self.held.file())
+    }
+
+    /// Why what is written does not reach the disk, as long as it does not.
+    pub(super) fn unsynced(&self) -> Arc<Lasting> {
+        Arc::clone(&self.unsynced)
     }
 
     pub(super) const fn secrets(&self) -> Secrets {
@@ -85,7 +95,8 @@ impl OwnFile {
             self.settler = None;
         }
         if self.settler.is_none() {
-            self.settler = Some(Settler::start(self.held.file().path())?);
+            let path = self.held.file().path();
+            self.settler = Some(Settler::start(path, Arc::clone(&self.unsynced))?);
         }
         self.lost = lost;
         Ok(is_other)

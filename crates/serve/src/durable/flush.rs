@@ -4,6 +4,7 @@
 //! and written with the next. Not here: SQL (`rows.rs`).
 
 mod estate;
+mod set_clock;
 mod together;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,8 @@ enum Order {
     Flush(mpsc::SyncSender<Result<(), StoreError>>),
     /// The same, and nobody writes any more.
     Leave(mpsc::SyncSender<Result<(), StoreError>>),
+    /// The clock is set ahead.
+    Move(set_clock::Move),
     Stop,
 }
 
@@ -54,6 +57,10 @@ impl Flusher {
         if let Some(file) = store.journal.file()? {
             shared.state.databases.add(file);
         }
+        if let Some(unsynced) = store.journal.unsynced()? {
+            // There is one file.
+            let _ = shared.state.databases.synced.set(unsynced);
+        }
         if let Some(standing) = store.standing() {
             // Nobody else sets it.
             let _ = shared.standing.set(standing);
@@ -61,6 +68,7 @@ impl Flusher {
         let store = Arc::new(store);
         let reader = Reader::start(&store, &shared)?;
         shared.engine.set_reader(Arc::new(reader));
+        shared.engine.set_rows(set_clock::mover(&orders));
         let mut work = Work {
             store,
             node: shared.engine.node(),
@@ -172,6 +180,7 @@ impl Work {
                 }
                 Ok(Order::Flush(done)) => drop(done.send(self.flush())),
                 Ok(Order::Leave(done)) => drop(done.send(self.leave())),
+                Ok(Order::Move(order)) => self.move_ahead(&order),
                 Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -373,17 +382,17 @@ impl Work {
         print: Print,
         now: Instant,
     ) -> Result<Written, StoreError> {
-        let stored = node.read_cell(place, print);
-        let own = stored.as_ref().and_then(|(_, terms)| terms.as_deref());
+        let (state, own) = node.read_cell(place, print).unzip();
+        let own = own.flatten();
         let shape = match (own, node.contracts().get(place)) {
-            (Some(terms), Some(of)) => self.shape_of(terms, (contract, of), now)?,
+            (Some(terms), Some(of)) => self.shape_of(&terms, (contract, of), now)?,
             _ => shape,
         };
         Ok(Written {
             contract,
             shape,
             print: print.0,
-            state: stored.map(|(stored, _)| (stored.bytes, stored.fresh_at.as_nanos())),
+            state: state.map(|stored| (stored.bytes, stored.fresh_at.as_nanos())),
         })
     }
 

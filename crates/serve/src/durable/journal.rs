@@ -13,6 +13,7 @@ use super::folder::Folder;
 use super::rows::{self, Found, Kept, Saved, Written};
 use super::seat::{self, Seat};
 use super::thread::Thread;
+use crate::troubles::Lasting;
 
 /// Where rows are kept.
 pub(super) enum Journal {
@@ -61,6 +62,14 @@ impl Journal {
     pub(super) fn file(&self) -> Result<Option<Arc<File>>, StoreError> {
         match self {
             Self::File(thread) => thread.run(async |file| Ok(Some(file.file()))),
+            Self::Seat(_) => Ok(None),
+        }
+    }
+
+    /// Why what is written to the file does not reach the disk, where it is one.
+    pub(super) fn unsynced(&self) -> Result<Option<Arc<Lasting>>, StoreError> {
+        match self {
+            Self::File(thread) => thread.run(async |file| Ok(Some(file.unsynced()))),
             Self::Seat(_) => Ok(None),
         }
     }

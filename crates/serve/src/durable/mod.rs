@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::Instant;
 use tollgate_node::{Node, RestoreError, WrittenBy};
@@ -44,6 +44,8 @@ pub struct Store {
     loaded: Mutex<Loaded>,
     /// What is known of rows of contracts, by id and shape.
     known: Mutex<BTreeMap<(String, String), Arc<recall::Known>>>,
+    /// Held while rows are moved with the clock, so that none is read by the time before.
+    moving: RwLock<()>,
 }
 
 /// What a load found.
@@ -110,6 +112,7 @@ impl Store {
             journal,
             loaded: Mutex::default(),
             known: Mutex::default(),
+            moving: RwLock::new(()),
         }
     }
 
@@ -262,12 +265,17 @@ fn put(
     now: Instant,
     loaded: &mut Loaded,
 ) {
-    let written_by = old.map(|old| WrittenBy {
-        set: &old.set,
-        origins: &old.origins,
-        terms: old.terms.as_ref(),
-    });
+    let written_by = old.map(written_by);
     loaded.count(node.write_cell((place, Print(row.print)), &row.state, written_by, now));
+}
+
+/// The policies of before by which a row was written.
+const fn written_by(old: &Old) -> WrittenBy<'_> {
+    WrittenBy {
+        set: &old.set,
+        origins: old.origins.as_slice(),
+        terms: old.terms.as_ref(),
+    }
 }
 
 impl Loaded {

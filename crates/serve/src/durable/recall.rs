@@ -180,6 +180,7 @@ impl Desk {
         let (Some(store), Some(shared)) = (self.store.upgrade(), self.shared.upgrade()) else {
             return;
         };
+        let _moves_not = store.moving.read();
         let (node, now) = (shared.engine.node(), shared.engine.now());
         let mut keys: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         for unknown in asked.iter().flat_map(|asked| &asked.unknown) {

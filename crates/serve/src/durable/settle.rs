@@ -3,10 +3,12 @@
 //! A commit only hands its pages to the system: that is enough for a process that is killed. Once in a while this thread
 //! has the system bring the log of changes to the disk, for the day the power fails, and writes the log back into the
 //! database where it is long. A disk may take more than a second for it. Commits go on meanwhile, but a file system with
-//! a journal may keep some of them waiting; so this is done seldom. Not here: flushes.
+//! a journal may keep some of them waiting; so this is done seldom. Where it fails, `/readyz` says so, and the whole log is written back as
+//! soon as that works. Not here: flushes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -17,6 +19,7 @@ use tokio::runtime::Runtime;
 
 use super::StoreError;
 use crate::logs::Rarely;
+use crate::troubles::Lasting;
 
 /// A way to that thread. It ends when this is dropped.
 pub(super) struct Settler {
@@ -25,18 +28,18 @@ pub(super) struct Settler {
 }
 
 impl Settler {
-    /// Starts the thread, for a database that is open and stays so while the thread runs.
-    pub(super) fn start(database: &Path) -> Result<Self, StoreError> {
+    /// Starts the thread, for a database that is open and stays so while the thread runs. Why it fails is in `trouble`.
+    pub(super) fn start(database: &Path, trouble: Arc<Lasting>) -> Result<Self, StoreError> {
         let (wishes, queue) = mpsc::sync_channel(1);
         let (opened, is_open) = mpsc::sync_channel(1);
         let path = database.to_owned();
-        let work = move || match Disk::open(&path) {
+        let work = move || match Disk::open(&path, trouble) {
             Err(error) => drop(opened.send(Err(error))),
             Ok(mut disk) => {
                 // Secrets that were drawn just now must not be drawn again.
                 disk.settle();
                 let _ = opened.send(Ok(()));
-                while queue.recv().is_ok() && disk.rest(&queue) {
+                while (disk.is_doubtful || queue.recv().is_ok()) && disk.rest(&queue) {
                     disk.settle();
                 }
                 disk.close();
@@ -83,10 +86,13 @@ struct Disk {
     /// When that was last done.
     settled: Instant,
     warnings: Rarely,
+    trouble: Arc<Lasting>,
+    /// Whether the system may have given up pages that it could not write: syncing them again would not notice.
+    is_doubtful: bool,
 }
 
 impl Disk {
-    fn open(database: &Path) -> Result<Self, StoreError> {
+    fn open(database: &Path, trouble: Arc<Lasting>) -> Result<Self, StoreError> {
         let mut path = database.as_os_str().to_owned();
         path.push("-wal");
         let path = PathBuf::from(path);
@@ -110,6 +116,8 @@ impl Disk {
             path,
             settled: Instant::now(),
             warnings: Rarely::new(WARN_EVERY),
+            trouble,
+            is_doubtful: false,
         })
     }
 
@@ -128,6 +136,9 @@ impl Disk {
     fn settle(&mut self) {
         let done = self.try_settle();
         self.settled = Instant::now();
+        self.is_doubtful = done.is_err();
+        self.trouble
+            .set(done.as_ref().err().map(ToString::to_string));
         if let Err(error) = done
             && let Some(unsaid) = self.warnings.now()
         {
@@ -140,7 +151,7 @@ impl Disk {
         self.log.sync_data().map_err(failed)?;
         // The file keeps its length when it is written from the start again, so a long one is not always full.
         let length = self.log.metadata().map_err(failed)?.len();
-        if length < LOG_BYTES {
+        if length < LOG_BYTES && !self.is_doubtful {
             return Ok(());
         }
         // It waits for nobody and nobody for it: what is committed meanwhile is left for the next time.

@@ -8,7 +8,6 @@ use tollgate_node::{Answer, Booking, Due, Key, Node, Receipt};
 use tollgate_stats::{Counts, Recorded, Said, Who, identity_of, key_name};
 
 use super::later::Verb;
-use super::turn::operation;
 use super::{Ask, Turn};
 use crate::statistics::Tray;
 
@@ -17,7 +16,7 @@ impl Turn<'_> {
     #[inline]
     pub(super) fn is_again(&self, ask: &Ask<'_>) -> bool {
         let Some(id) = ask.id else { return false };
-        let known = || self.node.recall(&operation(id).ok()?, self.now);
+        let known = || self.node.recall(&self.operation(id).ok()?, self.now);
         self.engine.statistics().is_some() && known().is_some()
     }
 

@@ -13,6 +13,7 @@ mod later;
 mod lend;
 mod quota;
 mod seal;
+mod sender;
 mod shown;
 mod turn;
 
@@ -43,6 +44,7 @@ pub use later::{
 };
 pub(crate) use quota::{QuotaHeard, QuotaQuestion};
 pub use seal::{Opened, Seal, SealError};
+pub use sender::Sender;
 pub use tollgate_node::Scope;
 pub use turn::{Ask, Standing, Turn};
 
@@ -66,6 +68,17 @@ pub struct Engine {
     unmatched: Rarely,
     /// Where requests are counted one identity at a time, where they are.
     statistics: OnceLock<Arc<Statistics>>,
+    /// The numbers of all callers, where they have tokens.
+    callers: Mutex<Vec<u64>>,
+    /// Moves counts that are not in memory, where there are some.
+    rows: OnceLock<Arc<dyn Rows>>,
+}
+
+/// Counts that are not in memory: they go where the clock goes.
+pub(crate) trait Rows: Send + Sync {
+    /// Moves every row ahead, then calls `follow`, and only then lets rows be read and written again. Where that fails, `follow`
+    /// was not called.
+    fn move_ahead(&self, from: Instant, to: Instant, follow: &dyn Fn()) -> Result<(), String>;
 }
 
 impl Engine {
@@ -111,7 +124,14 @@ impl Engine {
             barred: Barred::default(),
             unmatched: Rarely::new(SAY_UNMATCHED_EVERY),
             statistics: OnceLock::new(),
+            callers: Mutex::default(),
+            rows: OnceLock::new(),
         }
+    }
+
+    /// Reservations of these callers are found by a sender that may settle those of all.
+    pub(crate) fn set_callers(&self, callers: Vec<u64>) {
+        *self.callers.lock() = callers;
     }
 
     /// Decides by these contracts from here on. A request that is overtaken is decided whole by the new ones.
@@ -149,24 +169,37 @@ impl Engine {
 
     /// Sets the time to what the system's clock stepped to, and every key with it, so that nothing is regained.
     ///
-    /// It may take a while. Not for a thread that serves connections.
-    pub(crate) fn follow_clock(&self) {
+    /// It may take a while. Not for a thread that serves connections. Where rows on disk cannot be moved ahead now, it says why and
+    /// follows nothing: they would count as full.
+    pub(crate) fn follow_clock(&self) -> Result<(), String> {
         let _alone = self.loading.lock();
         let Some(step) = self.clock.standing().step else {
-            return;
+            return Ok(());
         };
         let from = self.now();
         let to = from.as_nanos().saturating_add_signed(step.by_ns);
         let to = Instant::from_nanos(to);
         if from < to {
-            self.move_time(from, to);
-            self.clock.follow();
-            return;
+            let follow = || {
+                self.move_time(from, to);
+                self.clock.follow();
+            };
+            if let Some(rows) = self.rows.get() {
+                return rows.move_ahead(from, to, &follow);
+            }
+            follow();
+            return Ok(());
         }
         self.clock.follow();
         // What requests charge that began before is moved as well. Nothing is regained until then.
         std::thread::sleep(TURN_MAX);
         self.move_time(from, to);
+        Ok(())
+    }
+
+    /// From here on counts that are not in memory move with the clock; for once.
+    pub(crate) fn set_rows(&self, rows: Arc<dyn Rows>) {
+        let _ = self.rows.set(rows);
     }
 
     fn move_time(&self, from: Instant, to: Instant) {

@@ -3,7 +3,7 @@
 //! The text is base64url without padding, of these bytes:
 //!
 //! ```text
-//! version 1 | 6 bytes of this process | 6 bytes of number | sealed body | 16 bytes of tag
+//! version 2 | 6 bytes of this process | 6 bytes of number | sealed body | 16 bytes of tag
 //! ```
 //!
 //! The cipher is AES-256-GCM, and the bytes of process and number are its nonce. No nonce comes twice under one key: numbers
@@ -42,6 +42,8 @@ pub struct Opened {
     pub receipt: Receipt,
     /// Receipts with one number are one receipt.
     pub number: u64,
+    /// The number of the caller that it was handed to.
+    pub caller: u64,
 }
 
 /// Why a receipt cannot be opened.
@@ -80,8 +82,8 @@ impl Seal {
         }
     }
 
-    /// The receipt as text; `None` where nothing was charged, or to more contracts than a receipt may have.
-    pub fn seal(&self, receipt: &Receipt) -> Option<String> {
+    /// The receipt as text, for a caller with this number; `None` where nothing was charged, or to more contracts than a receipt may have.
+    pub fn seal(&self, receipt: &Receipt, caller: u64) -> Option<String> {
         let inner = self.inner.as_ref()?;
         let charged = receipt.bookings().iter();
         let charged = charged.filter(|booking| booking.receipt.charged != 0);
@@ -90,12 +92,13 @@ impl Seal {
             return None;
         }
         let number = self.sealed.fetch_add(1, Relaxed);
-        let mut bytes = Vec::with_capacity(HEAD_LEN + TAG_LEN + 10 + 40 * count);
+        let mut bytes = Vec::with_capacity(HEAD_LEN + TAG_LEN + 20 + 40 * count);
         bytes.push(VERSION);
         bytes.extend(inner.process);
         bytes.extend(number.to_be_bytes().get(8 - NUMBER_LEN..)?);
         let nonce = nonce(bytes.get(1..HEAD_LEN)?).filter(|_| number >> (8 * NUMBER_LEN) == 0)?;
         put_varint(&mut bytes, receipt.number().unwrap_or(0));
+        put_varint(&mut bytes, caller);
         charged.for_each(|booking| put_booking(&mut bytes, booking));
         let (head, body) = bytes.split_at_mut(HEAD_LEN);
         let version = Aad::from(head.get(..1)?);
@@ -132,6 +135,7 @@ impl Seal {
             0 => own,
             once => once,
         };
+        let caller = body.number()?;
         let mut bookings = Vec::new();
         while !body.0.is_empty() {
             bookings.push(booking(&mut body)?);
@@ -140,7 +144,11 @@ impl Seal {
             [booking] => Receipt::One(booking),
             _ => Receipt::Several(bookings.into()),
         };
-        Some(Ok(Opened { receipt, number }))
+        Some(Ok(Opened {
+            receipt,
+            number,
+            caller,
+        }))
     }
 }
 
@@ -184,7 +192,7 @@ fn booking(reader: &mut Reader<'_>) -> Option<Booking> {
     })
 }
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes that a process draws.
 const PROCESS_LEN: usize = 6;
 /// Bytes of the number of a receipt.
@@ -226,11 +234,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn opens_what_it_sealed(receipt in receipts()) {
+        fn opens_what_it_sealed(receipt in receipts(), caller in any::<u64>()) {
             let seal = Seal::new(&[7; 32]);
             for number in 0..3 {
-                let text = seal.seal(&receipt).expect("charged");
-                let opened = Opened { receipt: receipt.clone(), number };
+                let text = seal.seal(&receipt, caller).expect("charged");
+                let opened = Opened { receipt: receipt.clone(), number, caller };
                 prop_assert_eq!(seal.open(&text), Ok(opened));
             }
         }
@@ -240,7 +248,7 @@ mod tests {
             let seal = Seal::new(&[7; 32]);
             let once = receipt.clone().once(number);
             for _ in 0..2 {
-                let opened = seal.open(&seal.seal(&once).expect("charged")).expect("ours");
+                let opened = seal.open(&seal.seal(&once, 0).expect("charged")).expect("ours");
                 prop_assert_eq!(opened.number, number);
                 prop_assert_eq!(opened.receipt.bookings(), receipt.bookings());
             }
@@ -249,7 +257,7 @@ mod tests {
         #[test]
         fn whatever_is_changed_is_broken(receipt in receipts(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
             let seal = Seal::new(&[7; 32]);
-            let text = seal.seal(&receipt).expect("charged");
+            let text = seal.seal(&receipt, 0).expect("charged");
             let mut bytes = text.clone().into_bytes();
             let at = at.index(bytes.len());
             bytes[at] = to;
@@ -286,7 +294,7 @@ mod tests {
 
     #[test]
     fn another_process_with_the_same_key_refuses_and_another_key_does_not_know() {
-        let text = Seal::new(&[7; 32]).seal(&one()).expect("charged");
+        let text = Seal::new(&[7; 32]).seal(&one(), 0).expect("charged");
         assert_eq!(Seal::new(&[7; 32]).open(&text), Err(SealError::Gone));
         assert_eq!(Seal::new(&[8; 32]).open(&text), Err(SealError::Broken));
         assert!(text.len() <= 68, "{}", text.len());
@@ -295,15 +303,15 @@ mod tests {
     #[test]
     fn what_was_not_charged_needs_no_receipt() {
         let seal = Seal::new(&[7; 32]);
-        assert_eq!(seal.seal(&Receipt::Nothing), None);
+        assert_eq!(seal.seal(&Receipt::Nothing, 0), None);
         let Receipt::One(mut booking) = one() else {
             return;
         };
         booking.receipt.charged = 0;
-        assert_eq!(seal.seal(&Receipt::One(booking)), None);
+        assert_eq!(seal.seal(&Receipt::One(booking), 0), None);
         booking.receipt.charged = 1;
         let many = Receipt::Several(vec![booking; BOOKINGS_MAX + 1].into());
-        assert_eq!(seal.seal(&many), None);
+        assert_eq!(seal.seal(&many, 0), None);
     }
 
     #[test]
@@ -322,7 +330,9 @@ mod tests {
             },
         };
         let receipt = Receipt::Several(vec![booking; BOOKINGS_MAX].into());
-        let text = seal.seal(&receipt.clone().once(most)).expect("charged");
+        let text = seal
+            .seal(&receipt.clone().once(most), most)
+            .expect("charged");
         assert_eq!(seal.open(&text).map(|opened| opened.receipt), Ok(receipt));
     }
 }

@@ -1,16 +1,17 @@
 //! One request, or those that came in together: the contracts they are asked of, and the time they came.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use arc_swap::Guard;
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, Contracts, NamedPolicy};
-use tollgate_limit::{Cost, Instant, OperationId, Span, Status};
+use tollgate_limit::{Cost, Instant, Span, Status};
 use tollgate_node::{Answer, Key, Node, Receipt, Scope, Violation, Within};
 
 use super::later::{Notes, Verb};
-use super::{Engine, EngineError, Opened, SealError};
+use super::{Engine, EngineError, Opened, SealError, Sender};
 use crate::meter::{Decided, Door, Judgement};
 
 /// What a request asks.
@@ -46,6 +47,7 @@ pub struct Turn<'e> {
     pub(super) door: Door,
     /// Where some decisions come later.
     pub(super) notes: Option<&'e Notes>,
+    pub(super) sender: Cell<Sender>,
 }
 
 /// A receipt that can be settled.
@@ -63,6 +65,7 @@ impl<'e> Turn<'e> {
             now,
             door: Door::Http,
             notes: None,
+            sender: Cell::new(Sender::ANYONE),
         }
     }
 
@@ -144,7 +147,7 @@ impl<'e> Turn<'e> {
             let Some(id) = ask.id else {
                 return Ok(within.check(ask.key, ask.cost, self.now));
             };
-            let done = within.check_once(&operation(id)?, (ask.key, ask.cost), self.now);
+            let done = within.check_once(&self.operation(id)?, (ask.key, ask.cost), self.now);
             done.map_err(EngineError::Id)
         });
         self.note(ask, answer, is_again)
@@ -229,7 +232,7 @@ impl<'e> Turn<'e> {
     pub(super) fn reserve_here(&self, ask: &Ask<'_>, ttl: Span) -> Result<Answer, EngineError> {
         let is_again = self.is_again(ask);
         let answer = self.within(ask.scope).and_then(|within| {
-            let id = operation(ask.id.unwrap_or_default())?;
+            let id = self.operation(ask.id.unwrap_or_default())?;
             let done = within.reserve(&id, (ask.key, ask.cost), ttl, self.now);
             done.map_err(EngineError::Id)
         });
@@ -247,7 +250,7 @@ impl<'e> Turn<'e> {
         };
         let done = self
             .node
-            .commit_by(&operation(id)?, actual, self.now, settle);
+            .commit_by(&self.reservation(id)?, actual, self.now, settle);
         done.map_err(EngineError::Id)
     }
 
@@ -269,7 +272,7 @@ impl<'e> Turn<'e> {
             number,
             expires,
         } = receivable;
-        let id = id.map(operation).transpose()?;
+        let id = id.map(|id| self.operation(id)).transpose()?;
         let settle = || {
             let times = (expires, self.now);
             self.node.settle_numbered_by(number, actual, times, || {
@@ -288,7 +291,14 @@ impl<'e> Turn<'e> {
     /// A sealed receipt, where it can be settled.
     fn receivable(&self, sealed: &str) -> Result<Receivable, EngineError> {
         let opened = self.engine.seal().open(sealed);
-        let Opened { receipt, number } = opened.map_err(EngineError::Receipt)?;
+        let opened = opened.map_err(EngineError::Receipt)?;
+        let sender = self.sender();
+        if opened.caller != sender.caller && !sender.settles_all {
+            return Err(EngineError::Receipt(SealError::Broken));
+        }
+        let Opened {
+            receipt, number, ..
+        } = opened;
         let made = receipt.bookings().iter().map(|booking| booking.receipt.at);
         let expires = made.min().unwrap_or_default().saturating_add(RECEIPT_VALID);
         let mut bookings = receipt.bookings().iter();
@@ -327,7 +337,7 @@ impl<'e> Turn<'e> {
         let Some(id) = ask.id else {
             return Ok(within.charge(ask.key, ask.cost, self.now));
         };
-        let done = within.charge_once(&operation(id)?, (ask.key, ask.cost), self.now);
+        let done = within.charge_once(&self.operation(id)?, (ask.key, ask.cost), self.now);
         done.map(|()| true).map_err(EngineError::Id)
     }
 
@@ -347,7 +357,7 @@ impl<'e> Turn<'e> {
             within.refund(ask.key, ask.cost, self.now);
             return Ok(());
         };
-        let done = within.refund_once(&operation(id)?, (ask.key, ask.cost), self.now);
+        let done = within.refund_once(&self.operation(id)?, (ask.key, ask.cost), self.now);
         done.map_err(EngineError::Id)
     }
 
@@ -366,7 +376,7 @@ impl<'e> Turn<'e> {
             within.reset(ask.key);
             return Ok(());
         };
-        let done = within.reset_once(&operation(id)?, ask.key, self.now);
+        let done = within.reset_once(&self.operation(id)?, ask.key, self.now);
         done.map_err(EngineError::Id)
     }
 
@@ -419,7 +429,9 @@ impl<'e> Turn<'e> {
 
     /// The receipt of an answer as callers keep it; `None` where nothing was charged.
     pub fn receipt(&self, answer: &Answer) -> Option<String> {
-        self.engine.seal().seal(&answer.receipt)
+        self.engine
+            .seal()
+            .seal(&answer.receipt, self.sender().caller)
     }
 
     /// The policy that an answer tells of, with its contract: the one that refused, or that has the least left.
@@ -467,10 +479,6 @@ pub struct Standing<'a> {
     pub policy: Cow<'a, NamedPolicy>,
     /// How it stands.
     pub status: Status,
-}
-
-pub(super) fn operation(id: &str) -> Result<OperationId, EngineError> {
-    OperationId::new(id.as_bytes()).ok_or(EngineError::BadId)
 }
 
 /// How long a receipt can be settled: a quarter of an hour.

@@ -108,6 +108,7 @@ where
     let shared = &*caller.shared;
     let mut pass = Pass::new(&shared.callers, caller.peer);
     let scopes = show(&mut pass, method.operation(), (request.headers(), shared))?;
+    let sender = pass.sender();
     let limits = &shared.settings.limits;
     let patience = timeout::of(request.headers()).map_or(limits.slow, |told| told.min(limits.slow));
     if patience.is_zero() {
@@ -120,23 +121,28 @@ where
     let message = match first {
         Poll::Ready(message) => message?,
         Poll::Pending => {
-            let _places = caller.enter().ok_or_else(overloaded)?;
+            let _places = caller.enter(shared.state.places()).ok_or_else(overloaded)?;
             timeout(patience, reading).await.map_err(|_| late())??
         }
     };
     let began = Instant::now();
     let engine = &shared.engine;
     let answered = if engine.is_apart() {
-        let answer = |turn: &Turn<'_>| method.answer(message.clone(), turn, (shared, scopes));
+        let answer = |turn: &Turn<'_>| {
+            turn.sent_by(sender);
+            method.answer(message.clone(), turn, (shared, scopes))
+        };
         engine.answer_later(Door::Grpc, answer).await
     } else {
-        method.answer(message, &engine.turn().by(Door::Grpc), (shared, scopes))
+        let turn = engine.turn().by(Door::Grpc);
+        turn.sent_by(sender);
+        method.answer(message, &turn, (shared, scopes))
     };
     let meter = shared.engine.meter();
     meter.served(Door::Grpc, 1, began.elapsed());
     let answered = answered?;
     if !answered.hold.is_zero() {
-        let _place = shared.state.places().enter().ok_or_else(overloaded)?;
+        let _places = caller.enter(shared.state.places()).ok_or_else(overloaded)?;
         tokio::time::sleep(answered.hold).await;
     }
     Ok(answered)

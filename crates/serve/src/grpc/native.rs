@@ -1,5 +1,7 @@
 //! Tollgate's own service: checks, one or many in a call.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 use tollgate_limit::{Cost, Span};
 use tollgate_node::{Answer, Key, RefusedBy};
@@ -8,6 +10,7 @@ use tollgate_wire::native::{CheckManyRequest, CheckManyResponse, CheckRequest, C
 use super::status::{Code, Status};
 use crate::engine::{Ask, Scope, Turn};
 use crate::settings::Limits;
+use crate::value;
 
 /// Decides one check.
 pub(super) fn check(
@@ -46,10 +49,19 @@ fn decide(
     limits: &Limits,
     with_receipt: bool,
 ) -> Result<CheckResponse, Status> {
+    let bytes = request.entries.iter();
+    let bytes: usize = bytes.map(|one| one.key.len() + one.value.len()).sum();
+    let shortened;
+    let request = if bytes + request.key.len() > limits.key_bytes_max {
+        shortened = short(request, limits.key_bytes_max);
+        &shortened
+    } else {
+        request
+    };
     let entries = request.entries.iter();
     let entries: SmallVec<[(&str, &str); 8]> =
         entries.map(|entry| (&*entry.key, &*entry.value)).collect();
-    let answer = turn.check(&ask(request, &entries, limits)?)?;
+    let answer = turn.check(&ask(request, &entries)?)?;
     let mut response = response(turn, &answer)?;
     if with_receipt {
         response.receipt = turn.receipt(&answer).unwrap_or_default();
@@ -57,24 +69,34 @@ fn decide(
     Ok(response)
 }
 
+/// The same request with long values as their fingerprints, as a proxy's.
+#[cold]
+fn short(request: &CheckRequest, bytes_max: usize) -> CheckRequest {
+    let mut short = request.clone();
+    let key = value::text(&request.key);
+    short.key = value::short(&key, bytes_max).into_owned().into();
+    let each = request.entries.iter();
+    let mut entries: Vec<_> = each
+        .map(|one| (&one.key, Cow::Borrowed(&*one.value)))
+        .collect();
+    value::shorten(&mut entries, bytes_max);
+    for (one, (_, value)) in short.entries.iter_mut().zip(entries) {
+        one.value = value.into_owned();
+    }
+    short
+}
+
 fn ask<'a>(
     request: &'a CheckRequest,
     entries: &'a [(&'a str, &'a str)],
-    limits: &Limits,
 ) -> Result<Ask<'a>, Status> {
-    let (key, bytes) = match entries {
-        [] => (Key::Text(&request.key), request.key.len()),
+    let key = match entries {
+        [] => Key::Text(&request.key),
         _ if !request.key.is_empty() => {
             return Err(wrong("a check has entries or a bare key, not both"));
         }
-        _ => {
-            let bytes = entries.iter().map(|(name, value)| name.len() + value.len());
-            (Key::Entries(entries), bytes.sum())
-        }
+        _ => Key::Entries(entries),
     };
-    if bytes > limits.key_bytes_max {
-        return Err(too_long(limits.key_bytes_max));
-    }
     let cost = Cost::new(request.cost.unwrap_or(1)).map_err(|error| wrong(error.to_string()))?;
     let given = |text: &'a String| Some(&**text).filter(|text| !text.is_empty());
     Ok(Ask {
@@ -112,9 +134,4 @@ fn millis(span: Span) -> u64 {
 
 fn wrong(what: impl Into<std::borrow::Cow<'static, str>>) -> Status {
     Status::new(Code::InvalidArgument, what)
-}
-
-/// What a key hears that is too long.
-pub(super) fn too_long(key_bytes_max: usize) -> Status {
-    wrong(format!("a key has at most {key_bytes_max} bytes"))
 }

@@ -3,11 +3,11 @@
 use tollgate_wire::resp::{Dialect, NEVER_SECS, Throttle};
 use tollgate_wire::throttlecrab::{ThrottleRequest, ThrottleResponse};
 
-use super::native::too_long;
 use super::status::{Code, Status};
 use crate::engine::Turn;
 use crate::settings::Limits;
 use crate::throttle;
+use crate::value::short;
 
 /// Decides one request.
 pub(super) fn throttle(
@@ -15,7 +15,8 @@ pub(super) fn throttle(
     request: &ThrottleRequest,
     limits: &Limits,
 ) -> Result<ThrottleResponse, Status> {
-    let command = command(request, limits)?;
+    let key = short(&request.key, limits.key_bytes_max);
+    let command = command(request, &key)?;
     let reply = throttle::throttle(turn, &command)?;
     let retry_after = match reply.retry_after {
         _ if reply.allowed => 0,
@@ -31,10 +32,7 @@ pub(super) fn throttle(
     })
 }
 
-fn command<'a>(request: &'a ThrottleRequest, limits: &Limits) -> Result<Throttle<'a>, Status> {
-    if request.key.len() > limits.key_bytes_max {
-        return Err(too_long(limits.key_bytes_max));
-    }
+fn command<'a>(request: &ThrottleRequest, key: &'a str) -> Result<Throttle<'a>, Status> {
     let at_least = |name: &str, value: i32, least: u64| {
         let value = u64::try_from(value).ok().filter(|value| *value >= least);
         value.ok_or_else(|| {
@@ -44,7 +42,7 @@ fn command<'a>(request: &'a ThrottleRequest, limits: &Limits) -> Result<Throttle
     };
     Ok(Throttle {
         dialect: Dialect::Throttlecrab,
-        key: request.key.as_bytes(),
+        key: key.as_bytes(),
         max_burst: at_least("max_burst", request.max_burst, 1)?,
         count: at_least("count_per_period", request.count_per_period, 1)?,
         period_secs: at_least("period", request.period, 1)?,

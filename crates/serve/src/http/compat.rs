@@ -15,6 +15,7 @@ use super::route::may;
 use super::{Asked, Reply};
 use crate::access::Operation;
 use crate::engine::Turn;
+use crate::value::short;
 use crate::{gubernator, throttle};
 
 /// `POST /throttle`, which is answered with 200 whether the request may pass or not.
@@ -22,7 +23,8 @@ pub(super) fn throttle(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     let Some(request) = read::<HttpRequest>(asked, reply) else {
         return;
     };
-    let command = match command(&request, asked.shared.settings.limits.key_bytes_max) {
+    let key = short(&request.key, asked.shared.settings.limits.key_bytes_max);
+    let command = match command(&request, &key) {
         Ok(command) => command,
         Err(detail) => {
             malformed(asked);
@@ -35,17 +37,14 @@ pub(super) fn throttle(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     }
 }
 
-fn command(request: &HttpRequest, key_bytes_max: usize) -> Result<Throttle<'_>, String> {
+fn command<'a>(request: &HttpRequest, key: &'a str) -> Result<Throttle<'a>, String> {
     let at_least = |name: &str, value: i64, least: u64| {
         let value = u64::try_from(value).ok().filter(|value| *value >= least);
         value.ok_or_else(|| format!("`{name}` is at least {least}."))
     };
-    if request.key.len() > key_bytes_max {
-        return Err(format!("`key` has at most {key_bytes_max} bytes."));
-    }
     Ok(Throttle {
         dialect: Dialect::Throttlecrab,
-        key: request.key.as_bytes(),
+        key: key.as_bytes(),
         max_burst: at_least("max_burst", request.max_burst, 1)?,
         count: at_least("count_per_period", request.count_per_period, 1)?,
         period_secs: at_least("period", request.period, 1)?,
@@ -73,7 +72,7 @@ pub(super) fn get_rate_limits(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Re
     let Some(request) = read::<GetRateLimitsReq>(asked, reply) else {
         return;
     };
-    if gubernator::writes(&request) && !may(Operation::Reset, asked, reply) {
+    if gubernator::writes(&request) && may(Operation::Reset, asked, reply).is_none() {
         return;
     }
     match gubernator::get_rate_limits(turn, &request, asked.shared.settings.limits.key_bytes_max) {

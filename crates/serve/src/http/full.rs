@@ -3,8 +3,10 @@
 //! What the head alone decides is answered before a body is waited for, so that only those wait here who may ask. Not here: how a
 //! request came (`lean`, `http2`), and paths and answers (`route`).
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HOST};
@@ -17,7 +19,7 @@ use super::{Asked, Lines, Reply, route};
 use crate::desk::{self, Desk, Knock, Visit};
 use crate::meter::{Door, Event};
 use crate::settings::Limits;
-use crate::shared::{Caller, Ticket};
+use crate::shared::{Caller, Places};
 
 /// Answers a request: with what is given back, or else with what `reply` says.
 pub(super) async fn answer<B>(
@@ -49,13 +51,13 @@ where
     if let Some(desk) = site.desk(shared, path) {
         return at_desk(desk, caller, Request::from_parts(head, body), reply).await;
     }
-    let route = route::admitted(&asked, reply)?;
+    let (route, _) = route::admitted(&asked, reply)?;
     let body = if route.reads() {
         read(
             caller,
             &head,
             body,
-            (&shared.settings.limits, Places::All),
+            (&shared.settings.limits, shared.state.places()),
             reply,
         )
         .await?
@@ -104,11 +106,12 @@ where
         ..caller.shared.settings.limits
     };
     let (head, body) = request.into_parts();
-    let mut places = Places::All;
+    let state = &caller.shared.state;
+    let mut places = state.visitor_places();
     if !body.is_end_stream() {
         let request = Request::from_parts(head.clone(), Bytes::new());
         match desk.knock(Visit { request, peer }).await {
-            Knock::Known => places = Places::OfDesk,
+            Knock::Known => places = state.desk_places(),
             Knock::Unknown => {}
             Knock::Refused(response) => return Some(response),
         }
@@ -118,30 +121,12 @@ where
     Some(desk.answer(Visit { request, peer }).await)
 }
 
-/// Where a request waits for its body.
-#[derive(Clone, Copy)]
-enum Places {
-    /// Among all.
-    All,
-    /// Among those whom the desk knows.
-    OfDesk,
-}
-
-impl Places {
-    fn enter(self, caller: &Caller) -> Option<(Ticket<'_>, Option<Ticket<'_>>)> {
-        match self {
-            Self::All => caller.enter().map(|(own, all)| (own, Some(all))),
-            Self::OfDesk => Some((caller.shared.state.desk_places().enter()?, None)),
-        }
-    }
-}
-
 /// The body of a request; `reply` says why it was not read, where it was not.
 async fn read<B>(
     caller: &Caller,
     head: &http::request::Parts,
     body: B,
-    (limits, places): (&Limits, Places),
+    (limits, places): (&Limits, &Places),
     reply: &mut Reply,
 ) -> Option<Bytes>
 where
@@ -150,14 +135,26 @@ where
     if body.is_end_stream() {
         return Some(Bytes::new());
     }
-    let Some(_places) = places.enter(caller) else {
-        caller.count(Event::Shed(Door::Http));
-        reply.shed("Too many requests wait for their bodies.");
-        return None;
-    };
     let told = head.headers.get(CONTENT_LENGTH);
     let told = told.and_then(|told| told.to_str().ok()?.parse().ok());
-    match collect::collect(told, pin!(body), limits).await {
+    let mut reading = pin!(collect::collect(told, body, limits));
+    let mut first = Poll::Pending;
+    if std::ptr::eq(places, caller.shared.state.visitor_places()) {
+        // A sign-in that came with its body needs no place, so that those whose bodies never come cannot keep it out.
+        first = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await;
+    }
+    let collected = match first {
+        Poll::Ready(collected) => collected,
+        Poll::Pending => {
+            let Some(_places) = caller.enter(places) else {
+                caller.count(Event::Shed(Door::Http));
+                reply.shed("Too many requests wait for their bodies.");
+                return None;
+            };
+            reading.await
+        }
+    };
+    match collected {
         Ok(body) => Some(body),
         Err(uncollected) => {
             refuse(uncollected, caller, limits, reply);

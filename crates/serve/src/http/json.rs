@@ -22,7 +22,7 @@ pub(super) fn json(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     let Some(request) = read::<RateLimitRequest>(asked, reply) else {
         return;
     };
-    if rls::gives_back(&request) && !may(Operation::Refund, asked, reply) {
+    if rls::gives_back(&request) && may(Operation::Refund, asked, reply).is_none() {
         return;
     }
     // Its caller makes header fields of the statuses.

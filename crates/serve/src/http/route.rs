@@ -5,8 +5,8 @@
 use http::StatusCode;
 
 use super::{Asked, Reply, auth, body, check, compat, explain, json, pages, supply, tail, writes};
-use crate::access::{self, Denied, Operation};
-use crate::engine::Turn;
+use crate::access::{self, Denied, Grant, Operation};
+use crate::engine::{Sender, Turn};
 use crate::meter::{Door, Event};
 use crate::shared::Peer;
 use crate::traces::Span;
@@ -60,17 +60,18 @@ impl Route {
 
 /// Answers a request.
 pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    let Some(route) = admitted(asked, reply) else {
+    let Some((route, sender)) = admitted(asked, reply) else {
         return;
     };
+    turn.sent_by(sender);
     (route.handler)(turn, asked, reply);
     if let Some(instead) = turn.fell_back() {
         reply.line(FALLBACK, instead.name().as_bytes());
     }
 }
 
-/// Who answers, by the head alone; where that is not to be answered, `reply` says why.
-pub(super) fn admitted(asked: &Asked<'_>, reply: &mut Reply) -> Option<&'static Route> {
+/// Who answers and who asks, by the head alone; where that is not to be answered, `reply` says why.
+pub(super) fn admitted(asked: &Asked<'_>, reply: &mut Reply) -> Option<(&'static Route, Sender)> {
     let route = find(asked.path).filter(|route| route.asks.is_none() || !asked.site.is_desk());
     let Some(route) = route else {
         nothing_there(asked, reply);
@@ -80,12 +81,11 @@ pub(super) fn admitted(asked: &Asked<'_>, reply: &mut Reply) -> Option<&'static 
         wrong_method(route, asked, reply);
         return None;
     }
-    if let Some(operation) = route.asks
-        && !may(operation, asked, reply)
-    {
-        return None;
-    }
-    Some(route)
+    let sender = match route.asks {
+        Some(operation) => may(operation, asked, reply)?,
+        None => Sender::NOBODY,
+    };
+    Some((route, sender))
 }
 
 /// Answers a request in a span of its own, where spans are made.
@@ -139,11 +139,11 @@ fn find(path: &str) -> Option<&'static Route> {
     at(path).or_else(|| auth::mirrored(path).and_then(|_| at(auth::PATH)))
 }
 
-/// Whether a caller may; `reply` says why not.
-pub(super) fn may(operation: Operation, asked: &Asked<'_>, reply: &mut Reply) -> bool {
+/// Who asks, where that caller may; `reply` says why not.
+pub(super) fn may(operation: Operation, asked: &Asked<'_>, reply: &mut Reply) -> Option<Sender> {
     let Asked { shared, peer, .. } = asked;
     if !shared.callers.are_asked() {
-        return true;
+        return Some(Sender::ANYONE);
     }
     let from = |peer: &Peer| {
         let proxies = &shared.settings.client_address;
@@ -155,11 +155,11 @@ pub(super) fn may(operation: Operation, asked: &Asked<'_>, reply: &mut Reply) ->
     };
     let shown = asked.line("authorization").map(access::shown);
     let admitted = shared.callers.admit(peer, shown.as_ref(), from);
-    let allowed = admitted.and_then(|grant| operation.is_within(grant.scopes()));
-    if let Err(denied) = allowed {
-        refuse(denied, asked, reply);
-    }
-    allowed.is_ok()
+    let within = |grant: Grant| operation.is_within(grant.scopes()).map(|()| grant.sender());
+    let allowed = admitted.and_then(within);
+    allowed
+        .inspect_err(|denied| refuse(*denied, asked, reply))
+        .ok()
 }
 
 /// Answers a request that calls the server by a name that it has not.

@@ -4,6 +4,7 @@
 
 use http::StatusCode;
 use serde_json::json;
+use tollgate_wire::v1;
 
 use super::{Asked, Reply};
 use crate::access::{self, Operation, Pass};
@@ -83,11 +84,32 @@ impl Watch {
 }
 
 fn line(value: &impl serde::Serialize) -> String {
+    let mut out = Vec::new();
     // It has text for names, so that nothing can fail.
-    serde_json::to_string(value).unwrap_or_default() + "\n"
+    let _ = v1::encode(value, &mut out);
+    out.push(b'\n');
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// The type of lines of JSON.
 pub(super) const LINES: &str = "application/x-ndjson";
 /// Bytes that are sent at once.
 const LINES_BYTES_MAX: usize = 16 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_such_that_every_reader_of_json_holds_them() {
+        let (limit, debt) = (u64::MAX, 1 << 54);
+        let told = line(&Line {
+            limit,
+            debt,
+            ..Line::default()
+        });
+        let most = 9_007_199_254_740_992_u64;
+        assert!(told.contains(&format!("\"limit\":{most},")), "{told}");
+        assert!(told.contains(&format!("\"debt\":{most},")), "{told}");
+    }
+}

@@ -10,7 +10,7 @@ use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
 
 use super::act;
 use super::refusal::Refusal;
-use crate::engine::{Engine, EngineError, Notes, Turn};
+use crate::engine::{Engine, EngineError, Notes, Sender, Turn};
 use crate::lend::Mailbox;
 use crate::meter::Door;
 use crate::shared::Shared;
@@ -44,6 +44,7 @@ struct Gap {
     /// The number of its question.
     question: usize,
     version: Version,
+    sender: Sender,
 }
 
 impl<'n> Apart<'n> {
@@ -73,6 +74,7 @@ impl<'n> Apart<'n> {
                 end: commands.len(),
                 question,
                 version,
+                sender: self.turn.sender(),
             });
         } else {
             self.notes.forget_from(question);
@@ -123,6 +125,7 @@ impl Gaps {
             start = gap.end;
             let before = out.len();
             notes.read_from(gap.question);
+            turn.sent_by(gap.sender);
             let mut writer = Writer::new(&mut out, gap.version);
             if let Ok(Step::Command { request, .. }) = parser.parse(command)
                 && let Ok(command) = Command::decode(request)

@@ -140,6 +140,7 @@ impl Session {
             room.shared.engine.meter().count(event);
             return next;
         }
+        room.turn.sent_by(self.pass.sender());
         let command = match command {
             Ok(command) => command,
             Err(error) => {

@@ -171,6 +171,9 @@ impl Loader {
 
     fn tokens(&self) -> Result<(), String> {
         if self.shared.callers.adopt(self.read_tokens()?)? {
+            self.shared
+                .engine
+                .set_callers(self.shared.callers.numbers());
             tracing::info!(
                 "other tokens of callers are in force; those that are set no more open nothing"
             );

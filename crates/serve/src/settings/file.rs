@@ -236,6 +236,7 @@ impl Check<'_> {
             self.duration(raw.connection_age, &mut age);
             limits.connection_age = Some(age);
         }
+        self.duration(raw.clock_follow, &mut limits.clock_follow);
         if let Some(ttl) = self.number(raw.quota_ttl.as_ref(), "quota_ttl", (1, 3_600)) {
             limits.quota.ttl_s = u32::try_from(ttl).unwrap_or(u32::MAX);
         }

@@ -260,6 +260,8 @@ pub struct Limits {
     pub drain: Duration,
     /// How old an HTTP connection may get before its client is to connect again, where that is limited.
     pub connection_age: Option<Duration>,
+    /// How long the system's clock must stay where it was set before it is followed.
+    pub clock_follow: Duration,
     /// How data planes are assigned quotas.
     pub quota: QuotaLimits,
 }
@@ -332,6 +334,7 @@ impl Default for Limits {
             shutdown_delay: Duration::from_secs(5),
             drain: Duration::from_secs(10),
             connection_age: None,
+            clock_follow: Duration::from_mins(1),
             quota: QuotaLimits::default(),
         }
     }

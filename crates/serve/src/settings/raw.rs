@@ -256,6 +256,10 @@ pub(crate) struct RawLimits {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) connection_age: Option<Text>,
+    /// How long the system's clock must stay where it was set before it is followed; 1m where absent.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "String")]
+    pub(crate) clock_follow: Option<Text>,
     /// For how many seconds a quota that a data plane is assigned lives; nothing is assigned where absent.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "u64")]

@@ -89,6 +89,8 @@ pub struct Token {
     scopes: Scopes,
     /// When it ends by itself: nanoseconds since the epoch.
     expires_ns: Option<u64>,
+    /// Who shows it: tokens with one name are of one caller.
+    caller: u64,
 }
 
 impl Token {
@@ -110,6 +112,13 @@ impl Token {
         Self { expires_ns, ..self }
     }
 
+    /// The same of the caller with this name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        let caller = number(digest(&SHA256, name.as_bytes()).as_ref());
+        Self { caller, ..self }
+    }
+
     /// What somebody showed, to be compared with [`Self::is`].
     pub fn of(shown: &[u8]) -> Self {
         let mut bytes = [0; SHA256_OUTPUT_LEN];
@@ -118,12 +127,18 @@ impl Token {
             digest: bytes,
             scopes: Scopes::ALL,
             expires_ns: None,
+            caller: number(digest(&SHA256, &bytes).as_ref()),
         }
     }
 
     /// Whether both have the same secret; takes the same time whatever they are.
     pub fn is(&self, other: &Self) -> Choice {
         self.digest.ct_eq(&other.digest)
+    }
+
+    /// The number of the caller that shows it: never zero, and the same after a restart.
+    pub const fn caller(&self) -> u64 {
+        self.caller
     }
 
     /// What it is for.
@@ -203,6 +218,12 @@ impl fmt::Debug for Token {
     }
 }
 
+/// The first bytes of a digest.
+fn number(digest: &[u8]) -> u64 {
+    let first = digest.first_chunk().copied().unwrap_or_default();
+    u64::from_le_bytes(first).max(1)
+}
+
 /// A token that can be sent in a header field, or what is wrong with it; never the text itself.
 pub(crate) fn checked(text: &str) -> Result<Token, String> {
     let mut words = text.split(' ').filter(|word| !word.is_empty());
@@ -221,6 +242,7 @@ pub(crate) fn checked(text: &str) -> Result<Token, String> {
         token = match word.split_once('=') {
             Some(("scopes", scopes)) => token.scoped(Scopes::read(scopes)?),
             Some(("expires", time)) => token.until(time_of(time)?),
+            Some(("name", name)) if !name.is_empty() => token.named(name),
             _ => return Err(FORM.to_owned()),
         };
     }
@@ -265,8 +287,8 @@ fn from_file(path: &Path) -> Result<Vec<Token>, String> {
 /// Bits of a file's mode that let anybody read or write.
 const OTHERS: u32 = 0o006;
 /// What a token must look like.
-const FORM: &str = "a token has only visible ASCII characters and no spaces; behind it may stand `scopes=check,write,observe` and \
-                    `expires=2027-01-01T00:00:00Z`";
+const FORM: &str = "a token has only visible ASCII characters and no spaces; behind it may stand `scopes=check,write,observe`, \
+                    `expires=2027-01-01T00:00:00Z` and `name=checkout`";
 /// The least bytes of a secret.
 pub const TOKEN_BYTES_MIN: usize = 16;
 const TOKEN_BYTES_MAX: usize = 1024;
@@ -314,6 +336,9 @@ mod tests {
         assert!(token.scopes().has(look) && !token.scopes().has(Scope::Write));
         assert_eq!(token.expires_ns(), Some(1_000_000_000));
         assert!(bool::from(token.is(&plain)));
+        let named = |secret: &str| checked(&format!("{secret} name=shop")).unwrap().caller();
+        assert_eq!(named(secret), named(FIRST));
+        assert!(named(secret) != plain.caller() && plain.caller() == token.caller());
         for (text, said) in [
             ("0123456789abcde", "openssl rand -hex 16"),
             ("", "at least 16 bytes"),

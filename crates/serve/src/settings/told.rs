@@ -143,6 +143,7 @@ impl Words {
             ("limits.slow", limits.slow),
             ("limits.shutdown_delay", limits.shutdown_delay),
             ("limits.drain", limits.drain),
+            ("limits.clock_follow", limits.clock_follow),
             ("limits.quota_delivery", limits.quota.delivery),
         ];
         for (name, length) in lengths {

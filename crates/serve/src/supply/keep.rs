@@ -23,6 +23,8 @@ pub(crate) struct Keep {
     stored: Stored,
     /// What the node handed out and is not written yet.
     unwritten: BTreeMap<u64, Kept>,
+    /// Whether what is on disk is older than `stored` though the node waits for nothing: the number of this start.
+    is_behind: bool,
 }
 
 enum To {
@@ -93,6 +95,7 @@ impl Keep {
             to,
             stored,
             unwritten: BTreeMap::new(),
+            is_behind: false,
         }
     }
 
@@ -101,7 +104,8 @@ impl Keep {
         let boot = clock::boot().max(self.stored.boot.saturating_add(BOOTS_APART));
         self.stored.boot = boot;
         if let Err(error) = self.write() {
-            tracing::error!(%error, "the number of this start cannot be kept");
+            tracing::error!(%error, "the number of this start cannot be kept; it is tried again");
+            self.is_behind = true;
         }
         boot
     }
@@ -120,7 +124,7 @@ impl Keep {
     pub(crate) fn flush(&mut self, shared: &Shared) {
         let node = shared.engine.node();
         self.unwritten.extend(node.take_kept());
-        if self.unwritten.is_empty() {
+        if self.unwritten.is_empty() && !self.is_behind {
             return;
         }
         for (tag, kept) in &self.unwritten {
@@ -133,6 +137,8 @@ impl Keep {
         }
         match self.write() {
             Ok(()) => {
+                self.is_behind = false;
+                shared.state.databases.supply.set(None);
                 if shared.supply.note_kept(true) {
                     tracing::info!("what must be kept of divided rates is written again");
                 }
@@ -142,6 +148,7 @@ impl Keep {
                 }
             }
             Err(error) => {
+                shared.state.databases.supply.set(Some(error.to_string()));
                 // It is tried again several times a second, and told of once.
                 if shared.supply.note_kept(false) {
                     tracing::error!(%error, "what must be kept of divided rates cannot be written");
@@ -194,7 +201,12 @@ const KEPT_BYTES_MAX: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
+    use tollgate_contract::Contracts;
+    use tollgate_node::NodeConfig;
+
     use super::*;
+    use crate::engine::{Engine, Secrets};
+    use crate::settings::Settings;
 
     fn kept() -> Kept {
         [0_u8, 7, 255].as_slice().into()
@@ -233,5 +245,27 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("supply.json.new")).unwrap();
         assert!(Keep::open(folder.path(), "a").begin() > 0);
+    }
+
+    #[test]
+    fn what_is_not_written_is_told_of_until_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let blocked = folder.path().join("supply.json.new");
+        std::fs::create_dir(&blocked).unwrap();
+        let text =
+            "contracts: [{ id: c, key: [user], policies: [{ name: p, limit: 9, per: 1s }] }]";
+        let (contracts, secrets) = (Contracts::parse(text), Secrets::draw());
+        let engine = Engine::new(contracts.unwrap(), NodeConfig::default(), &secrets.unwrap());
+        let shared = Shared::new(engine, Settings::default());
+        let mut keep = Keep::open(folder.path(), "a");
+        keep.begin();
+        keep.flush(&shared);
+        let told = shared.troubles().join("\n");
+        let words = "what must be kept of divided rates is not written since ";
+        assert!(told.starts_with(words), "{told}");
+        std::fs::remove_dir(&blocked).unwrap();
+        keep.flush(&shared);
+        assert_eq!(shared.troubles(), [""; 0]);
+        assert!(folder.path().join(FILE).exists());
     }
 }

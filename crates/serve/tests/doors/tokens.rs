@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tollgate_client::{ClientAddress, Trust};
-use tollgate_serve::settings::{Limits, QuotaLimits, Scope, Settings, Token, Tokens};
+use tollgate_serve::settings::{
+    ContractSource, Limits, QuotaLimits, Scope, Settings, Token, Tokens,
+};
 use tollgate_wire::gubernator::{GetRateLimitsReq, GetRateLimitsResp, RateLimitReq};
 use tollgate_wire::rls::{Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
 use tonic::Code;
@@ -98,6 +100,84 @@ fn a_token_opens_what_it_is_for_and_nothing_else_over_http() {
     let refused = 2 * asks.len() + 1;
     let told = format!("tollgate_forbidden_total{{door=\"http\"}} {refused}\n");
     assert!(metrics.contains(&told), "{told} is not in {metrics}");
+}
+
+/// Callers that check, another of them with a second token, and one that may also write.
+fn callers(settings: &mut Settings) {
+    let of = |text, scopes: &[Scope]| Token::new(text).scoped(scopes.iter().copied().collect());
+    let tokens = vec![
+        of(CHECK, &[Scope::Check]).named("shop"),
+        of(ROTATED, &[Scope::Check]).named("shop"),
+        of(OTHER, &[Scope::Check]),
+        of(WRITE, &[Scope::Check, Scope::Write]),
+    ];
+    settings.tokens = tokens.into();
+}
+
+const ROTATED: &str = "another-token-of-that-caller";
+const OTHER: &str = "a-token-of-another-caller";
+
+#[test]
+fn reservations_and_receipts_are_settled_by_their_caller_or_one_that_may_write() {
+    let server = Server::with(callers);
+    let ask = |token: &str, path: &str, body: &str| {
+        let mut client = server.connect();
+        let line = format!("Authorization: Bearer {token}\r\n");
+        client.send(request("POST", path, &line, body).as_bytes());
+        client.answer()
+    };
+    let key = r#""key": {"user": "7"}, "cost": 3"#;
+    for (path, settles) in [("/v1/commit", true), ("/v1/cancel", false)] {
+        for right in [CHECK, ROTATED, WRITE] {
+            let id = format!("{path}-{right}");
+            let reserve = format!(r#"{{{key}, "id": "{id}"}}"#);
+            assert_eq!(ask(CHECK, "/v1/reserve", &reserve).json()["allowed"], true);
+            let cost = if settles { r#", "cost": 1"# } else { "" };
+            let settle = format!(r#"{{"id": "{id}"{cost}}}"#);
+            let unknown = ask(OTHER, path, &format!(r#"{{"id": "no-such-id"{cost}}}"#));
+            let of_other = ask(OTHER, path, &settle);
+            assert_eq!(
+                (of_other.status, &of_other.body),
+                (unknown.status, &unknown.body)
+            );
+            assert_eq!(ask(right, path, &settle).status, 200, "{path} {right}");
+        }
+    }
+    let mine = ask(CHECK, "/v1/check", &format!(r#"{{{key}, "id": "same"}}"#)).json();
+    let theirs = ask(OTHER, "/v1/check", &format!(r#"{{{key}, "id": "same"}}"#)).json();
+    assert_eq!(
+        theirs["remaining"],
+        mine["remaining"].as_u64().expect("a number") - 3
+    );
+    let settle = format!(r#"{{"receipt": {}, "cost": 0}}"#, mine["receipt"]);
+    assert_eq!(ask(OTHER, "/v1/settle", &settle).status, 404);
+    assert_eq!(ask(ROTATED, "/v1/settle", &settle).status, 200);
+    let settle = format!(r#"{{"receipt": {}, "cost": 0}}"#, theirs["receipt"]);
+    assert_eq!(ask(CHECK, "/v1/settle", &settle).status, 404);
+    assert_eq!(ask(WRITE, "/v1/settle", &settle).status, 200);
+}
+
+#[test]
+fn receipts_over_resp_are_settled_by_their_caller() {
+    let server = Resp::with(|settings| {
+        callers(settings);
+        settings.contracts = ContractSource::Text(CONTRACTS.to_owned());
+    });
+    let of = |token: &str| {
+        let mut wire = server.connect();
+        wire.ask(command(&["AUTH", token]), "+OK\r\n");
+        wire
+    };
+    let (mut mine, mut other, mut writer) = (of(CHECK), of(OTHER), of(WRITE));
+    for settler in [&mut of(ROTATED), &mut writer] {
+        mine.send(command(&["TOLLGATE.CHECK", "KEY", "user", "x"]));
+        while mine.line() != "receipt" {}
+        mine.line();
+        let settle = command(&["TOLLGATE.SETTLE", &mine.line(), "0"]);
+        other.send(&settle);
+        assert!(other.line().starts_with("-ERR"), "another caller's receipt");
+        settler.ask(&settle, ":1\r\n");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod ledger;
 mod modes;
 mod owner;
 mod owner_cluster;
+mod owner_flood;
 mod pipelines;
 mod pipelines_http;
 mod quota;

@@ -25,6 +25,10 @@ const CONTRACTS: &str = "contracts:
 const KEYS: usize = 100;
 
 fn server(key_file: &Path, join: Option<SocketAddr>) -> Running {
+    start(settings(key_file, join)).unwrap()
+}
+
+pub(crate) fn settings(key_file: &Path, join: Option<SocketAddr>) -> Settings {
     let cluster = ClusterSettings {
         listen: "127.0.0.1:0".parse().unwrap(),
         key_file: Some(key_file.to_owned()),
@@ -41,7 +45,7 @@ fn server(key_file: &Path, join: Option<SocketAddr>) -> Running {
         },
         ..ClusterSettings::default()
     };
-    let settings = Settings {
+    Settings {
         resp: vec![Listener::loopback()],
         contracts: ContractSource::Text(CONTRACTS.to_owned()),
         runtime: Runtime {
@@ -50,8 +54,7 @@ fn server(key_file: &Path, join: Option<SocketAddr>) -> Running {
         },
         cluster: Some(cluster),
         ..Settings::default()
-    };
-    start(settings).unwrap()
+    }
 }
 
 fn trio(key_file: &Path) -> Vec<Running> {
@@ -63,7 +66,7 @@ fn trio(key_file: &Path) -> Vec<Running> {
     servers
 }
 
-fn everybody_sees(servers: &[Running], count: usize) {
+pub(crate) fn everybody_sees(servers: &[Running], count: usize) {
     eventually("members", || {
         servers.iter().all(|server| {
             let members = server.shared().cluster.get().unwrap().members();
@@ -77,14 +80,24 @@ fn counts(server: &Running) -> &Counts {
 }
 
 /// Asks for every key once in one pipeline; which passed.
-fn ask(server: &Running) -> Vec<bool> {
+pub(crate) fn ask(server: &Running) -> Vec<bool> {
+    let keys = (0..KEYS).map(|key| format!("key{key}"));
+    ask_for(server, keys, 1)
+}
+
+/// Asks for these keys in one pipeline, at a cost; which passed.
+pub(crate) fn ask_for(
+    server: &Running,
+    keys: impl Iterator<Item = String>,
+    cost: u64,
+) -> Vec<bool> {
     let mut stream = TcpStream::connect(server.resp().unwrap()).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut bytes = Vec::new();
-    for key in 0..KEYS {
-        let key = format!("key{key}");
-        let length = key.len();
-        let command = format!("*3\r\n$14\r\nTOLLGATE.CHECK\r\n$3\r\nKEY\r\n${length}\r\n{key}\r\n");
+    let mut asked = 0;
+    for key in keys {
+        asked += 1;
+        let command = format!("TOLLGATE.CHECK COST {cost} KEY {key}\r\n");
         bytes.extend(command.bytes());
     }
     bytes.extend(b"*1\r\n$4\r\nQUIT\r\n");
@@ -93,7 +106,7 @@ fn ask(server: &Running) -> Vec<bool> {
     stream.read_to_string(&mut replies).unwrap();
     let each = replies.split("$7\r\nallowed\r\n").skip(1);
     let passed: Vec<bool> = each.map(|reply| reply.starts_with(":1")).collect();
-    assert_eq!(passed.len(), KEYS, "{replies}");
+    assert_eq!(passed.len(), asked, "{replies}");
     passed
 }
 

@@ -120,6 +120,7 @@ impl Engine for Postgres {
         }
         let until = Instant::now() + time;
         let pool = Arc::clone(&self.pool);
+        pool.now.hear(&batch);
         // A task of its own, so that a statement is not cut off in the middle because nobody waits any more.
         let work = tokio::spawn(async move { answer(&pool, batch, until).await });
         match tokio::time::timeout_at(until, work).await {

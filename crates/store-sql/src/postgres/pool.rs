@@ -18,6 +18,7 @@ use tollgate_store::{Clock, Failure};
 
 use super::failure;
 use super::group::Group;
+use crate::sweep::Now;
 
 /// Asks that wait for a connection.
 const WAITING_MAX: usize = 1024;
@@ -50,6 +51,8 @@ pub(super) struct Pool {
     is_migrated: AtomicBool,
     /// Whether the table of ledgers is there.
     pub(super) has_ledgers: AtomicBool,
+    /// The time by which rows are swept.
+    pub(super) now: Now,
     shapes: Mutex<BTreeSet<u64>>,
     pub(super) clock: Mutex<Option<Clock>>,
 }
@@ -92,6 +95,7 @@ impl Pool {
             down: Mutex::default(),
             is_migrated: AtomicBool::new(false),
             has_ledgers: AtomicBool::new(false),
+            now: Now::start(),
             shapes: Mutex::default(),
             clock: Mutex::default(),
         }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::ledger;
 use super::pool::Pool;
-use crate::sweep::{PAGE, Sweep, now_s};
+use crate::sweep::{PAGE, Sweep};
 
 /// One page in the order of the keys: drops what is fresh and not in use, and says where the next page begins.
 const SWEEP: &str = "
@@ -48,7 +48,7 @@ async fn sweep(pool: &Weak<Pool>, grace_s: i64) -> Option<()> {
         let until = Instant::now() + Duration::from_secs(1);
         let mut connection = pool.take(until).await.ok()?;
         let page = sqlx::query(SWEEP).bind(from.0).bind(&from.1).bind(PAGE);
-        let page = page.bind(now_s()).bind(grace_s);
+        let page = page.bind(pool.now.second()).bind(grace_s);
         let last = page.fetch_optional(&mut *connection).await.ok()?;
         pool.give_back(connection);
         let last = last?;

@@ -212,6 +212,11 @@ async fn work(mut held: Held, mut queue: mpsc::Receiver<Job>, sweep: Option<Swee
         }
         // What nobody waits for any more is not done at all.
         jobs.retain(|job| job.until > Instant::now() && !job.answer.is_closed());
+        for job in &jobs {
+            if let (Task::Ask(asks), Some(broom)) = (&job.task, &broom) {
+                broom.hear(asks);
+            }
+        }
         if !jobs.is_empty() {
             let answers = together(&mut held, &jobs).await;
             for (job, answers) in jobs.drain(..).zip(answers) {

@@ -3,9 +3,10 @@
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 use tokio::time::Instant;
+use tollgate_store::Ask;
 
 use super::Id;
-use crate::sweep::{PAGE, Sweep, now_s};
+use crate::sweep::{Now, PAGE, Sweep};
 
 /// Where a sweep has come to, and when it goes on.
 pub(super) struct Broom {
@@ -14,6 +15,7 @@ pub(super) struct Broom {
     from: Id,
     /// Whether it has come to the ledgers, which follow after the states.
     is_at_ledgers: bool,
+    now: Now,
 }
 
 impl Broom {
@@ -23,7 +25,13 @@ impl Broom {
             due: Instant::now() + sweep.every,
             from: START,
             is_at_ledgers: false,
+            now: Now::start(),
         }
+    }
+
+    /// These are asked.
+    pub(super) fn hear(&self, asks: &[Ask]) {
+        self.now.hear(asks);
     }
 
     pub(super) const fn due(&self) -> Instant {
@@ -37,7 +45,8 @@ impl Broom {
     ) -> Result<(), sqlx::Error> {
         // What could not be swept now is swept next time.
         let table = if self.is_at_ledgers { LEDGERS } else { STATES };
-        let end = page(connection, table, &self.from, self.sweep.grace_s()).await;
+        let times = (self.now.second(), self.sweep.grace_s());
+        let end = page(connection, table, &self.from, times).await;
         if let Ok(Some(end)) = end {
             self.from = end;
             return Ok(());
@@ -78,7 +87,7 @@ async fn page(
     connection: &mut SqliteConnection,
     (end, sweep): Table,
     (tag, name): &Id,
-    grace_s: i64,
+    (now_s, grace_s): (i64, i64),
 ) -> Result<Option<Id>, sqlx::Error> {
     let end = sqlx::query(end).bind(tag).bind(name).bind(PAGE - 1);
     let end = match end.fetch_optional(&mut *connection).await? {
@@ -89,10 +98,6 @@ async fn page(
     let (last_tag, last_name) = end.clone().unwrap_or((i64::MAX, "g".to_owned()));
     let sweep = sqlx::query(sweep).bind(tag).bind(name);
     let sweep = sweep.bind(last_tag).bind(last_name);
-    sweep
-        .bind(now_s())
-        .bind(grace_s)
-        .execute(connection)
-        .await?;
+    sweep.bind(now_s).bind(grace_s).execute(connection).await?;
     Ok(end)
 }

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::kit::{CONTRACTS, DEADLINE, Server, file, tollgate, until};
 
@@ -166,30 +167,63 @@ fn streams_whose_answer_is_not_taken_end() {
     });
 }
 
+/// The answer to a request whose body comes in chunks after its head, so that it needs a place to wait at.
+fn late_body(server: &Server, request: &str, kind: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(server.http).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let head = format!(
+        "{request}\r\nhost: localhost\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    // Who was refused by the head alone may have been left already.
+    let _ = stream.write_all(chunk.as_bytes());
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 #[test]
 fn whoever_shows_no_token_takes_no_place_of_others() {
     let folder = tempfile::tempdir().unwrap();
+    // Few enough for all connections to hold together, at the eight of which each is sure.
     let settings =
-        "limits: { requests: 1000, slow: 1h }\naccess: { tokens: [the-secret-of-callers] }\n";
+        "limits: { requests: 80, slow: 1h }\naccess: { tokens: [the-secret-of-callers] }\n";
     let server = server(folder.path(), settings);
-    for path in ["/v1/check", "/json", "/livez", "/admin/v1/contracts"] {
+    let caller = "authorization: Bearer the-secret-of-callers";
+    let check = format!("POST /v1/check HTTP/1.1\r\n{caller}");
+    let admin = format!("authorization: Bearer {ADMIN}");
+    let manage = format!("POST /admin/v1/validate HTTP/1.1\r\n{admin}");
+    let contract = r#"{"contract": {"id": "x", "key": ["user"], "policies": []}}"#;
+    for path in [
+        "/v1/check",
+        "/json",
+        "/livez",
+        "/admin/v1/contracts",
+        "/console/login",
+        "/console/theme",
+        "/console/static/x",
+        "/my/x",
+    ] {
         // Heads whose bodies never come.
         let floods = flood(&server, 65_535, END_OF_HEAD, &head(POST, path));
         settled(&server);
-        let body = r#"{"key": "a"}"#;
-        let length = body.len();
-        // In chunks, so that it needs a place to wait at.
-        let asked = format!(
-            "POST /v1/check HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer the-secret-of-callers\r\n\
-             content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n\
-             {length:x}\r\n{body}\r\n0\r\n\r\n"
-        );
-        let answer = server.request(&asked);
+        let answer = late_body(&server, &check, "application/json", r#"{"key": "a"}"#);
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        let managed = late_body(&server, &manage, "application/json", contract);
+        assert!(!managed.starts_with("HTTP/1.1 503"), "{path}: {managed}");
         let managed = server.request(&format!(
-            "GET /admin/v1/status HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {ADMIN}\r\nconnection: close\r\n\r\n"
+            "GET /admin/v1/status HTTP/1.1\r\nhost: localhost\r\n{admin}\r\nconnection: close\r\n\r\n"
         ));
         assert!(managed.starts_with("HTTP/1.1 200"), "{path}: {managed}");
+        let form = format!("token={}", ADMIN.replace(' ', "+"));
+        let signed_in = server.request(&format!(
+            "POST /console/login HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\n\
+             content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{form}",
+            form.len()
+        ));
+        assert!(signed_in.starts_with("HTTP/1.1 303"), "{path}: {signed_in}");
         drop(floods);
     }
 }
@@ -201,8 +235,7 @@ fn one_connection_takes_few_of_the_places() {
     let mut all = flood(&server, 65_535, END_OF_HEAD, &head(POST, "/v1/check"));
     all.truncate(4);
     settled(&server);
-    let asked = "POST /v1/check HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-                 transfer-encoding: chunked\r\nconnection: close\r\n\r\nc\r\n{\"key\": \"a\"}\r\n0\r\n\r\n";
-    let answer = server.request(asked);
+    let check = "POST /v1/check HTTP/1.1";
+    let answer = late_body(&server, check, "application/json", r#"{"key": "a"}"#);
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }

@@ -24,3 +24,4 @@ mod pasted;
 mod statistics;
 mod store;
 mod store_tls;
+mod unit;

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant as Moment};
 
 use tollgate_limit::Instant;
-use tollgate_node::{Node, WrittenBy};
+use tollgate_node::Node;
 use tollgate_store::Old;
 use tollgate_table::Print;
 
 use super::Work;
-use crate::durable::{Loaded, Seat, StoreError};
+use crate::durable::{Loaded, Seat, StoreError, written_by};
 
 /// What is known of such rows.
 #[derive(Default)]
@@ -229,11 +229,7 @@ impl Work {
                 loaded.changed += 1;
                 continue;
             }
-            let by = old.map(|old| WrittenBy {
-                set: &old.set,
-                origins: &old.origins,
-                terms: old.terms.as_ref(),
-            });
+            let by = old.map(written_by);
             let place = (owned.place, Print(heir.print));
             if node.is_away(place.0, place.1) {
                 self.store

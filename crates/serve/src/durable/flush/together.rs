@@ -92,14 +92,15 @@ impl Work {
                 return Ok(rows);
             }
             rows += chunk.len() as u64;
-            let keys: Vec<_> = chunk
-                .iter()
-                .map(|&print| {
-                    let saved = node.save(tag, Print(print), now);
-                    let state = saved.map(|saved| (saved.bytes, saved.fresh_at.as_nanos()));
-                    (print, state)
-                })
-                .collect();
+            // The row of a key that was forgotten is all that is left of it.
+            let keeps_rows = node.forgot_keys(tag);
+            let keys = chunk.iter().map(|&print| {
+                let saved = node.save(tag, Print(print), now);
+                let state = saved.map(|saved| (saved.bytes, saved.fresh_at.as_nanos()));
+                (print, state)
+            });
+            let keys = keys.filter(|(_, state)| state.is_some() || !keeps_rows);
+            let keys = keys.collect();
             self.store.journal.write_saved(tag, keys)?;
             if let Some(waiting) = self.together.waiting.get_mut(&tag) {
                 for print in &chunk {

@@ -8,7 +8,7 @@ use tollgate_node::{
     AdhocError, Answer, GubernatorAnswer, GubernatorError, Receipt, Spots, Within,
 };
 
-use super::super::turn::{Receivable, operation};
+use super::super::turn::Receivable;
 use super::super::{Ask, EngineError, Standing, Turn};
 use super::notes::{Known, Notes, Once, settling};
 use super::{Question, Said, Verb};
@@ -133,7 +133,7 @@ impl Turn<'_> {
             None => ask.id,
             Some(_) => Some(ask.id.unwrap_or_default()),
         };
-        let id = id.map(operation).transpose()?;
+        let id = id.map(|id| self.operation(id)).transpose()?;
         if let Some(id) = &id
             && let Some(known) = self.node.recall(id, self.now)
         {
@@ -171,7 +171,7 @@ impl Turn<'_> {
                 is_first = false;
                 let once = self
                     .node
-                    .do_once(&operation(id)?, self.now, || is_first = true);
+                    .do_once(&self.operation(id)?, self.now, || is_first = true);
                 once.map_err(EngineError::Id)?;
             }
             if !is_first {
@@ -191,7 +191,7 @@ impl Turn<'_> {
         actual: Cost,
     ) -> Result<(), EngineError> {
         if self.engine.has_away()
-            && let Some(Ok(answer)) = self.node.recall(&operation(id)?, self.now)
+            && let Some(Ok(answer)) = self.node.recall(&self.reservation(id)?, self.now)
             && self.waits_to_settle(notes, &answer.receipt)
         {
             return Ok(());
@@ -204,7 +204,7 @@ impl Turn<'_> {
             };
             let done = self
                 .node
-                .commit_by(&operation(id)?, actual, self.now, settle);
+                .commit_by(&self.reservation(id)?, actual, self.now, settle);
             done.map_err(EngineError::Id)?;
             Ok(left.ok_or(true))
         });
@@ -223,7 +223,7 @@ impl Turn<'_> {
             return Ok(());
         }
         let done = Self::done_noted(notes, || {
-            let id = id.map(operation).transpose()?;
+            let id = id.map(|id| self.operation(id)).transpose()?;
             let mut left = None;
             let mut settle = || {
                 let times = (receivable.expires, self.now);

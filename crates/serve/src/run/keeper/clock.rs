@@ -7,9 +7,6 @@ use std::time::Duration;
 
 use crate::shared::Shared;
 
-/// How long a step must stand before it is followed.
-const FOLLOW_AFTER: Duration = Duration::from_mins(1);
-
 /// What was told of the system's clock.
 #[derive(Debug, Default)]
 pub(super) struct ClockWatch {
@@ -32,13 +29,17 @@ impl ClockWatch {
             }
             return;
         };
-        let told = sentence(step.by_ns);
+        let after = shared.settings.limits.clock_follow;
+        let mut told = sentence(step.by_ns, after);
         if is_news {
             tracing::warn!("{told}");
         }
+        let followed = (step.stood >= after).then(|| shared.engine.follow_clock());
+        if let Some(Err(why)) = &followed {
+            told = format!("{told}; now it cannot be followed: {why}");
+        }
         shared.state.set_clock_error(Some(told));
-        if step.stood >= FOLLOW_AFTER {
-            shared.engine.follow_clock();
+        if let Some(Ok(())) = followed {
             if let Some(cluster) = shared.cluster.get().filter(|_| step.by_ns < 0) {
                 cluster.write_anew();
             }
@@ -53,9 +54,9 @@ impl ClockWatch {
 }
 
 /// What happened to the clock, and what becomes of it.
-fn sentence(by_ns: i64) -> String {
+fn sentence(by_ns: i64, after: Duration) -> String {
     let way = if by_ns < 0 { "back" } else { "ahead" };
-    let (by, after) = (length(by_ns), FOLLOW_AFTER.as_secs());
+    let (by, after) = (length(by_ns), after.as_secs());
     format!(
         "the system's clock was set {way} by {by}; time goes on here as it did, and that is followed when it has stood for {after} s"
     )
@@ -80,13 +81,14 @@ mod tests {
 
     #[test]
     fn what_happened_to_the_clock_is_told_with_what_happens_next() {
-        let told = sentence(40 * 86_400_000_000_000 - 1_000);
+        let after = Duration::from_mins(1);
+        let told = sentence(40 * 86_400_000_000_000 - 1_000, after);
         assert!(told.contains("ahead by 40 d 0 h"), "{told}");
         assert!(
             told.contains("followed when it has stood for 60 s"),
             "{told}"
         );
-        let told = sentence(-7_260_000_000_000);
+        let told = sentence(-7_260_000_000_000, after);
         assert!(told.contains("back by 2 h 1 min"), "{told}");
         assert_eq!(length(-61_000_000_000), "1 min 1 s");
         assert_eq!(length(700_000_000), "0.7 s");

@@ -189,3 +189,21 @@ fn answers_that_nobody_takes_do_not_pile_up() {
     }
     assert_eq!(server.post("/v1/check", CHECK).status, 200);
 }
+
+#[test]
+fn a_long_key_of_throttlecrab_is_counted_by_all_its_bytes() {
+    let server = Server::start();
+    let long = |middle: &str| format!("{}{middle}{}", "x".repeat(4_500), "x".repeat(4_500));
+    for left in [2, 1] {
+        for key in [long("a"), long("b")] {
+            let body = format!(
+                r#"{{"key": "{key}", "max_burst": 3, "count_per_period": 1, "period": 3600}}"#
+            );
+            let answer = server.post("/throttle", &body).json();
+            assert_eq!(
+                (&answer["allowed"], &answer["remaining"]),
+                (&true.into(), &left.into())
+            );
+        }
+    }
+}

@@ -112,6 +112,22 @@ fn nodes_that_do_not_come_back_after_a_restart_of_all_are_named() {
 }
 
 #[test]
+fn a_list_of_members_that_cannot_be_written_is_told_of() {
+    let ground = Ground::new();
+    let mut settings = ground.settings("a", &[]);
+    let data = ground.folder.path().join("a");
+    settings.data_dir = Some(data.clone());
+    // Whatever is written there cannot be.
+    std::fs::create_dir_all(data.join("members.json.new/x")).unwrap();
+    let mut first = Node::start(settings);
+    let _second = ground.node("b", &[first.at()]);
+    let told = "the list of members is not written since ";
+    until("it is told", || first.get("/readyz").1.contains(told));
+    std::fs::remove_dir_all(data.join("members.json.new")).unwrap();
+    until("it is over", || !first.get("/readyz").1.contains(told));
+}
+
+#[test]
 fn names_of_the_roster_that_nobody_bears_are_named() {
     let ground = Ground::new();
     let mut settings = ground.settings("a", &[]);

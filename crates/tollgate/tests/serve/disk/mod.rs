@@ -4,6 +4,7 @@ mod full;
 mod postgres;
 mod removed;
 mod shared;
+mod unsynced;
 
 use std::process::{Command, Stdio};
 
