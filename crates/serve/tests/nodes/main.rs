@@ -11,6 +11,7 @@ mod owner_cluster;
 mod pipelines;
 mod pipelines_http;
 mod quota;
+mod refusals;
 mod sidecar;
 mod store;
 mod terms;
