@@ -42,6 +42,19 @@ const CONTRACTS: &str = "contracts:
     match: { kind: day, also: yes }
     key: [user]
     policies: [{ name: also, limit: 5, per: 1d, algorithm: fixed-window }]
+  - id: pairs
+    match: { kind: pair }
+    key: [user]
+    coordination: lease
+    policies:
+      - { name: wide, limit: 500, per: 1s, burst: 4000, term: 1s, timeout: 5s }
+      - { name: tight, limit: 100, per: 1s, burst: 600, term: 1s, timeout: 5s }
+  - id: twice
+    match: { kind: twice }
+    key: [user]
+    policies:
+      - { name: hour, limit: 3, per: 1h }
+      - { name: day, limit: 3, per: 30d }
 ";
 
 fn base() -> Settings {
@@ -235,6 +248,64 @@ fn a_sidecar_settles_and_reserves_where_a_request_was_paid() {
 }
 
 #[test]
+fn what_a_lease_has_left_is_called_a_part() {
+    let (_folder, _node, sidecar) = pair();
+    let check = |kind: &str| sidecar.post("check", &json!({"key": {"kind": kind, "user": "kim"}}));
+    let asked = check("day");
+    assert_eq!(
+        (&asked["remaining"], &asked["part"]),
+        (&json!(9), &Value::Null),
+        "{asked}"
+    );
+    eventually("a lease of both policies decides", || {
+        let leased = check("pair");
+        if leased["part"] != true || leased["remaining"] == 0 {
+            return false;
+        }
+        // All of it is the policy's that has the least: its limit, and at most what it has.
+        let of = (&leased["policy"], &leased["limit"], &leased["capacity"]);
+        assert_eq!(of, (&json!("tight"), &json!(100), &json!(600)), "{leased}");
+        leased["remaining"].as_u64() <= Some(sidecar.left("pair", "kim", "tight"))
+    });
+    let said = sidecar.say("TOLLGATE.CHECK KEY kind pair user kim\r\n", 38);
+    let at = said.iter().position(|line| line == "part");
+    assert_eq!(at.map(|at| &*said[at + 1]), Some(":1"), "{said:?}");
+}
+
+#[test]
+fn a_sidecar_names_all_policies_that_refuse_and_tells_of_the_longest() {
+    let (_folder, _node, sidecar) = pair();
+    let key = json!({"kind": "twice", "user": "lou"});
+    sidecar.post("charge", &json!({"key": key, "cost": 3}));
+    let refused = || sidecar.post("check?status=1", &json!({"key": key}));
+    // The first is the node's, the second is the same, kept.
+    for _ in 0..2 {
+        let problem = refused();
+        assert_eq!(
+            problem["violated-policies"],
+            json!(["hour", "day"]),
+            "{problem}"
+        );
+        let told = sidecar.post("check", &json!({"key": key}));
+        let of = (&told["policy"], &told["limit"], &told["remaining"]);
+        assert_eq!(of, (&json!("day"), &json!(3), &json!(0)), "{told}");
+        assert!(
+            told["retry_after_ms"].as_u64() > Some(3_600_000),
+            "the day's: {told}"
+        );
+    }
+    let key = json!({"kind": "twice", "user": "max"});
+    sidecar.post("charge", &json!({"key": key, "cost": 1}));
+    let large = sidecar.post("check", &json!({"key": key, "cost": 3}));
+    assert_eq!(large["allowed"], false, "{large}");
+    let small = sidecar.post("check", &json!({"key": key}));
+    assert_eq!(
+        small["allowed"], true,
+        "a kept refusal is of what costs as much: {small}"
+    );
+}
+
+#[test]
 fn a_sidecar_asks_one_contract_alone() {
     let (_folder, _node, sidecar) = pair();
     let key = json!({"kind": "day", "also": "yes", "user": "eve"});
@@ -338,7 +409,7 @@ fn patient(listener: &TcpListener, together: usize) {
             match &*name {
                 "HELLO" => stream.write_all(b"%0\r\n").unwrap(),
                 "TOLLGATE.LEASE" => held.push(&b"$2\r\n\x21\x00\r\n"[..]),
-                _ => held.push(b"%2\r\n$7\r\nallowed\r\n:1\r\n$9\r\nremaining\r\n:7\r\n"),
+                _ => held.push(b"%3\r\n$7\r\nallowed\r\n:1\r\n$6\r\npolicy\r\n$3\r\nday\r\n$9\r\nremaining\r\n:7\r\n"),
             }
             if held.len() == together {
                 let replies = std::mem::take(&mut held).concat();
