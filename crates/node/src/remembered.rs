@@ -334,6 +334,7 @@ mod tests {
                     debt,
                     reset_after,
                     shadowed,
+                    is_part: false,
                     receipt,
                     terms: KeyTerms::None,
                     version,

@@ -48,10 +48,18 @@ pub(super) struct Step {
     /// Which spots of the whole question these are.
     places: SmallVec<[usize; 2]>,
     state: State,
-    /// Whether it gives back what another step took.
-    is_undo: bool,
-    /// Whether it only asks what would be said, as another step was refused.
-    is_foreseen: bool,
+    aim: Aim,
+}
+
+/// What a step is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aim {
+    /// The question itself.
+    Answer,
+    /// What would be said, as another step was refused.
+    Foresight,
+    /// Giving back what another step took.
+    Undo,
 }
 
 #[allow(clippy::large_enum_variant, reason = "nearly all hold an answer")]
@@ -96,7 +104,7 @@ impl Work {
                 (State::Todo, Some(to)) => {
                     send(at, to, step);
                     step.state = State::Sent;
-                    if step.question.verb == Verb::Check && !step.is_undo {
+                    if step.question.verb == Verb::Check && step.aim != Aim::Undo {
                         return;
                     }
                 }
@@ -126,7 +134,7 @@ impl Work {
     ) {
         if let Some(step) = self.steps.get_mut(at) {
             let said = match said {
-                Some(Said::Forecasts(each)) if step.is_foreseen => {
+                Some(Said::Forecasts(each)) if step.aim == Aim::Foresight => {
                     foreseen(node, &step.question.spots, &each, now).map(Said::Answer)
                 }
                 said => said,
@@ -143,7 +151,7 @@ impl Work {
         (said, instead): (Option<Said>, Option<OnFailure>),
         at_node: (&Node, tollgate_limit::Instant),
     ) {
-        if self.steps.get(at).is_none_or(|step| step.is_undo) {
+        if self.steps.get(at).is_none_or(|step| step.aim == Aim::Undo) {
             return self.hear(at, None, at_node);
         }
         self.fell_back = instead.or(self.fell_back);
@@ -158,7 +166,7 @@ impl Work {
         let spots = std::mem::take(&mut step.question.spots);
         let verb = std::mem::replace(&mut step.question.verb, Verb::Reset);
         let cost = step.question.cost;
-        let (is_undo, is_foreseen) = (step.is_undo, step.is_foreseen);
+        let aim = step.aim;
         let places = std::mem::take(&mut step.places);
         let question = Question {
             verb,
@@ -168,8 +176,7 @@ impl Work {
         };
         let mut again = split(question, &places, to);
         for again in &mut again {
-            (again.is_retry, again.is_undo) = (true, is_undo);
-            again.is_foreseen = is_foreseen;
+            (again.is_retry, again.aim) = (true, aim);
         }
         // The numbers of other steps stay as they are.
         let mut again = again.into_iter();
@@ -184,13 +191,13 @@ impl Work {
         let refused = self.steps.get(at).is_some_and(|step| {
             let refused =
                 |said: &Said| matches!(said, Said::Answer(answer) if !answer.is_allowed());
-            !step.is_undo && !step.is_foreseen && step.said().is_some_and(refused)
+            step.aim == Aim::Answer && step.said().is_some_and(refused)
         });
         if !refused {
             return;
         }
         for step in self.steps.iter_mut().skip(at + 1) {
-            (step.question.verb, step.is_foreseen) = (Verb::Foresee, true);
+            (step.question.verb, step.aim) = (Verb::Foresee, Aim::Foresight);
         }
         let mut undo: SmallVec<[Step; 1]> = SmallVec::new();
         for step in self.steps.iter_mut().take(at) {
@@ -216,7 +223,7 @@ impl Work {
     }
 
     fn said(mut self) -> Option<Said> {
-        self.steps.retain(|step| !step.is_undo);
+        self.steps.retain(|step| step.aim != Aim::Undo);
         if let [step] = &mut *self.steps
             && step.places.len() == self.spots
         {
@@ -230,7 +237,7 @@ impl Work {
             let said = match step.state {
                 State::Done(Some(said)) => said,
                 // It refuses nothing, or does not answer.
-                State::Done(None) if step.is_foreseen => continue,
+                State::Done(None) if step.aim == Aim::Foresight => continue,
                 State::Done(None) | State::Todo | State::Sent => return None,
             };
             whole = Some(match (whole, said) {
@@ -272,8 +279,7 @@ fn split(
         is_told: false,
         places,
         state: State::Todo,
-        is_undo: false,
-        is_foreseen: false,
+        aim: Aim::Answer,
     };
     if let Some((first, rest)) = owners.split_first()
         && rest.iter().all(|other| other == first)
@@ -330,8 +336,7 @@ fn giving_back(node: &Node, to: To, receipt: &Receipt) -> Option<Step> {
         is_told: false,
         places: SmallVec::new(),
         state: State::Todo,
-        is_undo: true,
-        is_foreseen: false,
+        aim: Aim::Undo,
     })
 }
 

@@ -53,6 +53,13 @@ pub struct Upstream {
     ban: Option<Arc<Terms>>,
 }
 
+/// What the client said of a request.
+struct Decided {
+    outcome: Outcome,
+    /// Of leases that decided, the tightest: the tag of its policy, and the tokens in it.
+    least: Option<(u64, u64)>,
+}
+
 impl Upstream {
     /// A client of these nodes, which need not be there yet.
     pub fn connect(settings: &UpstreamSettings) -> Result<Self, ClientError> {
@@ -123,8 +130,8 @@ impl Upstream {
                 let cost = if outcome.is_allowed { 0 } else { ask.cost };
                 let is_here = outcome.node.is_none();
                 let least = is_here.then(|| self.client.tightest(key, cost)).flatten();
-                let answer = self.answer(node, question, outcome, least, now);
-                Some(Said::Answer(answer))
+                let decided = Decided { outcome, least };
+                Some(Said::Answer(self.answer(node, question, decided, now)))
             }
             Verb::Charge => self.write(NodeWrite::Charge, &ask).await,
             Verb::Refund => self.write(NodeWrite::Refund, &ask).await,
@@ -157,13 +164,12 @@ impl Upstream {
         is_done.then_some(true)
     }
 
-    /// What nodes said, as this server's contracts name it; else what the tightest lease has, by the tag of its policy.
+    /// What nodes said, as this server's contracts name it; else what the tightest lease has.
     fn answer(
         &self,
         node: &Node,
         question: &Question,
-        outcome: Outcome,
-        least: Option<(u64, u64)>,
+        Decided { outcome, least }: Decided,
         now: Instant,
     ) -> Answer {
         let is_paid = outcome.is_allowed && outcome.receipt.is_some();

@@ -13,6 +13,7 @@ mod pipelines_http;
 mod quota;
 mod refusals;
 mod sidecar;
+mod sidecar_told;
 mod store;
 mod terms;
 mod waits;

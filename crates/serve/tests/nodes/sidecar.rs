@@ -95,13 +95,13 @@ fn sidecar_of(nodes: Vec<String>, folder: &std::path::Path) -> Sidecar {
     }
 }
 
-struct Sidecar {
+pub(crate) struct Sidecar {
     _running: Running,
     http: PathBuf,
     resp: PathBuf,
 }
 
-fn pair() -> (tempfile::TempDir, Running, Sidecar) {
+pub(crate) fn pair() -> (tempfile::TempDir, Running, Sidecar) {
     let folder = tempfile::tempdir().unwrap();
     let node = start(Settings {
         resp: vec![Listener::loopback()],
@@ -117,7 +117,7 @@ fn pair() -> (tempfile::TempDir, Running, Sidecar) {
 
 impl Sidecar {
     /// The body of an answer, which is 200 unless it is a problem.
-    fn post(&self, what: &str, body: &Value) -> Value {
+    pub(crate) fn post(&self, what: &str, body: &Value) -> Value {
         let mut stream = UnixStream::connect(&self.http).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         let body = body.to_string();
@@ -134,7 +134,7 @@ impl Sidecar {
     }
 
     /// Whole tokens that a policy of a user has left at the node.
-    fn left(&self, kind: &str, user: &str, policy: &str) -> u64 {
+    pub(crate) fn left(&self, kind: &str, user: &str, policy: &str) -> u64 {
         let peeked = self.post("peek", &json!({"key": {"kind": kind, "user": user}}));
         let policies = peeked["policies"].as_array().unwrap();
         let it = policies.iter().find(|one| one["policy"] == policy);
@@ -144,7 +144,7 @@ impl Sidecar {
     }
 
     /// Sends commands in one write, and reads so many lines of replies.
-    fn say(&self, commands: &str, lines: usize) -> Vec<String> {
+    pub(crate) fn say(&self, commands: &str, lines: usize) -> Vec<String> {
         let mut stream = UnixStream::connect(&self.resp).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.write_all(commands.as_bytes()).unwrap();
@@ -245,64 +245,6 @@ fn a_sidecar_settles_and_reserves_where_a_request_was_paid() {
         // By itself the lease fills by a token in five milliseconds at best.
         more && begun.elapsed() < Duration::from_millis(50)
     });
-}
-
-#[test]
-fn what_a_lease_has_left_is_called_a_part() {
-    let (_folder, _node, sidecar) = pair();
-    let check = |kind: &str| sidecar.post("check", &json!({"key": {"kind": kind, "user": "kim"}}));
-    let asked = check("day");
-    assert_eq!(
-        (&asked["remaining"], &asked["part"]),
-        (&json!(9), &Value::Null),
-        "{asked}"
-    );
-    eventually("a lease of both policies decides", || {
-        let leased = check("pair");
-        if leased["part"] != true || leased["remaining"] == 0 {
-            return false;
-        }
-        // All of it is the policy's that has the least: its limit, and at most what it has.
-        let of = (&leased["policy"], &leased["limit"], &leased["capacity"]);
-        assert_eq!(of, (&json!("tight"), &json!(100), &json!(600)), "{leased}");
-        leased["remaining"].as_u64() <= Some(sidecar.left("pair", "kim", "tight"))
-    });
-    let said = sidecar.say("TOLLGATE.CHECK KEY kind pair user kim\r\n", 38);
-    let at = said.iter().position(|line| line == "part");
-    assert_eq!(at.map(|at| &*said[at + 1]), Some(":1"), "{said:?}");
-}
-
-#[test]
-fn a_sidecar_names_all_policies_that_refuse_and_tells_of_the_longest() {
-    let (_folder, _node, sidecar) = pair();
-    let key = json!({"kind": "twice", "user": "lou"});
-    sidecar.post("charge", &json!({"key": key, "cost": 3}));
-    let refused = || sidecar.post("check?status=1", &json!({"key": key}));
-    // The first is the node's, the second is the same, kept.
-    for _ in 0..2 {
-        let problem = refused();
-        assert_eq!(
-            problem["violated-policies"],
-            json!(["hour", "day"]),
-            "{problem}"
-        );
-        let told = sidecar.post("check", &json!({"key": key}));
-        let of = (&told["policy"], &told["limit"], &told["remaining"]);
-        assert_eq!(of, (&json!("day"), &json!(3), &json!(0)), "{told}");
-        assert!(
-            told["retry_after_ms"].as_u64() > Some(3_600_000),
-            "the day's: {told}"
-        );
-    }
-    let key = json!({"kind": "twice", "user": "max"});
-    sidecar.post("charge", &json!({"key": key, "cost": 1}));
-    let large = sidecar.post("check", &json!({"key": key, "cost": 3}));
-    assert_eq!(large["allowed"], false, "{large}");
-    let small = sidecar.post("check", &json!({"key": key}));
-    assert_eq!(
-        small["allowed"], true,
-        "a kept refusal is of what costs as much: {small}"
-    );
 }
 
 #[test]
