@@ -54,8 +54,8 @@ impl Query {
         };
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|_| digits);
-        let wrong = || Fault::malformed(format!("`{name}` must be a whole number"));
-        number.map(Some).ok_or_else(wrong)
+        let what = || format!("`{name}` must be a whole number from 0 to {}", u64::MAX);
+        number.map(Some).ok_or_else(|| Fault::malformed(what()))
     }
 
     /// Whether something is asked for.

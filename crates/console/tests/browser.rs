@@ -221,13 +221,14 @@ fn a_policy_shows_the_fields_of_what_is_chosen_alone() {
         );
         browser.run(&script);
     };
-    assert!(seen("burst") && seen("mode"));
+    assert!(seen("burst") && seen("mode") && seen("on_limit"));
     assert!(
         !["slices", "offset", "max_wait", "term", "design"]
             .into_iter()
             .any(seen)
     );
     choose("algorithm", "sliding-counters");
+    assert!(!seen("on_limit"), "only a token bucket delays");
     choose("coordination", "lease");
     choose("on_limit", "delay");
     assert!(

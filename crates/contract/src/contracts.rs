@@ -33,6 +33,16 @@ impl Unmatched {
     pub const ALL: [Self; 3] = [Self::Allow, Self::Warn, Self::Deny];
     /// In the same order.
     pub const NAMES: [&'static str; 3] = ["allow", "warn", "deny"];
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        let [allow, warn, deny] = Self::NAMES;
+        match self {
+            Self::Allow => allow,
+            Self::Warn => warn,
+            Self::Deny => deny,
+        }
+    }
 }
 
 /// The contracts of a file, in its order. A contract is known by its position.

@@ -14,7 +14,8 @@ pub fn whole(text: &Text, what: &str, (least, most): (u64, u64)) -> Result<u64, 
     let value: &str = &text.value;
     let typed = quote(value);
     if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return wrong(ErrorKind::BadValue, not_whole(value, what));
+        let why = format!("{}, from {least} to {most}", not_whole(value, what));
+        return wrong(ErrorKind::BadValue, why);
     }
     if !text.plain {
         return wrong(
@@ -52,11 +53,11 @@ fn not_whole(value: &str, what: &str) -> String {
     if digits.is_empty() {
         format!("{typed} is not a number; {what} is a whole number")
     } else if value.starts_with('-') {
-        format!("{typed} is negative; {what} is not")
+        format!("{typed} is negative; {what} is a whole number")
     } else if only(&['_', ',', '\'', ' ']) {
-        format!("{typed} has separators; write {digits}")
+        format!("{typed} has separators; write {digits}: {what} is a whole number in plain digits")
     } else {
-        format!("{typed} is not a whole number in plain digits, as {what} must be")
+        format!("{typed} is not a whole number in plain digits; {what} is one")
     }
 }
 

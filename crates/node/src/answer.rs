@@ -32,6 +32,8 @@ pub struct Answer {
     pub reset_after: Span,
     /// Whether a policy that is not enforced would have refused.
     pub shadowed: bool,
+    /// Whether `remaining` is only the part that is lent to this process: the policy may have more left, and `reset_after` is not known.
+    pub is_part: bool,
     /// What was charged.
     pub receipt: Receipt,
     /// Contracts that the key has terms of its own in: places of policies in them are those of the terms.
@@ -61,6 +63,7 @@ impl Answer {
             debt: 0,
             reset_after: Span::ZERO,
             shadowed: false,
+            is_part: false,
             terms: KeyTerms::None,
             receipt: Receipt::Nothing,
             version: 0,
@@ -134,6 +137,7 @@ impl Answer {
             debt: 0,
             reset_after: plain.reset_after(taken),
             shadowed: false,
+            is_part: false,
             terms: KeyTerms::None,
             receipt: Receipt::One(Booking {
                 contract,
@@ -172,6 +176,7 @@ impl Answer {
             debt: decision.debt,
             reset_after: decision.reset_after,
             shadowed: outcome.shadowed != 0,
+            is_part: false,
             terms: KeyTerms::None,
             receipt: Receipt::One(Booking {
                 contract,

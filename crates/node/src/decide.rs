@@ -426,6 +426,7 @@ impl Tally {
             debt: told.map_or(0, |stand| stand.debt),
             reset_after: told.map_or(Span::ZERO, |stand| stand.reset_after),
             shadowed: self.shadowed,
+            is_part: false,
             terms: KeyTerms::of(self.terms),
             receipt: match *self.bookings {
                 [booking] => Receipt::One(booking),

@@ -202,6 +202,7 @@ fn take(from: &mut Decoder<'_>, number: u64) -> Result<Answer, Malformed> {
         debt,
         reset_after,
         shadowed: head & 1 << 6 != 0,
+        is_part: false,
         receipt: match (head >> 4 & 3, &*bookings) {
             (1, [booking]) => Receipt::One(*booking),
             (2, _) => Receipt::Several(bookings.into()),
@@ -333,6 +334,7 @@ mod tests {
                     debt,
                     reset_after,
                     shadowed,
+                    is_part: false,
                     receipt,
                     terms: KeyTerms::None,
                     version,

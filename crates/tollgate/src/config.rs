@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use tollgate_admin::{Key, KeyError};
-use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX};
+use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX, Unmatched};
 use tollgate_limit::{OnLimit, Period};
 use tollgate_node::countable;
 use tollgate_serve::settings::{
@@ -117,6 +117,7 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
     let file = settings.contracts.file().filter(|_| catalogue.is_some());
     let mut notes = shallow(&contracts);
     notes.extend(settings.rls_note(is_imported));
+    notes.extend(settings.unmatched_note());
     notes.extend(file.and_then(|file| unread(file, catalogue)));
     let text = match options.format {
         CheckFormat::Human => {
@@ -176,9 +177,28 @@ fn human(contracts: &Contracts, file: &Path) -> String {
     if contracts.len() > SHOWN_MAX {
         lines.push(format!("\nand {} more", contracts.len() - SHOWN_MAX));
     }
-    let notes = shallow(contracts).into_iter().chain(unread(file, None));
-    lines.extend(notes.map(|note| format!("\nnote: {note}")));
+    lines.extend(
+        notes(contracts, file)
+            .iter()
+            .map(|note| format!("\nnote: {note}")),
+    );
     lines.join("\n") + "\n"
+}
+
+/// What is worth a word about a contract file that is right.
+fn notes(contracts: &Contracts, file: &Path) -> Vec<String> {
+    let unmatched = contracts
+        .unmatched()
+        .filter(|said| *said != Unmatched::default());
+    let unmatched = unmatched.map(|said| {
+        format!(
+            "`unmatched: {0}` holds where a server reads this file with `--contracts`; a catalogue, as `tollgate serve` makes one, does not keep \
+             it: say `access: {{ unmatched: {0} }}` in the server's file",
+            said.name()
+        )
+    });
+    let notes = shallow(contracts).into_iter().chain(unread(file, None));
+    notes.chain(unmatched).collect()
 }
 
 /// That a catalogue has the contracts, so that a server reads this file once and never again. Without settings it is the one that a
@@ -308,8 +328,7 @@ fn json(contracts: &Contracts, file: &Path) -> String {
         json!({ "id": contract.id, "match": matches, "key": contract.key, "policies": policies })
     };
     let all: Vec<_> = contracts.as_slice().iter().map(contract).collect();
-    let notes = shallow(contracts).into_iter().chain(unread(file, None));
-    let notes: Vec<String> = notes.collect();
+    let notes = notes(contracts, file);
     format!(
         "{}\n",
         json!({ "valid": true, "contracts": all, "notes": notes })

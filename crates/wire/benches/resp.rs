@@ -102,6 +102,8 @@ fn answer<E: std::fmt::Display>(command: Result<Command<'_>, E>, writer: &mut Wr
                 reset_after_ms: 50,
                 wait_ms: 0,
                 receipt: None,
+                part: false,
+                violated: &[],
             };
             reply.write(writer);
         }

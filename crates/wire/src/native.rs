@@ -78,6 +78,9 @@ pub struct CheckResponse {
     /// Whether no contract binds the key.
     #[prost(bool, tag = "12")]
     pub unmatched: bool,
+    /// Whether `remaining` is only the part that is lent to a sidecar; the policy may have more left.
+    #[prost(bool, tag = "13")]
+    pub part: bool,
 }
 
 /// `tollgate.v1.CheckManyRequest`.

@@ -36,7 +36,7 @@ mod session;
 mod stand;
 mod throttle;
 
-pub use check::{Check, CheckReply, Entries};
+pub use check::{Check, CheckReply, Entries, Violated};
 pub use command::{About, COMMANDS, Command};
 pub use error::{CommandError, Excerpt};
 pub use lease::Lease;

@@ -123,6 +123,9 @@ pub struct CheckResponse<'a> {
     pub capacity: u64,
     /// Whole tokens it has left.
     pub remaining: u64,
+    /// Whether `remaining` is only the part that is lent to a sidecar; the policy may have more left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub part: bool,
     /// Tokens that it is below zero.
     pub debt: u64,
     /// Until the same request could pass; none if it passed or no wait will help.

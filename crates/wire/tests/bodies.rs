@@ -167,6 +167,7 @@ fn answers_always_have_all_members() {
         limit: 0,
         capacity: 0,
         remaining: 0,
+        part: false,
         debt: 0,
         retry_after_ms: None,
         reset_after_ms: 0,

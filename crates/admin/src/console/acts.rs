@@ -4,6 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tollgate_console::editor::{AssignmentDraft, Fields};
 use tollgate_console::page::as_part;
+use tollgate_limit::Cost;
 
 use super::desk::{Done, Page, onward};
 use super::inner::{Body, encoded};
@@ -55,7 +56,9 @@ async fn key(page: &Page, what: &str, form: &Fields) -> Result<Value, Fault> {
     let cost = match form.get("cost") {
         "" => 1,
         text => text.parse::<u64>().map_err(|_| {
-            Fault::invalid(format!("“{text}” is no cost: write a whole number, as 10"))
+            let most = Cost::MAX.tokens();
+            let what = format!("“{text}” is no cost: write a whole number from 0 to {most}, as 10");
+            Fault::invalid(what)
         })?,
     };
     let body = json!({ "key": key.json(), "cost": cost, "reason": form.get("reason") });

@@ -89,7 +89,9 @@ fn per_second(requests: u64) -> f64 {
 fn health(status: &Value, cluster: &Value) -> Health {
     let catalogue = &status["catalogue"];
     let mut troubles = texts(&status["troubles"]);
-    troubles.extend(texts(&cluster["troubles"]));
+    let of_cluster = texts(&cluster["troubles"]).into_iter();
+    let others: Vec<_> = of_cluster.filter(|one| !troubles.contains(one)).collect();
+    troubles.extend(others);
     let (state, sentence, advice) = if status["ready"] != true {
         (
             State::Bad,
@@ -142,9 +144,10 @@ fn unmatched(status: &Value) -> (String, String, State) {
     )
 }
 
-/// How many nodes are heard of.
+/// How many nodes are heard of, of those that should be there: the dead as well, until they are forgotten.
 fn nodes(cluster: &Value) -> (String, String, State) {
-    let all = list(&cluster["peers"]).count() + 1;
+    let expected = cluster["expected"].as_u64().unwrap_or(0);
+    let all = usize::try_from(expected).unwrap_or(usize::MAX).max(1);
     let heard = list(&cluster["peers"])
         .filter(|peer| matches!(peer["freshness"].as_str(), Some("fresh" | "late")))
         .count()

@@ -144,8 +144,9 @@ impl Asked<'_> {
                 "a key may have at most {max} bytes in all"
             )));
         }
-        let cost =
-            Cost::new(self.cost).map_err(|_| Fault::invalid("a cost is at most 2^63 - 1"))?;
+        let most = Cost::MAX.tokens();
+        let wrong = |_| Fault::invalid(format!("a cost is a whole number from 0 to {most}"));
+        let cost = Cost::new(self.cost).map_err(wrong)?;
         let ask = Ask {
             scope: self.contract.as_deref().map_or(Scope::All, Scope::Contract),
             id: self.id.as_deref(),

@@ -179,9 +179,10 @@ fn recorded(lines: body::Lines<'_>) -> Result<Vec<Recorded>, Fault> {
         let time = time.ok_or_else(|| wrong("`time` is missing, in milliseconds since 1970"))?;
         let cost = match fields.get("cost") {
             None => 1,
-            Some(cost) => cost
-                .as_u64()
-                .ok_or_else(|| wrong("`cost` is no whole number"))?,
+            Some(cost) => cost.as_u64().ok_or_else(|| {
+                let what = format!("`cost` is no whole number from 0 to {}", u64::MAX);
+                wrong(&what)
+            })?,
         };
         let named = fields
             .iter()

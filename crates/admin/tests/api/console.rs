@@ -1,5 +1,6 @@
 //! The console of a running server, in a real browser: what a person does in a day.
 
+use serde_json::json;
 use tollgate_parts::{Browser, until};
 
 use crate::kit::{PRESET, Server};
@@ -160,6 +161,66 @@ fn two_editors_at_once_lose_nothing() {
     );
 }
 
+/// The cookie of an administrator.
+fn session(server: &Server) -> String {
+    let login = server.ask("POST", "").at("/console/login").by_nobody();
+    let login = login.body(FORM, format!("token={PRESET}")).send();
+    assert_eq!(login.status, 303, "{}", login.body);
+    let cookie = login
+        .line("set-cookie")
+        .and_then(|line| line.split(';').next());
+    cookie.expect("a session").to_owned()
+}
+
+fn overview(server: &Server, cookie: &str) -> String {
+    let page = server.ask("GET", "").at("/console").by_nobody();
+    page.line("Cookie", cookie).send().body
+}
+
+#[test]
+fn the_overview_counts_requests_that_no_contract_binds() {
+    let server = Server::start();
+    server.furnish();
+    let cookie = session(&server);
+    let told = || {
+        let body = overview(&server, &cookie);
+        let (_, rest) = body
+            .split_once("requests that no contract binds")
+            .expect("the line");
+        let mut numbers = rest.split(|letter: char| !letter.is_ascii_digit());
+        numbers.find(|digits| !digits.is_empty()).map(str::to_owned)
+    };
+    assert_eq!(told().as_deref(), Some("0"));
+    for key in [
+        json!({"usr": "ada"}),
+        json!({"user": "ada"}),
+        json!({"usr": "eve"}),
+    ] {
+        let check = server.ask("POST", "").at("/v1/check").by_nobody();
+        let answer = check.json(&json!({ "key": key })).send();
+        assert_eq!(answer.json()["allowed"], true, "{}", answer.body);
+    }
+    assert_eq!(told().as_deref(), Some("2"));
+}
+
+#[test]
+fn a_cost_that_is_no_number_is_told_which_there_are() {
+    let server = Server::start();
+    server.furnish();
+    let cookie = session(&server);
+    let page = overview(&server, &cookie);
+    let (_, csrf) = page.split_once("name=\"csrf\" value=\"").expect("a form");
+    let (csrf, _) = csrf.split_once('"').expect("a value");
+    let charge = server
+        .ask("POST", "")
+        .at("/console/identity/charge")
+        .by_nobody();
+    let form = format!("csrf={csrf}&key=user%3D1&cost=many&reason=why");
+    let refused = charge.line("Cookie", &cookie).body(FORM, form).send();
+    let said = "is no cost: write a whole number from 0 to 9223372036854775807";
+    assert!(refused.body.contains(said), "{}", refused.body);
+}
+
 #[test]
 fn forms_of_strangers_and_programs_are_refused() {
     let server = Server::start();
@@ -180,3 +241,5 @@ fn forms_of_strangers_and_programs_are_refused() {
     let token = server.ask("POST", "").at("/console/settings/token").send();
     assert_eq!(token.status, 401, "{}", token.body);
 }
+
+const FORM: &str = "application/x-www-form-urlencoded";

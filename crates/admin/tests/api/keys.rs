@@ -89,9 +89,13 @@ fn what_is_no_key_is_told_as_such() {
     server
         .post("/keys/reset", &json!({ "kye": "a" }))
         .refuses(400, "malformed");
-    server
-        .post("/keys/charge", &json!({ "key": "a", "cost": u64::MAX }))
-        .refuses(422, "invalid");
+    let large = server.post("/keys/charge", &json!({ "key": "a", "cost": u64::MAX }));
+    large.refuses(422, "invalid");
+    assert!(
+        large.message().contains("from 0 to 9223372036854775807"),
+        "{}",
+        large.body
+    );
     server
         .post("/keys/charge", &json!({ "key": "a", "id": "" }))
         .refuses(422, "invalid");

@@ -118,7 +118,7 @@ fn a_change_is_tried_on_a_recorded_trace() {
         ),
         (
             &*format!("{document}\n{{\"time\":1,\"cost\":-1}}"),
-            "line 2: `cost`",
+            "line 2: `cost` is no whole number from 0 to 18446744073709551615",
         ),
         (&*format!("{document}\n[]"), "line 2"),
     ] {

@@ -127,7 +127,7 @@ fn a_key_that_no_contract_binds_leads_to_the_one_that_was_meant() {
         "user=42, plan"
     );
     person.go("/console/why?key=user%3D42%2Cplan%3Dfree&cost=many");
-    person.sees("`cost` must be a whole number");
+    person.sees("`cost` must be a whole number from 0 to 18446744073709551615");
     person.go("/console/why?key=user%3D42%2Cplan%3Dfree&cost=9");
     person.sees("burst of free-users holds 3 at most: ask for less, or raise its limit");
 }

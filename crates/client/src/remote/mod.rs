@@ -6,6 +6,7 @@
 
 mod clock;
 mod config;
+mod kept;
 mod link;
 mod nodes;
 mod pump;
@@ -46,7 +47,7 @@ pub struct Outcome {
     pub retry_after: Option<Span>,
     /// By which the real cost can be settled.
     pub receipt: Option<RemoteReceipt>,
-    /// What a node said besides, where it decided.
+    /// What a node said besides, where it decided, or where its refusal still holds.
     pub node: Option<Box<NodeAnswer>>,
 }
 
@@ -198,7 +199,7 @@ impl Client {
             Begun::Done(outcome) => outcome,
             Begun::Ask => {
                 let answer = self.check_at_node(&all(key, cost));
-                self.remember((key, print), answer)
+                self.remember((key, print), cost, answer)
             }
             Begun::Wait(number) => match self.slots.wait(print, number) {
                 None => self.slots.away(),
@@ -224,7 +225,7 @@ impl Client {
                 Begun::Done(outcome) => return outcome,
                 Begun::Ask => {
                     let answer = self.check_at_node_in_task(&all(key, cost)).await;
-                    return self.remember((key, print), answer);
+                    return self.remember((key, print), cost, answer);
                 }
                 Begun::Wait(number) => {
                     let slots = &self.slots;
@@ -246,7 +247,12 @@ impl Client {
             Some(Said::Wait(number)) => return Begun::Wait(number),
             Some(Said::Allow(took)) => Outcome::allowed(print, took),
             Some(Said::Delay { receipt, wait }) => Outcome::delayed(print, receipt, wait),
-            Some(Said::Deny { retry_after }) => Outcome::denied(Path::Denied, Some(retry_after)),
+            Some(Said::Deny { retry_after }) => match self.slots.refusal(print) {
+                // What costs less may pass.
+                Some((refused, _)) if cost < refused => return Begun::Ask,
+                Some((_, kept)) => kept,
+                None => Outcome::denied(Path::Denied, Some(retry_after)),
+            },
             Some(Said::Failed { is_allowed }) => Outcome::failed(is_allowed),
         })
     }
@@ -274,12 +280,19 @@ impl Client {
     }
 
     /// Keeps a node's refusal.
-    fn remember(&self, (key, print): (Key<'_>, u64), answer: Outcome) -> Outcome {
+    fn remember(&self, (key, print): (Key<'_>, u64), cost: u64, answer: Outcome) -> Outcome {
         if !answer.is_allowed
             && let Some(retry_after) = answer.retry_after
         {
             self.slots.with(print, key, |slot, now| {
                 slot.holding.handle_refusal(retry_after, now);
+                let kept = |node: &NodeAnswer| kept::Kept {
+                    cost,
+                    at: now,
+                    until: now.saturating_add(retry_after),
+                    answer: node.clone(),
+                };
+                slot.refusal = answer.node.as_deref().map(kept).map(Box::new);
             });
         }
         answer
@@ -322,6 +335,14 @@ impl Client {
         self.slots
             .known(print, |slot, now| slot.inspect(now))
             .flatten()
+    }
+
+    /// Of the leases of a key, the one that lets a request of that cost wait longest, or that has the least: the tag of its policy, and the
+    /// whole tokens in it. `None` where the key is not lent.
+    pub fn tightest<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Option<(u64, u64)> {
+        let print = self.slots.print(key.into());
+        let tightest = |slot: &mut slots::Slot, now| slot.holding.tightest(cost, now);
+        self.slots.known(print, tightest).flatten()
     }
 
     /// Gives back what is held of a key.

@@ -43,6 +43,8 @@ pub struct NodeAnswer {
     pub debt: u64,
     /// Until it is as if the key had never been seen.
     pub reset_after: Span,
+    /// All policies that refuse, where they are several.
+    pub violated: Vec<NodeStand>,
 }
 
 /// How a policy stands at a node, and what it would say to what was asked for.
@@ -200,6 +202,10 @@ impl Client {
                 remaining: count(&reply, "remaining"),
                 debt: count(&reply, "debt"),
                 reset_after: span(&reply, "reset_after_ms").unwrap_or(Span::ZERO),
+                violated: match reply.field("violated") {
+                    Some(Value::List(each)) => each.iter().filter_map(stand).collect(),
+                    _ => Vec::new(),
+                },
             })),
         }
     }

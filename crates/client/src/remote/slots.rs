@@ -18,6 +18,7 @@ use tollgate_node::Key;
 use tollgate_table::Seed;
 
 use super::config::{Admission, ClientConfig, ClientError, Journal, WhenAway};
+use super::kept::Kept;
 use super::replies::{Words, words};
 use super::room::Room;
 use super::{ClientCounts, Inspected, Outcome, SteadyClock};
@@ -58,6 +59,8 @@ pub(super) struct Slot {
     pub(super) holding: Holding,
     /// The key as commands say it.
     pub(super) words: Words,
+    /// The refusal of a node that is kept, where the key is not lent.
+    pub(super) refusal: Option<Box<Kept>>,
     used: Instant,
     /// One, or two where it was asked for since room was last looked for.
     pub(super) uses: u8,
@@ -290,6 +293,7 @@ impl Slots {
         Slot {
             holding: Holding::new(setup, now),
             words: words(key),
+            refusal: None,
             used: now,
             uses: 0,
             is_noted: false,
@@ -326,6 +330,16 @@ impl Slots {
         let mut inner = self.shard(name.0).inner.lock();
         inner.wakers.remove(&name);
         inner.joined.remove(&name);
+    }
+
+    /// The refusal of a key that is kept: what the request cost, and what a node would say of it now. `None` where the key is lent.
+    pub(super) fn refusal(&self, print: u64) -> Option<(u64, Outcome)> {
+        let refusal = |slot: &mut Slot, now: Instant| {
+            let kept = slot.refusal.as_ref();
+            let kept = kept.filter(|_| slot.holding.peek(now).is_none())?;
+            Some((kept.cost, kept.outcome(now)))
+        };
+        self.known(print, refusal).flatten()
     }
 
     /// The key of a print as commands say it.

@@ -77,11 +77,13 @@ impl Gaps<'_> {
             .with(self.choice("algorithm", "token bucket (default)", &ALGORITHMS))
             .with(", agreed by ")
             .with(self.choice("coordination", "the contract’s choice", &coordinations()))
-            .with("; over the limit ")
-            .with(self.choice(
+            .with(self.only(
                 "on_limit",
-                "deny (default)",
-                &[("deny", "deny"), ("delay", "delay")],
+                el("span").text("; over the limit ").with(self.choice(
+                    "on_limit",
+                    "deny (default)",
+                    &[("deny", "deny"), ("delay", "delay")],
+                )),
             ))
             .with(".")
     }
@@ -206,11 +208,12 @@ pub(super) fn only_for(field: Element, choices: &str, chosen: &[&str], is_said: 
 }
 
 /// Fields that not every algorithm, coordination and way to refuse has, with those that do.
-const ONLY_FOR: [(&str, &str); 21] = [
+const ONLY_FOR: [(&str, &str); 22] = [
     ("burst", "token-bucket leaky-bucket"),
     ("slices", "sliding-counters"),
     ("offset", "fixed-window"),
     ("time_zone", "fixed-window"),
+    ("on_limit", "token-bucket"),
     ("max_wait", "delay"),
     ("on_failure", "owner store lease gossip supply split sync"),
     ("design", GOSSIP),

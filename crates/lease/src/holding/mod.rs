@@ -5,6 +5,7 @@
 
 mod join;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
 use tollgate_limit::{Instant, Span};
@@ -338,6 +339,20 @@ impl Holding {
             return None;
         };
         each.iter().map(|(_, lessee)| lessee.peek(now)).min()
+    }
+
+    /// Of the leases, the one that lets a request of that cost wait longest, or that has the least: its tag, and the whole tokens in it.
+    /// `None` where the key is not lent.
+    pub fn tightest(&self, cost: u64, now: Instant) -> Option<(u64, u64)> {
+        let State::Lent(each) = &self.state else {
+            return None;
+        };
+        let rank = |(tag, lessee): &(u64, Lessee)| {
+            let until = lessee.until_ready(cost, now);
+            (until.is_some(), Reverse(until), lessee.peek(now), *tag)
+        };
+        let tightest = each.iter().map(rank).min();
+        tightest.map(|(_, _, tokens, tag)| (tag, tokens))
     }
 
     /// How long until a request of that cost could pass from leases alone.

@@ -152,6 +152,13 @@ impl Node {
         (is_whole && company.lend.is_some()).then(|| (contract, &**company, parts.each()))
     }
 
+    /// The place of the policy that clients know by this tag in leases of a contract's keys.
+    pub fn leased_policy(&self, contract: usize, tag: u64) -> Option<usize> {
+        let contract = self.contracts().get(contract)?;
+        let is_it = |named: &NamedPolicy| lease_tag(contract, named) == tag;
+        contract.policies.iter().position(is_it)
+    }
+
     /// Grants a key in the place of a node that has gone.
     pub fn act_for(&self, spot: &Spot, now: Instant) {
         let node = self.newest();

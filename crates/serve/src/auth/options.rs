@@ -75,7 +75,9 @@ impl<'a> Options<'a> {
 fn cost(value: &str) -> Result<Cost, Malformed> {
     let tokens = value.parse().ok().filter(|_| !value.starts_with('+'));
     let cost = tokens.and_then(|tokens| Cost::new(tokens).ok());
-    cost.ok_or_else(|| Malformed(format!("`{value}` is no cost; it is a whole number")))
+    let most = Cost::MAX.tokens();
+    let wrong = || format!("`{value}` is no cost; it is a whole number from 0 to {most}");
+    cost.ok_or_else(|| Malformed(wrong()))
 }
 
 fn deny(value: &str) -> Result<StatusCode, Malformed> {

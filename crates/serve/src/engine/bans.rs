@@ -120,7 +120,7 @@ impl Bans {
             let named = by_entry.entry(ban.identity.entry().to_owned());
             named.or_default().add(ban);
         }
-        let (_, terms) = by_entry.first_key_value().zip(terms())?;
+        let (_, terms) = by_entry.first_key_value().zip(ban_terms())?;
         Some(Self { by_entry, terms })
     }
 
@@ -201,7 +201,7 @@ fn end(ban: &Ban) -> Instant {
 }
 
 /// Terms of one policy that is called a ban, so that every door finds its name where it finds others.
-fn terms() -> Option<Arc<Terms>> {
+pub(crate) fn ban_terms() -> Option<Arc<Terms>> {
     let text =
         format!("contracts: [{{ id: b, policies: [{{ name: {BAN}, limit: 1, per: 1s }}] }}]");
     let contracts = Contracts::parse(&text).ok()?;

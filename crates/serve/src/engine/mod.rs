@@ -33,6 +33,7 @@ use crate::meter::Meter;
 use crate::statistics::Statistics;
 use crate::tail::Tail;
 use bans::Barred;
+pub(crate) use bans::ban_terms;
 use later::Apart;
 
 pub(crate) use described::RETRY_WHEN_FULL;

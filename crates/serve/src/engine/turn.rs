@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::Guard;
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, Contracts, NamedPolicy};
-use tollgate_limit::{Cost, Instant, Span, Status};
+use tollgate_limit::{Cost, Instant, Refusing, Span, Status};
 use tollgate_node::{Answer, Key, Node, Receipt, Scope, Violation, Within};
 
 use super::later::{Notes, Verb};
@@ -455,13 +455,22 @@ impl<'e> Turn<'e> {
 
     /// The names of all policies that refused, in order.
     pub fn violated<'a>(&'a self, answer: &'a Answer) -> Vec<&'a str> {
+        let violations = self.violations(answer);
+        violations.map(|(_, policy, _)| policy).collect()
+    }
+
+    /// All policies that refused, in order: contract, policy, and how it stands.
+    pub fn violations<'a>(
+        &'a self,
+        answer: &'a Answer,
+    ) -> impl Iterator<Item = (&'a str, &'a str, Refusing)> {
         let contracts = self.contracts_of(answer);
-        let name = |violation: &Violation| {
-            let contract = contracts?.get(violation.contract)?;
-            let policies = answer.policies_of(violation.contract, contract);
-            Some(&*policies.get(violation.said.policy)?.name)
+        let named = move |Violation { contract, said }| {
+            let of = contracts?.get(contract)?;
+            let named = answer.policies_of(contract, of).get(said.policy)?;
+            Some((&*of.id, &*named.name, said))
         };
-        answer.violations().iter().filter_map(name).collect()
+        answer.violations().into_iter().filter_map(named)
     }
 
     /// The contracts that gave an answer; `None` where it is from before, remembered by its id.

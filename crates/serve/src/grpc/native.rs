@@ -119,6 +119,7 @@ fn response(turn: &Turn<'_>, answer: &Answer) -> Result<CheckResponse, Status> {
         remaining: answer.remaining,
         debt: answer.debt,
         unmatched: answer.is_unmatched(),
+        part: answer.is_part,
         retry_after_ms: answer.verdict.retry_after().map(millis),
         reset_after_ms: millis(answer.reset_after),
         wait_ms: millis(answer.verdict.wait()),

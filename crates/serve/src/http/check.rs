@@ -198,6 +198,7 @@ fn response<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> CheckResponse<'t> {
         limit: answer.limit,
         capacity: turn.capacity(answer),
         remaining: answer.remaining,
+        part: answer.is_part,
         debt: answer.debt,
         retry_after_ms: answer.verdict.retry_after().map(millis),
         reset_after_ms: millis(answer.reset_after),

@@ -196,6 +196,7 @@ pub(super) fn by_wish(
         debt: 0,
         reset_after: Span::ZERO,
         shadowed: false,
+        is_part: false,
         terms: KeyTerms::None,
         receipt: Receipt::Several(bookings.collect()),
         version: node.version(),

@@ -335,6 +335,7 @@ fn answer(
         debt,
         reset_after,
         shadowed: head & SHADOWED != 0,
+        is_part: false,
         terms: KeyTerms::None,
         receipt,
         version: node.version(),

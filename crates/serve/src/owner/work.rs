@@ -2,16 +2,17 @@
 //!
 //! Contracts of one owner are asked together, all or nothing. A check that binds contracts of several owners is asked of
 //! one after the other: first of this node, which costs nothing, then of the others in the order of the contracts. Where a
-//! later one refuses, what was charged before is given back; in between others may be refused for it. Everything else is
-//! asked of all at once. Not here: sending.
+//! later one refuses, what was charged before is given back; in between others may be refused for it. Those behind the first that
+//! refuses are asked at once what they would say, so that the answer names all policies that refuse, and tells of the one that does so
+//! longest. Everything else is asked of all at once. Not here: sending.
 
 use std::cmp::Reverse;
 
 use smallvec::SmallVec;
 use tollgate_contract::OnFailure;
 use tollgate_gossip::NodeId;
-use tollgate_limit::{Cost, Forecast, Span, Status, Verdict};
-use tollgate_node::{Answer, Booking, Node, Receipt, Spot, Violation};
+use tollgate_limit::{Cost, Forecast, Refusing, Span, Status, Verdict};
+use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy, Spot, Violation};
 
 use super::here;
 use crate::engine::{Heard, Question, Said, Verb};
@@ -47,8 +48,18 @@ pub(super) struct Step {
     /// Which spots of the whole question these are.
     places: SmallVec<[usize; 2]>,
     state: State,
-    /// Whether it gives back what another step took.
-    is_undo: bool,
+    aim: Aim,
+}
+
+/// What a step is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aim {
+    /// The question itself.
+    Answer,
+    /// What would be said, as another step was refused.
+    Foresight,
+    /// Giving back what another step took.
+    Undo,
 }
 
 #[allow(clippy::large_enum_variant, reason = "nearly all hold an answer")]
@@ -93,7 +104,7 @@ impl Work {
                 (State::Todo, Some(to)) => {
                     send(at, to, step);
                     step.state = State::Sent;
-                    if step.question.verb == Verb::Check && !step.is_undo {
+                    if step.question.verb == Verb::Check && step.aim != Aim::Undo {
                         return;
                     }
                 }
@@ -122,6 +133,12 @@ impl Work {
         (node, now): (&Node, tollgate_limit::Instant),
     ) {
         if let Some(step) = self.steps.get_mut(at) {
+            let said = match said {
+                Some(Said::Forecasts(each)) if step.aim == Aim::Foresight => {
+                    foreseen(node, &step.question.spots, &each, now).map(Said::Answer)
+                }
+                said => said,
+            };
             step.state = State::Done(said);
             self.look_back(at, node, now);
         }
@@ -134,7 +151,7 @@ impl Work {
         (said, instead): (Option<Said>, Option<OnFailure>),
         at_node: (&Node, tollgate_limit::Instant),
     ) {
-        if self.steps.get(at).is_none_or(|step| step.is_undo) {
+        if self.steps.get(at).is_none_or(|step| step.aim == Aim::Undo) {
             return self.hear(at, None, at_node);
         }
         self.fell_back = instead.or(self.fell_back);
@@ -149,7 +166,7 @@ impl Work {
         let spots = std::mem::take(&mut step.question.spots);
         let verb = std::mem::replace(&mut step.question.verb, Verb::Reset);
         let cost = step.question.cost;
-        let is_undo = step.is_undo;
+        let aim = step.aim;
         let places = std::mem::take(&mut step.places);
         let question = Question {
             verb,
@@ -159,7 +176,7 @@ impl Work {
         };
         let mut again = split(question, &places, to);
         for again in &mut again {
-            (again.is_retry, again.is_undo) = (true, is_undo);
+            (again.is_retry, again.aim) = (true, aim);
         }
         // The numbers of other steps stay as they are.
         let mut again = again.into_iter();
@@ -169,17 +186,19 @@ impl Work {
         self.steps.extend(again);
     }
 
-    /// Gives back what was taken before, where a check was refused; the steps behind it are not taken.
+    /// Gives back what was taken before, where a check was refused; of the steps behind it nothing is taken, and what they would say is asked.
     fn look_back(&mut self, at: usize, node: &Node, now: tollgate_limit::Instant) {
         let refused = self.steps.get(at).is_some_and(|step| {
             let refused =
                 |said: &Said| matches!(said, Said::Answer(answer) if !answer.is_allowed());
-            !step.is_undo && step.said().is_some_and(refused)
+            step.aim == Aim::Answer && step.said().is_some_and(refused)
         });
         if !refused {
             return;
         }
-        self.steps.truncate(at + 1);
+        for step in self.steps.iter_mut().skip(at + 1) {
+            (step.question.verb, step.aim) = (Verb::Foresee, Aim::Foresight);
+        }
         let mut undo: SmallVec<[Step; 1]> = SmallVec::new();
         for step in self.steps.iter_mut().take(at) {
             let State::Done(Some(Said::Answer(answer))) = &mut step.state else {
@@ -204,7 +223,7 @@ impl Work {
     }
 
     fn said(mut self) -> Option<Said> {
-        self.steps.retain(|step| !step.is_undo);
+        self.steps.retain(|step| step.aim != Aim::Undo);
         if let [step] = &mut *self.steps
             && step.places.len() == self.spots
         {
@@ -215,8 +234,11 @@ impl Work {
         }
         let mut whole: Option<Said> = None;
         for step in self.steps {
-            let State::Done(Some(said)) = step.state else {
-                return None;
+            let said = match step.state {
+                State::Done(Some(said)) => said,
+                // It refuses nothing, or does not answer.
+                State::Done(None) if step.aim == Aim::Foresight => continue,
+                State::Done(None) | State::Todo | State::Sent => return None,
             };
             whole = Some(match (whole, said) {
                 (None, Said::Statuses(each)) => {
@@ -257,7 +279,7 @@ fn split(
         is_told: false,
         places,
         state: State::Todo,
-        is_undo: false,
+        aim: Aim::Answer,
     };
     if let Some((first, rest)) = owners.split_first()
         && rest.iter().all(|other| other == first)
@@ -314,7 +336,7 @@ fn giving_back(node: &Node, to: To, receipt: &Receipt) -> Option<Step> {
         is_told: false,
         places: SmallVec::new(),
         state: State::Todo,
-        is_undo: true,
+        aim: Aim::Undo,
     })
 }
 
@@ -349,6 +371,49 @@ fn join(whole: Said, said: Said, places: &[usize]) -> Said {
         // Nodes answer what they are asked; the decoder sees to that.
         (whole, _) => whole,
     }
+}
+
+/// The refusal that some spots would answer with; `None` where they refuse nothing.
+fn foreseen(
+    node: &Node,
+    spots: &[Spot],
+    each: &[Vec<Forecast>],
+    now: tollgate_limit::Instant,
+) -> Option<Answer> {
+    let all = spots.iter().zip(each).flat_map(|(spot, each)| {
+        let placed = each.iter().enumerate();
+        placed.map(|(policy, forecast)| (spot.contract, policy, forecast))
+    });
+    let refusing = all.filter(|(.., one)| one.is_enforced && !one.verdict.is_allowed());
+    let longest = refusing
+        .clone()
+        .min_by_key(|(.., one)| Reverse(weight(one.verdict)));
+    let (contract, policy, told) = longest?;
+    let violated = refusing.map(|(contract, policy, one)| Violation {
+        contract,
+        said: Refusing {
+            policy,
+            remaining: one.remaining,
+            debt: one.debt,
+            retry_after: one.verdict.retry_after(),
+        },
+    });
+    let answer = Answer {
+        verdict: told.verdict,
+        refused_by: Some(RefusedBy::Policy { contract, policy }),
+        violated: Violation::several(violated),
+        contract: Some(contract),
+        policy,
+        limit: told.limit,
+        remaining: told.remaining,
+        debt: told.debt,
+        reset_after: told.reset_after,
+        version: node.version(),
+        ..Answer::unbound()
+    };
+    let own = spots.iter();
+    let own = own.filter_map(|spot| Some((spot.contract, node.terms_at(spot, now)?)));
+    Some(answer.under_all(own.collect()))
 }
 
 /// The answer that covers both: of refusals the longer, else the least left; everything that was charged.

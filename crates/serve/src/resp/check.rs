@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use tollgate_limit::{Cost, Span};
 use tollgate_node::{Answer, Key};
-use tollgate_wire::resp::{Check, CheckReply, Entries, Writer};
+use tollgate_wire::resp::{Check, CheckReply, Entries, Violated, Writer};
 
 use super::refusal::Refusal;
 use crate::engine::{Ask, Scope, Turn};
@@ -41,6 +41,16 @@ pub(super) fn ask_of<'a>(
 
 fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
     let receipt = turn.receipt(answer);
+    let violated = turn
+        .violations(answer)
+        .map(|(contract, policy, said)| Violated {
+            contract,
+            policy,
+            remaining: said.remaining,
+            debt: said.debt,
+            retry_after_ms: said.retry_after.map(millis),
+        });
+    let violated: SmallVec<[_; 1]> = violated.collect();
     let reply = CheckReply {
         allowed: answer.is_allowed(),
         policy: policy(turn, answer),
@@ -53,6 +63,8 @@ fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
         reset_after_ms: millis(answer.reset_after),
         wait_ms: millis(answer.verdict.wait()),
         receipt: receipt.as_deref(),
+        part: answer.is_part,
+        violated: &violated,
     };
     reply.write(writer);
 }

@@ -101,6 +101,10 @@ impl Loader {
         let (Some(file), Some(imported)) = (source.file(), live.imported()) else {
             return;
         };
+        if let Some(trouble) = self.shared.settings.unmatched_note() {
+            tracing::warn!("{trouble}");
+            return self.shared.state.set_source_error(Some(trouble));
+        }
         let name = file.display();
         if !file.exists() || Imported::read(source).is_ok_and(|is| is == imported) {
             tracing::info!(file = %name, "contracts are in the catalogue, and this file is not read for them again; change them there");

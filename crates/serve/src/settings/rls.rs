@@ -76,6 +76,21 @@ impl Settings {
         }
     }
 
+    /// Says so where a contract file says of keys without a contract what no catalogue keeps, and settings say otherwise.
+    pub fn unmatched_note(&self) -> Option<String> {
+        self.keeping.catalogue.as_ref()?;
+        let said = self.contracts.read().ok()?.unmatched()?;
+        let (said, here) = (said.name(), self.node.unmatched.name());
+        (said != here).then(|| {
+            let file = self.contracts.file();
+            let file = file.map_or_else(|| "the contract file".to_owned(), |file| file.display().to_string());
+            format!(
+                "{file} says `unmatched: {said}`, which is not in force: contracts are in the catalogue, which keeps no such setting; say \
+                 `access: {{ unmatched: {said} }}` in the server's file, which says `{here}`"
+            )
+        })
+    }
+
     /// Says so where rules that nodes should agree about are counted by each node alone; `is_imported` where there are such rules.
     pub fn rls_note(&self, is_imported: bool) -> Option<String> {
         let is_one_of_many = self.cluster.is_some() || self.keeping.store.is_some();

@@ -9,14 +9,15 @@ mod tickets;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate_catalogue::BAN;
 use tollgate_client::{
     Client, ClientConfig, ClientError, ClientTls, DecisionPath, NodeAsk, NodeWrite, Outcome,
 };
-use tollgate_contract::OnFailure;
+use tollgate_contract::{OnFailure, Terms};
 use tollgate_limit::{Cost, Instant, Receipt as Charge, Span, Verdict};
 use tollgate_node::{Answer, Due, Key, KeyTerms, Node, Receipt, RefusedBy, Scope, Spot};
 
-use crate::engine::{Elsewhere, Heard, Hearing, Question, Said, Verb};
+use crate::engine::{Elsewhere, Heard, Hearing, Question, Said, Verb, ban_terms};
 use crate::owner::join_all;
 use tickets::Tickets;
 
@@ -48,6 +49,15 @@ impl std::fmt::Debug for UpstreamSettings {
 pub struct Upstream {
     client: Client,
     tickets: Tickets,
+    /// What answers call a ban.
+    ban: Option<Arc<Terms>>,
+}
+
+/// What the client said of a request.
+struct Decided {
+    outcome: Outcome,
+    /// Of leases that decided, the tightest: the tag of its policy, and the tokens in it.
+    least: Option<(u64, u64)>,
 }
 
 impl Upstream {
@@ -63,6 +73,7 @@ impl Upstream {
         Ok(Self {
             client,
             tickets: Tickets::default(),
+            ban: ban_terms(),
         })
     }
 
@@ -115,9 +126,12 @@ impl Upstream {
                         OnFailure::Deny
                     });
                 }
-                let held = self.client.inspect(key).unwrap_or_default();
-                let told = (outcome, held.tokens);
-                Some(Said::Answer(self.answer(node, question, told, now)))
+                // What was taken is gone from the lease already.
+                let cost = if outcome.is_allowed { 0 } else { ask.cost };
+                let is_here = outcome.node.is_none();
+                let least = is_here.then(|| self.client.tightest(key, cost)).flatten();
+                let decided = Decided { outcome, least };
+                Some(Said::Answer(self.answer(node, question, decided, now)))
             }
             Verb::Charge => self.write(NodeWrite::Charge, &ask).await,
             Verb::Refund => self.write(NodeWrite::Refund, &ask).await,
@@ -150,12 +164,12 @@ impl Upstream {
         is_done.then_some(true)
     }
 
-    /// What nodes said, as this server's contracts name it.
+    /// What nodes said, as this server's contracts name it; else what the tightest lease has.
     fn answer(
         &self,
         node: &Node,
         question: &Question,
-        (outcome, held): (Outcome, u64),
+        Decided { outcome, least }: Decided,
         now: Instant,
     ) -> Answer {
         let is_paid = outcome.is_allowed && outcome.receipt.is_some();
@@ -168,11 +182,23 @@ impl Upstream {
         let terms = ticket.unwrap_or(0);
         let spots = question.spots.iter();
         let bookings = spots.map(|spot: &Spot| node.booking_elsewhere(spot, Due { charge, terms }));
+        let receipt = Receipt::Several(bookings.collect());
         let said = outcome.node.as_deref();
-        let (contract, policy) = stand::place(node, &question.spots, said);
+        let (contract, policy, remaining) = match said {
+            Some(said) => stand::place(node, &question.spots, said),
+            None => stand::leased(node, &question.spots, least),
+        };
         let named = contract.and_then(|place| node.contracts().get(place));
         let limit = named.and_then(|of| of.policies.get(policy));
         let limit = limit.map_or(0, |named| named.policy.config().limit);
+        if let (Some(contract), Some(terms)) = (contract, &self.ban)
+            && said.is_some_and(|said| said.policy.as_deref() == Some(BAN))
+            && !outcome.is_allowed
+        {
+            let version = node.version();
+            let answer = Answer::barred(contract, terms, outcome.retry_after);
+            return Answer { version, ..answer };
+        }
         let (verdict, refused_by) = if outcome.is_allowed {
             (stand::passing(outcome.wait), None)
         } else {
@@ -189,16 +215,17 @@ impl Upstream {
         let answer = Answer {
             verdict,
             refused_by,
-            violated: None,
+            violated: said.and_then(|said| stand::violated(node, &question.spots, said)),
             contract,
             policy,
             limit: said.map_or(limit, |said| said.limit),
-            remaining: said.map_or(held, |said| said.remaining),
+            remaining,
             debt: said.map_or(0, |said| said.debt),
             reset_after: said.map_or(Span::ZERO, |said| said.reset_after),
             shadowed: false,
+            is_part: said.is_none(),
             terms: KeyTerms::None,
-            receipt: Receipt::Several(bookings.collect()),
+            receipt,
             version: node.version(),
         };
         answer.under_all(smallvec::SmallVec::new())

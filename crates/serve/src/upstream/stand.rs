@@ -1,8 +1,8 @@
 //! How policies stand at a node, as this server's own contracts name them.
 
 use tollgate_client::{NodeAnswer, NodeStand};
-use tollgate_limit::{Forecast, Span, Status, Verdict};
-use tollgate_node::{Node, Spot};
+use tollgate_limit::{Forecast, Refusing, Span, Status, Verdict};
+use tollgate_node::{Node, Spot, Violation};
 
 use crate::engine::{Question, Said, Verb};
 
@@ -69,17 +69,63 @@ pub(super) fn passing(wait: Span) -> Verdict {
     }
 }
 
-/// The place of the contract and of the policy that a node named, or of the first.
-pub(super) fn place(
+/// The place of the contract and of the policy that a node named, and what it has left. A name that no contract here has is no policy's: the place
+/// is behind the last one of the first contract.
+pub(super) fn place(node: &Node, spots: &[Spot], said: &NodeAnswer) -> (Option<usize>, usize, u64) {
+    let contracts = spots.iter();
+    let contracts =
+        contracts.filter_map(|spot| Some((spot.contract, node.contracts().get(spot.contract)?)));
+    let named = contracts.clone().filter_map(|(place, contract)| {
+        let mut policies = contract.policies.iter();
+        let policy = policies.position(|one| Some(&*one.name) == said.policy.as_deref())?;
+        let limit = contract.policies.get(policy)?.policy.config().limit;
+        let mut others = said.violated.iter();
+        let is_named = said.violated.is_empty() || others.any(|one| one.contract == contract.id);
+        // Two contracts may call a policy the same; a node says the numbers of one.
+        Some((!is_named, limit != said.limit, place, policy))
+    });
+    let found = named.min().map(|(_, _, place, policy)| (place, policy));
+    let found = found.or_else(|| {
+        contracts
+            .map(|(place, of)| (place, of.policies.len()))
+            .next()
+    });
+    (
+        found.map(|(place, _)| place),
+        found.map_or(0, |(_, policy)| policy),
+        said.remaining,
+    )
+}
+
+/// The same of the tightest lease, by the tag of its policy; else the first policy, of which nothing is here.
+pub(super) fn leased(
     node: &Node,
     spots: &[Spot],
-    said: Option<&NodeAnswer>,
-) -> (Option<usize>, usize) {
-    let named = said.and_then(|said| said.policy.as_deref());
-    let found = spots.iter().find_map(|spot| {
-        let policies = &node.contracts().get(spot.contract)?.policies;
-        let policy = policies.iter().position(|one| Some(&*one.name) == named)?;
-        Some((Some(spot.contract), policy))
+    least: Option<(u64, u64)>,
+) -> (Option<usize>, usize, u64) {
+    let of = |(tag, tokens): (u64, u64)| {
+        spots.iter().find_map(|spot| {
+            let policy = node.leased_policy(spot.contract, tag)?;
+            Some((Some(spot.contract), policy, tokens))
+        })
+    };
+    let first = spots.first().map(|spot| spot.contract);
+    least.and_then(of).unwrap_or((first, 0, 0))
+}
+
+/// All policies that refuse, where a node named several.
+pub(super) fn violated(node: &Node, spots: &[Spot], said: &NodeAnswer) -> Option<Box<[Violation]>> {
+    let each = said.violated.iter().filter_map(|one| {
+        let contract = node.contracts().position(&one.contract)?;
+        spots.iter().find(|spot| spot.contract == contract)?;
+        let mut policies = node.contracts().get(contract)?.policies.iter();
+        let said = Refusing {
+            policy: policies.position(|named| named.name == one.policy)?,
+            remaining: one.remaining,
+            debt: one.debt,
+            retry_after: one.retry_after,
+        };
+        Some(Violation { contract, said })
     });
-    found.unwrap_or((spots.first().map(|spot| spot.contract), 0))
+    Violation::several(each)
 }

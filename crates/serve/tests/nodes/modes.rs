@@ -13,7 +13,7 @@ pub(crate) fn nodes() -> (TempDir, [Node; 2]) {
     nodes_of(|_| {})
 }
 
-fn nodes_of(change: impl FnOnce(&mut Settings)) -> (TempDir, [Node; 2]) {
+pub(crate) fn nodes_of(change: impl FnOnce(&mut Settings)) -> (TempDir, [Node; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = Settings {
         http: vec![Listener::loopback()],

@@ -42,6 +42,19 @@ const CONTRACTS: &str = "contracts:
     match: { kind: day, also: yes }
     key: [user]
     policies: [{ name: also, limit: 5, per: 1d, algorithm: fixed-window }]
+  - id: pairs
+    match: { kind: pair }
+    key: [user]
+    coordination: lease
+    policies:
+      - { name: wide, limit: 500, per: 1s, burst: 4000, term: 1s, timeout: 5s }
+      - { name: tight, limit: 100, per: 1s, burst: 600, term: 1s, timeout: 5s }
+  - id: twice
+    match: { kind: twice }
+    key: [user]
+    policies:
+      - { name: hour, limit: 3, per: 1h }
+      - { name: day, limit: 3, per: 30d }
 ";
 
 fn base() -> Settings {
@@ -82,13 +95,13 @@ fn sidecar_of(nodes: Vec<String>, folder: &std::path::Path) -> Sidecar {
     }
 }
 
-struct Sidecar {
+pub(crate) struct Sidecar {
     _running: Running,
     http: PathBuf,
     resp: PathBuf,
 }
 
-fn pair() -> (tempfile::TempDir, Running, Sidecar) {
+pub(crate) fn pair() -> (tempfile::TempDir, Running, Sidecar) {
     let folder = tempfile::tempdir().unwrap();
     let node = start(Settings {
         resp: vec![Listener::loopback()],
@@ -104,7 +117,7 @@ fn pair() -> (tempfile::TempDir, Running, Sidecar) {
 
 impl Sidecar {
     /// The body of an answer, which is 200 unless it is a problem.
-    fn post(&self, what: &str, body: &Value) -> Value {
+    pub(crate) fn post(&self, what: &str, body: &Value) -> Value {
         let mut stream = UnixStream::connect(&self.http).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         let body = body.to_string();
@@ -121,7 +134,7 @@ impl Sidecar {
     }
 
     /// Whole tokens that a policy of a user has left at the node.
-    fn left(&self, kind: &str, user: &str, policy: &str) -> u64 {
+    pub(crate) fn left(&self, kind: &str, user: &str, policy: &str) -> u64 {
         let peeked = self.post("peek", &json!({"key": {"kind": kind, "user": user}}));
         let policies = peeked["policies"].as_array().unwrap();
         let it = policies.iter().find(|one| one["policy"] == policy);
@@ -131,7 +144,7 @@ impl Sidecar {
     }
 
     /// Sends commands in one write, and reads so many lines of replies.
-    fn say(&self, commands: &str, lines: usize) -> Vec<String> {
+    pub(crate) fn say(&self, commands: &str, lines: usize) -> Vec<String> {
         let mut stream = UnixStream::connect(&self.resp).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.write_all(commands.as_bytes()).unwrap();
@@ -338,7 +351,7 @@ fn patient(listener: &TcpListener, together: usize) {
             match &*name {
                 "HELLO" => stream.write_all(b"%0\r\n").unwrap(),
                 "TOLLGATE.LEASE" => held.push(&b"$2\r\n\x21\x00\r\n"[..]),
-                _ => held.push(b"%2\r\n$7\r\nallowed\r\n:1\r\n$9\r\nremaining\r\n:7\r\n"),
+                _ => held.push(b"%3\r\n$7\r\nallowed\r\n:1\r\n$6\r\npolicy\r\n$3\r\nday\r\n$9\r\nremaining\r\n:7\r\n"),
             }
             if held.len() == together {
                 let replies = std::mem::take(&mut held).concat();

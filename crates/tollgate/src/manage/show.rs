@@ -63,6 +63,7 @@ pub(super) fn explanation(told: &Value) -> String {
             ("contract", "/contract"),
             ("policy", "/policy"),
             ("limit", "/limit"),
+            ("holds", "/capacity"),
             ("left", "/remaining"),
             ("owes", "/debt"),
             ("passes", "/allowed"),

@@ -174,6 +174,40 @@ fn the_log_names_who_changed_the_catalogue() {
 }
 
 #[test]
+fn an_unmatched_rule_that_no_catalogue_keeps_is_told_loudly() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = || Server::spawn(&mut commands(folder.path(), &["--log-format", "json"]));
+    let ready = "GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n";
+    let server = serve();
+    let told = || server.request(ready);
+    assert!(!told().contains("unmatched"), "{}", told());
+    let sample = folder.path().join("contracts.yaml");
+    let written = std::fs::read_to_string(&sample).unwrap();
+    std::fs::write(&sample, format!("unmatched: deny\n{written}")).unwrap();
+    until("the edit is told", || {
+        told().contains("says `unmatched: deny`, which is not in force")
+    });
+    server.signal("TERM");
+    assert_eq!(server.end().0, Some(0));
+    // At the start as well, which is where a new catalogue passes over it.
+    for database in ["catalogue.db", "catalogue.db-wal", "catalogue.db-shm"] {
+        let _ = std::fs::remove_file(folder.path().join(database));
+    }
+    let server = serve();
+    server.signal("TERM");
+    let lines = lines(&server.end().1);
+    assert_eq!(said(&lines, "which is not in force")["level"], "WARN");
+    let check = tollgate(&["config", "check", sample.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let check = String::from_utf8(check.stdout).unwrap();
+    assert!(
+        check.contains("a catalogue, as `tollgate serve` makes one, does not keep it"),
+        "{check}"
+    );
+}
+
+#[test]
 fn an_edited_contract_file_that_is_not_in_force_is_told_loudly() {
     let folder = tempfile::tempdir().unwrap();
     let ready = "GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n";

@@ -215,6 +215,22 @@ fn identities_and_keys_are_helped_from_a_terminal() {
         why.contains("passes `burst` of `users`") && why.contains("user=ada"),
         "{why}"
     );
+    done(
+        &server,
+        &["assign", "put", "-"],
+        "{ identity: user=big, overrides: [{ name: burst, limit: 50, burst: 80 }] }",
+    );
+    let larger = done(&server, &["key", "explain", "user=big"], "");
+    let cells = |first: &str| -> Vec<String> {
+        let mut lines = larger
+            .lines()
+            .map(|line| line.split_whitespace().map(str::to_owned));
+        let line =
+            lines.find_map(|mut cells| (cells.next()? == first).then(|| cells.take(4).collect()));
+        line.unwrap_or_else(|| panic!("{larger}"))
+    };
+    assert_eq!(cells("contract"), ["policy", "limit", "holds", "left"]);
+    assert_eq!(cells("users"), ["burst", "50", "80", "80"]);
     done(&server, &["key", "charge", "user=ada", "--cost", "9"], "");
     assert_eq!(server.take("ada"), 39);
     done(&server, &["key", "refund", "user=ada", "--cost", "5"], "");

@@ -25,10 +25,7 @@ const HELP_NOT_RUN: [(&str, &str); 19] = [
     ("tollgate gateway --", "needs a broker"),
     ("access.log.gz", "the reader's log"),
     ("gateway status", "needs gateways"),
-    (
-        "cluster status",
-        "needs a cluster, and the screen of `cluster dev` has it",
-    ),
+    ("cluster status", BESIDE_A_CLUSTER),
     ("gateway fit", "needs gateways"),
     (
         "tollgate bench ",
@@ -38,12 +35,17 @@ const HELP_NOT_RUN: [(&str, &str); 19] = [
         "tollgate lab ",
         "takes its time, and `crates/tollgate/tests/lab.rs` runs it",
     ),
-    ("cluster forget", "needs a node that died"),
+    (
+        "cluster forget",
+        "needs a node that died, and `crates/tollgate/tests/cluster/dead.rs` runs it",
+    ),
     ("cluster prove", "takes minutes"),
-    ("cluster supply", "needs a divided contract"),
+    ("cluster supply", BESIDE_A_CLUSTER),
     ("tg_...", "the token is the reader's"),
-    ("tollgate tail", "does not end"),
+    ("tollgate tail", BESIDE_A_CLUSTER),
 ];
+/// Why: a test of their own runs them.
+const BESIDE_A_CLUSTER: &str = "needs a cluster, or a server that ends";
 /// The same, where it is the whole example.
 const HELP_WITHOUT_END: [&str; 2] = ["tollgate top", "tollgate top --once"];
 
@@ -100,7 +102,7 @@ fn blocks(name: &str, text: &str) -> (Vec<Block>, Vec<String>) {
         let (kind, mark) = info.split_once(' ').unwrap_or((info, ""));
         let place = format!("{name}:{}", at + 1);
         let is_command = |line: &&&str| {
-            ["$ ", "tollgate ", "curl ", "redis-cli "]
+            ["$ ", "tollgate ", "curl ", "redis-cli ", "grpcurl "]
                 .iter()
                 .any(|start| line.starts_with(start))
         };
@@ -264,6 +266,51 @@ fn every_example_of_help_runs_as_it_is_pasted_or_is_parsed() {
 }
 
 #[test]
+fn examples_of_help_about_clusters_run_beside_one() {
+    if let Some(why) = nets::obstacle() {
+        println!("skipped: no network namespaces here: {why}");
+        return;
+    }
+    let mut pages = Vec::new();
+    help(&Cli::command(), "tollgate", &mut pages);
+    let of = |what: &str| -> Vec<String> {
+        let blocks = pages.iter().flat_map(|(_, blocks)| blocks);
+        let lines = blocks.map(|block| block.commands.clone());
+        let here = |line: &String| line.contains(what) && !line.contains("10.0.0.");
+        lines.filter(here).collect()
+    };
+    let (status, supply, tail) = (
+        of("cluster status"),
+        of("cluster supply"),
+        of("tollgate tail"),
+    );
+    assert!(
+        status.len() >= 2 && supply.len() >= 2 && tail.len() >= 3,
+        "{status:?} {supply:?} {tail:?}"
+    );
+    let mut script = "where='a cluster of one'\n\"$REAL\" cluster key new cluster.key\n\
+        up serve --name n1 --roster n1 --cluster 127.0.0.1:7380 --cluster-key cluster.key --contracts divided.yaml\n"
+        .to_owned();
+    for line in status.iter().chain(&supply) {
+        let _ = writeln!(script, "where={line:?}\n{line} > seen.txt\n[ -s seen.txt ]");
+    }
+    // Its end is that of the server.
+    for line in &tail {
+        let _ = writeln!(
+            script,
+            "up serve\nwhere={line:?}\n{{ {line}; }} > seen.txt &\ntail=$!\n{REFUSED}\ndown\nwait $tail\n[ -s seen.txt ]"
+        );
+    }
+    assert_eq!(paste("clusters", &[], &script), None);
+}
+
+/// Requests of one key that are refused, for as long as somebody may take to begin looking.
+const REFUSED: &str = r#"for _ in $(seq 30); do
+    curl http://127.0.0.1:8080/v1/check --json '{"key": {"user": "42", "plan": "free"}, "cost": 1000000}' > /dev/null
+    sleep 0.1
+done"#;
+
+#[test]
 fn what_screens_say_to_try_runs_as_it_is_pasted() {
     if let Some(why) = nets::obstacle() {
         println!("skipped: no network namespaces here: {why}");
@@ -302,7 +349,12 @@ fn blocks_that_are_not_marked_run_and_commands_hide_nowhere() {
 }
 
 /// What a reader is told to have.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 11] = [
+    (
+        "divided.yaml",
+        "contracts:\n  - { id: whole-api, coordination: supply, policies: [{ name: ceiling, limit: 40, per: 1s }] }\n  \
+         - { id: per-tenant, key: [tenant], coordination: supply, policies: [{ name: rate, limit: 40, per: 1s }] }\n",
+    ),
     (
         "users.yaml",
         "id: users\nkey: [user]\npolicies: [{ name: burst, limit: 100, per: 1m }]\n",

@@ -60,6 +60,7 @@ const MESSAGES: &[Message] = &[
             one("capacity", 10, Kind::Uint64),
             one("debt", 11, Kind::Uint64),
             one("unmatched", 12, Kind::Bool),
+            one("part", 13, Kind::Bool),
         ],
     ),
     message(

@@ -126,12 +126,32 @@ pub struct CheckReply<'a> {
     pub wait_ms: u64,
     /// By which the real cost can be settled.
     pub receipt: Option<&'a str>,
+    /// Whether `remaining` is only the part that is lent to a sidecar; written where it is so.
+    pub part: bool,
+    /// All policies that refuse; written where they are several.
+    pub violated: &'a [Violated<'a>],
+}
+
+/// One of several policies that refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violated<'a> {
+    /// The contract.
+    pub contract: &'a str,
+    /// The policy.
+    pub policy: &'a str,
+    /// Whole tokens it has left.
+    pub remaining: u64,
+    /// Tokens that it is below zero.
+    pub debt: u64,
+    /// Milliseconds until it would let the same request pass; none if no wait will help.
+    pub retry_after_ms: Option<u64>,
 }
 
 impl CheckReply<'_> {
     /// Writes the map; in RESP2 a list of names and values.
     pub fn write(&self, writer: &mut Writer<'_>) {
-        writer.map(11);
+        let is_several = self.violated.len() > 1;
+        writer.map(11 + usize::from(self.part) + usize::from(is_several));
         writer.bulk(b"allowed");
         writer.integer(i64::from(self.allowed));
         writer.bulk(b"matched");
@@ -144,7 +164,26 @@ impl CheckReply<'_> {
         number(writer, "retry_after_ms", self.retry_after_ms);
         number(writer, "reset_after_ms", Some(self.reset_after_ms));
         number(writer, "wait_ms", Some(self.wait_ms));
+        if self.part {
+            number(writer, "part", Some(1));
+        }
+        if is_several {
+            writer.bulk(b"violated");
+            writer.array(self.violated.len());
+            self.violated.iter().for_each(|one| one.write(writer));
+        }
         text(writer, "receipt", self.receipt);
+    }
+}
+
+impl Violated<'_> {
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.map(5);
+        text(writer, "contract", Some(self.contract));
+        text(writer, "policy", Some(self.policy));
+        number(writer, "remaining", Some(self.remaining));
+        number(writer, "debt", Some(self.debt));
+        number(writer, "retry_after_ms", self.retry_after_ms);
     }
 }
 
@@ -184,6 +223,8 @@ mod tests {
             reset_after_ms: u64::MAX,
             wait_ms: 0,
             receipt: None,
+            part: false,
+            violated: &[],
         };
         let mut out = Vec::new();
         reply.write(&mut Writer::new(&mut out, Version::Resp3));

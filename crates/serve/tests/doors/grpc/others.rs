@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tollgate_node::NodeConfig;
-use tollgate_serve::settings::{Limits, Settings};
+use tollgate_serve::meter::{Door, Event};
+use tollgate_serve::settings::{Limits, Listener, Settings};
 use tollgate_table::WhenFull;
 use tollgate_wire::gubernator::{
     Behavior, GetRateLimitsReq, GetRateLimitsResp, HealthCheckReq, HealthCheckResp, LiveCheckReq,
@@ -17,6 +18,7 @@ use tollgate_wire::throttlecrab::{ThrottleRequest, ThrottleResponse};
 use tonic::Code;
 
 use crate::grpc::server::Server;
+use crate::resp::kit::Wire;
 
 const CHECK: &str = "/tollgate.v1.Tollgate/Check";
 const CHECK_MANY: &str = "/tollgate.v1.Tollgate/CheckMany";
@@ -51,6 +53,29 @@ fn entries(entries: &[(&str, &str)]) -> CheckRequest {
         entries: entries.collect(),
         ..CheckRequest::default()
     }
+}
+
+#[tokio::test]
+async fn keys_that_no_contract_binds_are_counted_by_their_protocol() {
+    let settings = Settings {
+        resp: vec![Listener::loopback()],
+        ..Settings::default()
+    };
+    let server = Server::with(CONTRACTS, settings);
+    let slip = entries(&[("usr", "ada")]);
+    let answer: CheckResponse = server.call(CHECK, slip).await.expect("an answer");
+    assert!(answer.allowed && answer.unmatched, "{answer:?}");
+    let resp = server.running().resp().expect("an address");
+    let mut wire = Wire::to(&resp.to_string());
+    for _ in 0..2 {
+        let reply = "*22\r\n$7\r\nallowed\r\n:1\r\n$7\r\nmatched\r\n:0\r\n";
+        wire.ask("TOLLGATE.CHECK KEY usr ada\r\n", reply);
+        (0..27).for_each(|_| drop(wire.line()));
+    }
+    let meter = server.running().shared().engine.meter();
+    let counted =
+        [Door::Http, Door::Grpc, Door::Resp].map(|door| meter.events(Event::Unmatched(door)));
+    assert_eq!(counted, [0, 1, 2]);
 }
 
 #[tokio::test]

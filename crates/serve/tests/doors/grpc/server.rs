@@ -58,6 +58,11 @@ impl Server {
         self.running.reload().expect("read");
     }
 
+    /// The server itself.
+    pub(crate) const fn running(&self) -> &Running {
+        &self.running
+    }
+
     /// Where it listens.
     pub(crate) fn at(&self) -> SocketAddr {
         self.running.http().expect("an address")
