@@ -18,6 +18,7 @@ const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
 const GOSSIP: &str = "tollgate-gossip";
 const SUPPLY: &str = "tollgate-supply";
+const SIM: &str = "tollgate-sim";
 const SPLIT: &str = "tollgate-split";
 const LEASE: &str = "tollgate-lease";
 const STORE: &str = "tollgate-store";
@@ -66,6 +67,12 @@ pub(crate) const ROOMS: &[Room] = &[
         package: GOSSIP,
         pure: true,
         uses: &[LIMIT],
+    },
+    // The surroundings of simulated worlds, of the lab and of tests; it knows none of what is driven there.
+    Room {
+        package: SIM,
+        pure: true,
+        uses: &[],
     },
     Room {
         package: SUPPLY,
@@ -128,7 +135,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: LAB,
         pure: true,
-        uses: &[LIMIT, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER],
+        uses: &[LIMIT, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM],
     },
     Room {
         package: NODE,

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 
 /// Things to come.
 #[derive(Debug)]
-pub(crate) struct Agenda<T> {
+pub struct Agenda<T> {
     heap: BinaryHeap<Entry<T>>,
     entered: u64,
 }
@@ -20,14 +20,16 @@ struct Entry<T> {
 }
 
 impl<T> Agenda<T> {
-    pub(crate) fn new() -> Self {
+    /// Nothing to come.
+    pub fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),
             entered: 0,
         }
     }
 
-    pub(crate) fn add(&mut self, at: u64, what: T) {
+    /// Enters what happens at a time.
+    pub fn add(&mut self, at: u64, what: T) {
         self.entered += 1;
         self.heap.push(Entry {
             at,
@@ -37,13 +39,21 @@ impl<T> Agenda<T> {
     }
 
     /// When something happens next.
-    pub(crate) fn next_at(&self) -> Option<u64> {
+    pub fn next_at(&self) -> Option<u64> {
         self.heap.peek().map(|entry| entry.at)
     }
 
-    /// Takes what happens next.
-    pub(crate) fn next(&mut self) -> Option<(u64, T)> {
-        self.heap.pop().map(|entry| (entry.at, entry.what))
+    /// Takes what happens next, if it does at `until` or before.
+    pub fn next_until(&mut self, until: u64) -> Option<(u64, T)> {
+        let is_due = self.next_at()? <= until;
+        let entry = if is_due { self.heap.pop() } else { None };
+        entry.map(|entry| (entry.at, entry.what))
+    }
+}
+
+impl<T> Default for Agenda<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -67,3 +77,22 @@ impl<T> PartialEq for Entry<T> {
 }
 
 impl<T> Eq for Entry<T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_times_keep_their_order_and_nothing_comes_early() {
+        let mut agenda = Agenda::default();
+        for (at, what) in [(5, 'c'), (3, 'a'), (5, 'd'), (3, 'b'), (9, 'e')] {
+            agenda.add(at, what);
+        }
+        let mut taken = Vec::new();
+        while let Some((_, what)) = agenda.next_until(5) {
+            taken.push(what);
+        }
+        assert_eq!(taken, ['a', 'b', 'c', 'd']);
+        assert_eq!(agenda.next_at(), Some(9));
+    }
+}
