@@ -158,6 +158,12 @@ impl<M, P, D: Dice> Sim<M, P, D> {
         self.seat(node).alarm = None;
     }
 
+    /// A node is gone, with its alarm and everything that waited for it.
+    pub fn reset(&mut self, node: u16) {
+        let seat = self.seat(node);
+        (seat.alarm, seat.paused) = (None, None);
+    }
+
     /// A node's clock jumps; its alarm was set by the clock before.
     pub fn jump(&mut self, node: u16, by: i64) {
         let seat = self.seat(node);
@@ -305,6 +311,12 @@ mod tests {
         assert_eq!(sim.next(500), Some(Event::Wake { node: 1 }));
         assert_eq!(sim.next(500), Some(told(1, 'a')));
         assert_eq!((sim.next(500), sim.is_paused(1)), (None, false));
+        sim.pause(1);
+        sim.post(0, 1, 'c');
+        assert_eq!(sim.next(600), None);
+        sim.reset(1);
+        sim.go_on(1);
+        assert_eq!(sim.next(600), None);
     }
 
     #[test]
