@@ -1,6 +1,7 @@
-//! A world of nodes in one process: frames arrive at once and in order, time passes when told.
+//! A world of nodes in one process: frames arrive at once and in order, unless the weather says otherwise; time passes when told.
 
-use std::collections::VecDeque;
+#![allow(clippy::cast_possible_truncation, reason = "there are few nodes")]
+
 use std::sync::Arc;
 
 use proptest::test_runner::TestCaseError;
@@ -9,6 +10,7 @@ use tollgate_contract::Contracts;
 use tollgate_gossip::{Bucket, Key as GossipKey, Kind, Machine, NodeId, Setup, Writer};
 use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{Answer, Key, Membership, Node, NodeConfig, Outgoing};
+use tollgate_sim::{Dice, Event, Links, Sim, Weather};
 use tollgate_table::Seed;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -26,11 +28,24 @@ fn seed() -> Seed {
     Seed::new([7, 9])
 }
 
+/// Numbers from a seed.
+pub(crate) struct Numbers(pub(crate) u64);
+
+impl Dice for Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (x ^ (x >> 31)) % bound.max(1)
+    }
+}
+
 pub(crate) struct World {
     pub(crate) nodes: Vec<Arc<Node>>,
     ids: Vec<(NodeId, Writer)>,
     alive: Vec<bool>,
-    clock: u64,
+    pub(crate) sim: Sim<Outgoing, (), Numbers>,
     writers: u16,
     config: NodeConfig,
 }
@@ -42,11 +57,12 @@ impl World {
 
     /// A world of nodes with so many bytes each.
     pub(crate) fn small(count: u16, text: &str, bytes_max: u64) -> Self {
+        let links = Links::new(Weather::default(), [1, 2, 3].map(Numbers));
         let mut world = Self {
             nodes: Vec::new(),
             ids: Vec::new(),
             alive: Vec::new(),
-            clock: START,
+            sim: Sim::new(START, links),
             writers: 100,
             config: NodeConfig {
                 bytes_max,
@@ -62,7 +78,12 @@ impl World {
     }
 
     pub(crate) fn now(&self) -> Instant {
-        at(self.clock)
+        at(self.sim.now())
+    }
+
+    /// What a node's clock shows.
+    pub(crate) fn local(&self, node: usize) -> Instant {
+        at(self.sim.local(node as u16))
     }
 
     pub(crate) fn id(&self, node: usize) -> NodeId {
@@ -94,7 +115,7 @@ impl World {
 
     /// A node goes, having said so.
     pub(crate) fn leave(&mut self, node: usize) {
-        self.nodes[node].handle_leave(self.now());
+        self.nodes[node].handle_leave(self.local(node));
         self.pump();
         self.alive[node] = false;
         self.tell_members();
@@ -141,9 +162,9 @@ impl World {
 
     fn tell_members(&mut self) {
         let members = self.members();
-        for (node, alive) in self.nodes.iter().zip(&self.alive) {
-            if *alive {
-                node.handle_members(&members, self.now());
+        for node in 0..self.nodes.len() {
+            if self.alive[node] {
+                self.nodes[node].handle_members(&members, self.local(node));
             }
         }
         self.pump();
@@ -156,8 +177,11 @@ impl World {
             (node + 1) % self.nodes.len()
         };
         let entries = [("user", key)];
-        let answer =
-            self.nodes[node].check(Key::Entries(&entries), Cost::from_u32(cost), self.now());
+        let answer = self.nodes[node].check(
+            Key::Entries(&entries),
+            Cost::from_u32(cost),
+            self.local(node),
+        );
         self.pump();
         answer
     }
@@ -175,26 +199,46 @@ impl World {
         all.into_iter().map(left).collect()
     }
 
-    /// Carries frames until nobody has any.
-    fn pump(&mut self) {
-        let mut wire: VecDeque<(NodeId, Outgoing)> = VecDeque::new();
-        loop {
-            for (place, node) in self.nodes.iter().enumerate() {
-                let from = self.ids[place].0;
-                while let Some(outgoing) = node.poll_send() {
-                    if self.alive[place] {
-                        wire.push_back((from, outgoing));
-                    }
-                }
-            }
-            let Some((from, Outgoing { tag, to, frame })) = wire.pop_front() else {
-                return;
-            };
-            let place = self.ids.iter().position(|id| id.0 == to);
-            if let Some(place) = place.filter(|place| self.alive[*place]) {
+    /// Carries what arrives at once until nobody has any.
+    pub(crate) fn pump(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.follow_up(node);
+        }
+        while let Some(event) = self.sim.next(self.sim.now()) {
+            self.happen(event);
+        }
+    }
+
+    fn happen(&mut self, event: Event<Outgoing, ()>) {
+        let to = match &event {
+            Event::Message { to, .. } | Event::Wake { node: to } => usize::from(*to),
+            Event::Plan(()) => return,
+        };
+        let (node, now) = (&self.nodes[to], self.local(to));
+        match event {
+            Event::Message { from, message, .. } if self.alive[to] => {
+                let from = self.ids[usize::from(from)].0;
                 // Policies may differ where contracts are changed one node at a time.
-                let _ = self.nodes[place].handle_gossip(tag, from, &frame, self.now());
+                let _ = node.handle_gossip(message.tag, from, &message.frame, now);
             }
+            Event::Wake { .. } => node.handle_timeout(now),
+            Event::Message { .. } | Event::Plan(()) => {}
+        }
+        self.follow_up(to);
+    }
+
+    /// Sends what a node wants to, and wakes it when it wants to be, a little later at least.
+    fn follow_up(&mut self, node: usize) {
+        let from = node as u16;
+        while let Some(outgoing) = self.nodes[node].poll_send() {
+            let to = self.ids.iter().position(|id| id.0 == outgoing.to);
+            if let Some(to) = to.filter(|_| self.alive[node]) {
+                self.sim.post(from, to as u16, outgoing);
+            }
+        }
+        if let Some(due) = self.nodes[node].poll_timeout() {
+            let at = self.sim.clock(from).world(due.as_nanos());
+            self.sim.wake_at(from, at.max(self.sim.now() + 1_000));
         }
     }
 
@@ -204,17 +248,16 @@ impl World {
 
     /// Lets time pass until something holds; says how long.
     pub(crate) fn run_until(&mut self, span: u64, holds: impl Fn(&Self) -> bool) -> u64 {
-        let (start, end) = (self.clock, self.clock + span);
-        while self.clock < end && !holds(self) {
-            let due = self.nodes.iter().filter_map(|node| node.poll_timeout());
-            let next = due.min().map_or(end, Instant::as_nanos);
-            self.clock = next.clamp((self.clock + 1_000).min(end), end);
-            for node in &self.nodes {
-                node.handle_timeout(at(self.clock));
-            }
-            self.pump();
+        let (start, end) = (self.sim.now(), self.sim.now() + span);
+        self.pump();
+        while !holds(self) {
+            let Some(event) = self.sim.next(end) else {
+                self.sim.pass(end);
+                break;
+            };
+            self.happen(event);
         }
-        self.clock - start
+        self.sim.now() - start
     }
 }
 
@@ -270,7 +313,7 @@ pub(crate) fn against_one_bucket<S>(
         }
     }
     // More than the bucket had can pass on silent shares, but by less than the bucket once more.
-    let seconds = (world.clock - START) / SECOND + 1;
+    let seconds = (world.sim.now() - START) / SECOND + 1;
     for tokens in admitted {
         prop_assert!(
             tokens <= 12 + seconds * 12 / 60 + 12,

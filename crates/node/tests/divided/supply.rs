@@ -44,12 +44,12 @@ fn nothing_is_used_before_everybody_is_there() {
 fn a_node_that_is_cut_off_has_its_home_and_no_more() {
     let mut world = World::new(4, &ceiling(1000));
     world.load(2 * SECOND, &[3], 4);
-    world.cut = vec![3];
+    world.cut(3);
     world.tell();
     world.load(2 * SECOND, &[0, 3], 4);
     assert_eq!(world.seen(3).key.stands.usable, 250 * SECOND);
     assert!(world.usable() <= 1000 * SECOND);
-    world.cut.clear();
+    world.heal();
     world.tell();
     world.load(3 * SECOND, &[0, 3], 4);
     assert!(world.usable() <= 1000 * SECOND);
@@ -177,7 +177,7 @@ fn delays_are_promised_within_the_rate() {
             assert!(wait.as_nanos() <= 500_000_000);
             waits += 1;
         }
-        world.step();
+        world.run(MS);
     }
     assert!(waits > 20, "{waits}");
     for admitted in world.log.lock().unwrap().iter_mut() {

@@ -1,7 +1,9 @@
 //! Nodes that divide limits, in one process: frames take a millisecond, time passes when told, and everything that is admitted
 //! is replayed through one bucket by arithmetic of its own.
 
-use std::collections::{BTreeMap, VecDeque};
+#![allow(clippy::cast_possible_truncation, reason = "there are few nodes")]
+
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use tollgate_contract::Contracts;
@@ -10,6 +12,7 @@ use tollgate_limit::{Cost, Instant};
 use tollgate_node::{
     Admitted, Key, Membership, Node, NodeConfig, Outgoing, Peer, PolicySupply, Roster, Share,
 };
+use tollgate_sim::{Dice, Event, Links, Sim, Weather};
 use tollgate_supply::{Kept, SupplyConfig};
 use tollgate_table::Seed;
 
@@ -27,13 +30,19 @@ pub(crate) struct One {
     pub(crate) is_up: bool,
 }
 
+/// Nothing is left to chance.
+struct Always;
+
+impl Dice for Always {
+    fn below(&mut self, _bound: u64) -> u64 {
+        0
+    }
+}
+
 pub(crate) struct World {
     pub(crate) nodes: Vec<One>,
-    pub(crate) clock: u64,
-    pub(crate) flying: VecDeque<(u64, usize, usize, Outgoing)>,
+    sim: Sim<Outgoing, (), Always>,
     pub(crate) log: Arc<Mutex<Vec<Admitted>>>,
-    /// Nodes that hear nobody, and whom nobody hears.
-    pub(crate) cut: Vec<usize>,
     pub(crate) roster: Vec<(String, u32)>,
 }
 
@@ -54,12 +63,12 @@ pub(crate) fn ceiling(limit: u64) -> String {
 impl World {
     pub(crate) fn new(count: usize, text: &str) -> Self {
         let roster = (0..count).map(|number| (format!("n{number}"), 1));
+        let mut links = Links::new(Weather::between(MS, MS), [Always, Always, Always]);
+        links.cuts_arrivals = true;
         let mut world = Self {
             nodes: Vec::new(),
-            clock: START,
-            flying: VecDeque::new(),
+            sim: Sim::new(START, links),
             log: Arc::default(),
-            cut: Vec::new(),
             roster: roster.collect(),
         };
         for number in 0..count {
@@ -71,7 +80,7 @@ impl World {
     }
 
     pub(crate) fn now(&self) -> Instant {
-        Instant::from_nanos(self.clock)
+        Instant::from_nanos(self.sim.now())
     }
 
     /// Starts a node, which nobody is told of yet.
@@ -88,7 +97,7 @@ impl World {
             journal: Some(Arc::new(move |admitted| {
                 log.lock().unwrap().push(*admitted);
             })),
-            ..Share::new(roster(&self.roster), self.clock)
+            ..Share::new(roster(&self.roster), self.sim.now())
         };
         let membership = Membership {
             share: Some(share),
@@ -103,7 +112,7 @@ impl World {
             node: Arc::new(node),
             cluster,
             name: name.to_owned(),
-            began: self.clock,
+            began: self.sim.now(),
             disk,
             is_up: true,
         });
@@ -113,7 +122,8 @@ impl World {
     /// Tells every node who lives and is not cut off from it.
     pub(crate) fn tell(&self) -> Vec<Vec<String>> {
         let sees = |from: usize, to: usize| {
-            from == to || self.cut.contains(&from) == self.cut.contains(&to)
+            let links = &self.sim.links;
+            !links.is_cut(from as u16, to as u16, self.sim.now())
         };
         let each = self.nodes.iter().enumerate().map(|(at, one)| {
             let others = self.nodes.iter().enumerate();
@@ -133,51 +143,66 @@ impl World {
         each.collect()
     }
 
+    /// Cuts a node off from all others.
+    pub(crate) fn cut(&mut self, node: usize) {
+        let sides = (0..=node).map(|at| u8::from(at == node));
+        self.sim.links.split(sides.collect());
+    }
+
+    pub(crate) fn heal(&mut self) {
+        self.sim.links.heal();
+    }
+
+    /// Keeps and sends what nodes want kept and sent, and wakes them when they want to be.
     pub(crate) fn post(&mut self) {
         for from in 0..self.nodes.len() {
-            let one = &mut self.nodes[from];
-            if !one.is_up {
-                continue;
-            }
-            for (tag, kept) in one.node.take_kept() {
-                one.node
-                    .handle_kept(tag, &kept, Instant::from_nanos(self.clock));
-                one.disk.insert(tag, kept);
-            }
-            while let Some(out) = self.nodes[from].node.poll_send() {
-                let to = self.nodes.iter().position(|one| one.cluster == out.to);
-                if let Some(to) = to {
-                    self.flying.push_back((self.clock + MS, from, to, out));
-                }
-            }
+            self.follow_up(from);
         }
     }
 
-    /// One millisecond passes.
-    pub(crate) fn step(&mut self) {
-        self.clock += MS;
+    fn follow_up(&mut self, from: usize) {
         let now = self.now();
-        while let Some((_, from, to, out)) = self.flying.pop_front_if(|first| first.0 <= self.clock)
-        {
-            let is_cut = self.cut.contains(&from) != self.cut.contains(&to);
-            if self.nodes[to].is_up && !is_cut {
-                let from = self.nodes[from].cluster;
-                let node = &self.nodes[to].node;
-                let _ = node.handle_gossip(out.tag, from, &out.frame, now);
+        let one = &mut self.nodes[from];
+        if !one.is_up {
+            return;
+        }
+        for (tag, kept) in one.node.take_kept() {
+            one.node.handle_kept(tag, &kept, now);
+            one.disk.insert(tag, kept);
+        }
+        while let Some(out) = self.nodes[from].node.poll_send() {
+            let to = self.nodes.iter().position(|one| one.cluster == out.to);
+            if let Some(to) = to {
+                self.sim.post(from as u16, to as u16, out);
             }
         }
-        for one in self.nodes.iter().filter(|one| one.is_up) {
-            if one.node.poll_timeout().is_some_and(|due| due <= now) {
-                one.node.handle_timeout(now);
-            }
+        if let Some(due) = self.nodes[from].node.poll_timeout() {
+            let at = due.as_nanos().max(self.sim.now() + 1_000);
+            self.sim.wake_at(from as u16, at);
         }
-        self.post();
     }
 
     pub(crate) fn run(&mut self, nanos: u64) {
-        for _ in 0..nanos / MS {
-            self.step();
+        let until = self.sim.now() + nanos;
+        self.post();
+        while let Some(event) = self.sim.next(until) {
+            let now = self.now();
+            let to = match &event {
+                Event::Message { to, .. } | Event::Wake { node: to } => usize::from(*to),
+                Event::Plan(()) => continue,
+            };
+            let node = &self.nodes[to].node;
+            match event {
+                _ if !self.nodes[to].is_up => {}
+                Event::Message { from, message, .. } => {
+                    let from = self.nodes[usize::from(from)].cluster;
+                    let _ = node.handle_gossip(message.tag, from, &message.frame, now);
+                }
+                _ => node.handle_timeout(now),
+            }
+            self.follow_up(to);
         }
+        self.sim.pass(until);
     }
 
     /// So many requests a millisecond at each of these nodes; how many passed.
@@ -189,7 +214,7 @@ impl World {
                     passed += u64::from(self.ask(*node, 1));
                 }
             }
-            self.step();
+            self.run(MS);
         }
         passed
     }
