@@ -13,7 +13,7 @@ use tollgate_sim::Weather;
 #[test]
 fn nobody_is_rejected_while_the_bucket_that_saw_everything_has_room() {
     let mut rejected = 0;
-    for seed in 0..400 {
+    for seed in 0..800 {
         let mut world = random_world(seed);
         world.run(world.now() + 70_000 * MS);
         assert_eq!(world.score.false_rejections, 0, "seed {seed}");
