@@ -6,12 +6,10 @@
 //!
 //! Not here: machines, bytes, requests, judges, and random generators, which a world brings along.
 
-mod agenda;
 mod clock;
 mod links;
 mod sim;
 
-pub use agenda::Agenda;
 pub use clock::Clock;
 pub use links::{Dice, Links, Weather};
 pub use sim::{Event, Sim};

@@ -2,7 +2,8 @@
 //!
 //! Not here: what nodes do when a message or their time has come.
 
-use crate::agenda::Agenda;
+use std::collections::BTreeMap;
+
 use crate::clock::Clock;
 use crate::links::{Dice, Links};
 
@@ -33,7 +34,9 @@ pub struct Sim<M, P, D> {
     /// What is between the nodes.
     pub links: Links<D>,
     now: u64,
-    agenda: Agenda<Event<M, P>>,
+    /// What will happen, by its time and by its place among all that was ever entered.
+    agenda: BTreeMap<(u64, u64), Event<M, P>>,
+    entered: u64,
     flying: u64,
     /// Events since time passed last.
     at_once: u64,
@@ -59,7 +62,8 @@ impl<M, P, D: Dice> Sim<M, P, D> {
         Self {
             links,
             now: start,
-            agenda: Agenda::new(),
+            agenda: BTreeMap::new(),
+            entered: 0,
             flying: 0,
             at_once: 0,
             seats: Vec::new(),
@@ -89,7 +93,7 @@ impl<M, P, D: Dice> Sim<M, P, D> {
 
     /// When something happens next.
     pub fn next_at(&self) -> Option<u64> {
-        self.agenda.next_at()
+        self.agenda.first_key_value().map(|((at, _), _)| *at)
     }
 
     /// Messages under way, copies included.
@@ -99,11 +103,12 @@ impl<M, P, D: Dice> Sim<M, P, D> {
 
     /// What happens next at `until` or before, in order of time, and of entry where times are equal.
     pub fn next(&mut self, until: u64) -> Option<Event<M, P>> {
-        while let Some((at, event)) = self.agenda.next_until(until) {
+        while self.next_at().is_some_and(|at| at <= until) {
+            let ((at, _), event) = self.agenda.pop_first()?;
             self.at_once = if at > self.now { 0 } else { self.at_once + 1 };
             self.now = self.now.max(at);
             if self.at_once > AT_ONCE_MAX {
-                (self.agenda, self.flying) = (Agenda::new(), 0);
+                (self.agenda, self.flying) = (BTreeMap::new(), 0);
             } else if let Some(event) = self.admit(event) {
                 return Some(event);
             }
@@ -135,12 +140,12 @@ impl<M, P, D: Dice> Sim<M, P, D> {
     pub fn send(&mut self, delay: u64, from: u16, to: u16, message: M) {
         self.flying += 1;
         let event = Event::Message { from, to, message };
-        self.agenda.add(self.now.saturating_add(delay), event);
+        self.enter(self.now.saturating_add(delay), event);
     }
 
     /// Plans something; what is late is planned for now.
     pub fn plan(&mut self, at: u64, what: P) {
-        self.agenda.add(at.max(self.now), Event::Plan(what));
+        self.enter(at.max(self.now), Event::Plan(what));
     }
 
     /// Wakes a node then, unless it is woken earlier. Each node has one alarm: it is over when it rings.
@@ -149,7 +154,7 @@ impl<M, P, D: Dice> Sim<M, P, D> {
         let seat = self.seat(node);
         if seat.alarm.is_none_or(|alarm| alarm > at) {
             seat.alarm = Some(at);
-            self.agenda.add(at, Event::Wake { node });
+            self.enter(at, Event::Wake { node });
         }
     }
 
@@ -189,9 +194,14 @@ impl<M, P, D: Dice> Sim<M, P, D> {
             if matches!(event, Event::Wake { .. }) {
                 self.wake_at(node, self.now);
             } else {
-                self.agenda.add(self.now, event);
+                self.enter(self.now, event);
             }
         }
+    }
+
+    fn enter(&mut self, at: u64, event: Event<M, P>) {
+        self.entered += 1;
+        self.agenda.insert((at, self.entered), event);
     }
 
     /// What of it reaches the world now.
