@@ -151,6 +151,18 @@ fn a_clock_that_runs_wrong_is_not_lent_to() {
 }
 
 #[test]
+fn clocks_that_run_as_fast_as_they_may_earn_no_more() {
+    let mut world = World::new(plan(3, 100, 10));
+    for node in &mut world.nodes {
+        node.clock.drift = 1_000;
+    }
+    world.set_demands(&[100, 100, 100]);
+    world.run_until(40 * SECOND);
+    let limits = world.limits;
+    assert_eq!(world.over(limits.rate(), limits.burst()), (0, 0));
+}
+
+#[test]
 fn promised_waits_hold_when_the_lender_is_gone() {
     let mut world = World::new(Plan {
         wait_max: span(3 * SECOND),
