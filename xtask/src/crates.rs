@@ -20,6 +20,7 @@ const TABLE: &str = "tollgate-table";
 const MODE: &str = "tollgate-mode";
 const GOSSIP: &str = "tollgate-gossip";
 const SUPPLY: &str = "tollgate-supply";
+const SIM: &str = "tollgate-sim";
 const SPLIT: &str = "tollgate-split";
 const LEASE: &str = "tollgate-lease";
 const STORE: &str = "tollgate-store";
@@ -80,6 +81,12 @@ pub(crate) const ROOMS: &[Room] = &[
         package: GOSSIP,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, MODE],
+    },
+    // The surroundings of simulated worlds, of the lab and of tests; it knows none of what is driven there.
+    Room {
+        package: SIM,
+        pure: true,
+        uses: &[],
     },
     Room {
         package: SUPPLY,
@@ -142,7 +149,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: LAB,
         pure: true,
-        uses: &[LIMIT, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER],
+        uses: &[LIMIT, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM],
     },
     Room {
         package: NODE,

@@ -26,11 +26,11 @@ fn campaign(seed: u64) {
         world.run_for(span);
     }
     world.heal();
-    world.loss = 0;
+    world.lose(0);
     let hosts: Vec<u32> = world.processes.keys().copied().collect();
     for host in hosts {
         world.thaw(host);
-        world.processes.get_mut(&host).unwrap().skew = 0;
+        world.skew(host, 0);
     }
     // Whoever left starts again.
     for host in 1..=NODES {
@@ -52,8 +52,11 @@ fn fault(world: &mut World, generations: &mut [u64]) {
     let other = 1 + world_pick(world, u64::from(NODES)) as u32;
     let is_running = world.processes.contains_key(&host);
     match world_pick(world, 12) {
-        0 => world.loss = world_pick(world, 300),
-        1 => world.loss = 0,
+        0 => {
+            let thousandths = world_pick(world, 300);
+            world.lose(thousandths);
+        }
+        1 => world.lose(0),
         2 if is_running => world.kill(host),
         3 => restart(world, generations, host, true),
         4 => {
@@ -69,13 +72,13 @@ fn fault(world: &mut World, generations: &mut [u64]) {
         7 => world.cut(host, other),
         8 if is_running => world.freeze(host),
         9 if is_running => world.thaw(host),
-        10 if is_running && !world.processes[&host].is_frozen => {
+        10 if is_running && !world.is_frozen(host) => {
             let now = world.clock(host);
             world.cluster(host).leave(now);
         }
         11 if is_running => {
             let skew = world_pick(world, 60) as i64 - 30;
-            world.processes.get_mut(&host).unwrap().skew = skew * SECOND as i64;
+            world.skew(host, skew * SECOND as i64);
         }
         _ => {}
     }

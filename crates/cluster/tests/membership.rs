@@ -49,9 +49,9 @@ fn thirty_nodes_meet_one_after_the_other() {
 fn nobody_is_lost_while_a_tenth_of_all_datagrams_is() {
     for seed in 0..4 {
         let mut world = settled(seed);
-        world.loss = 100;
+        world.lose(100);
         world.run_seconds(120);
-        world.loss = 0;
+        world.lose(0);
         world.run_until("agreement", 20, World::agrees);
     }
 }
@@ -331,12 +331,12 @@ fn members_that_begin_with_one_number_end_with_two() {
 #[test]
 fn a_node_whose_clock_is_minutes_off_is_told_apart() {
     let mut world = settled(14);
-    world.processes.get_mut(&4).unwrap().skew = 300 * SECOND as i64;
+    world.skew(4, 300 * SECOND as i64);
     world.run_seconds(60);
     assert!(!world.view(1).contains(&4));
     let mut events = world.processes[&1].events.iter();
     assert!(events.any(|event| matches!(event, Event::ClockOff { is_ahead: true, .. })));
-    world.processes.get_mut(&4).unwrap().skew = -20 * SECOND as i64;
+    world.skew(4, -20 * SECOND as i64);
     world.run_until("it is back", 60, World::agrees);
 }
 
@@ -417,7 +417,7 @@ fn a_cluster_that_idles_is_quiet_and_fresh() {
 #[test]
 fn a_clock_that_is_set_back_stops_nothing() {
     let mut world = settled(17);
-    world.processes.get_mut(&4).unwrap().skew = -30 * SECOND as i64;
+    world.skew(4, -30 * SECOND as i64);
     world.run_seconds(20);
     assert!(world.agrees());
     world.kill(9);
@@ -428,7 +428,7 @@ fn a_clock_that_is_set_back_stops_nothing() {
 fn every_event_of_a_run_is_decided_by_its_seed() {
     let run = |seed| {
         let mut world = settled(seed);
-        world.loss = 50;
+        world.lose(50);
         world.kill(3);
         world.run_seconds(30);
         (world.bytes, world.capture.len())
@@ -461,13 +461,13 @@ fn after_a_cut_is_healed_nobody_stays_suspected() {
             world.part(&left, &right);
             world.run_for(millis * MS);
             world.heal();
-            let begun = world.now;
+            let begun = world.now();
             // Suspicions that were on their way when it healed come and go for a moment.
             let mut last = begun;
-            while world.now - begun < 40 * SECOND {
+            while world.now() - begun < 40 * SECOND {
                 world.run_for(100 * MS);
                 if !is_trusting(&world) || !world.agrees() {
-                    last = world.now;
+                    last = world.now();
                 }
             }
             let took = last - begun;

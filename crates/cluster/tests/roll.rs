@@ -40,7 +40,7 @@ fn a_node_that_is_killed_is_missed_by_all_since_it_was_last_heard() {
     for seed in 0..4 {
         let mut world = settled(seed);
         world.run_seconds(5);
-        let died = world.now;
+        let died = world.now();
         world.kill(4);
         world.run_until("it is gone", 20, World::agrees);
         assert!(all_miss(&world, &["node-4"]));

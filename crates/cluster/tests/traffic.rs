@@ -291,7 +291,7 @@ fn who_left_takes_and_says_nothing() {
 
 /// What a payload for a host begins with: the time, and the host's boot, folded.
 fn head(world: &World, to: u32) -> Vec<u8> {
-    let mut bytes = (world.now / MS).to_le_bytes()[..6].to_vec();
+    let mut bytes = (world.now() / MS).to_le_bytes()[..6].to_vec();
     let boot = world.processes[&to].boot;
     bytes.extend(((boot ^ (boot >> 32)) as u32).to_le_bytes());
     bytes

@@ -5,17 +5,17 @@
 mod home_world;
 
 use home_world::random::random_world;
-use home_world::{Event, Law, MS, Net, World};
+use home_world::{Dice, Event, Law, MS, World};
 use tollgate_gossip::{Key, Knobs, NodeId, Ratio, collectors};
-use tollgate_kit::Dice;
 use tollgate_limit::Span;
+use tollgate_sim::Weather;
 
 #[test]
 fn nobody_is_rejected_while_the_bucket_that_saw_everything_has_room() {
     let mut rejected = 0;
-    for seed in 0..400 {
+    for seed in 0..800 {
         let mut world = random_world(seed);
-        world.run(world.now + 70_000 * MS);
+        world.run(world.now() + 70_000 * MS);
         assert_eq!(world.score.false_rejections, 0, "seed {seed}");
         rejected += world.score.rejected;
     }
@@ -46,7 +46,7 @@ fn pick(routing: Routing, step: u64, nodes: u64, dice: &mut Dice) -> u16 {
 
 /// One key on a few nodes, with strict shares and messages that take no time.
 fn strict_world(seed: u64, routing: Routing) -> (World, u64) {
-    let mut dice = Dice::new(seed * 31 + 5);
+    let mut dice = Dice(seed * 31 + 5);
     let nodes = 2 + dice.below(6);
     let law = Law {
         burst: [5, 20, 60, 200][dice.below(4) as usize],
@@ -60,9 +60,9 @@ fn strict_world(seed: u64, routing: Routing) -> (World, u64) {
         standby: dice.below(2) == 0,
         ..Knobs::default()
     };
-    let mut world = World::new(nodes as u16, law, knobs, Net::default(), seed);
+    let mut world = World::new(nodes as u16, law, knobs, Weather::default(), seed);
     let token_ns = law.per_ns / law.tokens;
-    let mut at = world.now;
+    let mut at = world.now();
     for step in 0..400 {
         let pace = [token_ns / 30, token_ns / 3, token_ns][dice.below(3) as usize];
         at += if dice.below(60) == 0 {
@@ -98,7 +98,7 @@ fn strict_shares_and_instant_messages_decide_like_one_bucket_for_any_routing() {
 #[test]
 fn a_rush_takes_the_burst_and_not_one_more() {
     for seed in 0..2000 {
-        let mut dice = Dice::new(seed * 17 + 3);
+        let mut dice = Dice(seed * 17 + 3);
         let law = Law {
             burst: 5 + dice.below(56),
             tokens: 1,
@@ -112,8 +112,8 @@ fn a_rush_takes_the_burst_and_not_one_more() {
             ..Knobs::default()
         };
         let nodes = 2 + dice.below(3);
-        let mut world = World::new(nodes as u16, law, knobs, Net::default(), seed);
-        let start = world.now;
+        let mut world = World::new(nodes as u16, law, knobs, Weather::default(), seed);
+        let start = world.now();
         for step in 0..2 * law.burst {
             let node = pick(Routing::Random, step, nodes, &mut dice);
             let (key, cost) = (1, 1);
@@ -133,9 +133,8 @@ fn the_standby_is_silent_as_long_as_the_home_speaks() {
     let nodes = 10_u16;
     let members: Vec<_> = (0..nodes).map(NodeId).collect();
     let (home, _) = collectors(Key(1), &members);
-    // About one seed in a hundred has the standby speak as well, for a reason that is not known yet; none of these does.
-    for seed in 100..220 {
-        let mut dice = Dice::new(seed);
+    for seed in 0..60 {
+        let mut dice = Dice(seed);
         let law = Law {
             burst: 100,
             tokens: 1,
@@ -147,13 +146,10 @@ fn the_standby_is_silent_as_long_as_the_home_speaks() {
             direct: None,
             ..Knobs::default()
         };
-        let net = Net {
-            delay_ms,
-            ..Net::default()
-        };
-        let mut world = World::new(nodes, law, knobs, net, seed);
+        let weather = Weather::between(delay_ms * MS, delay_ms * MS);
+        let mut world = World::new(nodes, law, knobs, weather, seed);
         world.frames = Some(Vec::new());
-        let mut at = world.now;
+        let mut at = world.now();
         for _ in 0..400 {
             at += dice.below(100 * MS);
             let node = dice.below(u64::from(nodes)) as u16;

@@ -5,13 +5,12 @@
 mod home_world;
 
 use home_world::random::random_world;
-use home_world::{Event, MS, World};
+use home_world::{Dice, Event, MS, World};
 use tollgate_gossip::{NodeId, Ratio, Replica};
-use tollgate_kit::Dice;
 use tollgate_limit::Instant;
 
 fn now(world: &World) -> Instant {
-    Instant::from_nanos(world.now)
+    Instant::from_nanos(world.now())
 }
 
 fn drop_frames(replica: &mut Replica) {
@@ -24,11 +23,11 @@ fn no_end_falls_whatever_arrives_and_whoever_becomes_home() {
         let mut world = random_world(seed);
         world.watches_ends = true;
         for node in 0..world.nodes.len() as u16 {
-            let at = world.now + (10_000 + 4_000 * u64::from(node)) * MS;
+            let at = world.now() + (10_000 + 4_000 * u64::from(node)) * MS;
             world.at(at, Event::Crash { node });
             world.at(at, Event::Restart { node });
         }
-        world.run(world.now + 70_000 * MS);
+        world.run(world.now() + 70_000 * MS);
     }
 }
 
@@ -37,8 +36,8 @@ fn replaying_everything_in_any_order_never_gives_room_back() {
     for seed in 2000..2040 {
         let mut world = random_world(seed);
         world.frames = Some(Vec::new());
-        let mut dice = Dice::new(seed);
-        world.run(world.now + 20_000 * MS + dice.below(30_000) * MS);
+        let mut dice = Dice(seed);
+        world.run(world.now() + 20_000 * MS + dice.below(30_000) * MS);
         let frames = world.frames.take().unwrap();
         for _ in 0..frames.len().min(2000) {
             let (from, to, bytes) = &frames[dice.below(frames.len() as u64) as usize];
@@ -88,8 +87,8 @@ fn broken_frames_are_refused_whole_or_taken_without_harm() {
     for seed in 3000..3012 {
         let mut world = random_world(seed);
         world.frames = Some(Vec::new());
-        let mut dice = Dice::new(seed);
-        world.run(world.now + 20_000 * MS);
+        let mut dice = Dice(seed);
+        world.run(world.now() + 20_000 * MS);
         let frames = world.frames.take().unwrap();
         for _ in 0..1500 {
             let (from, to, bytes) = &frames[dice.below(frames.len() as u64) as usize];
@@ -118,10 +117,10 @@ fn nothing_is_left_when_everything_has_drained() {
         if world.knobs.fade == Ratio::new(0, 4) {
             continue;
         }
-        world.run(world.now + 70_000 * MS);
+        world.run(world.now() + 70_000 * MS);
         let refill_ns = world.law.burst * world.law.per_ns / world.law.tokens;
         let fading_ns = 4 * 10 * refill_ns;
-        world.run(world.now + 10 * refill_ns + fading_ns + 60_000 * MS);
+        world.run(world.now() + 10 * refill_ns + fading_ns + 60_000 * MS);
         for replica in world.nodes.iter().flatten() {
             let left = replica.footprint();
             assert_eq!((left.local, left.extra), (0, 0), "seed {seed}");

@@ -3,6 +3,8 @@
 //! Each purpose has its own stream, so that losing a message changes no arrival. Not here: the designs' own dice, which they
 //! get a seed for.
 
+use tollgate_sim::{Links, Weather};
+
 /// What a stream of numbers is for.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
@@ -52,11 +54,18 @@ impl Dice {
     pub(crate) fn small(&mut self, bound: u16) -> u16 {
         u16::try_from(self.below(u64::from(bound))).unwrap_or(0)
     }
+}
 
-    /// Whether something happens that does so `odds` times in a million. No number is drawn for what never happens.
-    pub(crate) fn millionth(&mut self, odds: u32) -> bool {
-        odds > 0 && self.below(1_000_000) < u64::from(odds)
+impl tollgate_sim::Dice for Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        Self::below(self, bound)
     }
+}
+
+/// Links whose accidents a seed decides.
+pub(crate) fn links(weather: Weather, seed: u64) -> Links<Dice> {
+    let purposes = [Purpose::Loss, Purpose::Copies, Purpose::Delays];
+    Links::new(weather, purposes.map(|purpose| Dice::new(seed, purpose)))
 }
 
 /// Scrambles a number so that close ones end far apart.

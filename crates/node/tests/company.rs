@@ -238,21 +238,21 @@ fn a_change_that_leaves_a_policy_alone_keeps_what_is_known() {
     let now = world.now();
     let next = world.nodes[0].succeed(contracts(&other), now);
     assert!(std::ptr::eq(world.nodes[0].newest(), &raw const *next));
-    world.nodes[0] = next;
+    world.nodes[0].node = next;
     assert_eq!(world.status(0, "ada"), [(0, vec![46, 4]), (1, vec![96])]);
     // And a policy with other numbers begins anew, as does one that nobody else has.
     let other = other.replace("limit: 8,", "limit: 9,");
-    world.nodes[0] = world.nodes[0].succeed(contracts(&other), now);
+    world.nodes[0].node = world.nodes[0].succeed(contracts(&other), now);
     assert_eq!(world.status(0, "ada"), [(0, vec![46, 9]), (1, vec![96])]);
     // From gossip to counting alone, and back.
     let alone = other
         .replace(", coordination: gossip", "")
         .replace(", design: segments", "");
-    world.nodes[0] = world.nodes[0].succeed(contracts(&alone), now);
+    world.nodes[0].node = world.nodes[0].succeed(contracts(&alone), now);
     assert_eq!(world.status(0, "ada")[0], (0, vec![46, 9]));
     assert!(world.check(0, "ada", 1).is_allowed());
     assert_eq!(world.status(0, "ada")[0], (0, vec![45, 8]));
-    world.nodes[0] = world.nodes[0].succeed(contracts(&other), now);
+    world.nodes[0].node = world.nodes[0].succeed(contracts(&other), now);
     assert_eq!(world.status(0, "ada")[0], (0, vec![45, 9]));
 }
 
@@ -264,7 +264,7 @@ fn a_receipt_outlives_a_change_of_contracts() {
         .replace("DESIGN", "segments")
         .replace("limit: 5,", "limit: 50,");
     let now = world.now();
-    world.nodes[0] = world.nodes[0].succeed(contracts(&other), now);
+    world.nodes[0].node = world.nodes[0].succeed(contracts(&other), now);
     assert!(world.nodes[0].knows(&answer.receipt));
     world.nodes[0].settle(&answer.receipt, cost(1), now);
     assert_eq!(world.status(0, "ada"), [(0, vec![49, 7]), (1, vec![99])]);
@@ -275,7 +275,7 @@ fn garbage_is_refused_and_counted() {
     let world = World::new(2, &MIXED.replace("DESIGN", "home"));
     let node = &world.nodes[0];
     let status = node.gossip_status();
-    let (from, now) = (world.id(1), world.now());
+    let (from, now) = (world.nodes[1].id.0, world.now());
     assert!(node.handle_gossip(1, from, b"x", now).is_err());
     for frame in [&b""[..], b"\xff", &[0x11; 40], &[0; 9]] {
         for policy in &status {
@@ -347,7 +347,7 @@ fn a_restarted_node_gets_back_what_it_had_not_told() {
         let mut world = World::new(3, &text);
         assert!(world.check(1, "ada", 5).is_allowed());
         world.run(SECOND);
-        world.restart(1, &text);
+        world.crash(1, &text);
         world.run(6 * SECOND);
         assert_eq!(admitted(&mut world, "ada", 90), 25, "{design}");
     }
@@ -395,7 +395,7 @@ fn threads_reloads_and_frames_get_along() {
     let other = text.replace("limit: 100000,", "limit: 100001,");
     let world = World::new(2, &text);
     let (first, second) = (&world.nodes[0], &world.nodes[1]);
-    let (now, ids) = (world.now(), [world.id(0), world.id(1)]);
+    let (now, ids) = (world.now(), [world.nodes[0].id.0, world.nodes[1].id.0]);
     let stop = AtomicBool::new(false);
     let admitted = [(); 2].map(|()| AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -425,7 +425,7 @@ fn threads_reloads_and_frames_get_along() {
             }
         });
         scope.spawn(|| {
-            let mut node = std::sync::Arc::clone(first);
+            let mut node = std::sync::Arc::clone(&first.node);
             for turn in 0..20 {
                 node = node.succeed(contracts([&other, &text][turn % 2]), now);
             }

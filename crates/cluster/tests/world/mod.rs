@@ -11,6 +11,7 @@ use tollgate_cluster::{Cluster, ClusterConfig, Event, Pace, Refused, Via};
 use tollgate_gossip::NodeId;
 use tollgate_kit::Dice;
 use tollgate_limit::Instant;
+use tollgate_sim::{self as sim, Clock, Links, Sim, Weather};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1000 * MS;
@@ -21,17 +22,11 @@ pub(crate) struct Process {
     pub(crate) address: SocketAddr,
     pub(crate) boot: u64,
     pub(crate) events: Vec<Event>,
-    pub(crate) is_frozen: bool,
-    /// What its clock shows more than the world's, in nanoseconds.
-    pub(crate) skew: i64,
     pub(crate) refused: BTreeMap<Refused, u64>,
-    /// Datagrams that arrived while it was frozen.
-    waiting: Vec<Flight>,
 }
 
 #[derive(Clone)]
 struct Flight {
-    to: SocketAddr,
     boot: u64,
     counter: u64,
     bytes: Vec<u8>,
@@ -40,16 +35,10 @@ struct Flight {
 
 /// All processes and what flies between them.
 pub(crate) struct World {
-    pub(crate) now: u64,
+    /// Nodes are hosts, and addresses those of hosts; only a host that moved differs from its address.
+    sim: Sim<Flight, (), Dice>,
     dice: Dice,
-    pub(crate) delay: u64,
-    /// Lost datagrams of a thousand.
-    pub(crate) loss: u64,
     pub(crate) processes: BTreeMap<u32, Process>,
-    /// From and to: cut one way.
-    pub(crate) cuts: BTreeSet<(SocketAddr, SocketAddr)>,
-    flying: BTreeMap<(u64, u64), (SocketAddr, Flight)>,
-    launched: u64,
     /// Everything that was ever sent: from, to, boot, counter, payload.
     pub(crate) capture: Vec<(SocketAddr, SocketAddr, u64, u64, Vec<u8>)>,
     pub(crate) bytes: u64,
@@ -60,20 +49,28 @@ pub(crate) fn address(host: u32) -> SocketAddr {
     SocketAddr::from(([10, b, c, d], 7000))
 }
 
+/// The number of an address in the simulator.
+fn number(address: SocketAddr) -> u16 {
+    match address {
+        SocketAddr::V4(address) => address.ip().to_bits() as u16,
+        SocketAddr::V6(_) => u16::MAX,
+    }
+}
+
 /// The start of every world: some day in 2026.
 const EPOCH: u64 = 1_790_000_000 * SECOND;
+/// One way takes so long, and up to half as long again.
+const DELAY: u64 = 2 * MS;
 
 impl World {
     pub(crate) fn new(seed: u64) -> Self {
+        let streams = [1, 2, 3].map(|stream| Dice::new(seed ^ stream << 60));
+        let mut links = Links::new(Weather::between(DELAY, DELAY * 3 / 2), streams);
+        links.cuts_arrivals = true;
         Self {
-            now: EPOCH,
+            sim: Sim::new(EPOCH, links),
             dice: Dice::new(seed),
-            delay: 2 * MS,
-            loss: 0,
             processes: BTreeMap::new(),
-            cuts: BTreeSet::new(),
-            flying: BTreeMap::new(),
-            launched: 0,
             capture: Vec::new(),
             bytes: 0,
         }
@@ -81,6 +78,10 @@ impl World {
 
     pub(crate) fn roll(&mut self) -> u64 {
         self.dice.roll()
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.sim.now()
     }
 
     pub(crate) fn config(&mut self, host: u32, seeds: &[u32]) -> ClusterConfig {
@@ -111,15 +112,13 @@ impl World {
     pub(crate) fn start_with(&mut self, host: u32, config: ClusterConfig) {
         let (address, boot) = (config.advertise, config.boot);
         let process = Process {
-            cluster: Cluster::new(config, Instant::from_nanos(self.now)),
+            cluster: Cluster::new(config, Instant::from_nanos(self.now())),
             address,
             boot,
             events: Vec::new(),
-            is_frozen: false,
-            skew: 0,
             refused: BTreeMap::new(),
-            waiting: Vec::new(),
         };
+        self.skew(host, 0);
         self.processes.insert(host, process);
     }
 
@@ -132,24 +131,35 @@ impl World {
 
     pub(crate) fn kill(&mut self, host: u32) {
         self.processes.remove(&host);
+        self.sim.reset(host as u16);
     }
 
     pub(crate) fn freeze(&mut self, host: u32) {
-        self.processes.get_mut(&host).unwrap().is_frozen = true;
+        self.sim.pause(host as u16);
     }
 
     pub(crate) fn thaw(&mut self, host: u32) {
-        let process = self.processes.get_mut(&host).unwrap();
-        process.is_frozen = false;
-        let waiting = std::mem::take(&mut process.waiting);
-        for flight in waiting {
-            self.deliver(host, &flight);
-        }
+        self.sim.go_on(host as u16);
+    }
+
+    pub(crate) fn is_frozen(&self, host: u32) -> bool {
+        self.sim.is_paused(host as u16)
+    }
+
+    /// From here on a host's clock shows so much more than the world's.
+    pub(crate) fn skew(&mut self, host: u32, nanos: i64) {
+        self.sim.set_clock(host as u16, Clock::ahead(nanos));
+    }
+
+    /// From here on so many datagrams of a thousand are lost.
+    pub(crate) fn lose(&mut self, thousandths: u64) {
+        self.sim.links.weather.loss = thousandths as u32 * 1_000;
     }
 
     /// Cuts what goes from one host to another.
     pub(crate) fn cut(&mut self, from: u32, to: u32) {
-        self.cuts.insert((address(from), address(to)));
+        let (from, to) = ([from as u16], [to as u16]);
+        self.sim.links.cut(&from, &to, 0..u64::MAX);
     }
 
     /// Cuts both ways between two groups.
@@ -163,7 +173,7 @@ impl World {
     }
 
     pub(crate) fn heal(&mut self) {
-        self.cuts.clear();
+        self.sim.links.heal();
     }
 
     pub(crate) fn cluster(&mut self, host: u32) -> &mut Cluster {
@@ -171,7 +181,7 @@ impl World {
     }
 
     pub(crate) fn clock(&self, host: u32) -> Instant {
-        Instant::from_nanos(self.now.saturating_add_signed(self.processes[&host].skew))
+        Instant::from_nanos(self.sim.local(host as u16))
     }
 
     /// Hosts that a host believes in, itself included.
@@ -209,7 +219,7 @@ impl World {
         seconds_max: u64,
         done: impl Fn(&Self) -> bool,
     ) -> u64 {
-        let start = self.now;
+        let start = self.now();
         while !done(self) {
             let views: Vec<_> = self
                 .processes
@@ -217,12 +227,12 @@ impl World {
                 .map(|host| (*host, self.view(*host)))
                 .collect();
             assert!(
-                self.now - start < seconds_max * SECOND,
+                self.now() - start < seconds_max * SECOND,
                 "not in {seconds_max} s: {what}; {views:?}"
             );
             self.run_for(100 * MS);
         }
-        self.now - start
+        self.now() - start
     }
 
     pub(crate) fn run_seconds(&mut self, seconds: u64) {
@@ -230,68 +240,41 @@ impl World {
     }
 
     pub(crate) fn run_for(&mut self, span: u64) {
-        let end = self.now + span;
-        loop {
-            self.drain();
-            let Some(next) = self.next_time().filter(|next| *next <= end) else {
-                break;
-            };
-            self.now = self.now.max(next);
-            self.step();
-        }
-        self.now = end;
-    }
-
-    fn next_time(&self) -> Option<u64> {
-        let flight = self.flying.first_key_value().map(|((at, _), _)| *at);
-        let timers = self.processes.values().filter(|process| !process.is_frozen);
-        let timers = timers.filter_map(|process| {
-            let at = process.cluster.poll_timeout()?.as_nanos();
-            Some(at.saturating_add_signed(-process.skew).max(self.now))
-        });
-        timers.chain(flight).min()
-    }
-
-    fn step(&mut self) {
-        while let Some(entry) = self.flying.first_entry()
-            && entry.key().0 <= self.now
-        {
-            let (from, flight) = entry.remove();
-            self.land(from, &flight);
-        }
+        let end = self.now() + span;
         let hosts: Vec<u32> = self.processes.keys().copied().collect();
         for host in hosts {
-            let now = self.clock(host);
-            let process = self.processes.get_mut(&host).unwrap();
-            let is_due = process.cluster.poll_timeout().is_some_and(|at| at <= now);
-            if is_due && !process.is_frozen {
-                process.cluster.handle_timeout(now);
+            self.follow_up(host);
+        }
+        while let Some(event) = self.sim.next(end) {
+            match event {
+                sim::Event::Message { to, message, .. } => self.land(to, &message),
+                sim::Event::Wake { node } => self.call(u32::from(node)),
+                sim::Event::Plan(()) => {}
             }
+        }
+        self.sim.pass(end);
+    }
+
+    fn call(&mut self, host: u32) {
+        let now = self.clock(host);
+        if let Some(process) = self.processes.get_mut(&host) {
+            process.cluster.handle_timeout(now);
+            self.follow_up(host);
         }
     }
 
-    fn land(&mut self, from: SocketAddr, flight: &Flight) {
-        if self.cuts.contains(&(from, flight.to)) {
-            return;
+    fn land(&mut self, to: u16, flight: &Flight) {
+        let mut hosts = self.processes.iter().rev();
+        let host = hosts.find(|(_, process)| number(process.address) == to);
+        if let Some(host) = host.map(|(host, _)| *host) {
+            self.deliver(host, flight);
+            self.follow_up(host);
         }
-        let at = self
-            .processes
-            .iter()
-            .filter(|(_, process)| process.address == flight.to);
-        let Some((host, _)) = at.max_by_key(|(host, _)| **host) else {
-            return;
-        };
-        let host = *host;
-        self.deliver(host, flight);
     }
 
     fn deliver(&mut self, host: u32, flight: &Flight) {
         let now = self.clock(host);
         let process = self.processes.get_mut(&host).unwrap();
-        if process.is_frozen {
-            process.waiting.push(flight.clone());
-            return;
-        }
         let taken = match flight.stream_from {
             Some(from) => process.cluster.handle_message(from, &flight.bytes, now),
             None => process
@@ -306,9 +289,7 @@ impl World {
     /// Sends a payload of somebody's once more, as a stranger who captured it could.
     pub(crate) fn replay(&mut self, to: u32, captured: usize) {
         let (_, _, boot, counter, bytes) = self.capture[captured].clone();
-        let to_address = self.processes[&to].address;
         let flight = Flight {
-            to: to_address,
             boot,
             counter,
             bytes,
@@ -317,56 +298,44 @@ impl World {
         self.deliver(to, &flight);
     }
 
-    fn drain(&mut self) {
-        let hosts: Vec<u32> = self.processes.keys().copied().collect();
-        for host in hosts {
-            if self.processes[&host].is_frozen {
-                continue;
+    /// Sends what a process wants to, and wakes it when it wants to be.
+    fn follow_up(&mut self, host: u32) {
+        if self.is_frozen(host) {
+            return;
+        }
+        let now = self.clock(host);
+        while let Some(transmit) = self.cluster(host).poll_transmit(now) {
+            let process = &self.processes[&host];
+            let (from, boot) = (process.address, process.boot);
+            let (to, bytes) = (transmit.to, transmit.bytes);
+            let mut flight = Flight {
+                boot,
+                counter: 0,
+                bytes,
+                stream_from: None,
+            };
+            if let Via::Datagram { counter } = transmit.via {
+                assert!(flight.bytes.len() + 34 <= ClusterConfig::MTU);
+                self.bytes += flight.bytes.len() as u64 + 62;
+                let bytes = flight.bytes.clone();
+                self.capture.push((from, to, boot, counter, bytes));
+                flight.counter = counter;
+                self.sim.post(number(from), number(to), flight);
+            } else {
+                flight.stream_from = Some(process.cluster.me().0);
+                let jitter = self.roll() % (DELAY / 2 + 1);
+                let (from, to) = (number(from), number(to));
+                self.sim.send(DELAY + jitter, from, to, flight);
             }
-            let now = self.clock(host);
-            loop {
-                let process = self.processes.get_mut(&host).unwrap();
-                let Some(transmit) = process.cluster.poll_transmit(now) else {
-                    break;
-                };
-                let (from, boot) = (process.address, process.boot);
-                let (node, _) = process.cluster.me();
-                let (counter, stream_from) = match transmit.via {
-                    Via::Datagram { counter } => (counter, None),
-                    Via::Stream => (0, Some(node)),
-                };
-                let to = transmit.to;
-                let bytes = transmit.bytes;
-                if stream_from.is_none() {
-                    assert!(bytes.len() + 34 <= ClusterConfig::MTU);
-                    self.bytes += bytes.len() as u64 + 62;
-                    self.capture.push((from, to, boot, counter, bytes.clone()));
-                }
-                let is_lost = stream_from.is_none() && self.roll() % 1000 < self.loss;
-                if is_lost || self.cuts.contains(&(from, to)) {
-                    continue;
-                }
-                let jitter = self.roll() % (self.delay / 2 + 1);
-                self.launched += 1;
-                let key = (self.now + self.delay + jitter, self.launched);
-                self.flying.insert(
-                    key,
-                    (
-                        from,
-                        Flight {
-                            to,
-                            boot,
-                            counter,
-                            bytes,
-                            stream_from,
-                        },
-                    ),
-                );
-            }
-            let process = self.processes.get_mut(&host).unwrap();
-            while let Some(event) = process.cluster.poll_event() {
-                process.events.push(event);
-            }
+        }
+        let process = self.processes.get_mut(&host).unwrap();
+        while let Some(event) = process.cluster.poll_event() {
+            process.events.push(event);
+        }
+        self.sim.let_sleep(host as u16);
+        if let Some(at) = process.cluster.poll_timeout() {
+            let at = self.sim.clock(host as u16).world(at.as_nanos());
+            self.sim.wake_at(host as u16, at);
         }
     }
 }

@@ -12,26 +12,43 @@
 pub(crate) mod random;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tollgate_gossip::{Bucket, Key, Kind, Knobs, NodeId, Replica, Setup, Verdict, Writer};
-use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
+use tollgate_sim::{self as sim, Links, Sim, Weather};
+
+/// Numbers from a seed.
+#[derive(Clone)]
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let x = (self.0 ^ (self.0 >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        x ^ (x >> 29)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.roll() % bound.max(1)
+    }
+}
+
+impl sim::Dice for Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        Self::below(self, bound)
+    }
+}
 
 pub(crate) const MS: u64 = 1_000_000;
 
-/// The network between nodes: one-way delay, jitter, and odds of a thousand.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Net {
-    pub(crate) delay_ms: u64,
-    pub(crate) jitter_ms: u64,
-    pub(crate) loss: u64,
-    pub(crate) doubles: u64,
-}
-
-#[derive(Clone, Debug)]
+/// What is planned.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     Request { node: u16, key: u128, cost: u64 },
-    Frame { from: u16, to: u16, bytes: Vec<u8> },
     Crash { node: u16 },
     Restart { node: u16 },
     Members { node: u16 },
@@ -92,14 +109,10 @@ pub(crate) struct Score {
 pub(crate) struct World {
     pub(crate) law: Law,
     pub(crate) knobs: Knobs,
-    pub(crate) net: Net,
-    pub(crate) now: u64,
+    sim: Sim<Arc<[u8]>, Event, Dice>,
     pub(crate) nodes: Vec<Option<Replica>>,
     writers: Vec<u16>,
     next_writer: u16,
-    queue: BTreeMap<(u64, u64), Event>,
-    count: u64,
-    pub(crate) dice: Dice,
     pub(crate) score: Score,
     /// Every frame ever sent with its sender and receiver, for tests that replay them.
     pub(crate) frames: Option<Vec<(u16, u16, Vec<u8>)>>,
@@ -109,18 +122,15 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(nodes: u16, law: Law, knobs: Knobs, net: Net, seed: u64) -> Self {
+    pub(crate) fn new(nodes: u16, law: Law, knobs: Knobs, weather: Weather, seed: u64) -> Self {
+        let streams = [1, 2, 3].map(|stream| Dice(seed ^ stream << 60));
         let mut world = Self {
             law,
             knobs,
-            net,
-            now: 1_000_000_000,
+            sim: Sim::new(1_000_000_000, Links::new(weather, streams)),
             nodes: Vec::new(),
             writers: (0..nodes).collect(),
             next_writer: nodes,
-            queue: BTreeMap::new(),
-            count: 0,
-            dice: Dice::new(seed),
             score: Score::default(),
             frames: None,
             watches_ends: false,
@@ -142,42 +152,60 @@ impl World {
             was: was.map(Writer),
             members: (0..nodes).map(NodeId).collect(),
             seed: u64::from(node) * 77,
-            start: Instant::from_nanos(self.now),
+            start: self.instant(),
             wait_max: Span::ZERO,
             knobs: self.knobs.clone(),
         };
         Replica::new(Kind::Home, setup)
     }
 
+    pub(crate) fn now(&self) -> u64 {
+        self.sim.now()
+    }
+
+    fn instant(&self) -> Instant {
+        Instant::from_nanos(self.now())
+    }
+
     pub(crate) fn at(&mut self, time: u64, event: Event) {
-        self.count += 1;
-        self.queue.insert((time, self.count), event);
+        self.sim.plan(time, event);
     }
 
     /// Runs until that time.
     pub(crate) fn run(&mut self, until: u64) {
-        loop {
-            let event = self.queue.first_key_value().map(|(&(at, _), _)| at);
-            let timer = self.timer();
-            let next = [event, timer.map(|(at, _)| at)].into_iter().flatten().min();
-            let Some(next) = next.filter(|&at| at <= until) else {
-                break;
-            };
-            self.now = self.now.max(next);
-            if event == Some(next) {
-                let (_, event) = self.queue.pop_first().unwrap();
-                let before = self.ends();
-                self.carry_out(event);
-                self.compare(&before);
-            } else if let Some((_, node)) = timer {
-                let now = Instant::from_nanos(self.now);
-                if let Some(replica) = &mut self.nodes[node] {
-                    replica.handle_timeout(now);
-                }
-                self.drain(node);
-            }
+        for node in 0..self.nodes.len() {
+            self.drain(node);
         }
-        self.now = self.now.max(until);
+        while let Some(event) = self.sim.next(until) {
+            if let sim::Event::Wake { node } = event {
+                self.wake(usize::from(node));
+                continue;
+            }
+            let before = self.ends();
+            match event {
+                sim::Event::Message { from, to, message } => self.deliver(from, to, &message),
+                sim::Event::Plan(event) => self.carry_out(event),
+                sim::Event::Wake { .. } => {}
+            }
+            self.compare(&before);
+        }
+        self.sim.pass(until);
+    }
+
+    fn wake(&mut self, node: usize) {
+        let now = self.instant();
+        if let Some(replica) = &mut self.nodes[node] {
+            replica.handle_timeout(now);
+        }
+        self.drain(node);
+    }
+
+    fn deliver(&mut self, from: u16, to: u16, frame: &[u8]) {
+        let now = self.instant();
+        if let Some(replica) = &mut self.nodes[usize::from(to)] {
+            replica.handle_frame(NodeId(from), frame, now).unwrap();
+            self.drain(usize::from(to));
+        }
     }
 
     /// What every node knows of the first two keys, with the boot that knows it.
@@ -207,7 +235,7 @@ impl World {
 
     /// What a node would answer now, without counting anything.
     pub(crate) fn known(&mut self, node: usize, key: u128) -> Option<Known> {
-        let now = Instant::from_nanos(self.now);
+        let now = self.instant();
         let replica = self.nodes[node].as_mut()?;
         Some(match replica.handle_request(Key(key), 0, now) {
             Verdict::Allow { remaining, .. } => Known::Left(remaining),
@@ -216,27 +244,12 @@ impl World {
         })
     }
 
-    fn timer(&self) -> Option<(u64, usize)> {
-        let times = self.nodes.iter().enumerate();
-        let times = times.filter_map(|(at, node)| {
-            let time = node.as_ref()?.poll_timeout()?;
-            Some((time.as_nanos().max(self.now), at))
-        });
-        times.min()
-    }
-
     fn carry_out(&mut self, event: Event) {
         match event {
             Event::Request { node, key, cost } => self.request(node, key, cost),
-            Event::Frame { from, to, bytes } => {
-                let now = Instant::from_nanos(self.now);
-                if let Some(replica) = &mut self.nodes[usize::from(to)] {
-                    replica.handle_frame(NodeId(from), &bytes, now).unwrap();
-                    self.drain(usize::from(to));
-                }
-            }
             Event::Crash { node } => {
                 self.nodes[usize::from(node)] = None;
+                self.sim.reset(node);
                 self.down.insert(node);
                 self.spread(500 + 500 * u64::from(node % 2));
             }
@@ -259,7 +272,7 @@ impl World {
     /// Everybody hears who is alive, each a little later than the one before.
     fn spread(&mut self, after_ms: u64) {
         for node in 0..self.nodes.len() as u16 {
-            let at = self.now + (after_ms + 7 * u64::from(node)) * MS;
+            let at = self.now() + (after_ms + 7 * u64::from(node)) * MS;
             self.at(at, Event::Members { node });
         }
     }
@@ -269,7 +282,7 @@ impl World {
             .filter(|node| !self.down.contains(node))
             .map(NodeId)
             .collect();
-        let now = Instant::from_nanos(self.now);
+        let now = self.instant();
         if let Some(replica) = &mut self.nodes[usize::from(node)] {
             replica.handle_members(&alive, now);
             self.drain(usize::from(node));
@@ -282,7 +295,7 @@ impl World {
             .map(|step| (usize::from(node) + step) % count)
             .find(|&place| self.nodes[place].is_some());
         let Some(place) = place else { return };
-        let now = Instant::from_nanos(self.now);
+        let now = self.instant();
         let replica = self.nodes[place].as_mut().unwrap();
         let verdict = replica.handle_request(Key(key), cost, now);
         self.drain(place);
@@ -290,7 +303,7 @@ impl World {
     }
 
     fn judge(&mut self, key: u128, cost: u64, verdict: Verdict) {
-        let (law, now) = (self.law, self.now);
+        let (law, now) = (self.law, self.now());
         let score = &mut self.score;
         let central = score.centrals.entry(key).or_default();
         let is_right = law.has_room(*central, cost, now);
@@ -307,31 +320,19 @@ impl World {
         }
     }
 
+    /// Sends what a node wants to, and wakes it when it wants to be.
     fn drain(&mut self, node: usize) {
+        let from = node as u16;
         while let Some(send) = self.nodes[node].as_mut().and_then(Replica::poll_send) {
-            let from = node as u16;
-            let bytes = send.frame.to_vec();
             if let Some(frames) = &mut self.frames {
-                frames.push((from, send.to.0, bytes.clone()));
+                frames.push((from, send.to.0, send.frame.to_vec()));
             }
-            self.post(from, send.to.0, &bytes);
+            self.sim.post(from, send.to.0, send.frame);
         }
-    }
-
-    fn post(&mut self, from: u16, to: u16, bytes: &[u8]) {
-        if self.dice.below(1000) < self.net.loss {
-            return;
-        }
-        let copies = if self.dice.below(1000) < self.net.doubles {
-            2
-        } else {
-            1
-        };
-        for _ in 0..copies {
-            let jitter = self.dice.below(self.net.jitter_ms * MS + 1);
-            let at = self.now + self.net.delay_ms * MS + jitter;
-            let bytes = bytes.to_vec();
-            self.at(at, Event::Frame { from, to, bytes });
+        let due = self.nodes[node].as_ref().and_then(Replica::poll_timeout);
+        self.sim.let_sleep(from);
+        if let Some(due) = due {
+            self.sim.wake_at(from, due.as_nanos());
         }
     }
 }

@@ -7,10 +7,10 @@
 )]
 
 use tollgate_gossip::{Knobs, Ratio};
-use tollgate_kit::Dice;
 use tollgate_limit::Span;
+use tollgate_sim::Weather;
 
-use crate::home_world::{Event, Law, MS, Net, World};
+use crate::home_world::{Dice, Event, Law, MS, World};
 
 fn span_ms(millis: u64) -> Span {
     Span::from_nanos(u128::from(millis * MS))
@@ -18,7 +18,7 @@ fn span_ms(millis: u64) -> Span {
 
 /// A random cluster with everything that can go wrong, and up to a minute of traffic.
 pub(crate) fn random_world(seed: u64) -> World {
-    let mut dice = Dice::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(17));
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9).wrapping_add(17));
     let nodes = 2 + dice.below(7) as u16;
     let law = Law {
         burst: [3, 10, 30, 100][dice.below(4) as usize],
@@ -27,12 +27,18 @@ pub(crate) fn random_world(seed: u64) -> World {
     };
     let delay = dice.below(81);
     let faulty = dice.below(3) > 0;
-    let odds = |dice: &mut Dice| if faulty { dice.below(301) } else { 0 };
-    let net = Net {
-        delay_ms: delay,
-        jitter_ms: if faulty { dice.below(101) } else { 0 },
+    let jitter = if faulty { dice.below(101) } else { 0 };
+    let odds = |dice: &mut Dice| {
+        if faulty {
+            dice.below(301) as u32 * 1_000
+        } else {
+            0
+        }
+    };
+    let weather = Weather {
         loss: odds(&mut dice),
-        doubles: odds(&mut dice),
+        copies: odds(&mut dice),
+        ..Weather::between(delay * MS, (delay + jitter) * MS)
     };
     let knobs = Knobs {
         delay: span_ms([delay, delay, 0, 5][dice.below(4) as usize]),
@@ -46,7 +52,7 @@ pub(crate) fn random_world(seed: u64) -> World {
         tree: [None, None, Some(2), Some(4)][dice.below(4) as usize],
         ..Knobs::default()
     };
-    let mut world = World::new(nodes, law, knobs, net, seed);
+    let mut world = World::new(nodes, law, knobs, weather, seed);
     traffic(&mut world, &mut dice, nodes);
     faults(&mut world, &mut dice, nodes);
     world
@@ -55,7 +61,7 @@ pub(crate) fn random_world(seed: u64) -> World {
 /// Bursts and drips around the refill rate, on one or two keys.
 fn traffic(world: &mut World, dice: &mut Dice, nodes: u16) {
     let token_ns = world.law.per_ns / world.law.tokens;
-    let mut at = world.now;
+    let mut at = world.now();
     let end = at + 60_000 * MS;
     let keys = 1 + dice.below(2);
     let costs = 1 + dice.below(3) * dice.below(2);
@@ -81,7 +87,7 @@ fn traffic(world: &mut World, dice: &mut Dice, nodes: u16) {
 fn faults(world: &mut World, dice: &mut Dice, nodes: u16) {
     for _ in 0..dice.below(4) {
         let node = dice.below(u64::from(nodes)) as u16;
-        let at = world.now + dice.below(40_000) * MS;
+        let at = world.now() + dice.below(40_000) * MS;
         let lasting = [0, 300, 5_000, 15_000][dice.below(4) as usize];
         world.at(at, Event::Crash { node });
         world.at(at + lasting * MS, Event::Restart { node });

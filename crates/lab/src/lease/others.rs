@@ -4,10 +4,11 @@
 
 use tollgate_gossip::{Bucket, Key, Kind};
 use tollgate_limit::{Instant, Span};
+use tollgate_sim::Weather;
 
 use super::check::{Broken, Excess, Ghost, Replay};
 use super::world::{Outcome, Plot};
-use crate::supply::world::{Arrivals, Plot as SupplyPlot, Setting as SupplySetting, Weather};
+use crate::supply::world::{Arrivals, Plot as SupplyPlot, Setting as SupplySetting};
 use crate::supply::{Design, Tuning};
 use crate::world::{Cluster, Contender, Fault, Request, answers_of, simulate};
 

@@ -2,16 +2,16 @@
 //!
 //! Requests are answered at once: one that would have to wait is refused. Not here: queues and promises (`crate::split`), faults.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 
-use tollgate_gossip::{NodeId, Send};
+use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
+use tollgate_sim::{Event, Sim};
 use tollgate_split::{AdaptorConfig, Begin, Limits, Machine, Setup, SplitConfig};
 
 use super::others::{judge, trace};
 use super::world::{Outcome, Plot};
-use crate::dice::{Dice, Purpose};
+use crate::dice::{Dice, links};
 
 /// Nodes that have parts of one bucket.
 pub(super) fn split(plot: &Plot) -> Outcome {
@@ -21,7 +21,7 @@ pub(super) fn split(plot: &Plot) -> Outcome {
     let mut answers = Vec::new();
     for request in trace(plot) {
         world.run_until(request.at);
-        let is_allowed = world.ask(request.node.unwrap_or(0), request.at);
+        let is_allowed = world.ask(request.node.unwrap_or(0));
         answers.push((request, is_allowed));
     }
     let mut outcome = judge(plot, &answers);
@@ -33,10 +33,7 @@ pub(super) fn split(plot: &Plot) -> Outcome {
 struct World {
     machines: Vec<Machine>,
     limits: Limits,
-    delay: (u64, u64),
-    dice: Dice,
-    agenda: BinaryHeap<Reverse<(Instant, u64)>>,
-    on_way: BTreeMap<u64, (NodeId, Send)>,
+    sim: Sim<Arc<[u8]>, (), Dice>,
     frames: u64,
     looks: u64,
     /// Tokens that lie somewhere, of all looks.
@@ -71,10 +68,7 @@ impl World {
         Some(Self {
             machines: machines.collect::<Result<_, _>>().ok()?,
             limits,
-            delay: (setting.weather.delay_min, setting.weather.delay_max),
-            dice: Dice::new(plot.seed, Purpose::Delays),
-            agenda: BinaryHeap::new(),
-            on_way: BTreeMap::new(),
+            sim: Sim::new(0, links(setting.weather, plot.seed)),
             frames: 0,
             looks: 0,
             held: 0.0,
@@ -83,41 +77,33 @@ impl World {
 
     /// Everything that happens before.
     fn run_until(&mut self, end: Instant) {
-        loop {
-            let frame = self.agenda.peek().map(|Reverse((at, _))| *at);
-            let due = self.machines.iter().zip(0..);
-            let due = due.filter_map(|(machine, id)| Some((machine.poll_timeout()?, id)));
-            let due: Option<(Instant, u16)> = due.min();
-            match (frame, due) {
-                (Some(at), due) if at <= end && due.is_none_or(|(due, _)| at <= due) => {
-                    self.carry(at);
+        while let Some(event) = self.sim.next(end.as_nanos()) {
+            let now = self.now();
+            let id = match event {
+                Event::Message { to, .. } | Event::Wake { node: to } => to,
+                Event::Plan(()) => continue,
+            };
+            let Some(machine) = self.machines.get_mut(usize::from(id)) else {
+                continue;
+            };
+            match event {
+                Event::Message { from, message, .. } => {
+                    // Machines understand each other.
+                    let _ = machine.handle_frame(NodeId(from), &message, now);
                 }
-                (_, Some((at, id))) if at <= end => {
-                    if let Some(machine) = self.machines.get_mut(usize::from(id)) {
-                        machine.handle_timeout(at);
-                    }
-                    self.settle(id, at);
-                }
-                _ => return,
+                _ => machine.handle_timeout(now),
             }
+            self.settle(id);
         }
+        self.sim.pass(end.as_nanos());
     }
 
-    fn carry(&mut self, at: Instant) {
-        let Some(Reverse((_, number))) = self.agenda.pop() else {
-            return;
-        };
-        let Some((from, send)) = self.on_way.remove(&number) else {
-            return;
-        };
-        if let Some(machine) = self.machines.get_mut(usize::from(send.to.0)) {
-            // Machines understand each other.
-            let _ = machine.handle_frame(from, &send.frame, at);
-        }
-        self.settle(send.to.0, at);
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.sim.now())
     }
 
-    fn ask(&mut self, id: u16, now: Instant) -> bool {
+    fn ask(&mut self, id: u16) -> bool {
+        let now = self.now();
         let Some(machine) = self.machines.get_mut(usize::from(id)) else {
             return false;
         };
@@ -127,7 +113,7 @@ impl World {
         } else {
             machine.miss(now);
         }
-        self.settle(id, now);
+        self.settle(id);
         self.look(now);
         is_allowed
     }
@@ -147,19 +133,17 @@ impl World {
         self.held / (self.looks as f64).max(1.0)
     }
 
-    /// Takes out what a machine says.
-    fn settle(&mut self, id: u16, now: Instant) {
-        let (least, most) = self.delay;
-        while let Some(send) = self
-            .machines
-            .get_mut(usize::from(id))
-            .and_then(Machine::poll_send)
-        {
+    /// Takes out what a machine says, and wakes it when it wants to be.
+    fn settle(&mut self, id: u16) {
+        let Some(machine) = self.machines.get_mut(usize::from(id)) else {
+            return;
+        };
+        while let Some(send) = machine.poll_send() {
             self.frames += 1;
-            let takes = least + self.dice.below(most - least + 1);
-            let at = Instant::from_nanos(now.as_nanos().saturating_add(takes));
-            self.agenda.push(Reverse((at, self.frames)));
-            self.on_way.insert(self.frames, (NodeId(id), send));
+            self.sim.post(id, send.to.0, send.frame);
+        }
+        if let Some(due) = machine.poll_timeout() {
+            self.sim.wake_at(id, due.as_nanos());
         }
     }
 }

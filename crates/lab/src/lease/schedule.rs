@@ -2,9 +2,11 @@
 //!
 //! Not here: what must hold whatever happens.
 
+use tollgate_sim::Weather;
+
 use super::world::{Change, MILLI, Plot, Recovery, SECOND, Setting};
 use crate::dice::{Dice, Purpose};
-use crate::supply::world::{Phase, Weather};
+use crate::supply::world::Phase;
 
 /// What a schedule may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,10 +82,9 @@ fn setting(dice: &mut Dice) -> Setting {
         term_ns: 300 * MILLI + dice.below(1_700 * MILLI),
         drift_ppm: pick(dice, [500, 20_000]),
         weather: Weather {
-            delay_min,
-            delay_max: delay_min + jitter,
             loss: u32::from(dice.small(201)) * 1_000,
             copies: u32::from(dice.small(201)) * 1_000,
+            ..Weather::between(delay_min, delay_min + jitter)
         },
         ..Setting::usual(per_second, 1_000)
     }

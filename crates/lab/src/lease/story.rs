@@ -2,9 +2,11 @@
 //!
 //! Not here: processes, and which phases there are.
 
+use tollgate_sim::Weather;
+
 use super::design::Design;
 use super::world::{Change, MILLI, Plot, Recovery, SECOND, Setting};
-use crate::supply::world::{Phase, Weather};
+use crate::supply::world::Phase;
 
 /// Something that happens when a phase begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +59,7 @@ impl LeaseStory {
             burst: self.burst,
             clients: self.clients,
             term_ns: self.term_ms * MILLI,
-            weather: Weather {
-                delay_min: self.one_way_us * 1_000,
-                delay_max: self.one_way_us * 1_200,
-                loss: 0,
-                copies: 0,
-            },
+            weather: Weather::between(self.one_way_us * 1_000, self.one_way_us * 1_200),
             until: self.phases.iter().map(|(_, nanos)| nanos).sum(),
             slot_ns: SLOT_NS,
             ..Setting::usual(self.per_second, 1_000)

@@ -3,31 +3,21 @@
 //! Not here: seals, sockets and replicas; a payload goes from one node to the other with its boot and counter, as a sealer would
 //! hand it over.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use tollgate_cluster::{Cluster, ClusterConfig, DATAGRAM_OVERHEAD, MemberState, Pace, Via};
 use tollgate_limit::Instant;
+use tollgate_sim::{Event, Sim, Weather};
 
-use crate::dice::{Dice, Purpose};
+use crate::dice::{Dice, Purpose, links};
 use crate::world::hash::EventHash;
 
 /// Some nodes and what flies between them.
 pub(super) struct World {
-    now: u64,
+    sim: Sim<Flight, (), Dice>,
     nodes: Vec<Option<Node>>,
-    /// What is under way, by when it arrives.
-    flying: BTreeMap<(u64, u64), Flight>,
-    launched: u64,
-    /// When each node wants to be called.
-    timers: BTreeSet<(u64, usize)>,
-    losses: Dice,
-    delays: Dice,
     boots: Dice,
-    /// Of a million datagrams, so many are lost.
-    loss: u32,
-    /// Nodes below that number and those from there on do not hear each other.
-    cut: Option<usize>,
     hash: EventHash,
     sent_bytes: u64,
 }
@@ -35,14 +25,12 @@ pub(super) struct World {
 struct Node {
     cluster: Cluster,
     boot: u64,
-    timer: Option<u64>,
     /// Whom it suspects.
     suspects: BTreeSet<u128>,
 }
 
+#[derive(Clone)]
 struct Flight {
-    from: usize,
-    to: usize,
     boot: u64,
     counter: u64,
     bytes: Vec<u8>,
@@ -60,17 +48,16 @@ pub(super) struct Wrongs {
 impl World {
     /// Nodes that start within a second and know the first two.
     pub(super) fn new(nodes: usize, loss: u32, seed: u64) -> Self {
-        let mut world = Self {
-            now: EPOCH_NS,
-            nodes: (0..nodes).map(|_| None).collect(),
-            flying: BTreeMap::new(),
-            launched: 0,
-            timers: BTreeSet::new(),
-            losses: Dice::new(seed, Purpose::Loss),
-            delays: Dice::new(seed, Purpose::Delays),
-            boots: Dice::new(seed, Purpose::Boots),
+        let weather = Weather {
             loss,
-            cut: None,
+            ..Weather::between(DELAY_NS, 2 * DELAY_NS - 1)
+        };
+        let mut links = links(weather, seed);
+        links.cuts_arrivals = true;
+        let mut world = Self {
+            sim: Sim::new(EPOCH_NS, links),
+            nodes: (0..nodes).map(|_| None).collect(),
+            boots: Dice::new(seed, Purpose::Boots),
             hash: EventHash::new(),
             sent_bytes: 0,
         };
@@ -85,8 +72,12 @@ impl World {
         world
     }
 
-    pub(super) const fn now(&self) -> u64 {
-        self.now
+    pub(super) fn now(&self) -> u64 {
+        self.sim.now()
+    }
+
+    fn instant(&self) -> Instant {
+        Instant::from_nanos(self.sim.now())
     }
 
     pub(super) const fn sent_bytes(&self) -> u64 {
@@ -114,132 +105,96 @@ impl World {
             pace: Pace::LAN,
             missing: Vec::new(),
         };
-        let boot = config.boot;
+        let (boot, now) = (config.boot, self.instant());
         if let Some(slot) = self.nodes.get_mut(node) {
             *slot = Some(Node {
-                cluster: Cluster::new(config, Instant::from_nanos(self.now)),
+                cluster: Cluster::new(config, now),
                 boot,
-                timer: None,
                 suspects: BTreeSet::new(),
             });
         }
-        self.follow_up(node);
+        self.follow_up(u16::try_from(node).unwrap_or(u16::MAX));
     }
 
     /// Ends a node without a word.
     pub(super) fn kill(&mut self, node: usize) {
-        self.hash.word(self.now);
-        if let Some(slot) = self.nodes.get_mut(node)
-            && let Some(gone) = slot.take()
-            && let Some(at) = gone.timer
-        {
-            self.timers.remove(&(at, node));
+        self.hash.word(self.sim.now());
+        if let Some(slot) = self.nodes.get_mut(node) {
+            *slot = None;
         }
     }
 
     /// Nodes below that number and those from there on hear each other no longer, or again.
     pub(super) fn set_cut(&mut self, cut: Option<usize>) {
-        self.cut = cut;
+        let sides = (0..cut.map_or(0, |_| self.nodes.len())).map(|node| Some(node) < cut);
+        self.sim.links.split(sides.map(u8::from).collect());
     }
 
     /// Lets everything happen up to that time.
     pub(super) fn run_until(&mut self, until: u64) {
-        loop {
-            let flight = self.flying.first_key_value().map(|(key, _)| key.0);
-            let timer = self.timers.first().map(|timer| timer.0);
-            let next = flight.into_iter().chain(timer).min();
-            let Some(next) = next.filter(|next| *next <= until) else {
-                break;
-            };
-            self.now = self.now.max(next);
-            if flight == Some(next) {
-                self.land();
-            } else if let Some((at, node)) = self.timers.pop_first() {
-                self.call(node, at);
+        while let Some(event) = self.sim.next(until) {
+            match event {
+                Event::Message { to, message, .. } => self.land(to, &message),
+                Event::Wake { node } => self.call(node),
+                Event::Plan(()) => {}
             }
         }
-        self.now = self.now.max(until);
+        self.sim.pass(until);
     }
 
-    fn land(&mut self) {
-        let Some((_, flight)) = self.flying.pop_first() else {
+    fn land(&mut self, to: u16, flight: &Flight) {
+        let now = self.instant();
+        let Some(Some(node)) = self.nodes.get_mut(usize::from(to)) else {
             return;
         };
-        if self.is_cut(flight.from, flight.to) {
-            return;
-        }
-        let now = Instant::from_nanos(self.now);
-        let Some(Some(node)) = self.nodes.get_mut(flight.to) else {
-            return;
-        };
-        self.hash.word(self.now);
+        self.hash.word(self.sim.now());
         self.hash.bytes(&flight.bytes);
         let Flight {
             boot,
             counter,
             bytes,
-            ..
-        } = &flight;
+        } = flight;
         // What is refused is counted there, and as good as lost.
         let _ = node.cluster.handle_payload(*boot, *counter, bytes, now);
-        self.follow_up(flight.to);
+        self.follow_up(to);
     }
 
-    fn call(&mut self, number: usize, _at: u64) {
-        let now = Instant::from_nanos(self.now);
-        if let Some(Some(node)) = self.nodes.get_mut(number) {
-            node.timer = None;
+    fn call(&mut self, number: u16) {
+        let now = self.instant();
+        if let Some(Some(node)) = self.nodes.get_mut(usize::from(number)) {
             node.cluster.handle_timeout(now);
             self.follow_up(number);
         }
     }
 
     /// Sends what a node wants to, and sets its timer.
-    fn follow_up(&mut self, number: usize) {
-        let now = Instant::from_nanos(self.now);
-        let Some(Some(node)) = self.nodes.get_mut(number) else {
+    fn follow_up(&mut self, number: u16) {
+        let now = self.instant();
+        let Some(Some(node)) = self.nodes.get_mut(usize::from(number)) else {
             return;
         };
-        let mut sends = Vec::new();
+        let boot = node.boot;
         while let Some(transmit) = node.cluster.poll_transmit(now) {
-            if let Via::Datagram { counter } = transmit.via {
-                sends.push((transmit.to, counter, transmit.bytes));
+            let Via::Datagram { counter } = transmit.via else {
+                continue;
+            };
+            let bytes = transmit.bytes;
+            self.sent_bytes += (bytes.len() + DATAGRAM_OVERHEAD + IP_UDP_BYTES) as u64;
+            if let Some(to) = number_of(transmit.to) {
+                let flight = Flight {
+                    boot,
+                    counter,
+                    bytes,
+                };
+                self.sim.post(number, to, flight);
             }
         }
         while node.cluster.poll_event().is_some() {}
-        let due = node.cluster.poll_timeout().map(Instant::as_nanos);
-        let due = due.map(|due| due.max(self.now + 1));
-        let (before, boot) = (std::mem::replace(&mut node.timer, due), node.boot);
-        if let Some(before) = before {
-            self.timers.remove(&(before, number));
+        self.sim.let_sleep(number);
+        if let Some(due) = node.cluster.poll_timeout() {
+            let at = due.as_nanos().max(self.sim.now() + 1);
+            self.sim.wake_at(number, at);
         }
-        self.timers.extend(due.map(|due| (due, number)));
-        for (to, counter, bytes) in sends {
-            self.send(number, to, (boot, counter, bytes));
-        }
-    }
-
-    fn send(&mut self, from: usize, to: SocketAddr, (boot, counter, bytes): (u64, u64, Vec<u8>)) {
-        self.sent_bytes += (bytes.len() + DATAGRAM_OVERHEAD + IP_UDP_BYTES) as u64;
-        let is_lost = self.losses.millionth(self.loss);
-        let Some(to) = number(to).filter(|_| !is_lost) else {
-            return;
-        };
-        let takes = DELAY_NS + self.delays.below(DELAY_NS);
-        self.launched += 1;
-        let flight = Flight {
-            from,
-            to,
-            boot,
-            counter,
-            bytes,
-        };
-        self.flying
-            .insert((self.now + takes, self.launched), flight);
-    }
-
-    fn is_cut(&self, from: usize, to: usize) -> bool {
-        self.cut.is_some_and(|cut| (from < cut) != (to < cut))
     }
 
     /// Whether every node that runs sees all that run, and nobody else.
@@ -302,12 +257,12 @@ fn address(node: usize) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::from_bits(FIRST_HOST.saturating_add(host)), 7380))
 }
 
-fn number(address: SocketAddr) -> Option<usize> {
+fn number_of(address: SocketAddr) -> Option<u16> {
     let SocketAddr::V4(address) = address else {
         return None;
     };
     let host = address.ip().to_bits().checked_sub(FIRST_HOST)?;
-    usize::try_from(host).ok()
+    u16::try_from(host).ok()
 }
 
 pub(super) const SECOND_NS: u64 = 1_000_000_000;

@@ -2,15 +2,16 @@
 //!
 //! Not here: loss, doubling, crashes and clocks that run wrong, which the tests of the machine have.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use tollgate_gossip::{NodeId, Send};
 use tollgate_limit::Instant;
+use tollgate_sim::{Event, Sim, Weather};
 use tollgate_split::{Adaptor, AdaptorConfig, Machine, SplitConfig};
 
 use super::topic::{Bucket, Cut, Left, Ran, arrive, machines, take};
 use super::traffic::{Burst, SECOND};
+use crate::dice::{Dice, links};
 
 /// How machines reach each other.
 #[derive(Clone, Debug)]
@@ -24,21 +25,11 @@ const ADAPTOR: NodeId = NodeId(9_999);
 /// A run ends so long after the last arrival, whoever waits.
 const DRAIN_NS: u64 = 300 * SECOND;
 
-enum Event {
-    Frame(NodeId, Send),
-    Wake(NodeId),
-}
-
-struct World<'a> {
-    near: &'a Near,
+struct World {
+    sim: Sim<Arc<[u8]>, (), Dice>,
     machines: Vec<Machine>,
     adaptor: Option<Adaptor>,
-    woken: Vec<Option<u64>>,
     lefts: Vec<Vec<Left>>,
-    /// Keys of events in order; equal times in the order in which they were made.
-    agenda: BinaryHeap<Reverse<(u64, u64)>>,
-    events: std::collections::BTreeMap<u64, Event>,
-    made: u64,
     frames: u64,
 }
 
@@ -51,31 +42,29 @@ pub(super) fn run(bucket: Bucket, cut: &Cut, bursts: &[Burst], near: &Near) -> R
     let adaptor = near.adaptor.clone();
     let adaptor =
         adaptor.and_then(|config| Adaptor::new(bucket.limits(), 1, &members, config, start).ok());
+    // Every frame takes the same time, so that no seed decides anything.
+    let weather = Weather::between(near.one_way_ns, near.one_way_ns);
     let mut world = World {
-        near,
-        woken: vec![None; machines.len()],
+        sim: Sim::new(0, links(weather, 0)),
         lefts: vec![Vec::new(); machines.len()],
         machines,
         adaptor,
-        agenda: BinaryHeap::new(),
-        events: std::collections::BTreeMap::new(),
-        made: 0,
         frames: 0,
     };
     if world.adaptor.is_some() {
-        world.add(0, Event::Wake(ADAPTOR));
+        world.sim.wake_at(ADAPTOR.0, 0);
         for place in 0..world.machines.len() {
-            world.settle(place, 0);
+            world.settle(place);
         }
     }
     let expected = world.feed(cut, bursts);
     let end = bursts.last().map_or(0, |burst| burst.at_ns) + DRAIN_NS;
-    let left = |world: &World<'_>| world.lefts.iter().map(|all| all.len() as u64).sum::<u64>();
+    let left = |world: &World| world.lefts.iter().map(|all| all.len() as u64).sum::<u64>();
     while left(&world) < expected && world.step(end) {}
     Ran::new(bucket, world.lefts, world.frames)
 }
 
-impl World<'_> {
+impl World {
     /// Everything until the last arrival; says how many messages came.
     fn feed(&mut self, cut: &Cut, bursts: &[Burst]) -> u64 {
         let mut expected = 0;
@@ -84,10 +73,11 @@ impl World<'_> {
                 continue;
             };
             while self.step(burst.at_ns) {}
+            self.sim.pass(burst.at_ns);
             if let Some(machine) = self.machines.get_mut(place) {
                 arrive(machine, number, burst);
                 expected += u64::from(burst.count);
-                self.settle(place, burst.at_ns);
+                self.settle(place);
             }
         }
         expected
@@ -95,58 +85,56 @@ impl World<'_> {
 
     /// The next event, unless it is later than `until`; says whether there was one.
     fn step(&mut self, until: u64) -> bool {
-        let Some(Reverse((at, name))) = self.agenda.peek().copied() else {
+        let Some(event) = self.sim.next(until) else {
             return false;
         };
-        if at > until {
-            return false;
-        }
-        self.agenda.pop();
-        match self.events.remove(&name) {
-            Some(Event::Frame(from, send)) => self.handle_frame(from, &send, at),
-            Some(Event::Wake(ADAPTOR)) => {
+        match event {
+            Event::Message { from, to, message } => self.handle_frame(from, NodeId(to), &message),
+            Event::Wake { node } if NodeId(node) == ADAPTOR => {
+                let now = self.now();
                 if let Some(adaptor) = &mut self.adaptor {
-                    adaptor.handle_timeout(Instant::from_nanos(at));
+                    adaptor.handle_timeout(now);
                     let next = adaptor.poll_timeout().as_nanos();
-                    self.add(next, Event::Wake(ADAPTOR));
+                    self.sim.wake_at(node, next);
                 }
-                self.settle_adaptor(at);
+                self.settle_adaptor();
             }
-            Some(Event::Wake(id)) => {
-                let place = usize::from(id.0);
-                if let Some(woken) = self.woken.get_mut(place) {
-                    *woken = woken.filter(|woken| *woken > at);
-                }
+            Event::Wake { node } => {
+                let (now, place) = (self.now(), usize::from(node));
                 if let Some(machine) = self.machines.get_mut(place) {
-                    machine.handle_timeout(Instant::from_nanos(at));
+                    machine.handle_timeout(now);
                 }
-                self.settle(place, at);
+                self.settle(place);
             }
-            None => {}
+            Event::Plan(()) => {}
         }
         true
     }
 
-    fn handle_frame(&mut self, from: NodeId, send: &Send, at: u64) {
-        let now = Instant::from_nanos(at);
-        if send.to == ADAPTOR {
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.sim.now())
+    }
+
+    fn handle_frame(&mut self, from: u16, to: NodeId, frame: &[u8]) {
+        let (now, from) = (self.now(), NodeId(from));
+        if to == ADAPTOR {
             if let Some(adaptor) = &mut self.adaptor {
-                let read = adaptor.handle_frame(from, &send.frame, now);
+                let read = adaptor.handle_frame(from, frame, now);
                 debug_assert!(read.is_ok());
             }
-            self.settle_adaptor(at);
+            self.settle_adaptor();
         } else {
-            let place = usize::from(send.to.0);
+            let place = usize::from(to.0);
             if let Some(machine) = self.machines.get_mut(place) {
-                let read = machine.handle_frame(from, &send.frame, now);
+                let read = machine.handle_frame(from, frame, now);
                 debug_assert!(read.is_ok());
             }
-            self.settle(place, at);
+            self.settle(place);
         }
     }
 
     /// Takes out what a machine has to say, and notes when it wants to be woken.
-    fn settle(&mut self, place: usize, at: u64) {
+    fn settle(&mut self, place: usize) {
         let (Some(machine), Some(lefts)) =
             (self.machines.get_mut(place), self.lefts.get_mut(place))
         else {
@@ -155,34 +143,22 @@ impl World<'_> {
         take(machine, lefts);
         let id = NodeId(u16::try_from(place).unwrap_or(u16::MAX));
         while let Some(send) = self.machines.get_mut(place).and_then(Machine::poll_send) {
-            self.carry(id, send, at);
+            self.carry(id, send);
         }
-        let due = self.machines.get(place).and_then(Machine::poll_timeout);
-        let Some(due) = due.map(|due| due.as_nanos().max(at + 1)) else {
-            return;
-        };
-        if let Some(woken) = self.woken.get_mut(place)
-            && woken.is_none_or(|woken| due < woken)
-        {
-            *woken = Some(due);
-            self.add(due, Event::Wake(id));
+        if let Some(due) = self.machines.get(place).and_then(Machine::poll_timeout) {
+            let at = due.as_nanos().max(self.sim.now() + 1);
+            self.sim.wake_at(id.0, at);
         }
     }
 
-    fn settle_adaptor(&mut self, at: u64) {
+    fn settle_adaptor(&mut self) {
         while let Some(send) = self.adaptor.as_mut().and_then(Adaptor::poll_send) {
-            self.carry(ADAPTOR, send, at);
+            self.carry(ADAPTOR, send);
         }
     }
 
-    fn carry(&mut self, from: NodeId, send: Send, at: u64) {
+    fn carry(&mut self, from: NodeId, send: Send) {
         self.frames += 1;
-        self.add(at + self.near.one_way_ns, Event::Frame(from, send));
-    }
-
-    fn add(&mut self, at: u64, event: Event) {
-        self.made += 1;
-        self.agenda.push(Reverse((at, self.made)));
-        self.events.insert(self.made, event);
+        self.sim.post(from.0, send.to.0, send.frame);
     }
 }

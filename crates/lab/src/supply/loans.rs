@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use tollgate_gossip::{Key, NodeId};
 use tollgate_limit::{Instant, Span};
+use tollgate_sim::Clock;
 use tollgate_supply::{
     AUTHORITY, Authority, Begin, Boot, Kept, Limits, Machine, Setup, Shares, SupplyConfig, Witness,
     audit,
 };
 
-use super::world::{Body, Clock, Fleet, Member, REQUEST, Seat, Setting};
+use super::world::{Body, Fleet, Member, REQUEST, Seat, Setting};
 
 /// The key that everything is about.
 const KEY: Key = Key(7);

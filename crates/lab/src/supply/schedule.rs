@@ -2,7 +2,9 @@
 //!
 //! Not here: the designs that must survive them.
 
-use super::world::{Change, MILLI, PER_SECOND, Phase, Plot, SECOND, Setting, Weather};
+use tollgate_sim::Weather;
+
+use super::world::{Change, MILLI, PER_SECOND, Phase, Plot, SECOND, Setting};
 use crate::dice::{Dice, Purpose};
 
 /// Faults are over by then.
@@ -70,10 +72,9 @@ fn weather(dice: &mut Dice) -> Weather {
     let late = [MILLI, 10 * MILLI, 80 * MILLI];
     let most = usize::try_from(dice.below(3)).unwrap_or(0);
     Weather {
-        delay_min: 0,
-        delay_max: late.get(most).copied().unwrap_or(MILLI),
         loss: odds(dice),
         copies: odds(dice),
+        ..Weather::between(0, late.get(most).copied().unwrap_or(MILLI))
     }
 }
 

@@ -5,14 +5,15 @@
 use std::sync::Arc;
 
 use tollgate_gossip::{NodeId, Setup, Writer};
-use tollgate_limit::Span;
+use tollgate_limit::{Instant, Span};
+use tollgate_sim::Event;
 
 use crate::dice::{Purpose, scramble};
 use crate::world::Request;
-use crate::world::agenda::Event;
 use crate::world::fault::Fault;
 use crate::world::links::nanos;
-use crate::world::sim::World;
+use crate::world::node::Node;
+use crate::world::sim::{Plan, World};
 
 /// Bytes of IP and UDP before each frame.
 const OVERHEAD_BYTES: u64 = 28;
@@ -25,21 +26,25 @@ const WAKE_NS_MIN: u64 = 1_000_000;
 
 impl World<'_> {
     /// Carries an event out.
-    pub(crate) fn happen(&mut self, event: Event) {
+    pub(crate) fn happen(&mut self, event: Event<Arc<[u8]>, Plan>) {
         match event {
-            Event::Frame { from, to, frame } => self.deliver(from, to, &frame),
-            Event::Timeout { node } => self.wake(node),
-            Event::Begin { fault } => self.begin(fault),
-            Event::Return { fault } => self.come_back(fault),
-            Event::Tell { node } => self.tell(node),
+            Event::Message { from, to, message } => self.deliver(from, to, &message),
+            Event::Wake { node } => self.wake(node),
+            Event::Plan(Plan::Begin { fault }) => self.begin(fault),
+            Event::Plan(Plan::Return { fault }) => self.come_back(fault),
+            Event::Plan(Plan::Tell { node }) => self.tell(node),
         }
+    }
+
+    /// What a node's clock shows.
+    fn clock(&self, node: u16) -> Instant {
+        Instant::from_nanos(self.sim.local(node))
     }
 
     /// Asks a running node.
     pub(crate) fn decide(&mut self, node: u16, request: &Request) -> Option<bool> {
-        let now = self.now;
+        let clock = self.clock(node);
         let it = self.nodes.get_mut(usize::from(node))?;
-        let clock = it.clock(now);
         let verdict = it
             .running()?
             .handle_request(request.key, request.cost, clock);
@@ -50,11 +55,10 @@ impl World<'_> {
     }
 
     fn deliver(&mut self, from: u16, to: u16, frame: &Arc<[u8]>) {
-        let now = self.now;
+        let clock = self.clock(to);
         let Some(node) = self.nodes.get_mut(usize::from(to)) else {
             return;
         };
-        let clock = node.clock(now);
         let Some(replica) = node.running() else {
             self.traffic.lost += 1;
             return;
@@ -71,25 +75,18 @@ impl World<'_> {
     }
 
     fn wake(&mut self, node: u16) {
-        let now = self.now;
-        let Some(it) = self.nodes.get_mut(usize::from(node)) else {
-            return;
-        };
-        if it.armed != Some(now) {
-            return;
-        }
-        it.armed = None;
-        let clock = it.clock(now);
-        let Some(replica) = it.running() else {
+        let clock = self.clock(node);
+        let it = self.nodes.get_mut(usize::from(node));
+        let Some(replica) = it.and_then(Node::running) else {
             return;
         };
         if replica.poll_timeout().is_some_and(|due| due <= clock) {
             replica.handle_timeout(clock);
             self.note(node, 3);
             self.send_all(node);
-            self.arm(node, now.saturating_add(WAKE_NS_MIN));
+            self.arm(node, WAKE_NS_MIN);
         } else {
-            self.arm(node, now);
+            self.arm(node, 0);
         }
     }
 
@@ -106,8 +103,8 @@ impl World<'_> {
                 ..
             } => {
                 if self.take_down(*node, number, *keeps_state) {
-                    let back = self.now.saturating_add(nanos(*outage));
-                    self.agenda.add(back, Event::Return { fault: number });
+                    let back = self.sim.now().saturating_add(nanos(*outage));
+                    self.sim.plan(back, Plan::Return { fault: number });
                 }
             }
             Fault::Leave { node, .. } => {
@@ -130,16 +127,16 @@ impl World<'_> {
         };
         it.is_up = false;
         it.down_by = Some(number);
-        it.armed = None;
         if !keeps_state {
             it.replica = None;
         }
+        self.sim.let_sleep(node);
         self.note(node, 4);
         self.recount(node);
         for other in self.others(node) {
             let after = NOTICED_NS + self.detector.below(NOTICED_NS);
-            let at = self.now.saturating_add(after);
-            self.agenda.add(at, Event::Tell { node: other });
+            let at = self.sim.now().saturating_add(after);
+            self.sim.plan(at, Plan::Tell { node: other });
         }
         true
     }
@@ -168,14 +165,15 @@ impl World<'_> {
             self.boot(node, members);
         }
         for other in self.others(node) {
-            let at = self.now.saturating_add(self.links.base());
-            self.agenda.add(at, Event::Tell { node: other });
+            let trip = self.sim.links.weather.delay_min;
+            let at = self.sim.now().saturating_add(trip);
+            self.sim.plan(at, Plan::Tell { node: other });
         }
     }
 
     /// Starts a node with an empty memory.
     pub(crate) fn boot(&mut self, node: u16, members: Vec<NodeId>) {
-        let now = self.now;
+        let clock = self.clock(node);
         let writer = Writer(WRITER_FIRST.wrapping_add(self.boots));
         let seed = scramble(self.seed ^ scramble(Purpose::Boots as u64 + u64::from(writer.0)));
         self.boots = self.boots.wrapping_add(1);
@@ -189,7 +187,7 @@ impl World<'_> {
             was: it.writer,
             members: members.clone(),
             seed,
-            start: it.clock(now),
+            start: clock,
             wait_max: Span::ZERO,
             knobs: self.cluster.knobs.clone(),
         };
@@ -202,25 +200,20 @@ impl World<'_> {
     }
 
     fn jump(&mut self, node: u16, nanos: i64) {
-        if let Some(it) = self.nodes.get_mut(usize::from(node)) {
-            it.offset = it.offset.saturating_add(nanos);
-            it.armed = None;
-            self.note(node, 6);
-            self.follow_up(node);
-        }
+        self.sim.jump(node, nanos);
+        self.note(node, 6);
+        self.follow_up(node);
     }
 
     /// Tells a node who is alive, unless it knows.
     fn tell(&mut self, node: u16) {
-        let now = self.now;
-        let alive = self.alive();
+        let (clock, alive) = (self.clock(node), self.alive());
         let Some(it) = self.nodes.get_mut(usize::from(node)) else {
             return;
         };
         if it.told == alive {
             return;
         }
-        let clock = it.clock(now);
         let Some(replica) = it.running() else {
             return;
         };
@@ -243,7 +236,7 @@ impl World<'_> {
     /// What every call of a machine is followed by.
     fn follow_up(&mut self, node: u16) {
         self.send_all(node);
-        self.arm(node, self.now);
+        self.arm(node, 0);
     }
 
     fn send_all(&mut self, node: u16) {
@@ -260,41 +253,28 @@ impl World<'_> {
         let bytes = OVERHEAD_BYTES + frame.len() as u64;
         self.traffic.bytes += bytes;
         self.traffic.messages += 1;
-        self.last_sent_at = self.now;
+        self.last_sent_at = self.sim.now();
         if let Some(it) = self.nodes.get_mut(usize::from(from)) {
             it.sent_bytes += bytes;
         }
-        if to >= self.cluster.nodes || self.links.loses(from, to, self.now) {
-            self.traffic.lost += 1;
-            return;
-        }
-        self.post(from, to, frame);
-        if self.links.copies() {
-            self.traffic.copies += 1;
-            self.post(from, to, frame);
-        }
+        let copies = if to < self.cluster.nodes {
+            self.sim.post(from, to, Arc::clone(frame))
+        } else {
+            0
+        };
+        self.traffic.lost += u64::from(copies == 0);
+        self.traffic.copies += copies.saturating_sub(1);
     }
 
-    fn post(&mut self, from: u16, to: u16, frame: &Arc<[u8]>) {
-        let at = self.now.saturating_add(self.links.delay());
-        let frame = Arc::clone(frame);
-        self.agenda.add(at, Event::Frame { from, to, frame });
-    }
-
-    /// Sees to it that a node is woken when it wants to be, but not before `earliest`. One waking is pending per node; one that comes
-    /// too early only looks again.
-    fn arm(&mut self, node: u16, earliest: u64) {
+    /// Sees to it that a node is woken when it wants to be, but not before that long. One that is woken too early only looks again.
+    fn arm(&mut self, node: u16, after: u64) {
         self.recount(node);
-        let Some(it) = self.nodes.get_mut(usize::from(node)) else {
-            return;
-        };
-        let Some(due) = it.running().and_then(|replica| replica.poll_timeout()) else {
-            return;
-        };
-        let at = it.world_time(due).max(earliest);
-        if it.armed.is_none_or(|armed| armed > at) {
-            it.armed = Some(at);
-            self.agenda.add(at, Event::Timeout { node });
+        let it = self.nodes.get_mut(usize::from(node));
+        let running = it.and_then(Node::running);
+        if let Some(due) = running.and_then(|replica| replica.poll_timeout()) {
+            let earliest = self.sim.now().saturating_add(after);
+            let at = self.sim.clock(node).world(due.as_nanos());
+            self.sim.wake_at(node, at.max(earliest));
         }
     }
 
@@ -309,7 +289,7 @@ impl World<'_> {
     }
 
     fn note(&mut self, node: u16, what: u64) {
-        self.hash.word(self.now);
+        self.hash.word(self.sim.now());
         self.hash.word(u64::from(node) << 8 | what);
     }
 }

@@ -9,7 +9,6 @@ use tollgate_limit::{Instant, Span};
 
 use crate::truth;
 
-mod agenda;
 mod drive;
 mod fault;
 pub(crate) mod hash;

@@ -4,16 +4,18 @@
 //! same millisecond. Not here: single events, which `drive` carries out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tollgate_gossip::{Bucket, Key, NodeId, Verdict};
+use tollgate_limit::Instant;
+use tollgate_sim::{Clock, Sim};
 
 use crate::dice::{Dice, Purpose};
 use crate::truth::Leaky;
-use crate::world::agenda::{Agenda, Event};
 use crate::world::fault::Fault;
 use crate::world::hash::EventHash;
 use crate::world::limit::Limit;
-use crate::world::links::{Links, nanos};
+use crate::world::links::{links, nanos};
 use crate::world::meter::{Record, Sum, seconds};
 use crate::world::node::Node;
 use crate::world::outcome::{Outcome, Probe, Traffic};
@@ -24,18 +26,25 @@ use crate::world::{Cluster, Request};
 const QUIET_NS_MAX: u64 = 300_000_000_000;
 /// The most keys that are probed.
 const PROBES_MAX: usize = 256;
-/// More events than that at one instant are a storm that would never end.
-const STORM_EVENTS_MAX: u64 = 50_000_000;
+
+/// What is planned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Plan {
+    /// The fault of that number begins.
+    Begin { fault: u32 },
+    /// The node that the fault of that number took comes back.
+    Return { fault: u32 },
+    /// The failure detector of a node says who is alive.
+    Tell { node: u16 },
+}
 
 /// A world under way.
 pub(crate) struct World<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) limit: Limit<'a>,
     pub(crate) seed: u64,
-    pub(crate) now: u64,
-    pub(crate) agenda: Agenda,
+    pub(crate) sim: Sim<Arc<[u8]>, Plan, Dice>,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) links: Links,
     pub(crate) hash: EventHash,
     pub(crate) traffic: Traffic,
     /// Boots so far; each gets a writer of its own.
@@ -61,10 +70,8 @@ impl<'a> World<'a> {
             cluster,
             limit,
             seed,
-            now: start,
-            agenda: Agenda::default(),
-            nodes: clocks(cluster, seed).into_iter().map(Node::new).collect(),
-            links: Links::new(&cluster.faults, seed, start),
+            sim: Sim::new(start, links(&cluster.faults, seed, start)),
+            nodes: (0..cluster.nodes).map(|_| Node::new()).collect(),
             hash: EventHash::new(),
             traffic: Traffic::default(),
             boots: 0,
@@ -74,6 +81,9 @@ impl<'a> World<'a> {
             router: Router::new(cluster, seed),
             record: Record::new(trace, cluster.watch.curves),
         };
+        for (node, clock) in (0..).zip(clocks(cluster, seed)) {
+            world.sim.set_clock(node, clock);
+        }
         world.plan_faults(start);
         world.boot_all();
         world
@@ -83,7 +93,7 @@ impl<'a> World<'a> {
         for (number, fault) in (0_u32..).zip(&self.cluster.faults) {
             if let Some(at) = fault.begins() {
                 let at = start.saturating_add(nanos(at));
-                self.agenda.add(at, Event::Begin { fault: number });
+                self.sim.plan(at, Plan::Begin { fault: number });
             }
         }
     }
@@ -126,14 +136,8 @@ impl<'a> World<'a> {
 
     /// Does everything due at `until` or before.
     pub(crate) fn run_until(&mut self, until: u64) {
-        let mut here = 0_u64;
-        while let Some((at, event)) = self.agenda.next_until(until) {
-            here = if at > self.now { 0 } else { here + 1 };
-            self.advance(at);
-            if here > STORM_EVENTS_MAX {
-                self.agenda = Agenda::default();
-                return;
-            }
+        while let Some(event) = self.sim.next(until) {
+            self.advance(self.sim.now());
             self.happen(event);
         }
     }
@@ -141,19 +145,18 @@ impl<'a> World<'a> {
     /// Lets time pass up to `at`, sampling on the way.
     fn advance(&mut self, at: u64) {
         self.record.pass(at, &self.nodes, self.traffic.bytes);
-        self.now = self.now.max(at);
+        self.sim.pass(at);
     }
 
     /// Runs on until nothing is left to say; when that was, or `None` if it was cut off.
     pub(crate) fn settle(&mut self) -> Option<f64> {
-        let last = self.now;
+        let last = self.sim.now();
         self.run_until(last);
         self.count_loud();
         let limit = last.saturating_add(QUIET_NS_MAX);
-        while self.loud != Some(0) || self.agenda.frames() > 0 {
-            let next = self.agenda.next_at().filter(|&at| at <= limit)?;
-            let (at, event) = self.agenda.next_until(next)?;
-            self.advance(at);
+        while self.loud != Some(0) || self.sim.flying() > 0 {
+            let event = self.sim.next(limit)?;
+            self.advance(self.sim.now());
             self.happen(event);
         }
         Some(seconds(self.last_sent_at.saturating_sub(last)))
@@ -171,12 +174,12 @@ impl<'a> World<'a> {
 
     /// Asks every running node what is left of each key. `truth` has what everything that was admitted fills.
     pub(crate) fn probe(&mut self, truth: &BTreeMap<Key, Leaky>) -> Vec<Probe> {
-        let (bucket, now) = (self.cluster.bucket, self.now);
+        let (bucket, now) = (self.cluster.bucket, self.sim.now());
         let mut probes = Vec::new();
         for (&key, level) in truth.iter().take(PROBES_MAX) {
             let mut beliefs = Vec::new();
-            for node in &mut self.nodes {
-                let clock = node.clock(now);
+            for (number, node) in (0..).zip(&mut self.nodes) {
+                let clock = Instant::from_nanos(self.sim.local(number));
                 if let Some(replica) = node.running() {
                     let verdict = replica.handle_request(key, 0, clock);
                     beliefs.push(left(bucket, verdict));
@@ -203,7 +206,7 @@ impl<'a> World<'a> {
         self.record.close(&self.nodes, self.traffic.bytes);
         let drain = nanos(self.cluster.watch.drain);
         if drain > 0 {
-            let end = self.now.saturating_add(drain);
+            let end = self.sim.now().saturating_add(drain);
             self.run_until(end);
             self.advance(end);
         }
@@ -223,8 +226,8 @@ impl<'a> World<'a> {
     }
 }
 
-/// How far each node's clock is ahead.
-pub(crate) fn clocks(cluster: &Cluster, seed: u64) -> Vec<i64> {
+/// The clock of each node.
+pub(crate) fn clocks(cluster: &Cluster, seed: u64) -> Vec<Clock> {
     let mut dice = Dice::new(seed, Purpose::Clocks);
     let mut offsets = vec![0_i64; usize::from(cluster.nodes)];
     for fault in &cluster.faults {
@@ -238,7 +241,7 @@ pub(crate) fn clocks(cluster: &Cluster, seed: u64) -> Vec<i64> {
             *offset = offset.saturating_add(ahead.cast_signed().saturating_sub(most));
         }
     }
-    offsets
+    offsets.into_iter().map(Clock::ahead).collect()
 }
 
 /// Whole tokens left, as far as an answer to a peek tells.

@@ -1,8 +1,9 @@
 //! Random schedules of faults: whatever happens, nothing is admitted too much and no book is wrong.
 
-use super::dice::Dice;
+use tollgate_sim::Weather;
+
 use super::ghost::Broken;
-use super::world::{Event, Net, World};
+use super::world::{CALM, Event, World, thousandths};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -31,7 +32,7 @@ impl Shown {
 
 /// A schedule in which nothing fails, but every clock runs as fast as it may and everybody wants more than there is.
 fn run_fast(seed: u64) -> Shown {
-    let mut world = World::new(seed, (300, 600), 2, Net::CALM);
+    let mut world = World::new(seed, (300, 600), 2, CALM);
     world.tune(2 * SECOND, 20_000);
     world.hurry();
     for client in 0..2 {
@@ -47,17 +48,18 @@ pub(crate) fn run(seed: u64, has_steps: bool) -> Shown {
     if seed % 50 == 49 {
         return run_fast(seed);
     }
-    let mut dice = Dice::new(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x4d);
+    let mut dice = super::dice::Dice::new(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x4d);
     let count = usize::try_from(dice.between(2, 6)).unwrap();
     let per_second = [20, 100, 300, 1_000][usize::try_from(dice.below(4)).unwrap()];
     let burst = (per_second * dice.between(1, 30) / 10).max(4);
-    let net = Net {
-        delay_ns: dice.between(MS / 10, 20 * MS),
-        jitter_ns: dice.below(80 * MS),
-        loss: dice.below(200),
-        twice: dice.below(200),
+    let delay = dice.between(MS / 10, 20 * MS);
+    let jitter = dice.below(80 * MS);
+    let weather = Weather {
+        loss: thousandths(dice.below(200)),
+        copies: thousandths(dice.below(200)),
+        ..Weather::between(delay, delay + jitter)
     };
-    let mut world = World::new(dice.roll(), (per_second, burst), count, net);
+    let mut world = World::new(dice.roll(), (per_second, burst), count, weather);
     let drift = if dice.below(2) == 0 { 500 } else { 20_000 };
     world.tune(dice.between(300 * MS, 2 * SECOND), drift);
     // What was promised by a clock that steps back is outside of what is promised here.

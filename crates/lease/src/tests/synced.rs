@@ -1,12 +1,13 @@
 //! Nodes that synchronise now and then: what they admit too much, beside what they say of it, and that counts end exact on a bad network.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use tollgate_gossip::{NodeId, Verdict, Writer};
-use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
+use tollgate_sim::{Event, Links, Sim, Weather};
 
+use super::dice::Dice;
 use crate::{Keep, Key, Limits, SyncConfig, Syncing, SyncingSetup};
 
 const MS: u64 = 1_000_000;
@@ -23,30 +24,14 @@ fn config(interval_ms: u64, keep: Keep) -> SyncConfig {
     }
 }
 
-/// How a network treats frames, in hundredths.
-#[derive(Clone, Copy)]
-struct Network {
-    lost: u64,
-    doubled: u64,
-    /// How much later than others a frame may come.
-    jitter: u64,
-}
-
-const GOOD: Network = Network {
-    lost: 0,
-    doubled: 0,
-    jitter: 0,
-};
-
-/// From whom, to whom, and what.
-type Carried = (NodeId, NodeId, std::sync::Arc<[u8]>);
+const GOOD: Weather = Weather::between(TRIP / 2, TRIP / 2);
 
 struct World {
     nodes: Vec<Option<Syncing>>,
-    time: u64,
-    frames: BTreeMap<(u64, u64), Carried>,
+    sim: Sim<Arc<[u8]>, (), Dice>,
+    /// How far all clocks are ahead.
+    ahead: i64,
     sent: u64,
-    network: Network,
     dice: Dice,
     /// Tokens admitted in each millisecond, of all keys.
     admitted: Vec<u64>,
@@ -56,7 +41,7 @@ struct World {
 }
 
 impl World {
-    fn new(nodes: u16, config: SyncConfig, network: Network) -> Self {
+    fn new(nodes: u16, config: SyncConfig, weather: Weather) -> Self {
         let members: Vec<_> = (0..nodes).map(NodeId).collect();
         let node = |me: &NodeId| {
             Some(Syncing::new(SyncingSetup {
@@ -70,10 +55,9 @@ impl World {
         };
         Self {
             nodes: members.iter().map(node).collect(),
-            time: 0,
-            frames: BTreeMap::new(),
+            sim: Sim::new(0, Links::new(weather, [1, 2, 3].map(Dice::new))),
+            ahead: 0,
             sent: 0,
-            network,
             dice: Dice::new(7),
             admitted: vec![0],
             ghost: i128::from(BURST) * 1_000_000_000,
@@ -82,7 +66,7 @@ impl World {
     }
 
     fn now(&self) -> Instant {
-        Instant::from_nanos(self.time)
+        Instant::from_nanos(self.sim.now().saturating_add_signed(self.ahead))
     }
 
     fn node(&mut self, at: usize) -> &mut Syncing {
@@ -107,41 +91,29 @@ impl World {
 
     /// Lets a tenth of a millisecond go by.
     fn step(&mut self) {
-        let was = self.time / MS;
-        self.time += MS / 10;
-        if self.time / MS > was {
+        let until = self.sim.now() + MS / 10;
+        if until.is_multiple_of(MS) {
             self.admitted.push(0);
         }
         let full = i128::from(BURST) * 1_000_000_000;
         self.ghost = full.min(self.ghost + i128::from(PER_SECOND * (MS / 10)));
-        let now = self.now();
-        while let Some(first) = self
-            .frames
-            .first_entry()
-            .filter(|it| it.key().0 <= self.time)
-        {
-            let (from, to, frame) = first.remove();
-            if let Some(node) = &mut self.nodes[usize::from(to.0)] {
-                node.handle_frame(from, &frame, now).unwrap();
+        while let Some(event) = self.sim.next(until) {
+            let now = self.now();
+            if let Event::Message { from, to, message } = event
+                && let Some(node) = &mut self.nodes[usize::from(to)]
+            {
+                node.handle_frame(NodeId(from), &message, now).unwrap();
             }
         }
-        for at in 0..self.nodes.len() {
-            let Some(node) = &mut self.nodes[at] else {
+        self.sim.pass(until);
+        let now = self.now();
+        for (from, node) in (0..).zip(&mut self.nodes) {
+            let Some(node) = node else {
                 continue;
             };
             node.handle_timeout(now);
-            let sends: Vec<_> = std::iter::from_fn(|| node.poll_send()).collect();
-            for send in sends {
-                let copies = u64::from(self.dice.below(100) >= self.network.lost)
-                    + u64::from(self.dice.below(100) < self.network.doubled);
-                for _ in 0..copies {
-                    let late = self.network.jitter.max(1);
-                    let due = self.time + TRIP / 2 + self.dice.below(late);
-                    self.sent += 1;
-                    let from = NodeId(u16::try_from(at).unwrap());
-                    let carried = (from, send.to, send.frame.clone());
-                    self.frames.insert((due, self.sent), carried);
-                }
+            while let Some(send) = node.poll_send() {
+                self.sent += self.sim.post(from, send.to.0, send.frame);
             }
         }
     }
@@ -230,10 +202,10 @@ fn overshoot_stays_within_what_is_said_and_is_seen_at_the_centre() {
 
 #[test]
 fn the_count_of_the_centre_ends_exact_whatever_becomes_of_frames() {
-    let bad = Network {
-        lost: 30,
-        doubled: 30,
-        jitter: 400 * MS,
+    let bad = Weather {
+        loss: 300_000,
+        copies: 300_000,
+        ..Weather::between(TRIP / 2, TRIP / 2 + 400 * MS)
     };
     for nodes in [3, 10] {
         let mut world = World::new(nodes, config(50, Keep::Debt), bad);
@@ -357,12 +329,12 @@ fn a_node_under_another_number_counts_on() {
 fn a_clock_that_is_set_back_silences_nobody() {
     let mut world = World::new(2, config(50, Keep::Debt), GOOD);
     let other = 1 - world.centre(KEY);
-    world.time = 1_000_000 * MS;
+    world.ahead = 1_000_000 * MS.cast_signed();
     world.ask(other, KEY, 1);
     (0..100).for_each(|_| world.step());
-    world.time = 1_000 * MS;
+    world.ahead = 1_000 * MS.cast_signed();
     world.ask(other, KEY, 1);
-    let soon = Instant::from_nanos(world.time + 50 * MS);
+    let soon = world.now().saturating_add(Span::from_nanos(50_000_000));
     assert!(
         world
             .node(other)

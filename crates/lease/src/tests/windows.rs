@@ -4,12 +4,12 @@ use tollgate_gossip::Verdict;
 use tollgate_limit::{
     Algorithm, Calendar, Cost, Instant, Period, Policy, PolicyConfig, Receipt, Span,
 };
+use tollgate_sim::Weather;
 
-use super::dice::Dice;
 use super::naive::{Naive, Shape};
 use super::scenes::question;
 use super::schedule::Shown;
-use super::world::{Event, Net, World};
+use super::world::{CALM, Dice, Event, World, thousandths};
 use crate::plant::plant;
 use crate::window::Clock;
 use crate::{Key, Lender, LenderSetup, Pool, QuotaRules, Report, Rules, TOKEN, Window};
@@ -43,18 +43,19 @@ fn run(shape: Shape, seed: u64) -> (Shown, u64) {
     let count = usize::try_from(dice.between(2, 4)).unwrap();
     let limit = [8, 40, 100, 200][usize::try_from(dice.below(4)).unwrap()];
     let period = [200 * MS, SECOND, 3 * SECOND][usize::try_from(dice.below(3)).unwrap()];
-    let net = Net {
-        delay_ns: dice.between(MS / 10, 20 * MS),
-        jitter_ns: dice.below(60 * MS),
-        loss: dice.below(200),
-        twice: dice.below(200),
+    let delay = dice.between(MS / 10, 20 * MS);
+    let jitter = dice.below(60 * MS);
+    let weather = Weather {
+        loss: thousandths(dice.below(200)),
+        copies: thousandths(dice.below(200)),
+        ..Weather::between(delay, delay + jitter)
     };
     let shape = match shape {
         Shape::Fixed(_) => Shape::Fixed(dice.below(period)),
         Shape::Counters(_) => Shape::Counters([1, 4, 10][usize::try_from(dice.below(3)).unwrap()]),
         other => other,
     };
-    let mut world = World::new(dice.roll(), (limit, limit), count, net);
+    let mut world = World::new(dice.roll(), (limit, limit), count, weather);
     let naive = Naive::new(shape, limit, period);
     // A day like any other, and no round one.
     let day = 20_000 * 86_400 * SECOND + dice.below(86_400 * SECOND);
@@ -151,7 +152,7 @@ fn every_way_to_get_windows_wrong_is_noticed() {
 
 /// Three clients and nothing that fails: thousandths of what one window would admit, and messages for a thousand decisions.
 fn calm(shape: Shape, (limit, period): (u64, u64), tenths: u64) -> (u64, u64) {
-    let mut world = World::new(7, (limit, limit), 3, Net::CALM);
+    let mut world = World::new(7, (limit, limit), 3, CALM);
     let naive = Naive::new(shape, limit, period);
     world.count_by(window(config(shape, limit, period)), &naive, 5 * SECOND);
     world.tune((2 * period).clamp(SECOND, 10 * SECOND), 500);

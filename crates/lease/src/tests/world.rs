@@ -6,11 +6,12 @@ mod direct;
 mod judge;
 mod reign;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use tollgate_limit::{Instant, Span};
+use tollgate_sim::{self as sim, Links, Sim, Weather};
 
-use super::dice::Dice;
+pub(crate) use super::dice::Dice;
 use super::ghost::Ghost;
 use super::naive::Naive;
 use crate::window::Clock;
@@ -19,36 +20,36 @@ use crate::{
 };
 use reign::Reigns;
 
-/// What the network does; shares in thousandths.
+impl sim::Dice for Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        Self::below(self, bound)
+    }
+}
+
+/// A network that loses nothing.
+pub(crate) const CALM: Weather = Weather::between(1_000_000, 1_200_000);
+const POOL: u16 = 0;
+
+/// So many thousandths in millionths.
+pub(crate) fn thousandths(count: u64) -> u32 {
+    u32::try_from(count * 1_000).unwrap()
+}
+
+/// The address of a client.
+fn address(client: usize) -> u16 {
+    u16::try_from(client + 1).unwrap()
+}
+
+/// What is planned.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Net {
-    pub(crate) delay_ns: u64,
-    pub(crate) jitter_ns: u64,
-    pub(crate) loss: u64,
-    pub(crate) twice: u64,
-}
-
-impl Net {
-    /// One that loses nothing.
-    pub(crate) const CALM: Self = Self {
-        delay_ns: 1_000_000,
-        jitter_ns: 200_000,
-        loss: 0,
-        twice: 0,
-    };
-}
-
-#[derive(Clone, Debug)]
 pub(crate) enum Event {
     Arrive(usize),
-    ToPool(usize, Vec<u8>),
-    ToClient(usize, Vec<u8>),
-    Timer(usize),
     /// A client is gone, and back as another incarnation after that.
     Crash(usize, u64),
     Back(usize),
     /// A client does nothing for that long.
     Pause(usize, u64),
+    GoOn(usize),
     /// A client's clock is set back by that.
     StepBack(usize, u64),
     /// Nothing passes between a client and the grantor for that long.
@@ -71,11 +72,6 @@ pub(crate) enum Event {
 pub(crate) struct Client {
     pub(crate) lessee: Option<Lessee>,
     boot: u64,
-    offset: i128,
-    ppm: i128,
-    paused_until: u64,
-    cut_until: u64,
-    timer: u64,
     per_second: f64,
     /// A grant of a grantor that fell: it may still arrive, and counts until then.
     orphan: Option<(Stamp, i128, u64)>,
@@ -93,8 +89,6 @@ pub(crate) struct Tally {
     pub(crate) promised: u64,
     /// Promised by grantors.
     pub(crate) granted: u64,
-    /// Everything that was planned.
-    events: u64,
 }
 
 /// How clients are.
@@ -108,9 +102,8 @@ pub(crate) struct Habits {
 }
 
 pub(crate) struct World {
-    pub(crate) now: u64,
+    sim: Sim<Vec<u8>, Event, Dice>,
     pub(crate) dice: Dice,
-    pub(crate) net: Net,
     pub(crate) limits: Limits,
     pub(crate) rules: Rules,
     /// What is counted by, where that is no bucket, and how far the time of day is ahead.
@@ -120,21 +113,25 @@ pub(crate) struct World {
     kept: Option<Pool>,
     reigns: Reigns,
     pub(crate) clients: Vec<Client>,
-    events: BTreeMap<(u64, u64), Event>,
     pub(crate) ghost: Ghost,
     pub(crate) central: Ghost,
     pub(crate) tally: Tally,
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, (per_second, burst): (u64, u64), count: usize, net: Net) -> Self {
+    pub(crate) fn new(
+        seed: u64,
+        (per_second, burst): (u64, u64),
+        count: usize,
+        weather: Weather,
+    ) -> Self {
         let limits = Limits::new(per_second, 1_000_000_000, burst).unwrap();
         let rules = Rules::default();
         let start = Instant::from_nanos(0);
+        let streams = [1, 2, 3].map(|stream| Dice::new(seed ^ stream << 60));
         let mut world = Self {
-            now: 0,
+            sim: Sim::new(0, Links::new(weather, streams)),
             dice: Dice::new(seed),
-            net,
             limits,
             rules,
             window: None,
@@ -147,22 +144,20 @@ impl World {
             kept: None,
             reigns: Reigns::first(),
             clients: Vec::new(),
-            events: BTreeMap::new(),
             ghost: Ghost::new(per_second, burst),
             central: Ghost::new(per_second, burst),
             tally: Tally::default(),
         };
-        for _ in 0..count {
-            let drift = i128::from(world.dice.between(0, 1_000)) - 500;
-            let offset = i128::from(world.dice.between(10_000_000_000, 20_000_000_000));
+        for client in 0..count {
+            let drift = world.dice.between(0, 1_000).cast_signed() - 500;
+            let ahead = world.dice.between(10_000_000_000, 20_000_000_000);
+            let ahead = ahead.cast_signed();
+            world
+                .sim
+                .set_clock(address(client), sim::Clock { ahead, drift });
             world.clients.push(Client {
                 lessee: None,
                 boot: 0,
-                offset,
-                ppm: drift,
-                paused_until: 0,
-                cut_until: 0,
-                timer: u64::MAX,
                 per_second: 0.0,
                 orphan: None,
                 promised: 0,
@@ -189,16 +184,24 @@ impl World {
         }
     }
 
+    pub(crate) fn now(&self) -> u64 {
+        self.sim.now()
+    }
+
+    fn instant(&self) -> Instant {
+        Instant::from_nanos(self.now())
+    }
+
     fn time(&self) -> Clock {
         Clock {
-            ahead: i128::from(self.day() - self.now),
+            ahead: i128::from(self.day() - self.now()),
             asked: None,
         }
     }
 
     /// The time of day.
     fn day(&self) -> u64 {
-        self.now + self.window.as_ref().map_or(0, |(_, ahead)| *ahead)
+        self.now() + self.window.as_ref().map_or(0, |(_, ahead)| *ahead)
     }
 
     /// Sets the term, and how wrong clocks may be and are; before anything happens.
@@ -207,23 +210,27 @@ impl World {
         self.habits.drift_ppm = drift_ppm;
         let start = Instant::from_nanos(0);
         self.pool = Some(self.fit(Pool::new(self.limits, self.rules, 1, start)));
-        for client in &mut self.clients {
-            let wide = i128::from(drift_ppm);
-            client.ppm = i128::from(self.dice.below(2 * u64::from(drift_ppm) + 1)) - wide;
+        for client in 0..self.clients.len() {
+            let drift = self.dice.below(2 * u64::from(drift_ppm) + 1).cast_signed();
+            self.drift(client, drift - i64::from(drift_ppm));
         }
     }
 
     /// Lets every clock run as fast as it may.
     pub(crate) fn hurry(&mut self) {
-        for client in &mut self.clients {
-            client.ppm = i128::from(self.habits.drift_ppm);
+        for client in 0..self.clients.len() {
+            self.drift(client, self.habits.drift_ppm.into());
         }
     }
 
+    fn drift(&mut self, client: usize, drift: i64) {
+        let clock = self.sim.clock(address(client));
+        self.sim
+            .set_clock(address(client), sim::Clock { drift, ..clock });
+    }
+
     pub(crate) fn at(&mut self, time: u64, event: Event) {
-        self.tally.events += 1;
-        let number = self.tally.events;
-        self.events.insert((time.max(self.now), number), event);
+        self.sim.plan(time, event);
     }
 
     pub(crate) fn run(&mut self, until: u64) {
@@ -232,34 +239,47 @@ impl World {
                 self.boot(client);
             }
         }
-        while let Some((&(time, number), _)) = self.events.first_key_value() {
-            if time > until {
-                break;
+        while let Some(event) = self.sim.next(until) {
+            match event {
+                sim::Event::Message { from, to, message } if to == POOL => {
+                    self.ask(usize::from(from) - 1, &message);
+                }
+                sim::Event::Message { to, message, .. } => {
+                    self.tell(usize::from(to) - 1, &message);
+                }
+                sim::Event::Wake { node } => self.tick(usize::from(node) - 1),
+                sim::Event::Plan(event) => self.step(event),
             }
-            let Some(event) = self.events.remove(&(time, number)) else {
-                break;
-            };
-            self.now = time;
-            self.step(event);
+            self.check();
         }
-        self.now = until;
+        self.sim.pass(until);
     }
 
     fn step(&mut self, event: Event) {
         match event {
             Event::Arrive(client) => self.arrive(client),
-            Event::ToPool(client, bytes) => self.ask(client, &bytes),
-            Event::ToClient(client, bytes) => self.tell(client, &bytes),
-            Event::Timer(client) => self.tick(client),
             Event::Crash(client, back) => {
                 self.clients[client].lessee = None;
                 self.clients[client].promised = 0;
-                self.at(self.now + back, Event::Back(client));
+                self.sim.reset(address(client));
+                self.at(self.now() + back, Event::Back(client));
             }
             Event::Back(client) => self.boot(client),
-            Event::Pause(client, time) => self.clients[client].paused_until = self.now + time,
-            Event::StepBack(client, by) => self.clients[client].offset -= i128::from(by),
-            Event::Cut(client, time) => self.clients[client].cut_until = self.now + time,
+            Event::Pause(client, time) => {
+                self.sim.pause(address(client));
+                self.at(self.now() + time, Event::GoOn(client));
+            }
+            Event::GoOn(client) => self.sim.go_on(address(client)),
+            Event::StepBack(client, by) => {
+                let mut clock = self.sim.clock(address(client));
+                clock.ahead -= by.cast_signed();
+                self.sim.set_clock(address(client), clock);
+            }
+            Event::Cut(client, time) => {
+                let (client, times) = ([address(client)], self.now()..self.now() + time);
+                self.sim.links.cut(&client, &[POOL], times.clone());
+                self.sim.links.cut(&[POOL], &client, times);
+            }
             Event::Fall(time, is_kept) => self.fall(time, is_kept),
             Event::Rise(is_kept) => self.rise(is_kept),
             Event::Demand(client, milli) => self.demand(client, milli),
@@ -272,18 +292,10 @@ impl World {
                 }
             }
         }
-        self.check();
     }
 
     pub(crate) fn clock(&self, client: usize) -> Instant {
-        self.clock_at(client, self.now)
-    }
-
-    fn clock_at(&self, client: usize, time: u64) -> Instant {
-        let client = &self.clients[client];
-        let now = i128::from(time);
-        let shown = client.offset + now + now * client.ppm / 1_000_000;
-        Instant::from_nanos(u64::try_from(shown).unwrap())
+        Instant::from_nanos(self.sim.local(address(client)))
     }
 
     fn boot(&mut self, client: usize) {
@@ -291,13 +303,14 @@ impl World {
         let boot = self.clients[client].boot;
         let mut setup = Setup::new(client as u64, boot, Key(1));
         setup.drift_ppm = self.habits.drift_ppm;
-        setup.trip_ns = 2 * self.net.delay_ns + self.net.jitter_ns;
+        let weather = self.sim.links.weather;
+        setup.trip_ns = weather.delay_min + weather.delay_max;
         setup.timeout_ns = 10 * setup.trip_ns + 50_000_000;
         setup.term_ns = self.rules.term_ns;
         setup.max_wait_ns = self.habits.max_wait_ns;
         self.clients[client].lessee = Some(Lessee::new(setup, self.clock(client)));
-        self.clients[client].timer = u64::MAX;
         self.clients[client].orphan = None;
+        self.sim.let_sleep(address(client));
     }
 
     #[allow(clippy::cast_precision_loss)]
@@ -313,7 +326,7 @@ impl World {
         let rate = self.clients[client].per_second;
         if rate > 0.0 {
             let wait = self.dice.wait_ns(rate);
-            self.at(self.now + wait, Event::Arrive(client));
+            self.at(self.now() + wait, Event::Arrive(client));
         }
     }
 
@@ -321,9 +334,10 @@ impl World {
         self.next_arrival(client);
         let now = self.clock(client);
         self.central.try_admit(self.day());
+        let is_paused = self.sim.is_paused(address(client));
         let one = &mut self.clients[client];
         one.arrived += 1;
-        if self.now < one.paused_until {
+        if is_paused {
             return;
         }
         let Some(lessee) = one.lessee.as_mut() else {
@@ -352,7 +366,7 @@ impl World {
         };
         while let Some(question) = lessee.poll_send() {
             let bytes = encode(&Message::Question(question)).to_vec();
-            self.post(client, &Event::ToPool(client, bytes));
+            self.post(address(client), POOL, bytes);
         }
         while let Some(decided) = lessee.poll_decided() {
             if decided.is_allowed && decided.by == By::Lease {
@@ -363,26 +377,15 @@ impl World {
             }
         }
         if let Some(next) = lessee.poll_timeout() {
-            let time = self.now + next.nanos_since(shown).max(1);
-            if self.clients[client].timer <= self.now || time < self.clients[client].timer {
-                self.clients[client].timer = time;
-                self.at(time, Event::Timer(client));
-            }
+            let time = self.now() + next.nanos_since(shown).max(1);
+            self.sim.wake_at(address(client), time);
         }
         self.clients[client].lessee = Some(lessee);
     }
 
-    fn post(&mut self, client: usize, event: &Event) {
+    fn post(&mut self, from: u16, to: u16, bytes: Vec<u8>) {
         self.tally.messages += 1;
-        let copies = 1 + u64::from(self.dice.below(1000) < self.net.twice);
-        for _ in 0..copies {
-            let is_lost = self.dice.below(1000) < self.net.loss;
-            if is_lost || self.now < self.clients[client].cut_until {
-                continue;
-            }
-            let wait = self.net.delay_ns + self.dice.below(self.net.jitter_ns + 1);
-            self.at(self.now + wait, event.clone());
-        }
+        self.sim.post(from, to, bytes);
     }
 
     fn ask(&mut self, client: usize, bytes: &[u8]) {
@@ -392,7 +395,7 @@ impl World {
         let Some(mut pool) = self.pool.take() else {
             return;
         };
-        let now = Instant::from_nanos(self.now);
+        let now = self.instant();
         pool.tell_time(self.time());
         let before = pool.figures();
         let grant = pool.handle_question(&question, now);
@@ -400,7 +403,7 @@ impl World {
         self.pass_line(question.need.cost, (before, pool.figures()), waits);
         if let Some(grant) = grant {
             let bytes = encode(&Message::Grant(grant)).to_vec();
-            self.post(client, &Event::ToClient(client, bytes));
+            self.post(POOL, address(client), bytes);
         }
         let mut nudges = VecDeque::new();
         while let Some(nudge) = pool.poll_nudge(question.key) {
@@ -409,16 +412,12 @@ impl World {
         for nudge in nudges {
             let to = usize::try_from(nudge.client).unwrap();
             let bytes = encode(&Message::Nudge(nudge)).to_vec();
-            self.post(to, &Event::ToClient(to, bytes));
+            self.post(POOL, address(to), bytes);
         }
         self.pool = Some(pool);
     }
 
     fn tell(&mut self, client: usize, bytes: &[u8]) {
-        let paused = self.clients[client].paused_until;
-        if self.now < paused {
-            return self.at(paused, Event::ToClient(client, bytes.to_vec()));
-        }
         let now = self.clock(client);
         let Some(lessee) = self.clients[client].lessee.as_mut() else {
             return;
@@ -432,15 +431,6 @@ impl World {
     }
 
     fn tick(&mut self, client: usize) {
-        if self.clients[client].timer != self.now {
-            return;
-        }
-        let paused = self.clients[client].paused_until;
-        if self.now < paused {
-            self.clients[client].timer = paused;
-            return self.at(paused, Event::Timer(client));
-        }
-        self.clients[client].timer = u64::MAX;
         let now = self.clock(client);
         if let Some(lessee) = self.clients[client].lessee.as_mut() {
             lessee.handle_timeout(now);

@@ -6,7 +6,7 @@
 use core::fmt;
 
 use smallvec::SmallVec;
-use tollgate_contract::Contract;
+use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_lease::{
     Grant, Lender, Nudge, QuotaRules, Reply, Waits, decode_inquiry, encode_reply, terms,
 };
@@ -155,7 +155,7 @@ impl Node {
     /// The place of the policy that clients know by this tag in leases of a contract's keys.
     pub fn leased_policy(&self, contract: usize, tag: u64) -> Option<usize> {
         let contract = self.contracts().get(contract)?;
-        let is_it = |named: &NamedPolicy| lease_tag(contract, named) == tag;
+        let is_it = |named: &NamedPolicy| tollgate_lease::tag(contract, named) == tag;
         contract.policies.iter().position(is_it)
     }
 

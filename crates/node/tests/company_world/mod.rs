@@ -1,94 +1,49 @@
-//! A world of nodes in one process: frames arrive at once and in order, time passes when told.
+//! Nodes that count together: frames arrive at once and in order, time passes when told.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+#[path = "../whole/mod.rs"]
+mod whole;
+
+use std::collections::BTreeMap;
 
 use proptest::test_runner::TestCaseError;
 use proptest::{prop_assert, prop_assert_eq};
-use tollgate_contract::Contracts;
 use tollgate_gossip::{Bucket, Key as GossipKey, Kind, Machine, NodeId, Setup, Writer};
 use tollgate_limit::{Cost, Instant, Span, Verdict};
-use tollgate_node::{Answer, Key, Membership, Node, NodeConfig, Outgoing};
+use tollgate_node::{Answer, Key, Membership, Node, NodeConfig};
+use tollgate_sim::Weather;
 use tollgate_table::Seed;
 
-pub(crate) const SECOND: u64 = 1_000_000_000;
-const START: u64 = 1_800_000_000 * SECOND;
+use whole::START;
+pub(crate) use whole::{SECOND, World, contracts};
 
 pub(crate) fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
-}
-
-pub(crate) fn contracts(text: &str) -> Contracts {
-    Contracts::parse(text).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn seed() -> Seed {
     Seed::new([7, 9])
 }
 
-pub(crate) struct World {
-    pub(crate) nodes: Vec<Arc<Node>>,
-    ids: Vec<(NodeId, Writer)>,
-    alive: Vec<bool>,
-    clock: u64,
-    writers: u16,
-    config: NodeConfig,
-}
-
 impl World {
-    pub(crate) fn new(count: u16, text: &str) -> Self {
+    pub(crate) fn new(count: usize, text: &str) -> Self {
         Self::small(count, text, 1 << 26)
     }
 
     /// A world of nodes with so many bytes each.
-    pub(crate) fn small(count: u16, text: &str, bytes_max: u64) -> Self {
-        let mut world = Self {
-            nodes: Vec::new(),
-            ids: Vec::new(),
-            alive: Vec::new(),
-            clock: START,
-            writers: 100,
-            config: NodeConfig {
-                bytes_max,
-                ..NodeConfig::default()
-            },
-        };
-        for _ in 0..count {
-            world.add(text, None);
+    pub(crate) fn small(count: usize, text: &str, bytes_max: u64) -> Self {
+        let mut world = Self::empty(Weather::default(), 1, bytes_max);
+        for place in 0..count {
+            world.add(&format!("n{place}"), text, BTreeMap::new());
         }
-        world.tell_members();
+        world.tell();
         world.run(5 * SECOND);
         world
     }
 
-    pub(crate) fn now(&self) -> Instant {
-        at(self.clock)
-    }
-
-    pub(crate) fn id(&self, node: usize) -> NodeId {
-        self.ids[node].0
-    }
-
-    fn add(&mut self, text: &str, was: Option<(NodeId, Writer)>) -> usize {
-        self.writers += 1;
-        let fresh = NodeId(10 * (1 + self.ids.len() as u16));
-        let me = was.map_or(fresh, |(me, _)| me);
-        let writer = Writer(self.writers);
-        let membership = Membership {
-            was: was.map(|(_, writer)| writer),
-            ..Membership::alone(me, writer, self.now())
-        };
-        let node = Node::with_company(contracts(text), self.config, seed(), membership);
-        self.nodes.push(Arc::new(node));
-        self.ids.push((me, writer));
-        self.alive.push(true);
-        self.nodes.len() - 1
-    }
-
     /// Another node comes.
     pub(crate) fn join(&mut self, text: &str) -> usize {
-        let place = self.add(text, None);
-        self.tell_members();
+        let place = self.add("newcomer", text, BTreeMap::new());
+        self.tell();
         place
     }
 
@@ -96,61 +51,20 @@ impl World {
     pub(crate) fn leave(&mut self, node: usize) {
         self.nodes[node].handle_leave(self.now());
         self.pump();
-        self.alive[node] = false;
-        self.tell_members();
+        self.nodes[node].is_up = false;
+        self.tell();
     }
 
     /// A node is gone and comes back without its memory.
-    pub(crate) fn restart(&mut self, node: usize, text: &str) {
-        self.alive[node] = false;
-        let was = self.ids[node];
-        let place = self.add(text, Some(was));
-        let (new, id) = (self.nodes.pop(), self.ids.pop());
-        self.alive.pop();
-        assert_eq!(place, self.nodes.len());
-        self.nodes[node] = new.unwrap();
-        self.ids[node] = id.unwrap();
-        self.tell_members();
-        self.alive[node] = true;
-        self.tell_members();
-    }
-
-    /// A node learns that its numbers are taken.
-    pub(crate) fn renumber(&mut self, node: usize) {
-        self.writers += 1;
-        let id = (NodeId(self.ids[node].0.0 + 1), Writer(self.writers));
-        self.ids[node] = id;
-        let members = self.members();
-        let membership = Membership {
-            members,
-            ..Membership::alone(id.0, id.1, self.now())
-        };
-        self.nodes[node].renumber(membership, self.now());
-        self.tell_members();
-    }
-
-    fn members(&self) -> Vec<NodeId> {
-        let all = self.ids.iter().zip(&self.alive);
-        let mut members: Vec<_> = all
-            .filter(|(_, alive)| **alive)
-            .map(|(id, _)| id.0)
-            .collect();
-        members.sort_unstable();
-        members
-    }
-
-    fn tell_members(&mut self) {
-        let members = self.members();
-        for (node, alive) in self.nodes.iter().zip(&self.alive) {
-            if *alive {
-                node.handle_members(&members, self.now());
-            }
-        }
-        self.pump();
+    pub(crate) fn crash(&mut self, node: usize, text: &str) {
+        self.nodes[node].is_up = false;
+        self.tell();
+        self.restart(node, text);
+        self.tell();
     }
 
     pub(crate) fn check(&mut self, node: usize, key: &str, cost: u32) -> Answer {
-        let node = if self.alive[node] {
+        let node = if self.nodes[node].is_up {
             node
         } else {
             (node + 1) % self.nodes.len()
@@ -173,48 +87,6 @@ impl World {
             )
         };
         all.into_iter().map(left).collect()
-    }
-
-    /// Carries frames until nobody has any.
-    fn pump(&mut self) {
-        let mut wire: VecDeque<(NodeId, Outgoing)> = VecDeque::new();
-        loop {
-            for (place, node) in self.nodes.iter().enumerate() {
-                let from = self.ids[place].0;
-                while let Some(outgoing) = node.poll_send() {
-                    if self.alive[place] {
-                        wire.push_back((from, outgoing));
-                    }
-                }
-            }
-            let Some((from, Outgoing { tag, to, frame })) = wire.pop_front() else {
-                return;
-            };
-            let place = self.ids.iter().position(|id| id.0 == to);
-            if let Some(place) = place.filter(|place| self.alive[*place]) {
-                // Policies may differ where contracts are changed one node at a time.
-                let _ = self.nodes[place].handle_gossip(tag, from, &frame, self.now());
-            }
-        }
-    }
-
-    pub(crate) fn run(&mut self, span: u64) {
-        self.run_until(span, |_| false);
-    }
-
-    /// Lets time pass until something holds; says how long.
-    pub(crate) fn run_until(&mut self, span: u64, holds: impl Fn(&Self) -> bool) -> u64 {
-        let (start, end) = (self.clock, self.clock + span);
-        while self.clock < end && !holds(self) {
-            let due = self.nodes.iter().filter_map(|node| node.poll_timeout());
-            let next = due.min().map_or(end, Instant::as_nanos);
-            self.clock = next.clamp((self.clock + 1_000).min(end), end);
-            for node in &self.nodes {
-                node.handle_timeout(at(self.clock));
-            }
-            self.pump();
-        }
-        self.clock - start
     }
 }
 
@@ -270,7 +142,7 @@ pub(crate) fn against_one_bucket<S>(
         }
     }
     // More than the bucket had can pass on silent shares, but by less than the bucket once more.
-    let seconds = (world.clock - START) / SECOND + 1;
+    let seconds = (world.sim.now() - START) / SECOND + 1;
     for tokens in admitted {
         prop_assert!(
             tokens <= 12 + seconds * 12 / 60 + 12,

@@ -32,7 +32,7 @@ fn a_cut_bucket_is_one_bucket_and_nobody_waits_long() {
     let log = world.log.lock().unwrap().clone();
     let longest = log[before..]
         .iter()
-        .map(|admitted| admitted.wait.as_nanos())
+        .map(|(_, admitted)| admitted.wait.as_nanos())
         .max();
     assert!(longest < Some(u128::from(100 * MS)), "{longest:?}");
     world.load(SECOND, &[0, 1, 2, 3], 3);

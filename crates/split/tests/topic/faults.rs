@@ -1,12 +1,12 @@
 //! Random faults: whatever happens, what leaves would have left one bucket.
 
 use proptest::prelude::*;
-use tollgate_kit::Dice;
 use tollgate_limit::Span;
+use tollgate_sim::Weather;
 use tollgate_split::{AdaptorConfig, Borrow, Depths, SplitConfig};
 
 use crate::seeds;
-use crate::world::{Event, GOOD, Links, MS, Plan, SECOND, World};
+use crate::world::{Dice, Event, MS, Plan, SECOND, World, gap_around};
 
 /// A plan that a seed says.
 fn plan(seed: u64) -> Plan {
@@ -15,13 +15,12 @@ fn plan(seed: u64) -> Plan {
     let burst = u64::from(nodes) * 3 + dice.below(40);
     let mut plan = Plan::new(nodes, 50 + dice.below(1_000), burst);
     plan.seed = seed;
-    plan.links = Links {
-        delay_min: dice.below(2 * MS),
-        delay_spread: dice.below(40 * MS),
-        lost: dice.below(40),
-        doubled: dice.below(40),
-        late: dice.below(20),
-    };
+    let delay = dice.below(2 * MS);
+    plan.links = Weather::between(delay, delay + dice.below(40 * MS));
+    plan.links.loss = dice.below(40) as u32 * 10_000;
+    plan.links.copies = dice.below(40) as u32 * 10_000;
+    plan.links.late = dice.below(20) as u32 * 10_000;
+    plan.links.late_max = 2 * SECOND;
     plan.drift_ppm = if dice.chance(50, 100) { 0 } else { 1_000 };
     plan.jitter = if dice.chance(50, 100) { 0 } else { 5 * MS };
     plan.config = SplitConfig {
@@ -107,7 +106,7 @@ fn crowd(world: &mut World, plan: &Plan, end: u64) {
     let gap = SECOND / plan.messages;
     let mut favourite = 0;
     loop {
-        truth += dice.exponential((gap * 3 / 4) as f64) as u64 + 1;
+        truth += gap_around(&mut dice, gap * 3 / 4);
         if truth >= end {
             break;
         }
@@ -136,11 +135,8 @@ fn promising(seed: u64) -> Plan {
     if dice.chance(70, 100) {
         plan.nodes = 2 + dice.below(4) as u16;
         plan.burst = u64::from(plan.nodes * 3) + dice.below(9);
-        plan.links = Links {
-            delay_min: dice.below(MS),
-            delay_spread: dice.below(MS),
-            ..GOOD
-        };
+        let delay = dice.below(MS);
+        plan.links = Weather::between(delay, delay + dice.below(MS));
     }
     if dice.chance(60, 100) {
         plan.config.hire = Some(AdaptorConfig {
@@ -202,7 +198,7 @@ proptest! {
         seed in any::<u64>(), bends in prop::collection::vec((any::<u16>(), any::<u8>()), 1..6),
     ) {
         let mut plan = plan(seed);
-        plan.links.lost = 0;
+        plan.links.loss = 0;
         let mut world = World::new(&plan);
         load(&mut world, &plan, SECOND / 2);
         world.run_until(SECOND / 4);

@@ -1,6 +1,7 @@
 //! Scenes with names: what borrowing and adapting are for, and what crashes cost.
 
 use tollgate_limit::Span;
+use tollgate_sim::Weather;
 use tollgate_split::{AdaptorConfig, Borrow, Share, SplitConfig};
 
 use crate::world::{Event, MS, Plan, SECOND, World};
@@ -89,7 +90,7 @@ fn a_saturated_topic_uses_its_bucket_to_the_last_token() {
 fn a_peer_that_is_too_far_is_hardly_asked() {
     let mut plan = Plan::new(2, 1_000, 4);
     // A full bucket lasts 4 ms.
-    plan.links.delay_min = 10 * MS;
+    plan.links = Weather::between(10 * MS, 10 * MS);
     let mut world = World::new(&plan);
     world.stream(0, SECOND / 490, 0, 5 * SECOND);
     world.run_until(5 * SECOND);
@@ -274,7 +275,7 @@ fn hired_parts_go_back_by_themselves() {
 #[test]
 fn a_giver_that_crashed_does_not_fill_the_room_of_its_gift() {
     let mut plan = Plan::new(2, 1_000, 20);
-    plan.links.delay_min = 100 * MS;
+    plan.links = Weather::between(100 * MS, 100 * MS);
     plan.config.borrow = Borrow::Always;
     let mut world = World::new(&plan);
     // The first asks; the second gives, crashes and comes back, with time enough to fill up; then both are emptied.

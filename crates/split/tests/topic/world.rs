@@ -2,12 +2,12 @@
 //!
 //! Whatever a seed says happens happens again. Not here: which faults come when.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use tollgate_gossip::{NodeId, Send};
-use tollgate_kit::Dice;
+pub(crate) use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
+use tollgate_sim::{self as sim, Clock, Links, Sim, Weather};
 use tollgate_split::{Adaptor, AdaptorConfig, Begin, Limits, Machine, Setup, Share, SplitConfig};
 
 use crate::ghost::{Ghost, Left};
@@ -16,24 +16,12 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1_000 * MS;
 pub(crate) const ADAPTOR: NodeId = NodeId(999);
 
-/// What links do, in nanoseconds and percent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Links {
-    pub(crate) delay_min: u64,
-    pub(crate) delay_spread: u64,
-    pub(crate) lost: u64,
-    pub(crate) doubled: u64,
-    /// Far later than the others.
-    pub(crate) late: u64,
+/// A gap of a stream without memory, around `mean`.
+pub(crate) fn gap_around(dice: &mut Dice, mean: u64) -> u64 {
+    dice.exponential(mean as f64) as u64 + 1
 }
 
-pub(crate) const GOOD: Links = Links {
-    delay_min: 200_000,
-    delay_spread: 0,
-    lost: 0,
-    doubled: 0,
-    late: 0,
-};
+const GOOD: Weather = Weather::between(MS / 5, MS / 5);
 
 /// What the world begins with.
 #[derive(Clone, Debug)]
@@ -42,7 +30,7 @@ pub(crate) struct Plan {
     pub(crate) nodes: u16,
     pub(crate) messages: u64,
     pub(crate) burst: u64,
-    pub(crate) links: Links,
+    pub(crate) links: Weather,
     pub(crate) config: SplitConfig,
     pub(crate) adaptor: Option<AdaptorConfig>,
     /// Clocks run wrong by up to so much, in millionths.
@@ -76,40 +64,23 @@ impl Plan {
     }
 }
 
-/// A clock that runs wrong.
-#[derive(Clone, Copy)]
-struct Clock {
-    base: u64,
-    ppm: i64,
-}
-
-impl Clock {
-    fn local(self, truth: u64) -> Instant {
-        let scaled = u128::from(truth) * (1_000_000 + self.ppm) as u128 / 1_000_000;
-        Instant::from_nanos(self.base + scaled as u64)
-    }
-
-    /// In 2^-20 of a nanosecond.
-    fn truth(self, local: Instant) -> u128 {
-        let scaled = u128::from(local.as_nanos() - self.base) << 20;
-        scaled * 1_000_000 / (1_000_000 + self.ppm) as u128
-    }
+/// The true time at which a clock shows that, in 2^-20 of a nanosecond.
+fn truth(clock: Clock, local: Instant) -> u128 {
+    let scaled = u128::from(local.as_nanos() - clock.ahead as u64) << 20;
+    scaled * 1_000_000 / (1_000_000 + clock.drift) as u128
 }
 
 pub(crate) struct Node {
     pub(crate) machine: Option<Machine>,
-    clock: Clock,
     boot: u64,
     /// Since it was started anew.
     since: Option<u64>,
-    woken: Option<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What is planned.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     Arrive(u16, u32),
-    Frame(u16, u16, Vec<u8>),
-    Wake(u16),
     Crash(u16),
     Start(u16),
     CrashAdaptor,
@@ -125,9 +96,7 @@ pub(crate) struct World {
     pub(crate) nodes: Vec<Node>,
     pub(crate) adaptor: Option<Adaptor>,
     adaptor_boot: u64,
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    count: u64,
-    pub(crate) truth: u64,
+    sim: Sim<Arc<[u8]>, Event, Dice>,
     costs: Vec<u32>,
     pub(crate) departures: Vec<Left>,
     /// Delay, and when it ended, of every message that left.
@@ -142,6 +111,7 @@ impl World {
         let limits = Limits::per_second(plan.messages, plan.burst).unwrap();
         let weights = vec![1; usize::from(plan.nodes)];
         let shares = limits.cut(&weights, u64::from(plan.config.cost_max));
+        let streams = [1, 2, 3].map(|stream| Dice::new(plan.seed ^ stream << 60));
         let mut world = Self {
             plan: plan.clone(),
             limits,
@@ -150,9 +120,7 @@ impl World {
             nodes: Vec::new(),
             adaptor: None,
             adaptor_boot: 0,
-            events: BinaryHeap::new(),
-            count: 0,
-            truth: 0,
+            sim: Sim::new(0, Links::new(plan.links, streams)),
             costs: Vec::new(),
             departures: Vec::new(),
             delays: Vec::new(),
@@ -160,15 +128,13 @@ impl World {
             refused: 0,
         };
         for id in 0..plan.nodes {
-            let ppm = world.dice.below(2 * plan.drift_ppm as u64 + 1) as i64 - plan.drift_ppm;
-            let base = world.dice.below(3_600 * SECOND);
-            let clock = Clock { base, ppm };
+            let drift = world.dice.below(2 * plan.drift_ppm as u64 + 1) as i64 - plan.drift_ppm;
+            let ahead = world.dice.below(3_600 * SECOND) as i64;
+            world.sim.set_clock(id, Clock { ahead, drift });
             world.nodes.push(Node {
                 machine: None,
-                clock,
                 boot: 0,
                 since: None,
-                woken: None,
             });
             world.start(id, Begin::Fresh);
         }
@@ -183,11 +149,10 @@ impl World {
     }
 
     fn start(&mut self, id: u16, begin: Begin) {
-        let members = self.members();
+        let (members, start) = (self.members(), self.local(id));
         let node = &mut self.nodes[usize::from(id)];
         node.boot += 1;
-        node.woken = None;
-        node.since = (begin != Begin::Fresh).then_some(self.truth);
+        node.since = (begin != Begin::Fresh).then_some(self.sim.now());
         node.machine = Some(
             Machine::new(Setup {
                 limits: self.limits,
@@ -197,24 +162,37 @@ impl World {
                 begin,
                 members,
                 adaptor: self.plan.adaptor.as_ref().map(|_| ADAPTOR),
-                start: node.clock.local(self.truth),
+                start,
                 config: self.plan.config.clone(),
             })
             .unwrap(),
         );
+        self.sim.let_sleep(id);
         self.settle(id);
     }
 
     pub(crate) fn at(&mut self, truth: u64, event: Event) {
-        self.count += 1;
-        self.events.push(Reverse((truth, self.count, event)));
+        self.sim.plan(truth, event);
+    }
+
+    /// The adaptor has the address after the nodes.
+    fn address(&self, id: NodeId) -> u16 {
+        if id == ADAPTOR { self.plan.nodes } else { id.0 }
+    }
+
+    fn name(&self, address: u16) -> NodeId {
+        if address == self.plan.nodes {
+            ADAPTOR
+        } else {
+            NodeId(address)
+        }
     }
 
     /// A stream of single messages without memory, with so much time between them.
     pub(crate) fn stream(&mut self, node: u16, gap: u64, from: u64, until: u64) {
         let mut truth = from;
         loop {
-            truth += self.dice.exponential(gap as f64) as u64 + 1;
+            truth += gap_around(&mut self.dice, gap);
             if truth >= until {
                 return;
             }
@@ -223,56 +201,47 @@ impl World {
     }
 
     pub(crate) fn run_until(&mut self, end: u64) {
-        while let Some(Reverse((truth, _, _))) = self.events.peek() {
-            if *truth > end {
-                break;
+        while let Some(event) = self.sim.next(end) {
+            match event {
+                sim::Event::Message { from, to, message } => self.deliver(from, to, &message),
+                sim::Event::Wake { node } => self.wake(node),
+                sim::Event::Plan(event) => self.step(event),
             }
-            let Some(Reverse((truth, _, event))) = self.events.pop() else {
-                break;
-            };
-            self.truth = truth;
-            self.step(event);
         }
-        self.truth = end;
+        self.sim.pass(end);
+    }
+
+    fn deliver(&mut self, from: u16, to: u16, frame: &[u8]) {
+        let (from, now) = (self.name(from), self.local(to));
+        if self.name(to) == ADAPTOR {
+            if let Some(adaptor) = &mut self.adaptor {
+                adaptor.handle_frame(from, frame, now).unwrap();
+                self.settle_adaptor();
+            }
+        } else if let Some(machine) = &mut self.nodes[usize::from(to)].machine {
+            machine.handle_frame(from, frame, now).unwrap();
+            self.settle(to);
+        }
+    }
+
+    fn wake(&mut self, id: u16) {
+        let now = self.local(id);
+        if self.name(id) == ADAPTOR {
+            if let Some(adaptor) = &mut self.adaptor {
+                adaptor.handle_timeout(now);
+                let next = adaptor.poll_timeout().as_nanos();
+                self.settle_adaptor();
+                self.sim.wake_at(id, next);
+            }
+        } else if let Some(machine) = &mut self.nodes[usize::from(id)].machine {
+            machine.handle_timeout(now);
+            self.settle(id);
+        }
     }
 
     fn step(&mut self, event: Event) {
         match event {
             Event::Arrive(id, cost) => self.arrive(id, cost),
-            Event::Frame(from, to, frame) if NodeId(to) == ADAPTOR => {
-                let now = Instant::from_nanos(self.truth);
-                if let Some(adaptor) = &mut self.adaptor {
-                    adaptor.handle_frame(NodeId(from), &frame, now).unwrap();
-                    self.settle_adaptor();
-                }
-            }
-            Event::Frame(from, to, frame) => {
-                let now = self.local(to);
-                if let Some(machine) = &mut self.nodes[usize::from(to)].machine {
-                    machine.handle_frame(NodeId(from), &frame, now).unwrap();
-                    self.settle(to);
-                }
-            }
-            Event::Wake(id) if NodeId(id) == ADAPTOR => {
-                let now = Instant::from_nanos(self.truth);
-                if let Some(adaptor) = &mut self.adaptor {
-                    adaptor.handle_timeout(now);
-                    let next = adaptor.poll_timeout().as_nanos();
-                    self.settle_adaptor();
-                    self.at(next, Event::Wake(ADAPTOR.0));
-                }
-            }
-            Event::Wake(id) => {
-                let now = self.local(id);
-                let node = &mut self.nodes[usize::from(id)];
-                if node.woken.is_some_and(|at| at <= self.truth) {
-                    node.woken = None;
-                }
-                if let Some(machine) = &mut node.machine {
-                    machine.handle_timeout(now);
-                    self.settle(id);
-                }
-            }
             Event::Crash(id) => self.nodes[usize::from(id)].machine = None,
             Event::Start(id) => {
                 let longest = self.plan.promises;
@@ -289,17 +258,17 @@ impl World {
     fn start_adaptor(&mut self) {
         self.adaptor_boot += 1;
         let config = self.plan.adaptor.clone().unwrap_or_default();
-        let now = Instant::from_nanos(self.truth);
+        let now = self.local(self.plan.nodes);
         let members = self.members();
         let adaptor = Adaptor::new(self.limits, self.adaptor_boot, &members, config, now);
         self.adaptor = Some(adaptor.unwrap());
-        self.at(self.truth, Event::Wake(ADAPTOR.0));
+        self.sim.wake_at(self.plan.nodes, self.sim.now());
     }
 
     /// A message is told when it goes, and goes then, whatever becomes of the node; a few change their minds.
     fn ask(&mut self, id: u16, cost: u32, wait_max: u64) {
         let now = self.local(id);
-        let clock = self.nodes[usize::from(id)].clock;
+        let clock = self.sim.clock(id);
         let regrets = self.dice.chance(self.plan.regrets, 100);
         let Some(machine) = &mut self.nodes[usize::from(id)].machine else {
             return;
@@ -313,8 +282,8 @@ impl World {
                 if regrets {
                     machine.refund(cost, now);
                 } else {
-                    self.departures.push((clock.truth(at), cost));
-                    self.delays.push((at.nanos_since(now), self.truth));
+                    self.departures.push((truth(clock, at), cost));
+                    self.delays.push((at.nanos_since(now), self.sim.now()));
                 }
             }
         }
@@ -338,19 +307,19 @@ impl World {
     }
 
     pub(crate) fn local(&self, id: u16) -> Instant {
-        self.nodes[usize::from(id)].clock.local(self.truth)
+        Instant::from_nanos(self.sim.local(id))
     }
 
     /// Takes out what a machine has to say, and notes when it wants to be woken.
     fn settle(&mut self, id: u16) {
         let place = usize::from(id);
-        let clock = self.nodes[place].clock;
+        let clock = self.sim.clock(id);
         while let Some(send) = self.nodes[place]
             .machine
             .as_mut()
             .and_then(Machine::poll_send)
         {
-            self.carry(id, &send);
+            self.carry(id, send);
         }
         while let Some(left) = self.nodes[place]
             .machine
@@ -359,9 +328,9 @@ impl World {
         {
             let cost = self.costs[left.id as usize];
             self.departures
-                .push((clock.truth(left.at), u64::from(cost)));
+                .push((truth(clock, left.at), u64::from(cost)));
             let delay = left.at.nanos_since(left.arrived);
-            self.delays.push((delay, self.truth));
+            self.delays.push((delay, self.sim.now()));
         }
         let Some(at) = self.nodes[place]
             .machine
@@ -370,41 +339,20 @@ impl World {
         else {
             return;
         };
-        let truth = clock.truth(at.max(Instant::from_nanos(clock.base)));
         let late = self.dice.below(self.plan.jitter + 1);
-        let wake = ((truth >> 20) as u64 + 1).max(self.truth + 1) + late;
-        if self.nodes[place].woken.is_none_or(|woken| wake < woken) {
-            self.nodes[place].woken = Some(wake);
-            self.at(wake, Event::Wake(id));
-        }
+        let due = clock.world(at.as_nanos()).max(self.sim.now() + 1);
+        self.sim.wake_at(id, due + late);
     }
 
     fn settle_adaptor(&mut self) {
         while let Some(send) = self.adaptor.as_mut().and_then(Adaptor::poll_send) {
-            self.carry(ADAPTOR.0, &send);
+            self.carry(self.plan.nodes, send);
         }
     }
 
-    fn carry(&mut self, from: u16, send: &Send) {
-        let links = self.plan.links;
+    fn carry(&mut self, from: u16, send: Send) {
         self.frames += 1;
-        let copies = 1 + u64::from(self.dice.chance(links.doubled, 100));
-        for _ in 0..copies {
-            if self.dice.chance(links.lost, 100) {
-                continue;
-            }
-            let mut delay = links.delay_min + self.dice.below(links.delay_spread + 1);
-            if self.dice.chance(links.late, 100) {
-                let most = if self.dice.chance(50, 100) {
-                    2 * SECOND
-                } else {
-                    SECOND / 4
-                };
-                delay += self.dice.below(most);
-            }
-            let event = Event::Frame(from, send.to.0, send.frame.to_vec());
-            self.at(self.truth + delay, event);
-        }
+        self.sim.post(from, self.address(send.to), send.frame);
     }
 
     /// Panics where more left than one bucket would have let go.
@@ -436,7 +384,7 @@ impl World {
             let term = self.plan.config.term.as_nanos() as u64;
             let waits = self.nodes[usize::from(id)].since.map(|since| since + term);
             let hires = self.plan.config.hire.is_some();
-            if hires && waits.is_some_and(|until| self.truth < until) {
+            if hires && waits.is_some_and(|until| self.sim.now() < until) {
                 continue;
             }
             if let Some(machine) = &mut self.nodes[usize::from(id)].machine {

@@ -2,12 +2,11 @@
 //! limit in force, and all of the last one in the end.
 
 use tollgate_gossip::NodeId;
-use tollgate_kit::Dice;
 use tollgate_limit::Span;
 use tollgate_supply::{Limits, Shares, SupplyConfig};
 
 use crate::seeds;
-use crate::world::{Links, MS, Plan, SECOND, World};
+use crate::world::{Dice, MS, Plan, SECOND, World};
 
 const NODES: u16 = 5;
 const RATE: u64 = 400;
@@ -60,19 +59,14 @@ fn shake(world: &mut World, dice: &mut Dice, with_limits: bool) {
     match dice.below(8) {
         0 => {
             world.crash(node);
-            world.run_until(world.now + dice.below(50 * MS));
+            world.run_until(world.now() + dice.below(50 * MS));
             let keeps = dice.chance(70, 100);
             world.restart(node, keeps);
         }
-        1 => {
-            let sides = dice.roll();
-            for (place, node) in world.nodes.iter_mut().enumerate() {
-                node.side = (sides >> place & 1) as u8;
-            }
-        }
-        2 => world.nodes.iter_mut().for_each(|node| node.side = 0),
-        3 => (world.links.loss, world.links.double) = (dice.below(21), dice.below(21)),
-        4 => world.links.delay = (0, [MS, 20 * MS, 80 * MS][dice.below(3) as usize]),
+        1 => world.part(dice),
+        2 => world.sim.links.heal(),
+        3 => world.lose(dice),
+        4 => world.slow(dice),
         5 => change(world, dice, with_limits),
         _ => tell(world, node),
     }
@@ -82,20 +76,19 @@ fn run(seed: u64, with_limits: bool) -> World {
     let mut dice = Dice::new(seed.wrapping_mul(0x9e37) ^ 0xc4a6);
     let mut world = World::new(plan(seed));
     world.set_demands(&[RATE, RATE / 2, RATE / 4, 0, RATE / 4]);
-    while world.now < CHANGES_END {
+    while world.now() < CHANGES_END {
         let pause = dice.between(20 * MS, 400 * MS);
-        world.run_until(world.now + pause);
+        world.run_until(world.now() + pause);
         shake(&mut world, &mut dice, with_limits);
     }
-    world.links = Links::default();
+    world.calm();
     for node in 0..NODES {
-        world.nodes[usize::from(node)].side = 0;
         tell(&mut world, node);
     }
-    world.run_until(world.now + 6 * SECOND);
+    world.run_until(world.now() + 6 * SECOND);
     world.seen.best = 0;
     world.limits_max = (world.limits.rate(), world.limits.burst());
-    world.run_until(world.now + SECOND);
+    world.run_until(world.now() + SECOND);
     world
 }
 

@@ -2,6 +2,7 @@
 
 use tollgate_gossip::NodeId;
 use tollgate_limit::{Instant, Span};
+use tollgate_sim::Weather;
 use tollgate_supply::{Authority, Limits, Machine, Shares, SupplyConfig};
 
 use crate::scenes::{passes, plan, seen, sound, span};
@@ -59,11 +60,11 @@ fn an_heir_has_its_home_a_term_after_a_goodbye_however_long_leases_are() {
 #[test]
 fn a_grant_that_comes_after_a_goodbye_is_given_back() {
     let mut world = World::new(plan(3, 300, 30));
-    world.links.delay = (20 * MS, 40 * MS);
+    world.sim.links.weather = Weather::between(20 * MS, 40 * MS);
     world.set_demands(&[250, 0, 0]);
     // Whenever it goes, something may be on its way.
     for step in 0..40 {
-        world.run_until(world.now + 7 * MS);
+        world.run_until(world.now() + 7 * MS);
         if step == 39 || seen(&world, 0).asked > 0 {
             break;
         }
@@ -73,7 +74,7 @@ fn a_grant_that_comes_after_a_goodbye_is_given_back() {
     world.set_demands(&[0, 0, 0]);
     let mut most = 0;
     for _ in 0..30 {
-        world.run_until(world.now + 10 * MS);
+        world.run_until(world.now() + 10 * MS);
         most = most.max(seen(&world, 0).usable);
     }
     assert_eq!(most, 0);
@@ -126,7 +127,7 @@ fn homes_up(world: &World) -> u64 {
 /// Replaces the authority by one that knows what the former told last.
 fn resume(world: &mut World, limits: Limits) {
     let homes = world.authority.as_ref().unwrap().homes();
-    let start = Instant::from_nanos(world.now + 1);
+    let start = Instant::from_nanos(world.now() + 1);
     let config = (world.plan.config.clone(), Span::ZERO);
     world.authority = Some(Authority::resume(limits, &homes, config, start));
     world.with_authority(Authority::handle_timeout);
@@ -153,14 +154,13 @@ fn a_resumed_authority_leaves_nothing_behind_that_nobody_had() {
     world.run_until(SECOND);
     // It reassigns what it took, and goes before the heir has heard of it.
     world.crash(1);
-    world.nodes[0].side = 1;
-    world.nodes[2].side = 1;
+    world.sim.links.split(vec![1, 0, 1]);
     world.run_until(6 * SECOND);
     let homes = world.authority.as_ref().unwrap().homes();
     assert!(homes.iter().map(|(_, home)| home).sum::<u64>() < 300 * UNIT);
     let limits = world.limits;
     resume(&mut world, limits);
-    (world.nodes[0].side, world.nodes[2].side) = (0, 0);
+    world.sim.links.heal();
     world.run_until(12 * SECOND);
     assert_eq!(homes_up(&world), 300);
     sound(&world);
@@ -259,7 +259,7 @@ fn the_largest_limit_is_kept_to_the_last_token() {
         for cost in [part, 1, limits.burst()] {
             let _ = passes(&mut world, 0, cost);
         }
-        world.run_until(world.now + 50 * MS);
+        world.run_until(world.now() + 50 * MS);
     }
     assert!(seen(&world, 0).borrowed > 0);
     assert!(seen(&world, 0).usable <= limits.rate());
@@ -276,7 +276,7 @@ fn the_smallest_limit_is_kept_too() {
         for node in 0..3 {
             let _ = passes(&mut world, node, 1);
         }
-        world.run_until(world.now + 100 * MS);
+        world.run_until(world.now() + 100 * MS);
     }
     assert!(world.seen.passes.len() <= 1);
     sound(&world);

@@ -1,11 +1,10 @@
 //! Whatever breaks, never one token over: random schedules of faults, judged by the audit and by a ghost.
 
-use tollgate_kit::Dice;
 use tollgate_limit::Span;
 use tollgate_supply::{Limits, SupplyConfig};
 
 use crate::seeds;
-use crate::world::{Links, MS, Plan, SECOND, World};
+use crate::world::{Dice, MS, Plan, SECOND, World, local};
 
 const NODES: u16 = 5;
 const RATE: u64 = 400;
@@ -44,20 +43,13 @@ fn shake(world: &mut World, dice: &mut Dice) {
         2 => {
             let node = dice.below(nodes) as u16;
             world.crash(node);
-            world.run_until(world.now + dice.below(50 * MS));
+            world.run_until(world.now() + dice.below(50 * MS));
             world.restart(node, true);
         }
-        3 => {
-            let sides = dice.roll();
-            for (place, node) in world.nodes.iter_mut().enumerate() {
-                node.side = (sides >> place & 1) as u8;
-            }
-        }
-        4 => world.nodes.iter_mut().for_each(|node| node.side = 0),
-        5 => {
-            (world.links.loss, world.links.double) = (dice.below(21), dice.below(21));
-        }
-        6 => world.links.delay = (0, [MS, 20 * MS, 80 * MS][dice.below(3) as usize]),
+        3 => world.part(dice),
+        4 => world.sim.links.heal(),
+        5 => world.lose(dice),
+        6 => world.slow(dice),
         _ => demand(world, dice),
     }
 }
@@ -75,21 +67,20 @@ fn run(plan: Plan) -> World {
     let mut dice = Dice::new(seed.wrapping_mul(0x9e37) ^ 0xfa17);
     let mut world = World::new(plan);
     demand(&mut world, &mut dice);
-    while world.now < FAULTS_END {
+    while world.now() < FAULTS_END {
         let pause = dice.between(20 * MS, 700 * MS);
-        world.run_until(world.now + pause);
+        world.run_until(world.now() + pause);
         shake(&mut world, &mut dice);
     }
-    world.links = Links::default();
+    world.calm();
     for node in 0..NODES {
-        world.nodes[usize::from(node)].side = 0;
         if !world.is_up(node) {
             world.restart(node, true);
         }
     }
-    world.run_until(world.now + 15 * SECOND / 2);
+    world.run_until(world.now() + 15 * SECOND / 2);
     world.seen.best = 0;
-    world.run_until(world.now + SECOND / 2);
+    world.run_until(world.now() + SECOND / 2);
     let best = world.seen.best;
     nothing_is_left_behind(&mut world);
     world.seen.best = best;
@@ -100,13 +91,13 @@ fn run(plan: Plan) -> World {
 fn nothing_is_left_behind(world: &mut World) {
     let seed = world.plan.seed;
     world.set_demands(&[0; NODES as usize]);
-    world.run_until(world.now + 8 * SECOND);
-    let (mut homes, now) = (0, world.now);
+    world.run_until(world.now() + 8 * SECOND);
+    let (mut homes, now) = (0, world.now());
     for node in &world.nodes {
         let machine = node.machine.as_ref().unwrap();
         assert!(machine.is_quiet(), "SEED={seed}");
         assert_eq!(machine.keys_count(), 0, "SEED={seed}");
-        let local = node.clock.local(now);
+        let local = local(node.clock, now);
         homes += machine.inspect(crate::world::KEY, local).home;
     }
     assert_eq!(homes, world.plan.limits.rate(), "SEED={seed}");

@@ -135,12 +135,12 @@ fn a_lie_about_demand_leaves_the_others_a_fifth() {
     world.set_demands(&[0, 150, 150]);
     for _ in 0..300 {
         world.with(0, |liar, now| liar.miss(KEY, 1_000_000, now));
-        world.run_until(world.now + 20 * MS);
+        world.run_until(world.now() + 20 * MS);
     }
     let left = seen(&world, 1).usable + seen(&world, 2).usable;
     assert!(left >= 54 * Limits::PER_SECOND, "{left}");
     // And all of it is theirs again once the lie ends.
-    world.run_until(world.now + 4 * SECOND);
+    world.run_until(world.now() + 4 * SECOND);
     let left = seen(&world, 1).usable + seen(&world, 2).usable;
     assert!(left >= 290 * Limits::PER_SECOND, "{left}");
     sound(&world);

@@ -2,12 +2,12 @@
 //!
 //! Whatever a seed says happens happens again. The ghost shares no code with what it judges. Not here: which faults come when.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use tollgate_gossip::{Key, NodeId, Send, Verdict};
-use tollgate_kit::Dice;
+pub use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
+use tollgate_sim::{Clock, Event, Links, Sim, Weather};
 use tollgate_supply::{
     AUTHORITY, Audit, Authority, Begin, Boot, Broken, Kept, Limits, Machine, Setup, Shares,
     SupplyConfig, Witness, audit,
@@ -17,30 +17,23 @@ pub const KEY: Key = Key(42);
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
 
-/// A clock that runs wrong.
-#[derive(Clone, Copy)]
-pub struct Clock {
-    pub base: u64,
-    pub ppm: i64,
+/// A gap of a stream without memory, around `mean`.
+pub fn gap_around(dice: &mut Dice, mean: u64) -> u64 {
+    dice.exponential(mean as f64) as u64 + 1
 }
 
-impl Clock {
-    pub fn local(&self, truth: u64) -> Instant {
-        let scaled = i128::from(truth) * i128::from(1_000_000 + self.ppm) / 1_000_000;
-        Instant::from_nanos(self.base + scaled as u64)
-    }
+/// Links that lose nothing.
+const CALM: Weather = Weather::between(MS / 4, MS / 2);
 
-    /// The true time in thousandths of nanoseconds.
-    pub fn truth(&self, local: Instant) -> i128 {
-        let scaled = i128::from(local.as_nanos()) - i128::from(self.base);
-        scaled * 1_000_000_000 / i128::from(1_000_000 + self.ppm)
-    }
+/// What a clock shows.
+pub fn local(clock: Clock, now: u64) -> Instant {
+    Instant::from_nanos(clock.at(now))
+}
 
-    /// The first true nanosecond at which the clock shows at least that.
-    pub fn when(&self, local: Instant) -> u64 {
-        let scaled = u128::from(local.as_nanos().saturating_sub(self.base)) * 1_000_000;
-        scaled.div_ceil((1_000_000 + self.ppm) as u128) as u64
-    }
+/// The true time at which a clock shows that, in thousandths of nanoseconds.
+fn truth(clock: Clock, local: Instant) -> i128 {
+    let scaled = i128::from(local.as_nanos()) - i128::from(clock.ahead);
+    scaled * 1_000_000_000 / i128::from(1_000_000 + clock.drift)
 }
 
 pub struct Node {
@@ -50,9 +43,6 @@ pub struct Node {
     pub kept: Option<Kept>,
     /// Requests per second offered here.
     pub demand: u64,
-    /// Which side of a cut it is on.
-    pub side: u8,
-    armed: u64,
 }
 
 pub struct Plan {
@@ -65,11 +55,10 @@ pub struct Plan {
     pub drift_ppm: i64,
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    Frame { from: u16, to: u16, frame: Vec<u8> },
-    Wake { node: u16 },
-    Request { node: u16, stream: u64 },
+/// A node is asked, as one of a stream of requests.
+pub struct Request {
+    node: u16,
+    stream: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,40 +69,16 @@ pub struct Pass {
 
 pub struct World {
     pub plan: Plan,
-    pub now: u64,
+    pub sim: Sim<Arc<[u8]>, Request, Dice>,
     pub dice: Dice,
     pub nodes: Vec<Node>,
     pub authority: Option<Authority>,
-    /// When it wants to be woken.
-    authority_at: u64,
     pub shares: Shares,
     pub limits: Limits,
     /// The largest limits that may be in force, for the audit.
     pub limits_max: (u64, u64),
-    pub links: Links,
     pub seen: Seen,
-    queue: BinaryHeap<Reverse<(u64, u64, What)>>,
-    count: u64,
     streams: u64,
-}
-
-/// What happens to frames.
-pub struct Links {
-    /// In a hundred.
-    pub loss: u64,
-    pub double: u64,
-    /// At least and at most.
-    pub delay: (u64, u64),
-}
-
-impl Default for Links {
-    fn default() -> Self {
-        Self {
-            loss: 0,
-            double: 0,
-            delay: (MS / 4, MS / 2),
-        }
-    }
 }
 
 /// What was seen.
@@ -138,14 +103,12 @@ impl World {
             .map(|_| Node {
                 machine: None,
                 clock: Clock {
-                    base: dice.between(1, 1 << 50),
-                    ppm: dice.between(0, 2 * plan.drift_ppm as u64) as i64 - plan.drift_ppm,
+                    ahead: dice.between(1, 1 << 50) as i64,
+                    drift: dice.between(0, 2 * plan.drift_ppm as u64) as i64 - plan.drift_ppm,
                 },
                 boot: 0,
                 kept: None,
                 demand: 0,
-                side: 0,
-                armed: u64::MAX,
             })
             .collect();
         let authority = plan.config.lease.map(|_| {
@@ -158,19 +121,20 @@ impl World {
             )
         });
         let limits = plan.limits;
+        let mut links = Links::new(
+            CALM,
+            [1, 2, 3].map(|stream| Dice::new(plan.seed ^ stream << 60)),
+        );
+        links.cuts_arrivals = true;
         let mut world = Self {
-            now: 0,
+            sim: Sim::new(0, links),
             dice,
             nodes,
             authority,
-            authority_at: u64::MAX,
             shares,
             limits,
             limits_max: (limits.rate(), limits.burst()),
-            links: Links::default(),
             seen: Seen::default(),
-            queue: BinaryHeap::new(),
-            count: 0,
             streams: 0,
             plan,
         };
@@ -180,9 +144,13 @@ impl World {
         world
     }
 
+    pub fn now(&self) -> u64 {
+        self.sim.now()
+    }
+
     pub fn boot(&mut self, node: u16, begin: Begin) {
         let alive = (0..self.plan.nodes).map(NodeId).collect();
-        let now = self.now;
+        let now = self.now();
         let its = &mut self.nodes[usize::from(node)];
         its.boot += 1;
         let setup = Setup {
@@ -193,13 +161,13 @@ impl World {
             begin,
             members: alive,
             seed: self.plan.seed ^ (u64::from(node) << 32) ^ its.boot,
-            start: its.clock.local(now),
+            start: local(its.clock, now),
             wait_max: self.plan.wait_max,
             leaks: false,
             config: self.plan.config.clone(),
         };
         its.machine = Some(Machine::new(setup).unwrap());
-        its.armed = u64::MAX;
+        self.sim.let_sleep(node);
         self.drain(node);
     }
 
@@ -222,8 +190,9 @@ impl World {
         node: u16,
         act: impl FnOnce(&mut Machine, Instant) -> T,
     ) -> Option<T> {
+        let now = self.now();
         let its = &mut self.nodes[usize::from(node)];
-        let now = its.clock.local(self.now);
+        let now = local(its.clock, now);
         let done = act(its.machine.as_mut()?, now);
         self.drain(node);
         Some(done)
@@ -241,14 +210,9 @@ impl World {
     fn next_request(&mut self, node: u16, stream: u64) {
         let demand = self.nodes[usize::from(node)].demand;
         if let Some(mean) = SECOND.checked_div(demand) {
-            let gap = self.dice.exponential(mean as f64) as u64 + 1;
-            self.push(self.now + gap, What::Request { node, stream });
+            let gap = gap_around(&mut self.dice, mean);
+            self.sim.plan(self.now() + gap, Request { node, stream });
         }
-    }
-
-    fn push(&mut self, at: u64, what: What) {
-        self.count += 1;
-        self.queue.push(Reverse((at, self.count, what)));
     }
 
     /// Carries out what a machine wants.
@@ -257,95 +221,100 @@ impl World {
         let Some(machine) = its.machine.as_mut() else {
             return;
         };
-        let mut sends = Vec::new();
-        while let Some(send) = machine.poll_send() {
-            sends.push(send);
-        }
+        let (now, clock) = (self.sim.now(), its.clock);
         if let Some(kept) = machine.poll_kept() {
-            machine.handle_kept(&kept, its.clock.local(self.now));
+            machine.handle_kept(&kept, local(clock, now));
             its.kept = Some(kept);
         }
-        let wake = machine
-            .poll_timeout()
-            .map(|at| its.clock.when(at).max(self.now));
-        if let Some(wake) = wake.filter(|wake| *wake < its.armed) {
-            its.armed = wake;
-            self.push(wake, What::Wake { node });
+        if let Some(at) = machine.poll_timeout() {
+            self.sim.wake_at(node, clock.world(at.as_nanos()));
         }
-        for send in sends {
-            self.post(node, &send);
+        while let Some(send) = self.machine(node).and_then(Machine::poll_send) {
+            self.post(node, send);
         }
     }
 
-    fn side(&self, node: u16) -> u8 {
-        self.nodes
-            .get(usize::from(node))
-            .map_or(0, |node| node.side)
+    fn machine(&mut self, node: u16) -> Option<&mut Machine> {
+        self.nodes[usize::from(node)].machine.as_mut()
     }
 
-    fn post(&mut self, from: u16, send: &Send) {
+    /// The authority has the address after the nodes.
+    fn post(&mut self, from: u16, send: Send) {
         self.seen.frames += 1;
-        let copies = 1 + u64::from(self.dice.chance(self.links.double, 100));
-        for _ in 0..copies {
-            let delay = self.dice.between(self.links.delay.0, self.links.delay.1);
-            if self.dice.chance(self.links.loss, 100) {
-                continue;
-            }
-            let frame = send.frame.to_vec();
-            let to = send.to.0;
-            self.push(self.now + delay, What::Frame { from, to, frame });
-        }
+        let to = if send.to == AUTHORITY {
+            self.plan.nodes
+        } else {
+            send.to.0
+        };
+        self.sim.post(from, to, send.frame);
+    }
+
+    /// Puts nodes on two sides of a cut.
+    pub fn part(&mut self, dice: &mut Dice) {
+        let sides = dice.roll();
+        let sides = (0..self.plan.nodes).map(|node| (sides >> node & 1) as u8);
+        self.sim.links.split(sides.collect());
+    }
+
+    /// From here on up to a fifth is lost and up to a fifth doubled.
+    pub fn lose(&mut self, dice: &mut Dice) {
+        let weather = &mut self.sim.links.weather;
+        weather.loss = dice.below(21) as u32 * 10_000;
+        weather.copies = dice.below(21) as u32 * 10_000;
+    }
+
+    /// From here on frames take up to so long.
+    pub fn slow(&mut self, dice: &mut Dice) {
+        let weather = &mut self.sim.links.weather;
+        weather.delay_min = 0;
+        weather.delay_max = [MS, 20 * MS, 80 * MS][dice.below(3) as usize];
+    }
+
+    /// Nothing is cut, lost or late any more.
+    pub fn calm(&mut self) {
+        self.sim.links.weather = CALM;
+        self.sim.links.heal();
     }
 
     /// Runs until then.
     pub fn run_until(&mut self, end: u64) {
-        while let Some(Reverse((at, _, _))) = self.queue.peek() {
-            if *at > end {
-                break;
-            }
-            let Some(Reverse((at, _, what))) = self.queue.pop() else {
-                break;
-            };
-            self.now = at;
-            let is_protocol = !matches!(what, What::Request { .. });
-            self.happen(what);
+        while let Some(event) = self.sim.next(end) {
+            let is_protocol = !matches!(event, Event::Plan(_));
+            self.happen(event);
             if is_protocol {
                 self.check();
             }
         }
-        self.now = end;
+        self.sim.pass(end);
         self.check();
     }
 
-    fn happen(&mut self, what: What) {
-        match what {
-            What::Frame { from, to, frame } => {
-                if self.side(from) != self.side(to) {
-                    return;
-                }
-                if to == AUTHORITY.0 {
-                    self.with_authority(|authority, now| {
-                        authority.handle_frame(NodeId(from), &frame, now).unwrap();
-                    });
+    fn happen(&mut self, event: Event<Arc<[u8]>, Request>) {
+        let authority = self.plan.nodes;
+        match event {
+            Event::Message { from, to, message } if to == authority => {
+                self.with_authority(|authority, now| {
+                    let read = authority.handle_frame(NodeId(from), &message, now);
+                    read.unwrap();
+                });
+            }
+            Event::Message { from, to, message } => {
+                let from = if from == authority {
+                    AUTHORITY
                 } else {
-                    self.with(to, |machine, now| {
-                        machine.handle_frame(NodeId(from), &frame, now).unwrap();
-                    });
-                }
+                    NodeId(from)
+                };
+                self.with(to, |machine, now| {
+                    machine.handle_frame(from, &message, now).unwrap();
+                });
             }
-            What::Wake { node } if node == AUTHORITY.0 => {
-                if self.authority_at == self.now {
-                    self.authority_at = u64::MAX;
-                    self.with_authority(Authority::handle_timeout);
-                }
+            Event::Wake { node } if node == authority => {
+                self.with_authority(Authority::handle_timeout);
             }
-            What::Wake { node } => {
-                if self.nodes[usize::from(node)].armed <= self.now {
-                    self.nodes[usize::from(node)].armed = u64::MAX;
-                    self.with(node, Machine::handle_timeout);
-                }
+            Event::Wake { node } => {
+                self.with(node, Machine::handle_timeout);
             }
-            What::Request { node, stream } => {
+            Event::Plan(Request { node, stream }) => {
                 if stream == self.streams {
                     let cost = self.dice.between(1, self.plan.costs_max);
                     self.request(node, cost);
@@ -356,7 +325,10 @@ impl World {
     }
 
     pub fn request(&mut self, node: u16, cost: u64) -> Option<Verdict> {
-        self.seen.asked.push(Pass { at: self.now, cost });
+        self.seen.asked.push(Pass {
+            at: self.now(),
+            cost,
+        });
         let its = self.nodes[usize::from(node)].clock;
         let verdict = self.with(node, |machine, now| {
             (machine.handle_request(KEY, cost, now), now)
@@ -364,7 +336,8 @@ impl World {
         let (verdict, local) = verdict?;
         match verdict {
             Verdict::Allow { wait, .. } => {
-                let at = its.when(local.saturating_add(wait)).max(self.now);
+                let at = its.world(local.saturating_add(wait).as_nanos());
+                let at = at.max(self.now());
                 self.seen.passes.push(Pass { at, cost });
             }
             Verdict::Deny { .. } | Verdict::Never => {}
@@ -374,26 +347,17 @@ impl World {
 
     /// Does something to the authority. Its clock is right.
     pub fn with_authority(&mut self, act: impl FnOnce(&mut Authority, Instant)) {
-        let now = Instant::from_nanos(self.now + 1);
+        let now = Instant::from_nanos(self.now() + 1);
         let Some(authority) = self.authority.as_mut() else {
             return;
         };
         act(authority, now);
-        let due = authority.poll_timeout().map(Instant::as_nanos);
-        if let Some(due) = due.filter(|due| *due != self.authority_at) {
-            self.authority_at = due.max(self.now + 1);
-            let node = AUTHORITY.0;
-            self.push(self.authority_at, What::Wake { node });
+        if let Some(due) = authority.poll_timeout() {
+            let at = due.as_nanos().max(now.as_nanos());
+            self.sim.wake_at(self.plan.nodes, at);
         }
-        let Some(authority) = self.authority.as_mut() else {
-            return;
-        };
-        let mut sends = Vec::new();
-        while let Some(send) = authority.poll_send() {
-            sends.push(send);
-        }
-        for send in sends {
-            self.post(AUTHORITY.0, &send);
+        while let Some(send) = self.authority.as_mut().and_then(Authority::poll_send) {
+            self.post(self.plan.nodes, send);
         }
     }
 
@@ -404,7 +368,7 @@ impl World {
             Ok(audit) => {
                 self.seen.best = self.seen.best.max(audit.usable);
             }
-            Err(broken) => self.seen.broken = self.seen.broken.or(Some((self.now, broken))),
+            Err(broken) => self.seen.broken = self.seen.broken.or(Some((self.sim.now(), broken))),
         }
     }
 
@@ -414,7 +378,7 @@ impl World {
             .iter()
             .map(|node| {
                 let clock = node.clock;
-                move |local: Instant| clock.truth(local)
+                move |local: Instant| truth(clock, local)
             })
             .collect();
         let machines = self.nodes.iter().zip(&truths);
@@ -422,7 +386,7 @@ impl World {
             .filter_map(|(node, truth)| {
                 Some(Witness {
                     machine: node.machine.as_ref()?,
-                    now: node.clock.local(self.now),
+                    now: local(node.clock, self.now()),
                     truth,
                 })
             })

@@ -3,6 +3,7 @@
 //! Not here: faults, and what each way does best at.
 
 use tollgate_gossip::Kind;
+use tollgate_sim::Weather;
 
 use super::utilisation::seconds;
 use super::{commas, failure, find, parameters};
@@ -13,7 +14,7 @@ use crate::lease::row::LeaseRow;
 use crate::lease::scenario::Scenario;
 use crate::lease::world::{MILLI, Plot, SECOND, Setting, skewed};
 use crate::report::{Figure, Line, Report};
-use crate::supply::world::{Phase, Weather};
+use crate::supply::world::Phase;
 
 /// One way, in microseconds.
 const DISTANCES: [u64; 4] = [100, 1_000, 10_000, 50_000];
@@ -69,12 +70,7 @@ fn name(micros: u64) -> String {
 
 fn setting(micros: u64) -> Setting {
     Setting {
-        weather: Weather {
-            delay_min: micros * 1_000,
-            delay_max: micros * 1_200,
-            loss: 0,
-            copies: 0,
-        },
+        weather: Weather::between(micros * 1_000, micros * 1_200),
         ..Setting::usual(1_000, 1_000)
     }
 }

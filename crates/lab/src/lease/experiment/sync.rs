@@ -5,6 +5,7 @@
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
 use tollgate_lease::{Keep, Limits, SyncConfig};
+use tollgate_sim::Weather;
 
 use super::bars::bar;
 use super::told::{self, known};
@@ -15,7 +16,7 @@ use crate::lease::design::Design;
 use crate::lease::row::{LeaseRow, LeaseSync};
 use crate::lease::world::{MILLI, Plot, SECOND, Setting};
 use crate::report::{Bar, Figure, Line, Report};
-use crate::supply::world::{PER_SECOND, Phase, Weather};
+use crate::supply::world::{PER_SECOND, Phase};
 
 const PER_S: u64 = 1_000;
 const BURST: u64 = 100;
@@ -65,12 +66,7 @@ fn cell(clients: u16, millis: u64, keeps: bool) -> Cell {
             clients,
             until: UNTIL,
             slot_ns: MILLI,
-            weather: Weather {
-                delay_min: TRIP / 2,
-                delay_max: TRIP / 2,
-                loss: 0,
-                copies: 0,
-            },
+            weather: Weather::between(TRIP / 2, TRIP / 2),
             ..Setting::usual(PER_S, 1_000)
         },
         phases: vec![Phase {

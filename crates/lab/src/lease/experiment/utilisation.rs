@@ -2,6 +2,8 @@
 //!
 //! Not here: what it costs, and faults.
 
+use tollgate_sim::Weather;
+
 use super::bars::{Side, of, row_bar};
 use super::told::{self, LOADS, known};
 use super::{closing, failure, find, parameters};
@@ -12,7 +14,7 @@ use crate::lease::row::LeaseRow;
 use crate::lease::scenario::Scenario;
 use crate::lease::world::{MILLI, Plot, Setting, skewed};
 use crate::report::{Bar, Figure, Line, Report};
-use crate::supply::world::{Phase, Weather};
+use crate::supply::world::Phase;
 
 /// Runs it.
 pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
@@ -184,12 +186,7 @@ fn weathers() -> Vec<Cell> {
         ..Setting::usual(1_000, 1_000)
     };
     for (micros, told) in told::DISTANCES {
-        let setting = with(Weather {
-            delay_min: micros * 1_000,
-            delay_max: micros * 1_200,
-            loss: 0,
-            copies: 0,
-        });
+        let setting = with(Weather::between(micros * 1_000, micros * 1_200));
         for (load, [admitted, waited]) in [90, 200].into_iter().zip(told) {
             let name = format!("one way {} ms, {}", thousandths(micros), times(load));
             let cell = steady(&name, Design::Lease, &setting, load);

@@ -5,34 +5,35 @@
 use tollgate_lease::{Key, Need, Question, Stamp};
 use tollgate_limit::Instant;
 
+use super::bench::Bench;
 use super::client::{Client, Side};
 use super::grantor::Desk;
-use super::sim::{Bench, Event, Sim};
+use super::sim::{What, World};
 use crate::lease::design::Design;
 
-impl Sim<'_> {
+impl World<'_> {
     /// Sends a request to whoever decides.
     pub(super) fn ask_one(&mut self, client: u16) {
-        let now = self.now;
+        let now = self.now();
         if self.is_owner(client) {
             let is_allowed = self.judge_one(client);
             return self.hear(client, now, is_allowed);
         }
         self.bench.tally.waited += 1;
-        self.post(client, true, || Event::One(client, now));
+        self.post(client, true, What::One(client, now));
     }
 
     /// Decides a request that has arrived.
     pub(super) fn decide(&mut self, client: u16, since: u64) {
-        if self.grantor.hears(self.now) {
+        if self.grantor.hears(self.now()) {
             let is_allowed = self.judge_one(client);
-            self.post(client, false, || Event::Said(client, since, is_allowed));
+            self.post(client, false, What::Said(client, since, is_allowed));
         }
     }
 
     /// The answer is there.
     pub(super) fn hear(&mut self, client: u16, since: u64, is_allowed: bool) {
-        self.bench.tally.wait_ns += self.now - since;
+        self.bench.tally.wait_ns += self.now() - since;
         if is_allowed {
             self.admit(client, false);
         }
@@ -45,13 +46,14 @@ impl Sim<'_> {
 
     /// Takes a token from the pool, of which nothing is ever lent.
     fn judge_one(&mut self, client: u16) -> bool {
+        let now = self.now();
         let Desk::Pool(pool) = &mut self.grantor.desk else {
             return false;
         };
         let question = question(client.into());
-        let grant = pool.handle_question(&question, Instant::from_nanos(self.now));
+        let grant = pool.handle_question(&question, Instant::from_nanos(now));
         let served = grant.map_or(0, |grant| grant.served);
-        self.bench.charge(served, self.now);
+        self.bench.charge(served, now);
         served > 0
     }
 }
@@ -59,7 +61,7 @@ impl Sim<'_> {
 /// Tokens in the parts of a bucket that is cut.
 fn parts(clients: &[Client], now: u64) -> i128 {
     let part = |client: &Client| match &client.side {
-        Side::Replica(replica) => i128::from(replica.peek(client.clock(now))),
+        Side::Replica(replica) => i128::from(replica.peek(client.local(now))),
         _ => 0,
     };
     clients.iter().map(part).sum()

@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 
 use tollgate_lease::{Lessee, Replica, Stamp};
 use tollgate_limit::Instant;
+use tollgate_sim::Clock;
 
 /// A client.
 pub(super) struct Client {
     pub(super) side: Side,
     pub(super) boot: u64,
-    offset: i128,
-    ppm: i128,
-    /// When it looks at its clock by itself.
+    pub(super) clock: Clock,
+    /// When it looks at it by itself.
     pub(super) timer: u64,
     /// A grant of a grantor that fell: it may still arrive, and counts until then.
     pub(super) orphan: Option<Orphan>,
@@ -41,12 +41,11 @@ pub(super) struct Orphan {
 }
 
 impl Client {
-    pub(super) fn new(offset: u64, ppm: i128) -> Self {
+    pub(super) fn new(clock: Clock) -> Self {
         Self {
             side: Side::Down,
             boot: 0,
-            offset: i128::from(offset),
-            ppm,
+            clock,
             timer: u64::MAX,
             orphan: None,
             waiting: VecDeque::new(),
@@ -56,15 +55,8 @@ impl Client {
     }
 
     /// What its clock shows.
-    pub(super) fn clock(&self, now: u64) -> Instant {
-        let now = i128::from(now);
-        let shown = self.offset + now + now * self.ppm / 1_000_000;
-        Instant::from_nanos(u64::try_from(shown.max(0)).unwrap_or(u64::MAX))
-    }
-
-    /// Its clock jumps.
-    pub(super) fn step(&mut self, by: i64) {
-        self.offset += i128::from(by);
+    pub(super) fn local(&self, now: u64) -> Instant {
+        Instant::from_nanos(self.clock.at(now))
     }
 
     pub(super) fn is_up(&self) -> bool {

@@ -3,6 +3,7 @@
 //! One seed, one history. Not here: the designs, and what is wrong with them.
 
 mod asking;
+mod bench;
 mod client;
 mod grantor;
 mod outcome;

@@ -2,7 +2,9 @@
 //!
 //! Times are in nanoseconds. Not here: what comes of it.
 
-use crate::supply::world::{PER_SECOND, Phase, WHOLE, Weather, part};
+use tollgate_sim::Weather;
+
+use crate::supply::world::{PER_SECOND, Phase, WHOLE, part};
 
 /// A millisecond.
 pub(crate) const MILLI: u64 = 1_000_000;
@@ -39,12 +41,7 @@ impl Setting {
             term_ns: 2 * SECOND,
             drift_ppm: 500,
             drift_more: 0,
-            weather: Weather {
-                delay_min: MILLI,
-                delay_max: MILLI * 6 / 5,
-                loss: 0,
-                copies: 0,
-            },
+            weather: Weather::between(MILLI, MILLI * 6 / 5),
             until: 30 * SECOND,
             window: None,
             slot_ns: 0,

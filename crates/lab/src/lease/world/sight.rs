@@ -25,7 +25,7 @@ pub(super) fn sight(pool: &mut Pool, clients: &[Client], now: u64) -> (Sight, i1
         let Side::Lessee(lessee) = &client.side else {
             continue;
         };
-        let held = lessee.held(client.clock(now));
+        let held = lessee.held(client.local(now));
         let booked = pool.booked(number as u64);
         let booked = booked.filter(|booked| booked.boot == client.boot);
         let booked = booked.unwrap_or_default();

@@ -4,23 +4,32 @@
 
 use tollgate_lease::{Answer, By, Centre, Grant, Lessee, Limits, Question, Replica};
 use tollgate_limit::Instant;
+use tollgate_sim::{Clock, Event, Sim};
 
 use super::asking;
+use super::bench::Bench;
 use super::client::{Client, Orphan, Side};
 use super::grantor::{Desk, Grantor};
 use super::outcome::{Outcome, Tally};
 use super::plot::{Change, Plot, Recovery};
 use super::sight::sight;
-use crate::dice::{Dice, Purpose, scramble};
+use crate::dice::{Dice, Purpose, links, scramble};
 use crate::lease::check::{Ghost, Replay};
 use crate::lease::design::Design;
-use crate::supply::world::{Agenda, Arrivals, Links};
+use crate::supply::world::Arrivals;
 
 /// Who never speaks has not begun long ago either.
 const PHASE_MAX: u64 = 5_000_000_000;
+const GRANTOR: u16 = 0;
+
+/// The address of a client.
+const fn address(client: u16) -> u16 {
+    client + 1
+}
 
 /// Something to come.
-pub(super) enum Event {
+#[derive(Clone)]
+pub(super) enum What {
     Ask(u16, Box<Question>),
     Grant(u16, Box<Grant>),
     Nudge(u16),
@@ -32,33 +41,20 @@ pub(super) enum Event {
     One(u16, u64),
     /// Whether it passes.
     Said(u16, u64, bool),
+}
+
+/// What is planned.
+enum Planned {
+    /// A client looks at its clock. A timer that is over counts as an event: it is followed by a look.
     Timer(u16),
     Change(usize),
 }
 
-/// Who judges.
-pub(super) struct Bench {
-    pub(super) ghost: Ghost,
-    central: Ghost,
-    replay: Replay,
-    /// The central bucket of the window, from its beginning on.
-    fair: Option<Ghost>,
-    pub(super) tally: Tally,
-    window: (u64, u64),
-    records: usize,
-    /// Sum of what was idle at all looks.
-    pub(super) idle: i128,
-    slots: Vec<(u32, u32)>,
-    hash: u64,
-}
-
-pub(super) struct Sim<'a> {
+pub(super) struct World<'a> {
     pub(super) plot: &'a Plot,
     pub(super) design: Design,
     limits: Limits,
-    pub(super) now: u64,
-    agenda: Agenda<Event>,
-    links: Links,
+    sim: Sim<What, Planned, Dice>,
     pub(super) grantor: Grantor,
     clients: Vec<Client>,
     phases: Dice,
@@ -71,39 +67,40 @@ pub(crate) fn simulate(design: Design, plot: &Plot) -> Outcome {
     let Ok(limits) = Limits::new(setting.per_second, 1_000_000_000, setting.burst) else {
         return Outcome::default();
     };
-    let mut sim = Sim::new(design, plot, limits);
+    let mut world = World::new(design, plot, limits);
     let mut arrivals = Arrivals::new(&plot.phases, plot.seed);
     let mut next = arrivals.draw();
     loop {
         let arrival = next.map_or(u64::MAX, |(micros, _)| micros.saturating_mul(1_000));
-        let event = sim.agenda.next_at().unwrap_or(u64::MAX);
+        let event = world.sim.next_at().unwrap_or(u64::MAX);
         if arrival.min(event) > setting.until {
             break;
         }
         if arrival < event {
-            sim.now = arrival;
+            world.sim.pass(arrival);
             if let Some((_, client)) = next {
-                sim.arrive(client);
+                world.arrive(client);
             }
             next = arrivals.draw();
-        } else if let Some((at, event)) = sim.agenda.next() {
-            sim.now = at;
-            sim.step(event);
-            sim.look();
+        } else if let Some(event) = world.sim.next(event) {
+            world.step(event);
+            world.look();
         }
     }
-    sim.outcome()
+    world.outcome()
 }
 
-impl<'a> Sim<'a> {
+impl<'a> World<'a> {
     fn new(design: Design, plot: &'a Plot, limits: Limits) -> Self {
         let setting = &plot.setting;
         let mut clocks = Dice::new(plot.seed, Purpose::Clocks);
         let wide = u64::from(setting.drift_ppm);
         let mut client = |_| {
-            let ppm = i128::from(clocks.below(2 * wide + 1)) - i128::from(wide);
-            let ppm = ppm + i128::from(setting.drift_more);
-            Client::new(10_000_000_000 + clocks.below(10_000_000_000), ppm)
+            let drift = clocks.below(2 * wide + 1).cast_signed() - wide.cast_signed();
+            Client::new(Clock {
+                drift: drift + i64::from(setting.drift_more),
+                ahead: (10_000_000_000 + clocks.below(10_000_000_000)).cast_signed(),
+            })
         };
         let start = Instant::from_nanos(0);
         let centre = design
@@ -112,13 +109,11 @@ impl<'a> Sim<'a> {
         let slots = setting.until.checked_div(setting.slot_ns);
         let slots = slots.map_or(0, |count| usize::try_from(count + 1).unwrap_or(0));
         let new = || Ghost::new(setting.per_second, setting.burst);
-        let mut sim = Self {
+        let mut world = Self {
             plot,
             design,
             limits,
-            now: 0,
-            agenda: Agenda::new(),
-            links: Links::new(setting.weather, plot.seed),
+            sim: Sim::new(0, links(setting.weather, plot.seed)),
             grantor: Grantor::new(limits, design.rules(setting), centre),
             clients: (0..setting.clients).map(&mut client).collect(),
             phases: Dice::new(plot.seed, Purpose::Boots),
@@ -136,22 +131,27 @@ impl<'a> Sim<'a> {
             },
         };
         for (number, (at, _)) in plot.changes.iter().enumerate() {
-            sim.agenda.add(*at, Event::Change(number));
+            world.sim.plan(*at, Planned::Change(number));
         }
         for client in 0..setting.clients {
-            sim.boot(client);
+            world.boot(client);
         }
-        sim
+        world
+    }
+
+    /// The time of the world.
+    pub(super) fn now(&self) -> u64 {
+        self.sim.now()
     }
 
     fn boot(&mut self, number: u16) {
         let setting = &self.plot.setting;
-        let sync = self.design.sync(setting, self.limits);
+        let (now, sync) = (self.now(), self.design.sync(setting, self.limits));
         let Some(client) = self.clients.get_mut(usize::from(number)) else {
             return;
         };
         client.boot += 1;
-        let clock = client.clock(self.now);
+        let clock = client.local(now);
         let setup = self.design.setup(setting, number.into(), client.boot);
         client.side = match sync {
             None if self.design.is_asked() => Side::Asker,
@@ -168,36 +168,43 @@ impl<'a> Sim<'a> {
         self.drain(number);
     }
 
-    fn step(&mut self, event: Event) {
+    fn step(&mut self, event: Event<What, Planned>) {
         match event {
-            Event::Ask(client, question) => self.ask(client, &question),
-            Event::Spent(client, spent) => {
-                let now = Instant::from_nanos(self.now);
+            Event::Message { message, .. } => self.arrived(message),
+            Event::Plan(Planned::Timer(client)) => self.tick(client),
+            Event::Plan(Planned::Change(number)) => self.change(number),
+            Event::Wake { .. } => {}
+        }
+    }
+
+    fn arrived(&mut self, message: What) {
+        match message {
+            What::Ask(client, question) => self.ask(client, &question),
+            What::Spent(client, spent) => {
+                let now = Instant::from_nanos(self.now());
                 if let Desk::Centre(centre) = &mut self.grantor.desk
                     && self.grantor.is_up
                 {
                     let level = centre.handle_spent(spent, now);
-                    self.post(client, false, || Event::Level(client, level));
+                    self.post(client, false, What::Level(client, level));
                 }
             }
-            Event::Grant(..) | Event::Nudge(_) | Event::Level(..) => self.tell(&event),
-            Event::One(client, since) => self.decide(client, since),
-            Event::Said(client, since, is_allowed) => self.hear(client, since, is_allowed),
-            Event::Timer(client) => self.tick(client),
-            Event::Change(number) => self.change(number),
+            What::Grant(..) | What::Nudge(_) | What::Level(..) => self.tell(&message),
+            What::One(client, since) => self.decide(client, since),
+            What::Said(client, since, is_allowed) => self.hear(client, since, is_allowed),
         }
     }
 
     /// A request comes to a client; one that is down is not asked.
     fn arrive(&mut self, number: u16) {
-        let now = self.now;
+        let now = self.now();
         let Some(client) = self.clients.get_mut(usize::from(number)) else {
             return;
         };
         if !client.is_up() {
             return;
         }
-        let clock = client.clock(now);
+        let clock = client.local(now);
         self.bench.tally.arrived += 1;
         if self.bench.central.take(now) {
             client.central += 1;
@@ -237,7 +244,7 @@ impl<'a> Sim<'a> {
 
     /// Counts an admission; whether it is charged now, or was at the grantor.
     pub(super) fn admit(&mut self, number: u16, is_here: bool) {
-        let now = self.now;
+        let now = self.now();
         if let Some(client) = self.clients.get_mut(usize::from(number)) {
             client.admitted += 1;
         }
@@ -250,24 +257,24 @@ impl<'a> Sim<'a> {
 
     /// Carries out what a client wants, and comes back when it says; whether it had anything to say.
     fn drain(&mut self, number: u16) -> bool {
-        let now = self.now;
+        let now = self.now();
         let Some(client) = self.clients.get_mut(usize::from(number)) else {
             return false;
         };
-        let clock = client.clock(now);
+        let clock = client.local(now);
         let mut out = Vec::new();
         let mut decided = Vec::new();
         let next = match &mut client.side {
             Side::Down | Side::Asker => None,
             Side::Replica(replica) => {
                 while let Some(spent) = replica.poll_spent(clock) {
-                    out.push(Event::Spent(number, spent));
+                    out.push(What::Spent(number, spent));
                 }
                 Some(replica.poll_timeout())
             }
             Side::Lessee(lessee) => {
                 while let Some(question) = lessee.poll_send() {
-                    out.push(Event::Ask(number, Box::new(question)));
+                    out.push(What::Ask(number, Box::new(question)));
                 }
                 while let Some(one) = lessee.poll_decided() {
                     decided.push(one);
@@ -279,7 +286,7 @@ impl<'a> Sim<'a> {
             let time = now.saturating_add(next.nanos_since(clock).max(1));
             if client.timer <= now || time < client.timer {
                 client.timer = time;
-                self.agenda.add(time, Event::Timer(number));
+                self.sim.plan(time, Planned::Timer(number));
             }
         }
         for one in &decided {
@@ -299,37 +306,25 @@ impl<'a> Sim<'a> {
             self.admit(number, false);
         }
         let has_said = !out.is_empty();
-        for event in out {
-            self.send(number, event);
+        for message in out {
+            self.post(number, true, message);
         }
         has_said
     }
 
-    fn send(&mut self, number: u16, event: Event) {
-        match event {
-            Event::Ask(_, question) => {
-                self.post(number, true, || Event::Ask(number, question.clone()));
-            }
-            Event::Spent(_, spent) => self.post(number, true, || Event::Spent(number, spent)),
-            _ => {}
-        }
-    }
-
-    /// Puts a message on its way, as often as it arrives. The grantor's address is zero.
-    pub(super) fn post(&mut self, client: u16, is_up: bool, event: impl Fn() -> Event) {
+    /// Puts a message on its way, from a client or to it.
+    pub(super) fn post(&mut self, client: u16, is_up: bool, message: What) {
         self.bench.tally.messages += 1;
         let (from, to) = if is_up {
-            (client + 1, 0)
+            (address(client), GRANTOR)
         } else {
-            (0, client + 1)
+            (GRANTOR, address(client))
         };
-        for delay in self.links.carry(from, to).into_iter().flatten() {
-            self.agenda.add(self.now + delay, event());
-        }
+        self.sim.post(from, to, message);
     }
 
     fn ask(&mut self, client: u16, question: &Question) {
-        let now = self.now;
+        let now = self.now();
         if !self.grantor.hears(now) {
             return;
         }
@@ -346,40 +341,41 @@ impl<'a> Sim<'a> {
         self.bench.records = self.bench.records.max(pool.lessees());
         self.bench.charge(served * question.need.cost, now);
         if let Some(grant) = grant {
-            self.post(client, false, || Event::Grant(client, Box::new(grant)));
+            self.post(client, false, What::Grant(client, Box::new(grant)));
         }
         for to in nudges {
-            self.post(to, false, || Event::Nudge(to));
+            self.post(to, false, What::Nudge(to));
         }
     }
 
-    fn tell(&mut self, event: &Event) {
-        let (Event::Grant(number, _) | Event::Nudge(number) | Event::Level(number, _)) = event
-        else {
+    fn tell(&mut self, event: &What) {
+        let (What::Grant(number, _) | What::Nudge(number) | What::Level(number, _)) = event else {
             return;
         };
+        let now = self.now();
         let Some(client) = self.clients.get_mut(usize::from(*number)) else {
             return;
         };
-        let clock = client.clock(self.now);
+        let clock = client.local(now);
         match (&mut client.side, event) {
-            (Side::Lessee(lessee), Event::Grant(_, grant)) => lessee.handle_grant(grant, clock),
-            (Side::Lessee(lessee), Event::Nudge(_)) => lessee.handle_nudge(clock),
-            (Side::Replica(replica), Event::Level(_, level)) => replica.handle_level(*level, clock),
+            (Side::Lessee(lessee), What::Grant(_, grant)) => lessee.handle_grant(grant, clock),
+            (Side::Lessee(lessee), What::Nudge(_)) => lessee.handle_nudge(clock),
+            (Side::Replica(replica), What::Level(_, level)) => replica.handle_level(*level, clock),
             _ => {}
         }
         self.drain(*number);
     }
 
     fn tick(&mut self, number: u16) {
+        let now = self.now();
         let Some(client) = self.clients.get_mut(usize::from(number)) else {
             return;
         };
-        if client.timer != self.now {
+        if client.timer != now {
             return;
         }
         client.timer = u64::MAX;
-        let clock = client.clock(self.now);
+        let clock = client.local(now);
         if let Side::Lessee(lessee) = &mut client.side {
             lessee.handle_timeout(clock);
         }
@@ -404,15 +400,18 @@ impl<'a> Sim<'a> {
                         *side = 1;
                     }
                 }
-                self.links.split(sides);
+                self.sim.links.split(sides);
             }
-            Change::Heal => self.links.split(Vec::new()),
-            Change::Calm => (self.links.weather.loss, self.links.weather.copies) = (0, 0),
-            Change::Fall => self.grantor.fall(self.now),
+            Change::Heal => self.sim.links.heal(),
+            Change::Calm => {
+                let weather = &mut self.sim.links.weather;
+                (weather.loss, weather.copies) = (0, 0);
+            }
+            Change::Fall => self.grantor.fall(self.now()),
             Change::Rise(recovery) => self.rise(*recovery),
             Change::Step(client, by) => {
                 if let Some(client) = self.clients.get_mut(usize::from(*client)) {
-                    client.step(*by);
+                    client.clock.ahead += by;
                 }
             }
         }
@@ -434,19 +433,20 @@ impl<'a> Sim<'a> {
                 });
             }
         }
-        self.grantor.rise(recovery, self.now);
+        self.grantor.rise(recovery, self.now());
     }
 
     /// Compares what everybody has with the bucket. Books of a grantor that fell hold until it has a successor.
     fn look(&mut self) {
+        let now = self.now();
         if let Desk::Pool(pool) = &mut self.grantor.desk {
-            let (sight, idle) = sight(pool, &self.clients, self.now);
+            let (sight, idle) = sight(pool, &self.clients, now);
             self.bench.idle += idle >> 20;
             let window = self.plot.setting.window;
-            if window.is_some_and(|(from, _)| self.now >= from) && self.bench.fair.is_none() {
-                self.bench.fair = Some(self.bench.ghost.beside(sight.potential, self.now));
+            if window.is_some_and(|(from, _)| now >= from) && self.bench.fair.is_none() {
+                self.bench.fair = Some(self.bench.ghost.beside(sight.potential, now));
             }
-            self.bench.ghost.look(&sight, self.now);
+            self.bench.ghost.look(&sight, now);
         }
     }
 
@@ -471,30 +471,6 @@ impl<'a> Sim<'a> {
             idle: bench.idle as f64 / looks / burst,
             slots: bench.slots,
             hash: bench.hash,
-        }
-    }
-}
-
-impl Bench {
-    /// Charges admissions to those who judge.
-    pub(super) fn charge(&mut self, count: u64, now: u64) {
-        self.ghost.charge(count, now);
-        self.replay.admit(count, now);
-    }
-
-    /// Counts an admission, ours or the central bucket's.
-    fn count(&mut self, plot: &Plot, now: u64, is_ours: bool) {
-        if is_ours {
-            self.tally.admitted += 1;
-            self.window.0 += u64::from(self.fair.is_some());
-        } else {
-            self.tally.central += 1;
-        }
-        let slot = now.checked_div(plot.setting.slot_ns);
-        let slot = slot.and_then(|slot| self.slots.get_mut(usize::try_from(slot).ok()?));
-        if let Some(slot) = slot {
-            slot.0 += u32::from(is_ours);
-            slot.1 += u32::from(!is_ours);
         }
     }
 }

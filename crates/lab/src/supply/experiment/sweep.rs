@@ -2,6 +2,8 @@
 //!
 //! Not here: the scenarios.
 
+use tollgate_sim::Weather;
+
 use super::scenarios::LEASED;
 use super::{cell_in, failure, parameters, told};
 use crate::catalogue::Ask;
@@ -10,7 +12,7 @@ use crate::supply::cells::{Cell, run as run_cells};
 use crate::supply::design::Design;
 use crate::supply::loans::Tuning;
 use crate::supply::scenario::Scenario;
-use crate::supply::world::{MILLI, Setting, Weather};
+use crate::supply::world::{MILLI, RACK, Setting};
 
 const NODES: u16 = 30;
 
@@ -88,18 +90,14 @@ fn cells() -> Vec<Cell> {
 /// Delays, then loss and copies.
 fn weathers() -> Vec<(String, Weather)> {
     let delay = |(label, delay_min, delay_max): (&str, u64, u64)| {
-        let weather = Weather {
-            delay_min,
-            delay_max,
-            ..Weather::RACK
-        };
+        let weather = Weather::between(delay_min, delay_max);
         (format!("delay {label} ms"), weather)
     };
     let loss = |percent: u32| {
         let weather = Weather {
             loss: percent * 10_000,
             copies: percent * 10_000,
-            ..Weather::RACK
+            ..RACK
         };
         (format!("{percent} % lost, {percent} % doubled"), weather)
     };

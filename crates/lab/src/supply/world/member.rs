@@ -2,7 +2,7 @@
 //!
 //! Not here: the designs.
 
-use super::Clock;
+use tollgate_sim::Clock;
 
 /// One node of a design, or a service it leans on. Times are those of its own clock, in microseconds.
 pub(crate) trait Member {
@@ -68,7 +68,6 @@ pub(crate) struct Body<M> {
     pub(crate) clock: Clock,
     pub(super) boots: u32,
     pub(super) is_member: bool,
-    pub(super) armed: Option<u64>,
 }
 
 impl<M> Body<M> {
@@ -78,7 +77,6 @@ impl<M> Body<M> {
             clock,
             boots: 0,
             is_member: false,
-            armed: None,
         }
     }
 }

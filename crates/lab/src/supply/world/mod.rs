@@ -2,22 +2,16 @@
 //!
 //! One seed, one history. Not here: the designs, and what is wrong with them.
 
-mod agenda;
-mod clock;
 mod demand;
-mod links;
 mod member;
 mod outcome;
 mod plot;
 mod sim;
 mod units;
 
-pub(crate) use agenda::Agenda;
-pub(crate) use clock::Clock;
 pub(crate) use demand::{Arrivals, Phase, zipf};
-pub(crate) use links::{Links, Weather};
 pub(crate) use member::{Body, Fleet, Member, Seat};
 pub(crate) use outcome::{Outcome, Sample};
-pub(crate) use plot::{Change, Plot, Setting};
+pub(crate) use plot::{Change, Plot, RACK, Setting};
 pub(crate) use sim::simulate;
 pub(crate) use units::{MILLI, PER_SECOND, REQUEST, SECOND, WHOLE, part};

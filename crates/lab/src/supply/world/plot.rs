@@ -2,9 +2,13 @@
 //!
 //! Not here: how it is carried out.
 
+use tollgate_sim::Weather;
+
 use super::demand::Phase;
-use super::links::Weather;
 use super::units::{MILLI, PER_SECOND};
+
+/// A rack: a quarter to half a millisecond, nothing lost.
+pub(crate) const RACK: Weather = Weather::between(250, 500);
 
 /// The cluster and the limit it shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +48,7 @@ impl Setting {
             rate: 10_000 * PER_SECOND,
             depth_us: 100 * MILLI,
             round_us: 100 * MILLI,
-            weather: Weather::RACK,
+            weather: RACK,
             drift: 0,
             until: 60_000 * MILLI,
             look_every: 1,

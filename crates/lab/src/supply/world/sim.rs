@@ -2,14 +2,13 @@
 //!
 //! Not here: what the nodes do.
 
-use super::agenda::Agenda;
-use super::clock::Clock;
+use tollgate_sim::{Clock, Event, Sim};
+
 use super::demand::Arrivals;
-use super::links::Links;
 use super::member::{Body, Fleet, Member, Seat};
 use super::outcome::{Outcome, Sample};
 use super::plot::{Change, Plot};
-use crate::dice::{Dice, Purpose, scramble};
+use crate::dice::{Dice, Purpose, links, scramble};
 use crate::supply::check::Envelope;
 use crate::world::hash::EventHash;
 
@@ -18,21 +17,16 @@ const WAKE_US_MIN: u64 = 50;
 /// What a design says it can use is counted so much finer than rates are here.
 const FINE: u64 = 1_000;
 
-enum Event<T> {
-    Message { from: u16, to: u16, message: T },
-    Timeout { node: u16 },
-    Change(usize),
-}
+/// Clocks start within that many microseconds of each other.
+const AHEAD_MAX: u64 = 3_600_000_000;
 
 type Said<F> = <<F as Fleet>::Member as Member>::Message;
 
 struct World<'a, F: Fleet> {
     fleet: &'a F,
     plot: &'a Plot,
-    now: u64,
+    sim: Sim<Said<F>, usize, Dice>,
     bodies: Vec<Body<F::Member>>,
-    agenda: Agenda<Event<Said<F>>>,
-    links: Links,
     routing: Dice,
     envelope: Envelope,
     central: Envelope,
@@ -53,7 +47,7 @@ pub(crate) fn simulate<F: Fleet>(fleet: &F, plot: &Plot) -> Outcome {
     let mut request = arrivals.draw();
     let mut sample_at = (plot.setting.sample_us > 0).then_some(0);
     loop {
-        let event_at = world.agenda.next_at().unwrap_or(u64::MAX);
+        let event_at = world.sim.next_at().unwrap_or(u64::MAX);
         let request_at = request.map_or(u64::MAX, |(at, _)| at);
         let next = event_at.min(request_at).min(until);
         while let Some(at) = sample_at.filter(|&at| at <= next) {
@@ -65,7 +59,7 @@ pub(crate) fn simulate<F: Fleet>(fleet: &F, plot: &Plot) -> Outcome {
         }
         world.advance(next);
         if event_at <= request_at {
-            if let Some((_, event)) = world.agenda.next() {
+            if let Some(event) = world.sim.next(next) {
                 world.happen(event);
             }
         } else if let Some((_, node)) = request {
@@ -85,12 +79,10 @@ impl<'a, F: Fleet> World<'a, F> {
         Self {
             fleet,
             plot,
-            now: 0,
+            sim: Sim::new(0, links(setting.weather, plot.seed)),
             bodies: (0..count)
-                .map(|_| Body::new(Clock::draw(&mut clocks, setting.drift)))
+                .map(|_| Body::new(clock(&mut clocks, setting.drift)))
                 .collect(),
-            agenda: Agenda::new(),
-            links: Links::new(setting.weather, plot.seed),
             routing: Dice::new(plot.seed, Purpose::Detector),
             envelope,
             central: envelope,
@@ -114,13 +106,13 @@ impl<'a, F: Fleet> World<'a, F> {
             self.boot(service);
         }
         for (index, (at, _)) in self.plot.changes.iter().enumerate() {
-            self.agenda.add(*at, Event::Change(index));
+            self.sim.plan(*at, index);
         }
     }
 
     fn advance(&mut self, to: u64) {
-        self.out.up_us += (to - self.now) * self.up;
-        self.now = to;
+        self.out.up_us += (to - self.sim.now()) * self.up;
+        self.sim.pass(to);
     }
 
     /// Nodes that run.
@@ -145,7 +137,7 @@ impl<'a, F: Fleet> World<'a, F> {
 
     /// Asks a node; one that is down is stood in for by any other, which is how clients fail over.
     fn request(&mut self, node: u16) {
-        let now = self.now;
+        let now = self.sim.now();
         self.out.offered += 1;
         self.out.central += u64::from(self.central.try_admit(now));
         let is_up = self.body(node).is_some_and(|body| body.member.is_some());
@@ -175,10 +167,10 @@ impl<'a, F: Fleet> World<'a, F> {
         up.get(usize::try_from(chosen).unwrap_or(0)).copied()
     }
 
-    fn happen(&mut self, event: Event<Said<F>>) {
+    fn happen(&mut self, event: Event<Said<F>, usize>) {
         match event {
             Event::Message { from, to, message } => {
-                let now = self.now;
+                let now = self.sim.now();
                 if let Some(body) = self.body(to) {
                     let clock = body.clock.at(now);
                     if let Some(member) = &mut body.member {
@@ -189,8 +181,8 @@ impl<'a, F: Fleet> World<'a, F> {
                 self.follow_up(to);
                 self.look();
             }
-            Event::Timeout { node } => self.wake(node),
-            Event::Change(index) => {
+            Event::Wake { node } => self.wake(node),
+            Event::Plan(index) => {
                 let plot = self.plot;
                 if let Some((_, change)) = plot.changes.get(index) {
                     self.change(change);
@@ -202,11 +194,10 @@ impl<'a, F: Fleet> World<'a, F> {
     }
 
     fn wake(&mut self, node: u16) {
-        let now = self.now;
-        let Some(body) = self.body(node).filter(|body| body.armed == Some(now)) else {
+        let now = self.sim.now();
+        let Some(body) = self.body(node) else {
             return;
         };
-        body.armed = None;
         let clock = body.clock.at(now);
         let Some(member) = &mut body.member else {
             return;
@@ -215,10 +206,10 @@ impl<'a, F: Fleet> World<'a, F> {
             member.handle_timeout(clock);
             self.note(node, 2);
             self.send_all(node);
-            self.arm(node, now + WAKE_US_MIN);
+            self.arm(node, WAKE_US_MIN);
             self.look();
         } else {
-            self.arm(node, now);
+            self.arm(node, 0);
         }
     }
 
@@ -231,8 +222,8 @@ impl<'a, F: Fleet> World<'a, F> {
                     self.boot(*node);
                 }
             }
-            Change::Split(sides) => self.links.split(sides.clone()),
-            Change::Heal => self.links.split(Vec::new()),
+            Change::Split(sides) => self.sim.links.split(sides.clone()),
+            Change::Heal => self.sim.links.heal(),
             Change::Join(node) => {
                 if let Some(body) = self.body(*node) {
                     body.is_member = true;
@@ -241,7 +232,7 @@ impl<'a, F: Fleet> World<'a, F> {
                 self.tell();
             }
             Change::Leave(node) => {
-                let now = self.now;
+                let now = self.sim.now();
                 if let Some(body) = self.body(*node) {
                     body.is_member = false;
                     let clock = body.clock.at(now);
@@ -253,21 +244,21 @@ impl<'a, F: Fleet> World<'a, F> {
                 self.take_down(*node);
                 self.tell();
             }
-            Change::Weather(weather) => self.links.weather = *weather,
+            Change::Weather(weather) => self.sim.links.weather = *weather,
         }
     }
 
     fn take_down(&mut self, node: u16) {
         if let Some(body) = self.body(node) {
             body.member = None;
-            body.armed = None;
         }
+        self.sim.let_sleep(node);
         self.up = self.up().count() as u64;
     }
 
     fn boot(&mut self, node: u16) {
         let members = self.members();
-        let (seed, now, fleet) = (self.plot.seed, self.now, self.fleet);
+        let (seed, now, fleet) = (self.plot.seed, self.sim.now(), self.fleet);
         if let Some(body) = self.body(node) {
             let place = u64::from(node) << 32 | u64::from(body.boots);
             body.member = Some(fleet.boot(&Seat {
@@ -278,15 +269,15 @@ impl<'a, F: Fleet> World<'a, F> {
                 now: body.clock.at(now),
             }));
             body.boots += 1;
-            body.armed = None;
         }
+        self.sim.let_sleep(node);
         self.up = self.up().count() as u64;
         self.follow_up(node);
     }
 
     /// Tells everybody who is in the cluster.
     fn tell(&mut self) {
-        let (members, now) = (self.members(), self.now);
+        let (members, now) = (self.members(), self.sim.now());
         for address in 0..u16::try_from(self.bodies.len()).unwrap_or(u16::MAX) {
             if let Some(body) = self.body(address) {
                 let clock = body.clock.at(now);
@@ -300,7 +291,7 @@ impl<'a, F: Fleet> World<'a, F> {
 
     fn follow_up(&mut self, node: u16) {
         self.send_all(node);
-        self.arm(node, self.now);
+        self.arm(node, 0);
     }
 
     fn send_all(&mut self, node: u16) {
@@ -314,28 +305,18 @@ impl<'a, F: Fleet> World<'a, F> {
             } else {
                 self.out.messages += 1;
             }
-            let [first, second] = self.links.carry(node, to);
-            for delay in [first, second].into_iter().flatten() {
-                let message = message.clone();
-                let from = node;
-                self.agenda
-                    .add(self.now + delay, Event::Message { from, to, message });
-            }
+            self.sim.post(node, to, message);
         }
     }
 
-    /// Sees to it that a node is woken when it wants to be, but not before `earliest`.
-    fn arm(&mut self, node: u16, earliest: u64) {
-        let Some(body) = self.bodies.get_mut(usize::from(node)) else {
+    /// Sees to it that a node is woken when it wants to be, but not before that long.
+    fn arm(&mut self, node: u16, after: u64) {
+        let Some(body) = self.bodies.get(usize::from(node)) else {
             return;
         };
-        let Some(due) = body.member.as_ref().and_then(Member::poll_timeout) else {
-            return;
-        };
-        let at = body.clock.world(due).max(earliest);
-        if body.armed.is_none_or(|armed| armed > at) {
-            body.armed = Some(at);
-            self.agenda.add(at, Event::Timeout { node });
+        if let Some(due) = body.member.as_ref().and_then(Member::poll_timeout) {
+            let at = body.clock.world(due).max(self.sim.now() + after);
+            self.sim.wake_at(node, at);
         }
     }
 
@@ -350,7 +331,7 @@ impl<'a, F: Fleet> World<'a, F> {
 
     fn look_now(&mut self) {
         let setting = &self.plot.setting;
-        let now = self.now;
+        let now = self.sim.now();
         let looks = self.out.sums.checks;
         let wrong = if looks.is_multiple_of(setting.audit_every.max(1)) {
             self.fleet.wrong(&self.bodies, now)
@@ -389,13 +370,19 @@ impl<'a, F: Fleet> World<'a, F> {
     }
 
     fn note(&mut self, node: u16, what: u64) {
-        self.hash.word(self.now);
+        self.hash.word(self.sim.now());
         self.hash.word(u64::from(node) << 8 | what);
     }
 
     fn finish(mut self) -> Outcome {
         // Where nothing is asked nothing happens, and nobody may have looked.
-        self.advance(self.plot.setting.until.saturating_sub(1).max(self.now));
+        self.advance(
+            self.plot
+                .setting
+                .until
+                .saturating_sub(1)
+                .max(self.sim.now()),
+        );
         self.look_now();
         Outcome {
             hash: self.hash.value(),
@@ -403,4 +390,11 @@ impl<'a, F: Fleet> World<'a, F> {
             ..self.out
         }
     }
+}
+
+/// A clock that drifts by up to that many millionths.
+fn clock(dice: &mut Dice, drift_max: u64) -> Clock {
+    let drift = dice.below(2 * drift_max + 1).cast_signed() - drift_max.cast_signed();
+    let ahead = dice.below(AHEAD_MAX).cast_signed();
+    Clock { ahead, drift }
 }

@@ -8,7 +8,7 @@ mod sim;
 
 use super::{BadWorld, Cluster, Fault, Outcome, Request};
 use crate::truth;
-use sim::Sim;
+use sim::World;
 
 /// A way to agree in which somebody else decides or lends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +58,11 @@ pub(super) fn run(
     if !cluster.faults.iter().all(is_known) {
         return Err(BadWorld::Lent);
     }
-    let mut sim = Sim::new(cluster, lent, trace, seed).ok_or(BadWorld::Lent)?;
+    let mut world = World::new(cluster, lent, trace, seed).ok_or(BadWorld::Lent)?;
     for (number, request) in trace.iter().enumerate() {
-        sim.request(number, request);
+        world.request(number, request);
     }
-    let (mut outcome, admitted) = sim.finish(seed);
+    let (mut outcome, admitted) = world.finish(seed);
     outcome.requests = trace.len() as u64;
     outcome.judged = truth::judge(cluster.bucket, trace, &admitted);
     if cluster.watch.curves {

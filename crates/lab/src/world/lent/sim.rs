@@ -10,13 +10,13 @@ use tollgate_lease::{
     Setup, SyncConfig, encode,
 };
 use tollgate_limit::Instant;
+use tollgate_sim::{Event, Sim};
 
 use super::Lent;
 use super::desk::{Body, Desk, Middle, Side};
-use crate::dice::scramble;
-use crate::supply::world::Agenda;
+use crate::dice::{Dice, scramble};
 use crate::world::hash::EventHash;
-use crate::world::links::{Links, nanos};
+use crate::world::links::{links, nanos};
 use crate::world::meter::{Record, seconds};
 use crate::world::outcome::{Outcome, Traffic};
 use crate::world::router::Router;
@@ -31,7 +31,7 @@ struct At {
 
 /// Something to come.
 #[derive(Clone)]
-enum Event {
+enum What {
     Ask(At, Box<Question>),
     Grant(At, Box<Grant>),
     Nudge(At),
@@ -43,15 +43,12 @@ enum Event {
     Timer(At),
 }
 
-pub(super) struct Sim<'a> {
+pub(super) struct World<'a> {
     cluster: &'a Cluster,
     lent: Lent,
     limits: Limits,
-    now: u64,
-    agenda: Agenda<Event>,
-    links: Links,
+    sim: Sim<What, What, Dice>,
     router: Router,
-    offsets: Vec<i64>,
     keys: BTreeMap<Key, usize>,
     desks: Vec<Desk>,
     admitted: Vec<bool>,
@@ -75,7 +72,7 @@ const SHORT_BYTES: u64 = 32;
 /// How long leases are watched after the last request.
 const AFTER_NS: u64 = 10_000_000_000;
 
-impl<'a> Sim<'a> {
+impl<'a> World<'a> {
     /// `None` for a bucket that cannot be lent.
     pub(super) fn new(
         cluster: &'a Cluster,
@@ -87,15 +84,17 @@ impl<'a> Sim<'a> {
         let rate = u64::try_from(bucket.refilled(1)).ok()?;
         let period = u64::try_from(bucket.grains(1)).ok()?;
         let start = trace.first().map_or(0, |request| request.at.as_nanos());
+        let links = links(&cluster.faults, seed, start);
+        let mut sim = Sim::new(start, links);
+        for (node, clock) in (0..).zip(crate::world::sim::clocks(cluster, seed)) {
+            sim.set_clock(node, clock);
+        }
         Some(Self {
             cluster,
             lent,
             limits: Limits::new(rate, period, bucket.burst()).ok()?,
-            now: start,
-            agenda: Agenda::new(),
-            links: Links::new(&cluster.faults, seed, start),
+            sim,
             router: Router::new(cluster, seed),
-            offsets: crate::world::sim::clocks(cluster, seed),
             keys: BTreeMap::new(),
             desks: Vec::new(),
             admitted: vec![false; trace.len()],
@@ -119,12 +118,7 @@ impl<'a> Sim<'a> {
         match self.lent {
             Lent::Owner | Lent::Store => {
                 let home = self.home(desk);
-                self.post(
-                    node,
-                    home,
-                    SHORT_BYTES,
-                    Event::One(at, number, request.cost),
-                );
+                self.post(node, home, SHORT_BYTES, What::One(at, number, request.cost));
             }
             Lent::Lease | Lent::Sync => self.check(at, number, request.cost),
         }
@@ -139,7 +133,7 @@ impl<'a> Sim<'a> {
         if let Some(desk) = self.keys.get(&key) {
             return *desk;
         }
-        let now = Instant::from_nanos(self.now);
+        let now = Instant::from_nanos(self.now());
         let middle = match self.lent {
             Lent::Sync => Middle::Centre(Centre::new(self.sync(), now)),
             _ => Middle::Pool(Box::new(Pool::new(self.limits, Rules::default(), 1, now))),
@@ -171,7 +165,7 @@ impl<'a> Sim<'a> {
     /// What a node has of a key, which begins when it is first asked.
     fn side(&mut self, at: At) -> Option<&mut Side> {
         let (clock, sync) = (self.clock(at.node), self.sync());
-        let (lent, trip) = (self.lent, 2 * self.links.most());
+        let (lent, trip) = (self.lent, 2 * self.sim.links.weather.delay_max);
         let desk = self.desks.get_mut(at.desk)?;
         let usual = Setup::new(at.node.into(), 1, desk.key);
         let setup = Setup {
@@ -191,12 +185,11 @@ impl<'a> Sim<'a> {
     }
 
     fn clock(&self, node: u16) -> Instant {
-        let offset = self.offsets.get(usize::from(node)).copied().unwrap_or(0);
-        Instant::from_nanos(self.now.saturating_add_signed(offset))
+        Instant::from_nanos(self.sim.local(node))
     }
 
     fn check(&mut self, at: At, number: usize, cost: u64) {
-        let (clock, now) = (self.clock(at.node), self.now);
+        let (clock, now) = (self.clock(at.node), self.now());
         let Some(side) = self.side(at) else {
             return;
         };
@@ -220,14 +213,14 @@ impl<'a> Sim<'a> {
     fn answer(&mut self, number: usize, is_allowed: bool) {
         if let Some(own) = self.admitted.get_mut(number).filter(|_| is_allowed) {
             *own = true;
-            self.hash.word(self.now);
+            self.hash.word(self.now());
             self.hash.word(number as u64);
         }
     }
 
     /// Carries out what a node wants, and comes back when it says.
     fn drain(&mut self, at: At) {
-        let (clock, now, home) = (self.clock(at.node), self.now, self.home(at.desk));
+        let (clock, now, home) = (self.clock(at.node), self.now(), self.home(at.desk));
         let interval = nanos(self.cluster.knobs.interval);
         let (mut out, mut decided) = (Vec::new(), Vec::new());
         let Some(side) = self.side(at) else {
@@ -236,7 +229,7 @@ impl<'a> Sim<'a> {
         let next = match &mut side.body {
             Body::Replica(replica) => {
                 if let Some(spent) = replica.poll_spent(clock) {
-                    out.push((SHORT_BYTES, Event::Spent(at, spent)));
+                    out.push((SHORT_BYTES, What::Spent(at, spent)));
                 }
                 // Who is not asked any more has nothing to tell.
                 let is_busy = now.saturating_sub(side.asked) <= interval;
@@ -245,7 +238,7 @@ impl<'a> Sim<'a> {
             Body::Lessee(lessee) => {
                 while let Some(question) = lessee.poll_send() {
                     let bytes = encode(&Message::Question(question)).len() as u64;
-                    out.push((bytes, Event::Ask(at, Box::new(question))));
+                    out.push((bytes, What::Ask(at, Box::new(question))));
                 }
                 while let Some(one) = lessee.poll_decided() {
                     let found = side.waiting.iter().position(|(own, _)| *own == one.number);
@@ -259,7 +252,7 @@ impl<'a> Sim<'a> {
             let time = now.saturating_add(next.nanos_since(clock).max(1));
             if side.timer <= now || time < side.timer {
                 side.timer = time;
-                self.agenda.add(time, Event::Timer(at));
+                self.sim.plan(time, What::Timer(at));
             }
         }
         for (number, is_allowed) in decided {
@@ -271,10 +264,10 @@ impl<'a> Sim<'a> {
     }
 
     /// Puts a message on its way; what stays on a node costs nothing and takes no time.
-    fn post(&mut self, from: u16, to: u16, bytes: u64, event: Event) {
-        let now = self.now;
+    fn post(&mut self, from: u16, to: u16, bytes: u64, event: What) {
+        let now = self.now();
         if from == to {
-            return self.agenda.add(now, event);
+            return self.sim.plan(now, event);
         }
         let bytes = OVERHEAD_BYTES + bytes;
         self.sent.traffic.messages += 1;
@@ -283,62 +276,60 @@ impl<'a> Sim<'a> {
         if let Some(own) = self.sent.bytes.get_mut(usize::from(from)) {
             own.0 += bytes;
         }
-        let copies = 1 + u64::from(self.links.copies());
-        self.sent.traffic.copies += copies - 1;
-        for _ in 0..copies {
-            if self.links.loses(from, to, now) {
-                self.sent.traffic.lost += 1;
-                continue;
-            }
-            if let Some(own) = self.sent.bytes.get_mut(usize::from(to)) {
-                own.1 += bytes;
-            }
-            self.sent.traffic.received += 1;
-            let delay = self.links.delay();
-            self.agenda.add(now.saturating_add(delay), event.clone());
+        let copies = self.sim.post(from, to, event);
+        self.sent.traffic.lost += u64::from(copies == 0);
+        self.sent.traffic.copies += copies.saturating_sub(1);
+        self.sent.traffic.received += copies;
+        if let Some(own) = self.sent.bytes.get_mut(usize::from(to)) {
+            own.1 += copies * bytes;
         }
     }
 
     fn run_until(&mut self, until: u64) {
-        while self.agenda.next_at().is_some_and(|at| at <= until) {
-            let Some((at, event)) = self.agenda.next() else {
-                return;
-            };
-            self.advance(at);
-            self.happen(event);
+        while let Some(event) = self.sim.next(until) {
+            self.advance(self.now());
+            match event {
+                Event::Message { message, .. } => self.happen(message),
+                Event::Plan(planned) => self.happen(planned),
+                Event::Wake { .. } => {}
+            }
         }
     }
 
     fn advance(&mut self, at: u64) {
         self.record.pass(at, &[], self.sent.traffic.bytes);
-        self.now = self.now.max(at);
+        self.sim.pass(at);
     }
 
-    fn happen(&mut self, event: Event) {
+    fn now(&self) -> u64 {
+        self.sim.now()
+    }
+
+    fn happen(&mut self, event: What) {
         match event {
-            Event::Ask(at, question) => self.lend(at, &question),
-            Event::Spent(at, spent) => {
-                let (now, home) = (Instant::from_nanos(self.now), self.home(at.desk));
+            What::Ask(at, question) => self.lend(at, &question),
+            What::Spent(at, spent) => {
+                let (now, home) = (Instant::from_nanos(self.now()), self.home(at.desk));
                 let middle = self.desks.get_mut(at.desk).map(|desk| &mut desk.middle);
                 if let Some(Middle::Centre(centre)) = middle {
                     let level = centre.handle_spent(spent, now);
-                    self.post(home, at.node, SHORT_BYTES, Event::Level(at, level));
+                    self.post(home, at.node, SHORT_BYTES, What::Level(at, level));
                 }
             }
-            Event::One(at, number, cost) => {
-                let (now, home) = (self.now, self.home(at.desk));
+            What::One(at, number, cost) => {
+                let (now, home) = (self.now(), self.home(at.desk));
                 let desk = self.desks.get_mut(at.desk);
                 let is_allowed = desk.is_some_and(|desk| desk.decide(cost, now));
-                self.post(home, at.node, SHORT_BYTES, Event::Said(number, is_allowed));
+                self.post(home, at.node, SHORT_BYTES, What::Said(number, is_allowed));
             }
-            Event::Said(number, is_allowed) => self.answer(number, is_allowed),
-            Event::Grant(at, _) | Event::Nudge(at) | Event::Level(at, _) => self.tell(at, &event),
-            Event::Timer(at) => self.tick(at),
+            What::Said(number, is_allowed) => self.answer(number, is_allowed),
+            What::Grant(at, _) | What::Nudge(at) | What::Level(at, _) => self.tell(at, &event),
+            What::Timer(at) => self.tick(at),
         }
     }
 
     fn lend(&mut self, at: At, question: &Question) {
-        let (now, home) = (Instant::from_nanos(self.now), self.home(at.desk));
+        let (now, home) = (Instant::from_nanos(self.now()), self.home(at.desk));
         let middle = self.desks.get_mut(at.desk).map(|desk| &mut desk.middle);
         let Some(Middle::Pool(pool)) = middle else {
             return;
@@ -350,31 +341,31 @@ impl<'a> Sim<'a> {
         }
         if let Some(grant) = grant {
             let bytes = encode(&Message::Grant(grant)).len() as u64;
-            self.post(home, at.node, bytes, Event::Grant(at, Box::new(grant)));
+            self.post(home, at.node, bytes, What::Grant(at, Box::new(grant)));
         }
         for nudge in nudges {
             let node = u16::try_from(nudge.client).unwrap_or(0);
             let bytes = encode(&Message::Nudge(nudge)).len() as u64;
-            self.post(home, node, bytes, Event::Nudge(At { node, ..at }));
+            self.post(home, node, bytes, What::Nudge(At { node, ..at }));
         }
     }
 
-    fn tell(&mut self, at: At, event: &Event) {
+    fn tell(&mut self, at: At, event: &What) {
         let clock = self.clock(at.node);
         let Some(side) = self.side(at) else {
             return;
         };
         match (&mut side.body, event) {
-            (Body::Lessee(lessee), Event::Grant(_, grant)) => lessee.handle_grant(grant, clock),
-            (Body::Lessee(lessee), Event::Nudge(_)) => lessee.handle_nudge(clock),
-            (Body::Replica(replica), Event::Level(_, level)) => replica.handle_level(*level, clock),
+            (Body::Lessee(lessee), What::Grant(_, grant)) => lessee.handle_grant(grant, clock),
+            (Body::Lessee(lessee), What::Nudge(_)) => lessee.handle_nudge(clock),
+            (Body::Replica(replica), What::Level(_, level)) => replica.handle_level(*level, clock),
             _ => {}
         }
         self.drain(at);
     }
 
     fn tick(&mut self, at: At) {
-        let (clock, now) = (self.clock(at.node), self.now);
+        let (clock, now) = (self.clock(at.node), self.now());
         let Some(side) = self.side(at).filter(|side| side.timer == now) else {
             return;
         };
@@ -388,7 +379,7 @@ impl<'a> Sim<'a> {
     /// Lets what is under way arrive, and reports; and which requests passed.
     #[allow(clippy::cast_precision_loss, reason = "a figure to read")]
     pub(super) fn finish(mut self, seed: u64) -> (Outcome, Vec<bool>) {
-        let last = self.now;
+        let last = self.now();
         let held: usize = self.desks.iter().map(Desk::bytes).sum();
         self.run_until(last.saturating_add(AFTER_NS));
         self.record.close(&[], self.sent.traffic.bytes);

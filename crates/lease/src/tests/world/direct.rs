@@ -3,7 +3,7 @@
 //! What is promised passes at its time even if whoever promised it is gone. Not here: leases.
 
 use tollgate_gossip::Verdict;
-use tollgate_limit::{Instant, Span};
+use tollgate_limit::Span;
 
 use super::{Event, World};
 use crate::PoolFigures;
@@ -24,14 +24,14 @@ impl World {
         let rate = self.habits.direct;
         if rate > 0.0 {
             let wait = self.dice.wait_ns(rate);
-            self.at(self.now + wait, Event::Direct);
+            self.at(self.now() + wait, Event::Direct);
         }
     }
 
     pub(super) fn ask_directly(&mut self) {
         self.next_direct();
         let cost = self.dice.between(1, 3);
-        let now = Instant::from_nanos(self.now);
+        let now = self.instant();
         let Some(pool) = self.pool.as_mut() else {
             return;
         };
@@ -70,7 +70,7 @@ impl World {
         let wait = u64::try_from(wait.as_nanos()).unwrap();
         assert!(wait <= self.rules.max_wait_ns, "{wait} ns");
         *self.reigns.promised.entry(self.reigns.book).or_default() += cost;
-        self.at(self.now + wait, Event::Pass(self.reigns.book, cost));
+        self.at(self.now() + wait, Event::Pass(self.reigns.book, cost));
     }
 
     pub(super) fn pass(&mut self, book: u64, cost: u64) {

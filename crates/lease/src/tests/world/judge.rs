@@ -2,7 +2,7 @@
 //!
 //! Not here: the checker.
 
-use tollgate_limit::{Instant, Span};
+use tollgate_limit::Span;
 
 use super::super::ghost::Sight;
 use super::{Event, World};
@@ -15,7 +15,7 @@ impl World {
             return;
         };
         pool.tell_time(self.time());
-        pool.advance(Instant::from_nanos(self.now));
+        pool.advance(self.instant());
         let (rate, depth) = pool.reserved();
         let mut unknown = pool.unknown();
         let (promised, own) = self.promised();
@@ -43,7 +43,7 @@ impl World {
             let is_out = held.got != booked.stamp;
             let mut flying = if is_out { booked.tokens } else { 0 };
             if let Some((stamp, tokens, until)) = self.clients[number].orphan {
-                let is_open = held.is_open && self.now < until;
+                let is_open = held.is_open && self.now() < until;
                 let may_come = is_open && held.seq == stamp.seq && held.got != stamp;
                 flying += if may_come { tokens } else { 0 };
             }
@@ -80,7 +80,8 @@ impl World {
         self.clients[client].promised += cost;
         self.tally.promised += 1;
         let boot = self.clients[client].boot;
-        let time = self.shows(client, self.clock(client).as_nanos() + wait);
+        let shown = self.clock(client).as_nanos() + wait;
+        let time = self.sim.clock(super::address(client)).world(shown);
         self.at(time, Event::Release(client, boot, cost));
     }
 
@@ -92,16 +93,5 @@ impl World {
             one.admitted += 1;
             self.ghost.admit(cost, self.day());
         }
-    }
-
-    /// The first time at which the clock of a client shows that much.
-    pub(super) fn shows(&self, client: usize, shown: u64) -> u64 {
-        let one = &self.clients[client];
-        let passed = (i128::from(shown) - one.offset) * 1_000_000 / (1_000_000 + one.ppm);
-        let mut time = u64::try_from(passed).unwrap().saturating_sub(3);
-        while self.clock_at(client, time).as_nanos() < shown {
-            time += 1;
-        }
-        time
     }
 }

@@ -4,8 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_limit::Instant;
-
 use super::{Event, World};
 use crate::{Pool, decode_ledger, encode_ledger};
 
@@ -33,18 +31,18 @@ impl World {
         let Some(mut pool) = self.pool.take() else {
             return;
         };
-        pool.advance(Instant::from_nanos(self.now));
-        let until = self.now + pool.term_ns();
+        pool.advance(self.instant());
+        let until = self.now() + pool.term_ns();
         for (number, client) in self.clients.iter_mut().enumerate() {
             let booked = pool.booked(number as u64);
             client.orphan = booked.map(|booked| (booked.stamp, booked.tokens, until));
         }
         self.kept = Some(pool);
-        self.at(self.now + time, Event::Rise(is_kept));
+        self.at(self.now() + time, Event::Rise(is_kept));
     }
 
     pub(super) fn rise(&mut self, is_kept: bool) {
-        let now = Instant::from_nanos(self.now);
+        let now = self.instant();
         self.reigns.generation += 1;
         let kept = self.kept.take().filter(|_| is_kept);
         if kept.is_none() {
