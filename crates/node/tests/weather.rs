@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use tollgate_kit::Dice;
 use tollgate_limit::Cost;
 use tollgate_node::Key;
-use tollgate_sim::{Clock, Dice, Weather};
+use tollgate_sim::{Clock, Weather};
 use whole::{MS, SECOND, World};
 
 const NODES: u64 = 5;

@@ -6,10 +6,10 @@ mod whole;
 
 use std::collections::BTreeMap;
 
+use tollgate_contract::Coordination;
 use tollgate_limit::Cost;
-use tollgate_node::{Key, PolicySupply};
+use tollgate_node::{Kept, Key, Value};
 use tollgate_sim::Weather;
-use tollgate_supply::Kept;
 
 use whole::contracts;
 pub(crate) use whole::{MS, SECOND, World, roster};
@@ -74,20 +74,22 @@ impl World {
         self.pump();
     }
 
-    pub(crate) fn seen(&self, node: usize) -> PolicySupply {
-        let status = self.nodes[node].node.supply_status(None, self.now());
-        status.into_iter().next().unwrap()
+    /// A rate that a node shows, in thousandths of a millionth of a request a second.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "rates are far below 2^53"
+    )]
+    pub(crate) fn seen(&self, node: usize, rate: &str) -> u64 {
+        let node = &self.nodes[node].node;
+        let status = node.mode_status(Coordination::Supply, None, self.now());
+        let shown = status[0].figure(rate).and_then(Value::number);
+        (shown.unwrap() * 1e9).round() as u64
     }
 
     pub(crate) fn usable(&self) -> u64 {
-        let up = self.nodes.iter().filter(|one| one.is_up);
-        let each = up.map(|one| {
-            one.node.supply_status(None, self.now())[0]
-                .key
-                .stands
-                .usable
-        });
-        each.sum()
+        let up = (0..self.nodes.len()).filter(|node| self.nodes[*node].is_up);
+        up.map(|node| self.seen(node, "usable")).sum()
     }
 
     /// Everything that was admitted, replayed through one bucket that is full at the beginning.
