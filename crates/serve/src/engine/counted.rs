@@ -187,13 +187,7 @@ impl Turn<'_> {
                 |counts| match verb {
                     Verb::Charge => counts.cost = counts.cost.saturating_add(cost),
                     Verb::Refund => counts.returned = counts.returned.saturating_add(cost),
-                    Verb::Check
-                    | Verb::Reset
-                    | Verb::Settle(_)
-                    | Verb::Status
-                    | Verb::Foresee
-                    | Verb::Lend(_)
-                    | Verb::Quota(..) => {}
+                    _ => {}
                 },
             );
         }

@@ -8,9 +8,9 @@ use std::fmt::{self, Write as _};
 use tollgate_catalogue::Ban;
 use tollgate_contract::{Contract, Contracts, NamedPolicy, Unmatched};
 use tollgate_limit::{Cost, Forecast, Span, Verdict};
-use tollgate_node::{Key, Read};
+use tollgate_node::Key;
 
-use super::{Ask, EngineError, Scope, Turn};
+use super::{Ask, EngineError, Said, Scope, Turn};
 use crate::meter::Event;
 
 /// Why a request would pass or not.
@@ -55,21 +55,18 @@ pub struct Miss<'a> {
 }
 
 impl Turn<'_> {
-    /// Why a request would pass or not. Its id is not looked at.
-    pub fn explain<'a>(&'a self, ask: &Ask<'a>) -> Result<Explanation<'a>, EngineError> {
+    /// Why a request would pass or not, by what policies said elsewhere, or else here. Its id is not looked at.
+    pub fn explain<'a>(
+        &'a self,
+        ask: &Ask<'a>,
+        said: Option<Said>,
+    ) -> Result<Explanation<'a>, EngineError> {
         let mut policies = Vec::new();
         let mut bound = Vec::new();
         let within = self.within(ask.scope)?;
-        let heard = self
-            .notes
-            .and_then(|notes| self.forecasts_noted(notes, within, ask));
-        let mut read = match heard {
-            Some(each) => Read {
-                node: self.node(),
-                each,
-                terms: self.own_terms(within, ask.key),
-            },
-            None => within.foresee(ask.key, ask.cost, self.now()),
+        let mut read = match said {
+            Some(Said::Forecasts(each)) => self.read_elsewhere(within, ask, each),
+            _ => within.foresee(ask.key, ask.cost, self.now()),
         };
         let node = read.node;
         for (place, forecasts) in std::mem::take(&mut read.each) {
