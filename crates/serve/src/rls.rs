@@ -17,12 +17,12 @@ use std::fmt;
 use tollgate_client::Dialect;
 use tollgate_wire::rls::{Code, DescriptorStatus, RateLimitRequest, RateLimitResponse};
 
-use crate::engine::{EngineError, Started, Turn};
+use crate::engine::{EngineError, Started, Steps, Turn};
 use crate::meter::Event;
 use crate::settings::Settings;
 
 pub use judge::Count;
-use judge::{Each, Judged, Open, Request};
+use judge::{Judged, Request};
 
 /// The most descriptors of one request, and the most entries of one descriptor.
 pub const LIST_MAX: usize = tollgate_wire::rls::LIST_MAX;
@@ -109,33 +109,26 @@ pub fn answer(
     if let Err(error) = check(&request) {
         return Started::Now(Err(error));
     }
-    let mut open = Open::default();
-    let begun = judge::lend(turn, &request, count, manner, |request| {
-        let judged = request.judge(&mut open)?;
-        if open.places.is_empty() {
-            return Ok(Ok(request.respond(judged)));
-        }
-        Ok(Err(judged))
-    });
-    let mut judged = match begun {
-        Ok(Err(judged)) => judged,
-        Ok(Ok(response)) => return Started::Now(Ok(response)),
-        Err(error) => return Started::Now(Err(error)),
-    };
-    let Open { steps, places } = open;
-    Started::several(turn, steps, move |turn, mut steps| {
-        judge::lend(turn, &request, count, manner, |request| {
-            for place in places {
-                request.judge_later(place, &mut judged, &mut steps)?;
-            }
-            Ok(request.respond(judged))
-        })
-    })
+    if !turn.waits() {
+        let response = judge::lend(turn, &request, count, manner, |request| {
+            request.respond(None)
+        });
+        return Started::Now(response);
+    }
+    match judge::lend(turn, &request, count, manner, judge::start) {
+        Err(error) => Started::Now(Err(error)),
+        Ok(steps) => Started::several(turn, steps, move |turn, steps| {
+            judge::lend(turn, &request, count, manner, |request| {
+                request.respond(Some(steps))
+            })
+        }),
+    }
 }
 
 impl Request<'_> {
-    /// The response, now that every descriptor is judged.
-    fn respond(&self, judged: Each) -> RateLimitResponse {
+    /// The response by what was started, or else by what is asked now.
+    fn respond(&self, started: Option<Steps>) -> Result<RateLimitResponse, RlsError> {
+        let judged = self.judge(started)?;
         let is_over = is_over(&judged);
         let is_shadowed = is_over && self.manner.shadow;
         let code = if is_over && !is_shadowed {
@@ -156,7 +149,7 @@ impl Request<'_> {
         }
         let statuses = judged.into_iter().map(|judged| judged.status);
         response.statuses = statuses.collect::<Vec<DescriptorStatus>>();
-        response
+        Ok(response)
     }
 }
 

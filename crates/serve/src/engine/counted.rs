@@ -161,15 +161,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Counts tokens that are charged or given back without asking, unless they were before by the same id.
+    /// Counts tokens that are charged or given back without asking.
     pub(super) fn count_write(&self, verb: &Verb, ask: &Ask<'_>) {
-        if self.engine.statistics().is_some() && !self.is_again(ask) {
-            self.count_noted(verb, ask);
-        }
-    }
-
-    /// The same, where it is known to be the first time.
-    pub(super) fn count_noted(&self, verb: &Verb, ask: &Ask<'_>) {
         let Some(statistics) = self.engine.statistics() else {
             return;
         };

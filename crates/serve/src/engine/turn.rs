@@ -279,7 +279,7 @@ impl<'e> Turn<'e> {
     /// Changes a key here without asking. Says whether every contract had room for it.
     pub(super) fn write(&self, verb: &Verb, ask: &Ask<'_>) -> Result<bool, EngineError> {
         let within = self.within(ask.scope)?;
-        if *verb != Verb::Reset {
+        if *verb != Verb::Reset && !self.is_again(ask) {
             self.count_write(verb, ask);
         }
         let (asked, now) = ((ask.key, ask.cost), self.now);
@@ -316,22 +316,13 @@ impl<'e> Turn<'e> {
             Some(Said::Statuses(each)) => self.read_elsewhere(within, ask, each),
             _ => within.status(ask.key, self.now),
         };
-        let mut standings = Vec::new();
-        let node = read.node;
-        for (place, statuses) in std::mem::take(&mut read.each) {
-            let Some(contract) = node.contracts().get(place) else {
-                continue;
-            };
-            let statuses = statuses.into_iter().enumerate();
-            standings.extend(statuses.filter_map(|(nth, status)| {
-                Some(Standing {
-                    contract,
-                    policy: read.policy(place, contract, nth)?,
-                    status,
-                })
-            }));
-        }
-        Ok(standings)
+        let standings = read.policies();
+        let standings = standings.map(|(contract, policy, _, status)| Standing {
+            contract,
+            policy,
+            status,
+        });
+        Ok(standings.collect())
     }
 
     /// What was read elsewhere of each spot of a key.

@@ -19,6 +19,7 @@ use tollgate_wire::envoy::{
 use tollgate_wire::google;
 use tollgate_wire::problem::{self, Problem};
 
+use super::method::Begun;
 use super::status::{Code, Status};
 use crate::auth::{AuthError, DENIED, Fields, Inquiry, Judge, Malformed, Ruling, Unfit};
 use crate::engine::{EngineError, Started, Turn};
@@ -30,7 +31,7 @@ pub(super) fn check(
     turn: &Turn<'_>,
     request: &CheckRequest,
     shared: &Shared,
-) -> Result<Started<Result<(CheckResponse, Duration), Status>>, Status> {
+) -> Begun<(CheckResponse, Duration)> {
     let Some(attributes) = &request.attributes else {
         let what = "a request needs attributes";
         return Err(Status::new(Code::InvalidArgument, what));

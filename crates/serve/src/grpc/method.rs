@@ -86,7 +86,7 @@ impl Method {
         turn: &Turn<'_>,
         shared: &Shared,
         scopes: Scopes,
-    ) -> Begun {
+    ) -> Begun<Answered> {
         let limits = &shared.settings.limits;
         let manner = Manner::from(&shared.settings);
         match self {
@@ -116,14 +116,14 @@ impl Method {
                     within(Operation::Reset, scopes)?;
                 }
                 let most = limits.key_bytes_max;
-                now(gubernator::get_rate_limits(turn, &request, most)?)
+                Ok(now(gubernator::get_rate_limits(turn, &request, most)?))
             }),
             Self::HealthCheck => call(turn, message, |_: HealthCheckReq| {
-                now(gubernator::health_check(shared))
+                Ok(now(gubernator::health_check(shared)))
             }),
-            Self::LiveCheck => call(turn, message, |_: LiveCheckReq| now(LiveCheckResp {})),
+            Self::LiveCheck => call(turn, message, |_: LiveCheckReq| Ok(now(LiveCheckResp {}))),
             Self::Throttle => call(turn, message, |request| {
-                now(throttlecrab::throttle(turn, request, limits)?)
+                Ok(now(throttlecrab::throttle(turn, request, limits)?))
             }),
         }
     }
@@ -164,10 +164,10 @@ impl Answered {
 }
 
 /// What a call is answered, now or later.
-type Begun = Result<Started<Result<Answered, Status>>, Status>;
+pub(super) type Begun<A> = Result<Started<Result<A, Status>>, Status>;
 
-fn now<A>(answer: A) -> Result<Started<Result<A, Status>>, Status> {
-    Ok(Started::Now(Ok(answer)))
+const fn now<A>(answer: A) -> Started<Result<A, Status>> {
+    Started::Now(Ok(answer))
 }
 
 /// Reads the question, asks, and writes the answer.
@@ -175,14 +175,14 @@ fn call<Q: Message + Default, A: Message + 'static, E: Into<Status> + 'static>(
     turn: &Turn<'_>,
     message: Bytes,
     ask: impl FnOnce(Q) -> Result<Started<Result<A, E>>, Status>,
-) -> Begun {
+) -> Begun<Answered> {
     Ok(ask(decode(message)?)?.map(turn, |turn, answer| {
         let framed = encode(&answer.map_err(Into::into)?);
         Ok(Answered::of(turn, framed))
     }))
 }
 
-fn authorize(message: Bytes, turn: &Turn<'_>, shared: &Shared) -> Begun {
+fn authorize(message: Bytes, turn: &Turn<'_>, shared: &Shared) -> Begun<Answered> {
     let started = authz::check(turn, &decode(message)?, shared)?;
     Ok(started.map(turn, |turn, held| {
         let (response, hold) = held?;

@@ -126,8 +126,8 @@ where
     };
     let began = Instant::now();
     let engine = &shared.engine;
-    let begun = method.answer(message, &engine.turn().by(Door::Grpc), shared, scopes);
-    let answered = match begun {
+    let started = method.answer(message, &engine.turn().by(Door::Grpc), shared, scopes);
+    let answered = match started {
         Ok(Started::Now(answered)) => answered,
         Ok(Started::Later(later)) => later.wait(engine).await,
         Err(status) => Err(status),

@@ -5,6 +5,7 @@ use tollgate_limit::Cost;
 use tollgate_node::{Answer, Key, RefusedBy};
 use tollgate_wire::native::{CheckManyRequest, CheckManyResponse, CheckRequest, CheckResponse};
 
+use super::method::Begun;
 use super::status::{Code, Status};
 use crate::engine::{Ask, EngineError, Op, Outcome, Scope, Started, Step, Turn};
 use crate::settings::Limits;
@@ -15,7 +16,7 @@ pub(super) fn check(
     turn: &Turn<'_>,
     request: &CheckRequest,
     limits: &Limits,
-) -> Result<Started<Result<CheckResponse, Status>>, Status> {
+) -> Begun<CheckResponse> {
     let entries = entries(request);
     let op = Op::check(ask(request, &entries, limits)?);
     Ok(turn.ask(&op, |turn, _, outcome| respond(turn, outcome, true)))
@@ -26,7 +27,7 @@ pub(super) fn check_many(
     turn: &Turn<'_>,
     request: &CheckManyRequest,
     limits: &Limits,
-) -> Result<Started<Result<CheckManyResponse, Status>>, Status> {
+) -> Begun<CheckManyResponse> {
     if request.checks.len() > limits.batch_max {
         let what = format!("a call has at most {} checks", limits.batch_max);
         return Err(Status::new(Code::OutOfRange, what));

@@ -13,7 +13,7 @@ use tollgate_wire::v1::{
 };
 
 use super::body::{self, Entries, Refusal};
-use super::reply::JSON;
+use super::reply::{JSON, encoded};
 use super::{Asked, Reply, query};
 use crate::engine::{Act, Ask, EngineError, Op, Outcome, Scope, Started, Turn};
 use crate::value::millis;
@@ -202,10 +202,7 @@ fn states(turn: &Turn<'_>, ask: &Ask<'_>, outcome: Outcome) -> Result<Vec<u8>, E
         reset_after_ms: millis(standing.status.reset_after),
     });
     let policies = policies.collect();
-    let mut body = Vec::new();
-    // It has text for names, so that nothing can fail.
-    let _ = v1::encode(&PeekResponse { policies }, &mut body);
-    Ok(body)
+    Ok(encoded(&PeekResponse { policies }))
 }
 
 fn put_fields(turn: &Turn<'_>, dialect: Dialect, answer: &Answer, reply: &mut Reply) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tollgate_wire::v1::{self, ExplainRequest, ExplainResponse, PolicyExplained};
 
 use super::body::{self, Refusal};
-use super::reply::JSON;
+use super::reply::{JSON, encoded};
 use super::{Asked, Reply};
 use crate::engine::{Act, Ask, EngineError, Explained, Op, Said, Scope, Turn};
 use crate::value::millis;
@@ -59,18 +59,14 @@ pub fn told(turn: &Turn<'_>, ask: &Ask<'_>, said: Option<Said>) -> Result<Vec<u8
         until_ms: ban.until.map(|until| until.as_nanos() / 1_000_000),
         reason: ban.reason.as_deref().map(Cow::Borrowed),
     });
-    let told = ExplainResponse {
+    Ok(encoded(&ExplainResponse {
         summary: Cow::Borrowed(&explanation.sentence),
         verdict: verdict(explanation.verdict),
         matched: !explanation.policies.is_empty(),
         bans: bans.collect(),
         policies: explanation.policies.iter().map(policy).collect(),
         misses: misses.collect(),
-    };
-    let mut body = Vec::new();
-    // It has text for names, so that nothing can fail.
-    let _ = v1::encode(&told, &mut body);
-    Ok(body)
+    }))
 }
 
 fn policy<'a>(explained: &'a Explained<'_>) -> PolicyExplained<'a> {

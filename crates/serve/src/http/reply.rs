@@ -214,6 +214,13 @@ impl Reply {
     }
 }
 
+/// A body in JSON. Bodies of ours have text for names, so that nothing can fail.
+pub(super) fn encoded(value: &impl serde::Serialize) -> Vec<u8> {
+    let mut body = Vec::new();
+    let _ = v1::encode(value, &mut body);
+    body
+}
+
 /// A body on its way, and whether keeping it costs memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {

@@ -44,34 +44,25 @@ pub(super) fn fill_later(
         waiting.wait(&shared.engine, tickets.collect()).await;
         let turn = waiting.turn(&shared.engine);
         let room = Room::of(&shared, &turn);
-        fill(gaps, room, mailbox.as_ref(), &replies)
+        let mut out = Vec::with_capacity(replies.len() + gaps.len() * REPLY_BYTES);
+        let mut written = 0;
+        for Gap {
+            at,
+            version,
+            ticket,
+        } in gaps
+        {
+            out.extend_from_slice(replies.get(written..at).unwrap_or_default());
+            written = at;
+            let mut writer = Writer::new(&mut out, version);
+            ticket.finish(|op, outcome| {
+                let done = act::reply(room, op, outcome, mailbox.as_ref(), &mut writer);
+                done.unwrap_or_else(|refusal| writer.error(&refusal));
+            });
+        }
+        out.extend_from_slice(replies.get(written..).unwrap_or_default());
+        out
     }))
-}
-
-fn fill(
-    gaps: Vec<Gap>,
-    room: Room<'_, '_>,
-    mailbox: Option<&Arc<Mailbox>>,
-    replies: &[u8],
-) -> Vec<u8> {
-    let mut out = Vec::with_capacity(replies.len() + gaps.len() * REPLY_BYTES);
-    let mut written = 0;
-    for Gap {
-        at,
-        version,
-        ticket,
-    } in gaps
-    {
-        out.extend_from_slice(replies.get(written..at).unwrap_or_default());
-        written = at;
-        let mut writer = Writer::new(&mut out, version);
-        ticket.finish(|op, outcome| {
-            let done = act::reply(room, op, outcome, mailbox, &mut writer);
-            done.unwrap_or_else(|refusal| writer.error(&refusal));
-        });
-    }
-    out.extend_from_slice(replies.get(written..).unwrap_or_default());
-    out
 }
 
 /// Bytes of a reply, or a bit more.

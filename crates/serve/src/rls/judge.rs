@@ -12,7 +12,7 @@ use tollgate_wire::rls::{
 };
 
 use super::{Manner, RlsError, status};
-use crate::engine::{Act, Ask, Op, Outcome, Scope, Step, Steps, Turn};
+use crate::engine::{Act, Ask, Op, Scope, Step, Steps, Turn};
 use crate::meter::Hits;
 use crate::value::{shorten, text};
 
@@ -45,16 +45,6 @@ pub(super) struct Request<'a> {
     pub(super) rules: SmallVec<[Option<EnvoyRule<'a>>; 2]>,
     pub(super) manner: Manner,
     count: Count,
-}
-
-/// What every descriptor is told, in order.
-pub(super) type Each = SmallVec<[Judged; 2]>;
-
-/// Operations of a request of which some wait, and the places of the descriptors that they are for.
-#[derive(Default)]
-pub(super) struct Open {
-    pub(super) steps: Vec<Step>,
-    pub(super) places: Vec<usize>,
 }
 
 /// Lends `run` a request as it is judged.
@@ -134,25 +124,40 @@ impl Judged {
     }
 }
 
+/// Starts what contracts are asked about descriptors, in order.
+pub(super) fn start(request: &Request<'_>) -> Result<Vec<Step>, RlsError> {
+    let mut steps = Vec::new();
+    for (at, (descriptor, &entries)) in request.descriptors() {
+        let is_other = |rule: EnvoyRule<'_>| rule.is_unlimited() || request.is_replaced(rule);
+        if descriptor.limit.is_none() && !request.rule(at).is_some_and(is_other) {
+            let ops = request.ops(descriptor, entries)?;
+            steps.extend(ops.map(|op| request.turn.start(&op)));
+        }
+    }
+    Ok(steps)
+}
+
 impl<'a> Request<'a> {
-    /// Judges each descriptor, in order; `open` says which of them are yet to be judged.
-    pub(super) fn judge(&self, open: &mut Open) -> Result<Each, RlsError> {
-        let descriptors = self.asked.descriptors.iter().zip(self.entries);
-        let judged = descriptors.enumerate().map(|(at, (descriptor, &entries))| {
-            let rule = self.rule(at);
-            let judged = match (descriptor.limit, rule) {
+    /// Judges each descriptor, in order, by what was started or else by what is asked now.
+    pub(super) fn judge(
+        &self,
+        mut started: Option<Steps>,
+    ) -> Result<SmallVec<[Judged; 2]>, RlsError> {
+        let judged = self.descriptors().map(|(at, (descriptor, &entries))| {
+            let judged = match (descriptor.limit, self.rule(at)) {
                 (Some(limit), _) => self.by_own_limit(descriptor, entries, limit)?,
                 (None, Some(rule)) if rule.is_unlimited() => {
                     return Ok(Judged::passes(UNLIMITED));
                 }
                 (None, Some(rule)) if self.is_replaced(rule) => Judged::passes(0),
-                (None, _) => match self.start(descriptor, entries, open)? {
-                    Some(answer) => return self.by_contracts(at, descriptor, answer),
-                    None => {
-                        open.places.push(at);
-                        Judged::passes(0)
-                    }
-                },
+                (None, rule) => {
+                    let ops = self.ops(descriptor, entries)?;
+                    let answer = match &mut started {
+                        Some(steps) => self.answer(descriptor, steps)?,
+                        None => self.answer(descriptor, ops.map(|op| self.turn.start(&op)))?,
+                    };
+                    self.by_contracts(descriptor, rule, answer)?
+                }
             };
             let is_quota = judged.is_quota || self.manner.quota;
             Ok(Judged { is_quota, ..judged })
@@ -160,22 +165,8 @@ impl<'a> Request<'a> {
         judged.collect()
     }
 
-    /// Judges the descriptor at a place by what came of its operations.
-    pub(super) fn judge_later(
-        &self,
-        at: usize,
-        each: &mut Each,
-        steps: &mut Steps,
-    ) -> Result<(), RlsError> {
-        let (Some(descriptor), Some(judged)) = (self.asked.descriptors.get(at), each.get_mut(at))
-        else {
-            return Ok(());
-        };
-        if self.write(descriptor).is_some() {
-            written(steps.next().unwrap_or_default())?;
-        }
-        *judged = self.by_contracts(at, descriptor, answer(steps.next().unwrap_or_default())?)?;
-        Ok(())
+    fn descriptors(&self) -> impl Iterator<Item = (usize, (&RateLimitDescriptor, &Pairs<'a>))> {
+        self.asked.descriptors.iter().zip(self.entries).enumerate()
     }
 
     fn rule(&self, at: usize) -> Option<EnvoyRule<'a>> {
@@ -191,14 +182,13 @@ impl<'a> Request<'a> {
         rules.any(|other| other.replaces().iter().any(|replaced| replaced == name))
     }
 
-    /// What contracts answered about the descriptor at a place.
+    /// What contracts answered about a descriptor.
     fn by_contracts(
         &self,
-        at: usize,
         descriptor: &RateLimitDescriptor,
+        rule: Option<EnvoyRule<'_>>,
         answer: Answer,
     ) -> Result<Judged, RlsError> {
-        let rule = self.rule(at);
         let cost = self.cost(descriptor)?;
         let passes = self.passes(descriptor, cost, &answer);
         if self.count == Count::Judged
@@ -210,7 +200,7 @@ impl<'a> Request<'a> {
         }
         Ok(Judged {
             status: status::of(self.turn, &answer, (rule, passes)),
-            is_quota: self.manner.quota || rule.is_some_and(|rule| rule.is_quota()),
+            is_quota: rule.is_some_and(|rule| rule.is_quota()),
             answer: Some(answer),
             own: None,
         })
@@ -226,39 +216,44 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Charges or gives back, where that is what is wanted, and asks the contracts; `None` where one of it waits.
+    /// Charges or gives back, where that is what is wanted, and asks the contracts.
     ///
     /// A cost that a descriptor brings along is that of a response as often as not, and Envoy does not say which: it is taken
     /// though less is left.
-    fn start(
-        &self,
+    fn ops<'e>(
+        &'e self,
         descriptor: &RateLimitDescriptor,
-        entries: Pairs<'_>,
-        open: &mut Open,
-    ) -> Result<Option<Answer>, RlsError> {
+        entries: Pairs<'e>,
+    ) -> Result<impl Iterator<Item = Op<'e>>, RlsError> {
         let ask = self.ask(descriptor, entries)?;
-        let write = self.write(descriptor);
-        let mut write = write.map(|act| self.turn.start(&Op::Key(act, ask)));
-        if let Some(done) = write.take_if(|step| !step.waits()) {
-            written(done)?;
-            write = Some(Step::Done(Ok(Outcome::Done(true))));
-        }
         let peeks = self.count != Count::Judged || descriptor.is_negative_hits;
         let (act, cost) = match descriptor.hits_addend {
             _ if peeks => (Act::Check, Cost::PEEK),
             Some(_) => (Act::CheckAndTake, ask.cost),
             None => (Act::Check, ask.cost),
         };
-        match self.turn.start(&Op::Key(act, Ask { cost, ..ask })) {
-            step if !step.waits() && !write.as_ref().is_some_and(Step::waits) => {
-                answer(step).map(Some)
-            }
-            step => {
-                open.steps.extend(write);
-                open.steps.push(step);
-                Ok(None)
-            }
+        let write = self.write(descriptor).map(|act| Op::Key(act, ask));
+        let check = Op::Key(act, Ask { cost, ..ask });
+        Ok(write.into_iter().chain([check]))
+    }
+
+    /// What contracts answered, once it was charged or given back what is to be.
+    fn answer(
+        &self,
+        descriptor: &RateLimitDescriptor,
+        mut steps: impl Iterator<Item = Step>,
+    ) -> Result<Answer, RlsError> {
+        let mut next = || {
+            steps
+                .next()
+                .unwrap_or_default()
+                .outcome()
+                .map_err(RlsError::Engine)
+        };
+        if self.write(descriptor).is_some() && !next()?.is_done() {
+            return Err(RlsError::Full);
         }
+        next()?.answer().map_err(RlsError::Engine)
     }
 
     /// What is given back, or counted whatever the limits say, is refused by nobody.
@@ -335,17 +330,6 @@ impl<'a> Request<'a> {
         let cost = Cost::new(descriptor.hits_addend.unwrap_or(whole));
         cost.map_err(|_| RlsError::CostTooLarge)
     }
-}
-
-/// Whether something was charged or given back.
-fn written(done: Step) -> Result<(), RlsError> {
-    let is_done = done.outcome().map_err(RlsError::Engine)?.is_done();
-    is_done.then_some(()).ok_or(RlsError::Full)
-}
-
-fn answer(done: Step) -> Result<Answer, RlsError> {
-    let answer = done.outcome().and_then(Outcome::answer);
-    answer.map_err(RlsError::Engine)
 }
 
 /// The entries of a descriptor as texts.

@@ -36,19 +36,15 @@ fn left(engine: &Engine) -> u64 {
 }
 
 /// Whether an operation is done, where nothing has to be waited for.
-fn run(engine: &Engine, op: &Op<'_>) -> Result<bool, EngineError> {
+fn run(engine: &Engine, op: &Op<'_>) -> Done {
     match engine.turn().start(op) {
         Step::Done(outcome) => outcome.map(|outcome| outcome.is_done()),
         Step::Later(ticket) => panic!("it waits: {ticket:?}"),
     }
 }
 
-fn settle(
-    engine: &Engine,
-    receipt: &str,
-    actual: Cost,
-    id: Option<&str>,
-) -> Result<bool, EngineError> {
+fn settle(engine: &Engine, receipt: &str, tokens: u32, id: Option<&str>) -> Done {
+    let actual = Cost::from_u32(tokens);
     let settle = Settle {
         receipt,
         actual,
@@ -56,6 +52,8 @@ fn settle(
     };
     run(engine, &Op::Settle(settle))
 }
+
+type Done = Result<bool, EngineError>;
 
 #[test]
 fn a_scope_without_its_contract_is_refused() {
@@ -87,17 +85,17 @@ fn a_sealed_receipt_is_settled_once_and_through_a_reload() {
     engine.load(contracts(&TEN.replace("10", "20")));
     assert_eq!(left(&engine), 14);
     for _ in 0..2 {
-        assert_eq!(settle(&engine, &receipt, Cost::ONE, None), Ok(true));
+        assert_eq!(settle(&engine, &receipt, 1, None), Ok(true));
         assert_eq!(left(&engine), 19);
     }
     let otherwise = Err(EngineError::Id(IdError::SettledOtherwise { actual: 1 }));
-    let again = settle(&engine, &receipt, Cost::PEEK, None);
+    let again = settle(&engine, &receipt, 0, None);
     assert_eq!(again, otherwise);
     let broken = Err(EngineError::Receipt(SealError::Broken));
-    assert_eq!(settle(&engine, "AAAA", Cost::ONE, None), broken);
+    assert_eq!(settle(&engine, "AAAA", 1, None), broken);
     engine.load(contracts(&TEN.replace("users", "others")));
     let gone = Err(EngineError::Receipt(SealError::Gone));
-    assert_eq!(settle(&engine, &receipt, Cost::ONE, None), gone);
+    assert_eq!(settle(&engine, &receipt, 1, None), gone);
 }
 
 #[test]
@@ -116,10 +114,10 @@ fn copies_of_one_answer_are_one_receipt() {
         .collect();
     assert_eq!(left(&engine), 4);
     for receipt in &receipts {
-        let settled = settle(&engine, receipt, Cost::ONE, Some("s1"));
+        let settled = settle(&engine, receipt, 1, Some("s1"));
         assert_eq!(settled, Ok(true));
         assert_eq!(left(&engine), 9);
-        assert_eq!(settle(&engine, receipt, Cost::ONE, None), Ok(true));
+        assert_eq!(settle(&engine, receipt, 1, None), Ok(true));
         assert_eq!(left(&engine), 9);
     }
 }

@@ -69,9 +69,9 @@ impl Turn<'_> {
                     self.begin_check(*act, ask, None)
                 }
                 Act::Reserve(ttl) => self.begin_check(*act, ask, Some(ttl)),
-                Act::Charge => self.begin_write(Verb::Charge, ask),
-                Act::Refund => self.begin_write(Verb::Refund, ask),
-                Act::Reset => self.begin_write(Verb::Reset, ask),
+                Act::Charge => self.begin_write(&Verb::Charge, ask),
+                Act::Refund => self.begin_write(&Verb::Refund, ask),
+                Act::Reset => self.begin_write(&Verb::Reset, ask),
                 Act::Status => self.begin_read(Verb::Status, ask),
                 Act::Foresee => self.begin_read(Verb::Foresee, ask),
             },
@@ -132,9 +132,9 @@ impl Turn<'_> {
     }
 
     /// Changes a key without asking.
-    fn begin_write(&self, verb: Verb, ask: &Ask<'_>) -> Begun {
+    fn begin_write(&self, verb: &Verb, ask: &Ask<'_>) -> Begun {
         let Some(question) = self.question_elsewhere(verb.clone(), ask)? else {
-            return self.write(&verb, ask).map(State::done);
+            return self.write(verb, ask).map(State::done);
         };
         let mut is_first = ask.id.is_none();
         if let Some(id) = ask.id {
@@ -145,7 +145,7 @@ impl Turn<'_> {
         if !is_first {
             return Ok(State::done(true));
         }
-        self.count_noted(&question.verb, ask);
+        self.count_write(verb, ask);
         Ok(State::Ask(question, None))
     }
 

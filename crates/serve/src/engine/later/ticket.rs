@@ -57,9 +57,9 @@ impl State {
     }
 
     /// What the node that was asked said of something that it was to do.
-    fn heard(said: Option<Said>, is_done: impl FnOnce(bool) -> bool) -> Self {
+    fn heard(said: Option<&Said>, is_done: impl FnOnce(bool) -> bool) -> Self {
         match said {
-            Some(Said::Done(done)) => Self::done(is_done(done)),
+            Some(Said::Done(done)) => Self::done(is_done(*done)),
             _ => Self::Done(Err(EngineError::Unreachable)),
         }
     }
@@ -119,8 +119,8 @@ impl Ticket {
         self.state = self.op.with(|op| match op {
             Op::Key(act, ask) => match act {
                 Act::Status | Act::Foresee => State::Done(Ok(Outcome::Read(said))),
-                Act::Charge => State::heard(said, |done| done),
-                Act::Refund | Act::Reset => State::heard(said, |_| true),
+                Act::Charge => State::heard(said.as_ref(), |done| done),
+                Act::Refund | Act::Reset => State::heard(said.as_ref(), |_| true),
                 Act::Check | Act::CheckWithin(_) | Act::CheckAndTake | Act::Reserve(_) => {
                     let answer = turn.remembered(said, once.as_ref(), back);
                     match turn.note(ask, answer, false) {
@@ -129,7 +129,7 @@ impl Ticket {
                     }
                 }
             },
-            Op::Commit(..) | Op::Settle(_) => State::heard(said, |_| true),
+            Op::Commit(..) | Op::Settle(_) => State::heard(said.as_ref(), |_| true),
             // What could not be given back stays charged.
             Op::GiveBack(_) => State::done(true),
             Op::Lend(..) => State::Done(match said {

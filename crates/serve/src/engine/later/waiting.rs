@@ -44,10 +44,7 @@ impl Waiting {
     /// Asks for what operations wait for until none waits any more: first for what must be learnt of their keys, then for what is
     /// decided elsewhere.
     pub async fn wait(&mut self, engine: &Engine, mut tickets: Vec<&mut Ticket>) {
-        while tickets
-            .iter_mut()
-            .fold(false, |waits, one| !one.is_done() || waits)
-        {
+        while tickets.iter_mut().any(|one| !one.is_done()) {
             let mut unknown = Vec::new();
             each_open(&mut tickets, |one| unknown.append(&mut one.take_unknown()));
             if unknown.is_empty() {
@@ -101,8 +98,10 @@ pub enum Started<T> {
 pub struct Later<T> {
     waiting: Waiting,
     steps: Vec<Step>,
-    finish: Box<dyn FnOnce(&Turn<'_>, Steps) -> T + Send>,
+    finish: Finish<T>,
 }
+
+type Finish<T> = Box<dyn FnOnce(&Turn<'_>, Steps) -> T + Send>;
 
 /// Operations in order, all of them done.
 pub type Steps = std::vec::IntoIter<Step>;
@@ -156,7 +155,7 @@ impl<T: 'static> Started<T> {
         make: impl FnOnce(&Turn<'_>, T) -> U + Send + 'static,
     ) -> Started<U> {
         match self {
-            Self::Now(made) => Started::Now(make(turn, made)),
+            Self::Now(before) => Started::Now(make(turn, before)),
             Self::Later(later) => Started::Later(later.map(make)),
         }
     }
@@ -172,7 +171,7 @@ impl Turn<'_> {
     ) -> Started<T> {
         match self.start(op) {
             Step::Done(outcome) => Started::Now(finish(self, op, outcome)),
-            step => Started::several(self, vec![step], |turn, mut steps| {
+            step @ Step::Later(_) => Started::several(self, vec![step], |turn, mut steps| {
                 let step = steps.next().unwrap_or_default();
                 step.finish(|op, outcome| finish(turn, op, outcome))
             }),

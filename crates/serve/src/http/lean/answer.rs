@@ -28,6 +28,7 @@ pub(super) struct Pending<'s> {
     pub(super) later: Box<Later<Reply>>,
     pub(super) manner: Manner,
     pub(super) span: Option<Span<'s>>,
+    pub(super) came: Instant,
 }
 
 /// What became of the first bytes of a buffer.
@@ -44,7 +45,7 @@ pub(super) enum Outcome<'s> {
         has_rest: bool,
     },
     /// They were a request of so many bytes, whose answer waits.
-    Later(usize, Pending<'s>),
+    Later(usize, Box<Pending<'s>>),
     /// They are not a whole request yet.
     Partial,
     /// They are a request to be answered by itself, whose head has so many bytes.
@@ -135,14 +136,13 @@ fn answer_head<'s>(
     route::answer(call.turn, &asked, reply);
     let length = head.length + length;
     if let Some(later) = reply.take_later() {
-        return Outcome::Later(
-            length,
-            Pending {
-                later,
-                manner,
-                span,
-            },
-        );
+        let pending = Pending {
+            later,
+            manner,
+            span,
+            came: call.turn.now(),
+        };
+        return Outcome::Later(length, Box::new(pending));
     }
     route::end(span, reply);
     let has_rest = write::write(reply, manner, output);

@@ -92,8 +92,8 @@ struct Lean<'s, S> {
     is_partial: bool,
     /// For how many ticks nothing came.
     ticks: u32,
-    /// The request that waits, and when it came.
-    pending: Option<Box<(Pending<'s>, Instant)>>,
+    /// The request that waits.
+    pending: Option<Box<Pending<'s>>>,
 }
 
 /// Answers that are not sent yet.
@@ -217,20 +217,21 @@ impl<S: Stream> Lean<'_, S> {
 
     /// Answers the request that waits, once it is decided. Says whether another may follow.
     async fn wait(&mut self) -> bool {
-        let Some((pending, began)) = self.pending.take().map(|pending| *pending) else {
+        let Some(pending) = self.pending.take() else {
             return true;
         };
         let Pending {
             later,
             manner,
             span,
-        } = pending;
+            came,
+        } = *pending;
         let reply = later.wait(&self.shared.engine).await;
         route::end(span, &reply);
         self.said.reply = reply;
         self.put(None, manner);
         self.is_first = false;
-        self.count(1, began);
+        self.count(1, came);
         let hold = self.said.reply.hold();
         if !hold.is_zero() {
             sleep(hold).await;
@@ -289,7 +290,7 @@ impl<S: Stream> Lean<'_, S> {
                 }
                 Outcome::Later(length, pending) => {
                     at += length;
-                    self.pending = Some(Box::new((pending, turn.now())));
+                    self.pending = Some(pending);
                     break Step::Later;
                 }
                 Outcome::Partial => break Step::Read,
