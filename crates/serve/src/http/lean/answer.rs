@@ -129,22 +129,10 @@ fn answer_head<'s>(
         return Outcome::Partial;
     };
     let asked = Asked { body, ..asked };
-    let is_traced = call.shared.engine.meter().is_tracing() && !route::is_busy(head.path);
-    let span = is_traced
-        .then(|| route::span(call.shared, &asked))
-        .flatten();
-    route::answer(call.turn, &asked, reply);
     let length = head.length + length;
-    if let Some(later) = reply.take_later() {
-        let pending = Pending {
-            later,
-            manner,
-            span,
-            came: call.turn.now(),
-        };
-        return Outcome::Later(length, Box::new(pending));
+    if let Some(pending) = begin(call, &asked, manner, reply) {
+        return Outcome::Later(length, pending);
     }
-    route::end(span, reply);
     let has_rest = write::write(reply, manner, output);
     let is_kept = manner.is_kept;
     let hold = reply.hold();
@@ -154,6 +142,29 @@ fn answer_head<'s>(
         hold,
         has_rest,
     }
+}
+
+/// Answers a whole request, or begins to: then it is given back.
+#[inline]
+fn begin<'s>(
+    call: &Call<'_, 's>,
+    asked: &Asked<'_>,
+    manner: Manner,
+    reply: &mut Reply,
+) -> Option<Box<Pending<'s>>> {
+    let is_traced = call.shared.engine.meter().is_tracing() && !route::is_busy(asked.path);
+    let span = is_traced.then(|| route::span(call.shared, asked)).flatten();
+    route::answer(call.turn, asked, reply);
+    let Some(later) = reply.take_later() else {
+        route::end(span, reply);
+        return None;
+    };
+    Some(Box::new(Pending {
+        later,
+        manner,
+        span,
+        came: call.turn.now(),
+    }))
 }
 
 /// Writes a refusal behind which nothing is read.
