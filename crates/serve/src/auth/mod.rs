@@ -14,7 +14,6 @@ mod uri;
 use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::Duration;
 
 use http::StatusCode;
 use tollgate_client::{ClientAddress, Trust};
@@ -153,9 +152,10 @@ impl<'s> Judge<'s> {
         let client = inquiry.client.map(Written::of);
         let entries = Entries::read(inquiry, client.as_ref(), &options, self.settings)?;
         let (deny, delay) = (options.deny, options.delay);
+        let hold_max = Span::from_nanos(self.settings.auth.hold_max.as_nanos());
         let act = match delay {
             Delay::Tell => Act::Check,
-            Delay::Hold => Act::CheckWithin(span(self.settings.auth.hold_max)),
+            Delay::Hold => Act::CheckWithin(hold_max),
             Delay::Deny => Act::CheckWithin(Span::ZERO),
         };
         Ok(entries.with(|entries| {
@@ -172,8 +172,4 @@ impl<'s> Judge<'s> {
             })
         }))
     }
-}
-
-fn span(of: Duration) -> Span {
-    Span::from_nanos(of.as_nanos())
 }

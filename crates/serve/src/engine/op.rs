@@ -113,11 +113,13 @@ impl Step {
     }
 
     /// What came of it.
+    #[inline]
     pub fn outcome(self) -> Result<Outcome, EngineError> {
         self.finish(|_, outcome| outcome)
     }
 
     /// Makes something of what came of it, and of the operation where that waited.
+    #[inline]
     pub(super) fn finish<T>(
         self,
         run: impl FnOnce(&Op<'_>, Result<Outcome, EngineError>) -> T,
@@ -137,6 +139,7 @@ impl Default for Step {
 
 impl Outcome {
     /// The decision.
+    #[inline]
     pub fn answer(self) -> Result<Answer, EngineError> {
         match self {
             Self::Answer(answer) => Ok(answer),

@@ -71,11 +71,6 @@ impl<'e> Turn<'e> {
         }
     }
 
-    /// A turn by this node.
-    pub(super) fn of(engine: &'e Engine, node: Arc<Node>, now: Instant) -> Self {
-        Self::new(engine, Guard::from_inner(node), now)
-    }
-
     /// The same turn, taken by whoever came through this door; HTTP where nothing is said.
     #[must_use]
     pub fn by(mut self, door: Door) -> Self {

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use http::StatusCode;
-use tollgate_client::Dialect;
 use tollgate_limit::{Cost, OperationId, Span};
 use tollgate_node::{Answer, RefusedBy};
 use tollgate_wire::problem::Problem;
@@ -45,7 +44,8 @@ fn single(
     let op = Op::check(ask(asked, request, &entries)?);
     let dialect = asked.shared.settings.dialect;
     reply.put(turn, turn.ask_answer(&op), move |turn, answer, reply| {
-        put_fields(turn, dialect, &answer, reply);
+        let report = turn.report(&answer);
+        report.each_field(dialect, |name, value| reply.line(name, value));
         if as_status && !answer.is_allowed() {
             reply.problem(&denial(turn, &answer));
         } else {
@@ -163,7 +163,8 @@ fn reserved(
     let dialect = asked.shared.settings.dialect;
     let op = Op::Key(Act::Reserve(ttl), ask);
     reply.put(turn, turn.ask_answer(&op), move |turn, answer, reply| {
-        put_fields(turn, dialect, &answer, reply);
+        let report = turn.report(&answer);
+        report.each_field(dialect, |name, value| reply.line(name, value));
         // A reservation is settled by its id; a receipt beside it could be settled a second time.
         let response = CheckResponse {
             receipt: None,
@@ -203,11 +204,6 @@ fn states(turn: &Turn<'_>, ask: &Ask<'_>, outcome: Outcome) -> Result<Vec<u8>, E
     });
     let policies = policies.collect();
     Ok(encoded(&PeekResponse { policies }))
-}
-
-fn put_fields(turn: &Turn<'_>, dialect: Dialect, answer: &Answer, reply: &mut Reply) {
-    let report = turn.report(answer);
-    report.each_field(dialect, |name, value| reply.line(name, value));
 }
 
 /// The answer as it is written.

@@ -328,7 +328,7 @@ impl<S: Stream> Connection<S> {
         queue.answer(&turn, self.session.version(), replies);
         let took = Duration::from_nanos(engine.now().nanos_since(turn.now()));
         engine.meter().served(Door::Resp, count, took);
-        let gaps = self.session.take_gaps();
+        let gaps = std::mem::take(&mut self.session.gaps);
         let mailbox = self.session.mailbox();
         self.later = fill_later(gaps, &turn, &self.shared, mailbox, replies);
         (at, stopped)

@@ -33,7 +33,7 @@ pub(super) struct Session {
     /// Commands since `MULTI`.
     queued: Option<Queued>,
     /// Commands that are yet to be answered.
-    gaps: Vec<Gap>,
+    pub(super) gaps: Vec<Gap>,
 }
 
 /// What happens after a command.
@@ -96,11 +96,6 @@ impl Session {
     /// The commands that were queued; they are no longer.
     pub(super) fn take_queued(&mut self) -> Option<Queued> {
         self.queued.take()
-    }
-
-    /// Commands that are yet to be answered.
-    pub(super) fn take_gaps(&mut self) -> Vec<Gap> {
-        std::mem::take(&mut self.gaps)
     }
 
     /// Whether the client may ask for decisions.
@@ -215,7 +210,7 @@ impl Session {
                 *self = Self {
                     failures: self.failures,
                     mailbox: self.mailbox.take(),
-                    gaps: self.take_gaps(),
+                    gaps: std::mem::take(&mut self.gaps),
                     ..Self::new(self.peer, room.shared)
                 };
                 writer.simple("RESET");

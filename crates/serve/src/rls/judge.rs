@@ -12,7 +12,7 @@ use tollgate_wire::rls::{
 };
 
 use super::{Manner, RlsError, status};
-use crate::engine::{Act, Ask, Op, Scope, Step, Steps, Turn};
+use crate::engine::{Act, Ask, Op, Outcome, Scope, Step, Steps, Turn};
 use crate::meter::Hits;
 use crate::value::{shorten, text};
 
@@ -220,6 +220,7 @@ impl<'a> Request<'a> {
     ///
     /// A cost that a descriptor brings along is that of a response as often as not, and Envoy does not say which: it is taken
     /// though less is left.
+    #[inline]
     fn ops<'e>(
         &'e self,
         descriptor: &RateLimitDescriptor,
@@ -238,22 +239,18 @@ impl<'a> Request<'a> {
     }
 
     /// What contracts answered, once it was charged or given back what is to be.
+    #[inline]
     fn answer(
         &self,
         descriptor: &RateLimitDescriptor,
         mut steps: impl Iterator<Item = Step>,
     ) -> Result<Answer, RlsError> {
-        let mut next = || {
-            steps
-                .next()
-                .unwrap_or_default()
-                .outcome()
-                .map_err(RlsError::Engine)
-        };
-        if self.write(descriptor).is_some() && !next()?.is_done() {
+        let mut next = || steps.next().unwrap_or_default().outcome();
+        if self.write(descriptor).is_some() && !next().map_err(RlsError::Engine)?.is_done() {
             return Err(RlsError::Full);
         }
-        next()?.answer().map_err(RlsError::Engine)
+        let answer = next().and_then(Outcome::answer);
+        answer.map_err(RlsError::Engine)
     }
 
     /// What is given back, or counted whatever the limits say, is refused by nobody.

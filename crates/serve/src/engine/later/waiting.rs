@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::Guard;
 use tollgate_contract::OnFailure;
 use tollgate_limit::Instant;
 use tollgate_node::{Answer, Node};
@@ -33,11 +34,12 @@ impl Waiting {
 
     /// The turn in which outcomes are written.
     pub fn turn<'e>(&self, engine: &'e Engine) -> Turn<'e> {
+        let node = Guard::from_inner(Arc::clone(&self.node));
         Turn {
             // What follows may be decided elsewhere too, whatever the contracts are by now.
             waits: true,
             fell_back: self.fell_back,
-            ..Turn::of(engine, Arc::clone(&self.node), self.now).by(self.door)
+            ..Turn::new(engine, node, self.now).by(self.door)
         }
     }
 
