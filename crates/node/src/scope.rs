@@ -52,18 +52,23 @@ pub struct Read<'a, T> {
     pub terms: Vec<OwnTerms>,
 }
 
-impl<T> Read<'_, T> {
-    /// A policy of a contract, as it is for the key.
-    pub fn policy<'c>(
-        &self,
-        place: usize,
-        contract: &'c Contract,
-        policy: usize,
-    ) -> Option<Cow<'c, NamedPolicy>> {
-        match self.terms.iter().find(|(at, _)| *at == place) {
-            None => contract.policies.get(policy).map(Cow::Borrowed),
-            Some((_, own)) => own.policies.get(policy).cloned().map(Cow::Owned),
-        }
+impl<'a, T> Read<'a, T> {
+    /// Each policy as it is for the key, its contract, whether it is of terms of the key's own, and what it says.
+    pub fn policies(
+        &mut self,
+    ) -> impl Iterator<Item = (&'a Contract, Cow<'a, NamedPolicy>, bool, T)> {
+        let Self { node, each, terms } = self;
+        each.drain(..).flat_map(|(place, each)| {
+            let contract = node.contracts().get(place);
+            let own = terms.iter().find(|(at, _)| *at == place);
+            each.into_iter().enumerate().filter_map(move |(nth, said)| {
+                let policy = match own {
+                    None => Cow::Borrowed(contract?.policies.get(nth)?),
+                    Some((_, own)) => Cow::Owned(own.policies.get(nth)?.clone()),
+                };
+                Some((contract?, policy, own.is_some(), said))
+            })
+        })
     }
 }
 

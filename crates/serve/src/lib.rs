@@ -13,7 +13,6 @@ pub mod database;
 pub mod desk;
 pub mod durable;
 pub mod engine;
-pub mod fields;
 pub mod grpc;
 pub mod guard;
 pub mod gubernator;

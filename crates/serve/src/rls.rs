@@ -14,13 +14,12 @@ mod status;
 
 use std::fmt;
 
-use smallvec::SmallVec;
 use tollgate_client::Dialect;
 use tollgate_wire::rls::{Code, DescriptorStatus, RateLimitRequest, RateLimitResponse};
 
-use crate::engine::{EngineError, Turn};
+use crate::engine::{EngineError, Started, Steps, Turn};
 use crate::meter::Event;
-use crate::settings::{RlsSettings, Settings};
+use crate::settings::Settings;
 
 pub use judge::Count;
 use judge::{Judged, Request};
@@ -71,21 +70,31 @@ pub fn gives_back(request: &RateLimitRequest) -> bool {
 
 /// How requests are answered, as the settings say.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner<'s> {
+pub struct Manner {
     /// Header fields for the client, where a contract names none.
     pub dialect: Dialect,
     /// Bytes of one key.
     pub key_bytes_max: usize,
-    /// What else is said.
-    pub rls: &'s RlsSettings,
+    /// Whether no request is refused as a whole.
+    pub shadow: bool,
+    /// Whether every rule is in quota mode.
+    pub quota: bool,
+    /// Whether answers have dynamic metadata.
+    pub metadata: bool,
+    /// From which share of a limit on hits are counted as near it, in percent.
+    pub near_limit: u64,
 }
 
-impl<'s> From<&'s Settings> for Manner<'s> {
-    fn from(settings: &'s Settings) -> Self {
+impl From<&Settings> for Manner {
+    fn from(settings: &Settings) -> Self {
+        let rls = &settings.keeping.rls;
         Self {
             dialect: settings.dialect,
             key_bytes_max: settings.limits.key_bytes_max,
-            rls: &settings.keeping.rls,
+            shadow: rls.shadow,
+            quota: rls.quota,
+            metadata: rls.metadata,
+            near_limit: rls.near_limit,
         }
     }
 }
@@ -93,40 +102,55 @@ impl<'s> From<&'s Settings> for Manner<'s> {
 /// Answers a request, with header fields and a body for the client unless the dialect is none and contracts name none.
 pub fn answer(
     turn: &Turn<'_>,
-    request: &RateLimitRequest,
+    request: RateLimitRequest,
     count: Count,
-    manner: &Manner<'_>,
-) -> Result<RateLimitResponse, RlsError> {
-    check(request)?;
-    let texts = request.descriptors.iter();
-    let texts: SmallVec<[_; 2]> = texts
-        .map(|one| judge::texts(one, manner.key_bytes_max))
-        .collect();
-    let entries: SmallVec<[_; 2]> = texts.iter().map(judge::entries).collect();
-    let entries: SmallVec<[_; 2]> = entries.iter().map(|entries| &**entries).collect();
-    let request = Request::new(turn, (request, &entries), count, manner.rls);
-    let judged = request.judge()?;
-    let is_over = is_over(&judged);
-    let is_shadowed = is_over && manner.rls.shadow;
-    let code = if is_over && !is_shadowed {
-        Code::OverLimit
-    } else {
-        Code::Ok
-    };
-    let mut response = RateLimitResponse {
-        overall_code: code.into(),
-        dynamic_metadata: manner.rls.metadata.then(|| request.metadata(&judged)),
-        ..RateLimitResponse::default()
-    };
-    if is_shadowed {
-        // Clients hear nothing of limits that are not in force yet.
-        turn.meter().count(Event::Shadowed);
-    } else {
-        header::put(turn, &judged, manner.dialect, &mut response);
+    manner: Manner,
+) -> Started<Result<RateLimitResponse, RlsError>> {
+    if let Err(error) = check(&request) {
+        return Started::Now(Err(error));
     }
-    let statuses = judged.into_iter().map(|judged| judged.status);
-    response.statuses = statuses.collect::<Vec<DescriptorStatus>>();
-    Ok(response)
+    if !turn.waits() {
+        let response = judge::lend(turn, &request, count, manner, |request| {
+            request.respond(None)
+        });
+        return Started::Now(response);
+    }
+    match judge::lend(turn, &request, count, manner, judge::start) {
+        Err(error) => Started::Now(Err(error)),
+        Ok(steps) => Started::several(turn, steps, move |turn, steps| {
+            judge::lend(turn, &request, count, manner, |request| {
+                request.respond(Some(steps))
+            })
+        }),
+    }
+}
+
+impl Request<'_> {
+    /// The response by what was started, or else by what is asked now.
+    fn respond(&self, started: Option<Steps>) -> Result<RateLimitResponse, RlsError> {
+        let judged = self.judge(started)?;
+        let is_over = is_over(&judged);
+        let is_shadowed = is_over && self.manner.shadow;
+        let code = if is_over && !is_shadowed {
+            Code::OverLimit
+        } else {
+            Code::Ok
+        };
+        let mut response = RateLimitResponse {
+            overall_code: code.into(),
+            dynamic_metadata: self.manner.metadata.then(|| self.metadata(&judged)),
+            ..RateLimitResponse::default()
+        };
+        if is_shadowed {
+            // Clients hear nothing of limits that are not in force yet.
+            self.turn.meter().count(Event::Shadowed);
+        } else {
+            header::put(self.turn, &judged, self.manner.dialect, &mut response);
+        }
+        let statuses = judged.into_iter().map(|judged| judged.status);
+        response.statuses = statuses.collect::<Vec<DescriptorStatus>>();
+        Ok(response)
+    }
 }
 
 fn check(request: &RateLimitRequest) -> Result<(), RlsError> {

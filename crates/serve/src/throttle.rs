@@ -8,9 +8,11 @@ use std::time::Duration;
 use tollgate_limit::{Cost, Decision, Inherit, Period, PolicyConfig, Span, Verdict};
 use tollgate_node::{AdhocError, Key, Space};
 use tollgate_table::Print;
-use tollgate_wire::resp::{Throttle, ThrottleReply};
+use tollgate_wire::resp::{Dialect, NEVER_SECS, Throttle, ThrottleReply};
+use tollgate_wire::throttlecrab::{HttpRequest, HttpResponse};
 
 use crate::engine::{Ask, EngineError, RETRY_WHEN_FULL, Turn};
+use crate::value::short;
 
 /// Decides one throttle command.
 ///
@@ -42,6 +44,56 @@ pub(crate) fn throttle_many(
             said(ask, throttle_print(turn, *print, ask));
         }
     });
+}
+
+/// Decides a command as throttlecrab's own protocols bring it.
+pub(crate) fn throttlecrab(
+    turn: &Turn<'_>,
+    request: &HttpRequest,
+    key_bytes_max: usize,
+) -> Result<HttpResponse, Refused> {
+    let key = short(&request.key, key_bytes_max);
+    let at_least = |name: &str, value: i64, least: u64| {
+        let value = u64::try_from(value).ok().filter(|value| *value >= least);
+        value.ok_or_else(|| Refused::TooSmall(format!("`{name}` is at least {least}")))
+    };
+    let command = Throttle {
+        dialect: Dialect::Throttlecrab,
+        key: key.as_bytes(),
+        max_burst: at_least("max_burst", request.max_burst, 1)?,
+        count: at_least("count_per_period", request.count_per_period, 1)?,
+        period_secs: at_least("period", request.period, 1)?,
+        cost: at_least("quantity", request.quantity.unwrap_or(1), 0)?,
+    };
+    let reply = throttle(turn, &command).map_err(Refused::Engine)?;
+    Ok(HttpResponse {
+        allowed: reply.allowed,
+        limit: number(command.limit()),
+        remaining: number(reply.remaining),
+        reset_after: seconds(reply.reset_after),
+        retry_after: match reply.retry_after {
+            _ if reply.allowed => 0,
+            Some(after) => seconds(after),
+            None => NEVER_SECS,
+        },
+    })
+}
+
+/// Why a command has no answer.
+pub(crate) enum Refused {
+    /// A number is less than it may be; which, and what it may be.
+    TooSmall(String),
+    Engine(EngineError),
+}
+
+/// Whole seconds, rounded up.
+fn seconds(span: Duration) -> i64 {
+    let begun = u64::from(span.subsec_nanos() > 0);
+    number(span.as_secs().saturating_add(begun))
+}
+
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 #[inline]

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use ring::digest::{SHA256, digest};
+use tollgate_limit::Span;
 
 /// Bytes as text; those that are no UTF-8 are written as `\xff`.
 pub(crate) fn text(raw: &[u8]) -> Cow<'_, str> {
@@ -14,6 +15,11 @@ pub(crate) fn text(raw: &[u8]) -> Cow<'_, str> {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => raw.escape_ascii().to_string().into(),
     }
+}
+
+/// A span in whole milliseconds, rounded up: a client that waits that long does not come too early.
+pub(crate) fn millis(span: Span) -> u64 {
+    u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 /// Shortens the entries of a key that has more bytes than keys may have: of each long value stay its beginning and its end, and a digest

@@ -6,9 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tollgate_limit::Cost;
 use tollgate_node::{Key, Scope};
-use tollgate_serve::engine::{Ask, EngineError, Turn};
+use tollgate_serve::engine::{Act, Ask, EngineError, Op, Outcome, Turn};
 use tollgate_serve::http::explained as explanation;
-use tollgate_serve::meter::Door;
 use tollgate_wire::v1;
 
 use super::explained::{self, Entries};
@@ -36,7 +35,8 @@ pub(crate) async fn explain(call: &Call) -> Result<Answer, Fault> {
         id: None,
         reason: None,
     };
-    let told = asked.run(call, explanation).await?;
+    let read = |turn: &Turn<'_>, ask: &Ask<'_>, of: Outcome| explanation(turn, ask, of.read());
+    let told = asked.run(call, Act::Foresee, read).await?;
     let mut told: Value = serde_json::from_slice(&told).unwrap_or_default();
     let entries = match &asked.key {
         v1::Key::Bare(value) => Entries::Bare(value),
@@ -57,41 +57,28 @@ fn entry(text: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Fault> {
 
 /// `POST /keys/reset`: as if the key had never been seen.
 pub(crate) async fn reset(call: &Call) -> Result<Answer, Fault> {
-    act(call, "reset key", |turn, ask| {
-        turn.reset(ask).map(|()| true)
-    })
-    .await
+    act(call, "reset key", Act::Reset).await
 }
 
 /// `POST /keys/charge`: takes tokens without asking.
 pub(crate) async fn charge(call: &Call) -> Result<Answer, Fault> {
-    fn run(turn: &Turn<'_>, ask: &Ask<'_>) -> Result<bool, EngineError> {
-        turn.charge(ask)
-    }
-    act(call, "charge key", run).await
+    act(call, "charge key", Act::Charge).await
 }
 
 /// `POST /keys/refund`: gives tokens back.
 pub(crate) async fn refund(call: &Call) -> Result<Answer, Fault> {
-    act(call, "refund key", |turn, ask| {
-        turn.refund(ask).map(|()| true)
-    })
-    .await
+    act(call, "refund key", Act::Refund).await
 }
 
-async fn act(
-    call: &Call,
-    what: &str,
-    run: impl Fn(&Turn<'_>, &Ask<'_>) -> Result<bool, EngineError> + Send + Sync,
-) -> Result<Answer, Fault> {
+async fn act(call: &Call, what: &str, act: Act) -> Result<Answer, Fault> {
     let asked: Asked<'_> = call.json()?;
     let reason = match &asked.reason {
         Some(reason) => checked(reason.to_string())?,
         None => call.reason()?,
     };
     let applied = asked
-        .run(call, |turn, ask| {
-            Ok(run(turn, ask)? && !turn.standings(ask.key).is_empty())
+        .run(call, act, |turn, ask, outcome| {
+            Ok(outcome.is_done() && turn.is_bound(ask.key))
         })
         .await?;
     let outcome = format!(
@@ -125,7 +112,8 @@ impl Asked<'_> {
     async fn run<T>(
         &self,
         call: &Call,
-        run: impl Fn(&Turn<'_>, &Ask<'_>) -> Result<T, EngineError> + Send,
+        act: Act,
+        read: impl FnOnce(&Turn<'_>, &Ask<'_>, Outcome) -> Result<T, EngineError> + Send,
     ) -> Result<T, Fault> {
         let entries: Vec<(&str, &str)> = match &self.key {
             v1::Key::Bare(_) => Vec::new(),
@@ -152,11 +140,10 @@ impl Asked<'_> {
             id: self.id.as_deref(),
             ..Ask::new(key, cost)
         };
-        let engine = &call.shared.engine;
-        let done = engine
-            .answer_later(Door::Http, |turn| run(turn, &ask))
-            .await;
-        done.map_err(|error| refused(&error))
+        let turn = call.shared.engine.turn();
+        let (turn, outcome) = turn.decide(&Op::Key(act, ask)).await;
+        let read = outcome.and_then(|outcome| read(&turn, &ask, outcome));
+        read.map_err(|error| refused(&error))
     }
 
     /// The key as people write it.

@@ -10,10 +10,10 @@ use std::time::{self, Duration};
 
 use arc_swap::{ArcSwap, Guard};
 use tokio::runtime::Handle;
-use tollgate_limit::{Cost, Instant, Verdict};
+use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_mqtt::PublishHead;
 use tollgate_node::{Key, Node, Receipt};
-use tollgate_serve::engine::{Ask, Turn};
+use tollgate_serve::engine::{Act, Ask, Op, Outcome, Step, Turn, Waiting};
 use tollgate_serve::meter::Door;
 use tollgate_serve::shared::Shared as Server;
 
@@ -81,15 +81,13 @@ impl Drop for Held {
         if matches!(receipt, Receipt::Nothing) {
             return;
         }
-        if !self.server.engine.is_apart() {
-            return self.server.engine.turn().give_back(&receipt);
-        }
-        // Where everything ends there is nobody left to ask: it stays charged.
-        if let Ok(runtime) = Handle::try_current() {
+        let started = self.server.engine.turn().start(&Op::GiveBack(&receipt));
+        // Where everything ends no other node can be asked: it stays charged.
+        if let (Step::Later(mut ticket), Ok(runtime)) = (started, Handle::try_current()) {
             let server = Arc::clone(&self.server);
             runtime.spawn(async move {
-                let back = |turn: &Turn<'_>| turn.give_back(&receipt);
-                server.engine.answer_later(Door::Mqtt, back).await;
+                let mut waiting = Waiting::of(&server.engine.turn());
+                waiting.wait(&server.engine, vec![&mut ticket]).await;
             });
         }
     }
@@ -127,22 +125,21 @@ impl Judge {
         let began = time::Instant::now();
         let engine = &self.server.engine;
         // Whoever decides elsewhere, or together with others, has a time of its own.
-        let is_apart = engine.is_apart();
-        let knows_earlier = !is_apart && self.lens(&engine.node(), meter).knows_earlier();
+        let knows_earlier = !engine.is_apart() && self.lens(&engine.node(), meter).knows_earlier();
         let now = engine.now();
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(AGE_NANOS_MAX));
         let came = message.came.filter(|_| knows_earlier);
         let came = came.map(|came| came.clamp(earliest, now));
         let message = Message { came, ..message };
-        let decide = |turn: &Turn<'_>| self.decide(turn, message, wait_max, meter);
-        let decided = match came {
-            None if is_apart => engine.answer_later(Door::Mqtt, decide).await,
-            None => decide(&engine.turn().by(Door::Mqtt)),
+        let turn = match came {
+            None => engine.turn(),
             Some(came) => {
                 meter.as_of(now.nanos_since(came));
-                decide(&engine.turn_as_of(came).by(Door::Mqtt))
+                engine.turn_as_of(came)
             }
         };
+        let turn = turn.by(Door::Mqtt);
+        let decided = self.decide(turn, message, wait_max, meter).await;
         engine.meter().served(Door::Mqtt, 1, began.elapsed());
         match decided {
             Decided::Pass => Ruling::Pass,
@@ -156,10 +153,9 @@ impl Judge {
         }
     }
 
-    /// Runs again where its turn waits; then what it says is worth nothing.
-    fn decide(
+    async fn decide(
         &self,
-        turn: &Turn<'_>,
+        turn: Turn<'_>,
         message: Message<'_>,
         wait_max: Duration,
         meter: &Meter,
@@ -174,33 +170,28 @@ impl Judge {
             meter.one(Count::TooLong);
             return Decided::Refuse;
         }
+        let act = Act::CheckWithin(Span::from_nanos(wait_max.as_nanos()));
         let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
-        let Ok(answer) = turn.check(&ask) else {
+        let (turn, outcome) = turn.decide(&Op::Key(act, ask)).await;
+        let Ok(answer) = outcome.and_then(Outcome::answer) else {
             meter.denied(None);
             return Decided::Refuse;
         };
-        if turn.waits() {
-            return Decided::Refuse;
-        }
-        let by = match answer.verdict {
-            Verdict::Allow => return Decided::Pass,
-            Verdict::Deny { .. } | Verdict::Never => turn.named(&answer),
+        match answer.verdict {
+            Verdict::Allow => Decided::Pass,
             Verdict::Delay { wait } => {
-                if Duration::from(wait) <= wait_max {
-                    let from = match message.came {
-                        Some(came) => decided_at(came, &answer.receipt),
-                        None => self.server.engine.now(),
-                    };
-                    return Decided::Wait(from.saturating_add(wait), answer.receipt);
-                }
-                turn.give_back(&answer.receipt);
-                turn.named(&answer)
+                let from = match message.came {
+                    Some(came) => decided_at(came, &answer.receipt),
+                    None => self.server.engine.now(),
+                };
+                Decided::Wait(from.saturating_add(wait), answer.receipt)
             }
-        };
-        if !turn.waits() {
-            meter.denied(by.map(|(contract, policy)| (&*contract.id, &*policy.name)));
+            Verdict::Deny { .. } | Verdict::Never => {
+                let by = turn.named(&answer);
+                meter.denied(by.map(|(contract, policy)| (&*contract.id, &*policy.name)));
+                Decided::Refuse
+            }
         }
-        Decided::Refuse
     }
 
     /// How the contracts of a node see messages; made anew when others are in force.

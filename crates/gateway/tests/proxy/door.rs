@@ -8,8 +8,7 @@ use std::time::Duration;
 use tollgate_limit::Cost;
 use tollgate_node::Key;
 use tollgate_parts::{Mosquitto, Redis, until};
-use tollgate_serve::engine::Ask;
-use tollgate_serve::meter::Door;
+use tollgate_serve::engine::{Ask, Op};
 use tollgate_serve::settings::{ContractSource, Keeping, Listener, Settings, StoreSettings};
 
 use crate::kit::{Client, Gateway, publish};
@@ -98,14 +97,13 @@ fn wait(gateway: &Gateway, topic: &str) -> Duration {
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(engine.answer_later(Door::Http, |turn| {
-        let answer = turn.check(&ask).unwrap();
-        if turn.waits() {
-            return Duration::ZERO;
-        }
-        turn.give_back(&answer.receipt);
+    runtime.block_on(async {
+        let (_, outcome) = engine.turn().decide(&Op::check(ask)).await;
+        let answer = outcome.unwrap().answer().unwrap();
+        let back = Op::GiveBack(&answer.receipt);
+        engine.turn().decide(&back).await.1.unwrap();
         answer.verdict.wait().into()
-    }))
+    })
 }
 
 #[test]

@@ -17,9 +17,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use http::StatusCode;
 use tollgate_client::{ClientAddress, Trust};
+use tollgate_limit::Span;
 use tollgate_node::Key;
 
-use crate::engine::{Ask, EngineError, Scope, Turn};
+use crate::engine::{Act, Ask, EngineError, Op, Scope, Started, Turn};
 use crate::settings::Settings;
 
 pub(crate) use ruling::DENIED;
@@ -27,7 +28,7 @@ pub use ruling::Ruling;
 pub use settings::{AuthSettings, EntrySource};
 
 use entries::{Entries, Written};
-use options::Options;
+use options::{Delay, Options};
 
 /// Decides about requests that proxies ask about.
 #[derive(Clone, Copy)]
@@ -81,8 +82,6 @@ pub enum AuthError {
     Malformed(Malformed),
     /// The client's request cannot be a key: it is denied.
     Unfit(Unfit),
-    /// The engine has no answer.
-    Engine(EngineError),
 }
 
 /// What is wrong with a question.
@@ -102,7 +101,6 @@ impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed(Malformed(what)) | Self::Unfit(Unfit { what, .. }) => f.write_str(what),
-            Self::Engine(error) => error.fmt(f),
         }
     }
 }
@@ -149,11 +147,18 @@ impl<'s> Judge<'s> {
         turn: &Turn<'_>,
         inquiry: &Inquiry<'a, F>,
         given: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
-    ) -> Result<Ruling, AuthError> {
+    ) -> Result<Started<Result<Ruling, EngineError>>, AuthError> {
         let options = Options::read(given)?;
         let client = inquiry.client.map(Written::of);
         let entries = Entries::read(inquiry, client.as_ref(), &options, self.settings)?;
-        let answer = entries.with(|entries| {
+        let (deny, delay) = (options.deny, options.delay);
+        let hold_max = Span::from_nanos(self.settings.auth.hold_max.as_nanos());
+        let act = match delay {
+            Delay::Tell => Act::Check,
+            Delay::Hold => Act::CheckWithin(hold_max),
+            Delay::Deny => Act::CheckWithin(Span::ZERO),
+        };
+        Ok(entries.with(|entries| {
             let ask = Ask {
                 scope: match &options.contract {
                     Some(id) => Scope::Contract(id),
@@ -161,9 +166,10 @@ impl<'s> Judge<'s> {
                 },
                 ..Ask::new(Key::Entries(entries), options.cost)
             };
-            turn.check(&ask)
-        });
-        let answer = answer.map_err(AuthError::Engine)?;
-        Ok(Ruling::of(turn, answer, &options, self.settings))
+            let started = turn.ask_answer(&Op::Key(act, ask));
+            started.map(turn, move |_, answer| {
+                answer.map(|answer| Ruling::of(answer, deny, delay))
+            })
+        }))
     }
 }

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tollgate_client::{Dialect, Report};
-use tollgate_limit::Verdict;
 use tollgate_node::Answer;
 
-use super::options::{Delay, Options};
+use super::options::Delay;
 use crate::engine::Turn;
-use crate::fields;
-use crate::settings::Settings;
+use crate::value::millis;
 
 /// The decision about a request that a proxy asked about.
 #[derive(Clone, Debug)]
@@ -21,37 +19,12 @@ pub struct Ruling {
 }
 
 impl Ruling {
-    pub(super) fn of(
-        turn: &Turn<'_>,
-        answer: Answer,
-        options: &Options<'_>,
-        settings: &Settings,
-    ) -> Self {
-        let mut ruling = Self {
-            answer,
-            deny: options.deny,
-            hold: Duration::ZERO,
+    pub(super) fn of(answer: Answer, deny: Option<StatusCode>, delay: Delay) -> Self {
+        let hold = match delay {
+            Delay::Hold => answer.verdict.wait().into(),
+            Delay::Tell | Delay::Deny => Duration::ZERO,
         };
-        let wait = Duration::from(ruling.answer.verdict.wait());
-        match options.delay {
-            _ if wait.is_zero() => {}
-            Delay::Tell => {}
-            Delay::Hold if wait <= settings.auth.hold_max => ruling.hold = wait,
-            Delay::Hold | Delay::Deny => ruling.give_back(turn),
-        }
-        ruling
-    }
-
-    /// The charge is given back, and the answer is a denial for as long as the wait would have been.
-    fn give_back(&mut self, turn: &Turn<'_>) {
-        let receipt = &mut self.answer.receipt;
-        turn.give_back(receipt);
-        for booking in receipt.bookings_mut() {
-            booking.receipt.charged = 0;
-        }
-        self.answer.verdict = Verdict::Deny {
-            retry_after: self.answer.verdict.wait(),
-        };
+        Self { answer, deny, hold }
     }
 
     /// Whether the request may pass.
@@ -71,7 +44,7 @@ impl Ruling {
 
     /// How the policies stand; in the turn of the decision.
     pub fn report<'t>(&'t self, turn: &'t Turn<'_>) -> Report<'t> {
-        fields::report(turn, &self.answer)
+        turn.report(&self.answer)
     }
 
     /// The status: 200 for what may pass, and otherwise that of the refusal or the one that was asked for.
@@ -96,8 +69,7 @@ impl Ruling {
         // What was waited for here need not be waited for again.
         let wait = self.answer.verdict.wait();
         if wait.as_nanos() > 0 && self.hold.is_zero() {
-            let millis = u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-            put(WAIT_MS, itoa::Buffer::new().format(millis).as_bytes());
+            put(WAIT_MS, itoa::Buffer::new().format(millis(wait)).as_bytes());
         }
     }
 }

@@ -160,15 +160,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Counts tokens that are charged or given back without asking, unless they were before by the same id.
+    /// Counts tokens that are charged or given back without asking.
     pub(super) fn count_write(&self, verb: &Verb, ask: &Ask<'_>) {
-        if self.engine.statistics().is_some() && !self.is_again(ask) {
-            self.count_noted(verb, ask);
-        }
-    }
-
-    /// The same, where it is known to be the first time.
-    pub(super) fn count_noted(&self, verb: &Verb, ask: &Ask<'_>) {
         let Some(statistics) = self.engine.statistics() else {
             return;
         };
@@ -186,13 +179,7 @@ impl Turn<'_> {
                 |counts| match verb {
                     Verb::Charge => counts.cost = counts.cost.saturating_add(cost),
                     Verb::Refund => counts.returned = counts.returned.saturating_add(cost),
-                    Verb::Check
-                    | Verb::Reset
-                    | Verb::Settle(_)
-                    | Verb::Status
-                    | Verb::Foresee
-                    | Verb::Lend(_)
-                    | Verb::Quota(..) => {}
+                    _ => {}
                 },
             );
         }

@@ -62,19 +62,6 @@ impl Turn<'_> {
         ask: &Ask<'_>,
         policy: &PolicyConfig,
     ) -> Result<Decision, AdhocError> {
-        match self.notes {
-            Some(notes) => Self::described_noted(notes, || self.describe_here(print, ask, policy)),
-            None => self.describe_here(print, ask, policy),
-        }
-    }
-
-    #[inline]
-    fn describe_here(
-        &self,
-        print: Print,
-        ask: &Ask<'_>,
-        policy: &PolicyConfig,
-    ) -> Result<Decision, AdhocError> {
         let asked = AdhocAsk {
             print,
             cost: ask.cost,

@@ -8,9 +8,9 @@ use std::fmt::{self, Write as _};
 use tollgate_catalogue::Ban;
 use tollgate_contract::{Contract, Contracts, NamedPolicy, Unmatched};
 use tollgate_limit::{Cost, Forecast, Span, Verdict};
-use tollgate_node::{Key, Read};
+use tollgate_node::Key;
 
-use super::{Ask, EngineError, Scope, Turn};
+use super::{Ask, EngineError, Said, Scope, Turn};
 use crate::meter::Event;
 
 /// Why a request would pass or not.
@@ -55,46 +55,34 @@ pub struct Miss<'a> {
 }
 
 impl Turn<'_> {
-    /// Why a request would pass or not. Its id is not looked at.
-    pub fn explain<'a>(&'a self, ask: &Ask<'a>) -> Result<Explanation<'a>, EngineError> {
-        let mut policies = Vec::new();
-        let mut bound = Vec::new();
+    /// Why a request would pass or not, by what policies said elsewhere, or else here. Its id is not looked at.
+    pub fn explain<'a>(
+        &'a self,
+        ask: &Ask<'a>,
+        said: Option<Said>,
+    ) -> Result<Explanation<'a>, EngineError> {
         let within = self.within(ask.scope)?;
-        let heard = self
-            .notes
-            .and_then(|notes| self.forecasts_noted(notes, within, ask));
-        let mut read = match heard {
-            Some(each) => Read {
-                node: self.node(),
-                each,
-                terms: self.own_terms(within, ask.key),
-            },
-            None => within.foresee(ask.key, ask.cost, self.now()),
+        let mut read = match said {
+            Some(Said::Forecasts(each)) => self.read_elsewhere(within, ask, each),
+            _ => within.foresee(ask.key, ask.cost, self.now()),
         };
         let node = read.node;
-        for (place, forecasts) in std::mem::take(&mut read.each) {
-            let Some(contract) = node.contracts().get(place) else {
-                continue;
-            };
-            bound.push(place);
-            for (nth, forecast) in forecasts.into_iter().enumerate() {
-                let Some(policy) = read.policy(place, contract, nth) else {
-                    continue;
-                };
-                let is_assigned = read.terms.iter().any(|(at, _)| *at == place);
-                let mut sentence = sentence(contract, &policy, &forecast, ask.cost);
-                if is_assigned {
-                    sentence.push_str(" (by an assignment)");
-                }
-                policies.push(Explained {
-                    contract,
-                    policy,
-                    is_assigned,
-                    forecast,
-                    sentence,
-                });
+        let bound: Vec<usize> = read.each.iter().map(|(place, _)| *place).collect();
+        let policies = read.policies();
+        let policies = policies.map(|(contract, policy, is_assigned, forecast)| {
+            let mut sentence = sentence(contract, &policy, &forecast, ask.cost);
+            if is_assigned {
+                sentence.push_str(" (by an assignment)");
             }
-        }
+            Explained {
+                contract,
+                policy,
+                is_assigned,
+                forecast,
+                sentence,
+            }
+        });
+        let policies: Vec<_> = policies.collect();
         let misses = misses(node.contracts(), ask.key, &bound);
         let bans = self.bans(ask);
         let is_refused = bound.is_empty() && self.refuses_unmatched(ask);

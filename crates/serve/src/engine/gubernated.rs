@@ -14,13 +14,6 @@ impl Turn<'_> {
         &self,
         ask: &GubernatorAsk<'_>,
     ) -> Result<GubernatorAnswer, GubernatorError> {
-        match self.notes {
-            Some(notes) => Self::gubernated_noted(notes, || self.gubernate_here(ask)),
-            None => self.gubernate_here(ask),
-        }
-    }
-
-    fn gubernate_here(&self, ask: &GubernatorAsk<'_>) -> Result<GubernatorAnswer, GubernatorError> {
         let answer = self.engine.gubernator.check(ask, self.now);
         if let (Ok(answer), Some(_)) = (&answer, self.engine.statistics()) {
             let key = [("name", ask.name), ("key", ask.key)];

@@ -11,6 +11,7 @@ mod explain;
 mod gubernated;
 mod later;
 mod lend;
+mod op;
 mod quota;
 mod seal;
 mod sender;
@@ -40,9 +41,10 @@ pub(crate) use described::RETRY_WHEN_FULL;
 pub use error::EngineError;
 pub use explain::{Explained, Explanation, Miss};
 pub use later::{
-    Elsewhere, Heard, Hearing, Learning, Missing, Notes, Question, QuotaAsk, Registrar, Said,
-    Unknown, Verb,
+    Elsewhere, Heard, Hearing, Later, Learning, Missing, Question, QuotaAsk, Registrar, Said,
+    Started, Steps, Ticket, Unknown, Verb, Waiting,
 };
+pub use op::{Act, Op, Outcome, Settle, Step};
 pub(crate) use quota::{QuotaHeard, QuotaQuestion};
 pub use seal::{Opened, Seal, SealError};
 pub use sender::Sender;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tollgate_limit::Cost;
 use tollgate_node::{Node, PlaneId, QuotaTold, Spot};
 
-use super::{Engine, Question, QuotaAsk, Said, Verb};
+use super::{Engine, Heard, Question, QuotaAsk, Said, Verb};
 
 /// What is asked about a data plane, and where.
 pub(crate) type QuotaQuestion = (Spot, PlaneId, QuotaAsk);
@@ -42,9 +42,7 @@ impl Engine {
         node: Arc<Node>,
         questions: Vec<QuotaQuestion>,
     ) -> Vec<QuotaHeard> {
-        let Some(elsewhere) = self.elsewhere() else {
-            return vec![QuotaHeard::Silence; questions.len()];
-        };
+        let count = questions.len();
         let question = |(spot, plane, ask)| Question {
             verb: Verb::Quota(plane, ask),
             spots: [spot].into_iter().collect(),
@@ -52,7 +50,8 @@ impl Engine {
             names: Vec::new(),
         };
         let questions = questions.into_iter().map(question).collect();
-        let heard = elsewhere.ask(&node, questions, self.now()).await;
+        let mut heard = self.ask(&node, questions, self.now()).await;
+        heard.resize_with(count, Heard::default);
         let told = heard.into_iter().map(|heard| match heard.said {
             Some(Said::Quota(Some(told))) => QuotaHeard::Told(told),
             Some(Said::Quota(None)) => QuotaHeard::NoRoom,

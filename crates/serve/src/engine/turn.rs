@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 use smallvec::SmallVec;
-use tollgate_contract::{Contract, Contracts, NamedPolicy};
+use tollgate_client::Report;
+use tollgate_contract::{Contract, Contracts, NamedPolicy, OnFailure};
 use tollgate_limit::{Cost, Instant, Refusing, Span, Status};
-use tollgate_node::{Answer, Key, Node, Receipt, Scope, Violation, Within};
+use tollgate_node::{Answer, Key, Node, Read, Receipt, Scope, Spot, Violation, Within};
 
-use super::later::{Notes, Verb};
-use super::{Engine, EngineError, Opened, SealError, Sender};
+use super::later::{Begun, State, Verb, settling};
+use super::op::Settle;
+use super::{Engine, EngineError, Opened, Question, Said, SealError, Sender};
 use crate::meter::{Decided, Door, Judgement};
 
 /// What a request asks.
@@ -45,8 +47,10 @@ pub struct Turn<'e> {
     pub(super) node: Guard<Arc<Node>>,
     pub(super) now: Instant,
     pub(super) door: Door,
-    /// Where some decisions come later.
-    pub(super) notes: Option<&'e Notes>,
+    /// Whether something may have to be waited for.
+    pub(super) waits: bool,
+    /// What policies told this node to do instead of asking, where those who decide could not be asked.
+    pub(super) fell_back: Option<OnFailure>,
     pub(super) sender: Cell<Sender>,
 }
 
@@ -58,23 +62,15 @@ pub(super) struct Receivable {
 }
 
 impl<'e> Turn<'e> {
-    pub(super) const fn new(engine: &'e Engine, node: Guard<Arc<Node>>, now: Instant) -> Self {
+    pub(super) fn new(engine: &'e Engine, node: Guard<Arc<Node>>, now: Instant) -> Self {
         Self {
             engine,
             node,
             now,
             door: Door::Http,
-            notes: None,
+            waits: engine.is_apart(),
+            fell_back: None,
             sender: Cell::new(Sender::ANYONE),
-        }
-    }
-
-    /// A turn by the contracts and at the time of the notes it keeps.
-    pub(super) fn noting(engine: &'e Engine, notes: &'e Notes) -> Self {
-        let (node, now) = notes.began();
-        Self {
-            notes: Some(notes),
-            ..Self::new(engine, Guard::from_inner(node), now)
         }
     }
 
@@ -85,18 +81,16 @@ impl<'e> Turn<'e> {
         self
     }
 
-    /// Whether something that was asked has to be waited for: then the answer so far is worth nothing.
+    /// Whether something may have to be waited for.
     #[inline]
-    pub fn waits(&self) -> bool {
-        self.notes.is_some_and(|notes| notes.open() > 0)
+    pub const fn waits(&self) -> bool {
+        self.waits
     }
 
-    /// What is asked from here on belongs to another request. What was asked before has been answered.
+    /// What policies told this node to do instead of asking, where those who decide could not be asked.
     #[inline]
-    pub fn go_on(&self) {
-        if let Some(notes) = self.notes {
-            notes.forget_from(0);
-        }
+    pub const fn fell_back(&self) -> Option<OnFailure> {
+        self.fell_back
     }
 
     /// The time of the turn.
@@ -114,52 +108,45 @@ impl<'e> Turn<'e> {
         &self.node
     }
 
-    /// Decides one request and charges it.
+    /// Decides one request here, and charges it.
     #[inline]
     pub fn check(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
-        if let Some(notes) = self.notes {
-            return self.check_noted(notes, ask, None);
-        }
-        self.check_now(ask)
+        self.check_here(ask, None)
     }
 
-    /// Decides the only thing that a request asks, and charges it. Whoever asks more, before or after, asks [`Self::check`].
+    /// The same; with a `ttl` to be settled within it under `ask.id`.
     #[inline]
-    pub fn check_only(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
-        if let Some(notes) = self.notes {
-            return self.check_only_noted(notes, ask);
+    pub(super) fn check_here(
+        &self,
+        ask: &Ask<'_>,
+        ttl: Option<Span>,
+    ) -> Result<Answer, EngineError> {
+        if let Some(answer) = self.banned(ask) {
+            return self.note(ask, Ok(answer), false);
         }
-        self.check_now(ask)
-    }
-
-    #[inline]
-    fn check_now(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
-        match self.banned(ask) {
-            None => self.check_here(ask),
-            Some(answer) => self.note(ask, Ok(answer), false),
-        }
-    }
-
-    #[inline]
-    pub(super) fn check_here(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
         let is_again = self.is_again(ask);
         let answer = self.within(ask.scope).and_then(|within| {
-            let Some(id) = ask.id else {
-                return Ok(within.check(ask.key, ask.cost, self.now));
+            let asked = (ask.key, ask.cost);
+            let done = match (ask.id, ttl) {
+                (None, None) => return Ok(within.check(ask.key, ask.cost, self.now)),
+                (Some(id), None) => within.check_once(&self.operation(id)?, asked, self.now),
+                (id, Some(ttl)) => {
+                    let id = self.operation(id.unwrap_or_default())?;
+                    within.reserve(&id, asked, ttl, self.now)
+                }
             };
-            let done = within.check_once(&self.operation(id)?, (ask.key, ask.cost), self.now);
             done.map_err(EngineError::Id)
         });
         self.note(ask, answer, is_again)
     }
 
-    /// Decides many requests in order, and hands each answer over with its place; faster than one by one.
+    /// Decides many requests here, in order, and hands each answer over with its place; faster than one by one.
     pub fn check_many(
         &self,
         asks: &[Ask<'_>],
         mut answer: impl FnMut(usize, Result<Answer, EngineError>),
     ) {
-        if self.notes.is_some() || self.engine.has_bans() {
+        if self.engine.has_bans() {
             let each = asks.iter().enumerate();
             return each.for_each(|(place, ask)| answer(place, self.check(ask)));
         }
@@ -218,78 +205,62 @@ impl<'e> Turn<'e> {
         answer
     }
 
-    /// Decides one request and charges it, to be settled within `ttl` under `ask.id`.
-    pub fn reserve(&self, ask: &Ask<'_>, ttl: Span) -> Result<Answer, EngineError> {
-        match self.notes {
-            Some(notes) => self.check_noted(notes, ask, Some(ttl)),
-            None => match self.banned(ask) {
-                None => self.reserve_here(ask, ttl),
-                Some(answer) => self.note(ask, Ok(answer), false),
-            },
-        }
-    }
-
-    pub(super) fn reserve_here(&self, ask: &Ask<'_>, ttl: Span) -> Result<Answer, EngineError> {
-        let is_again = self.is_again(ask);
-        let answer = self.within(ask.scope).and_then(|within| {
-            let id = self.operation(ask.id.unwrap_or_default())?;
-            let done = within.reserve(&id, (ask.key, ask.cost), ttl, self.now);
-            done.map_err(EngineError::Id)
-        });
-        self.note(ask, answer, is_again)
-    }
-
     /// Settles a reservation at its actual cost.
-    pub fn commit(&self, id: &str, actual: Cost) -> Result<(), EngineError> {
-        if let Some(notes) = self.notes {
-            return self.commit_noted(notes, id, actual);
-        }
-        let settle = |receipt: &Receipt| {
-            self.node.settle(receipt, actual, self.now);
-            self.count_settled(receipt, actual);
-        };
-        let done = self
-            .node
-            .commit_by(&self.reservation(id)?, actual, self.now, settle);
-        done.map_err(EngineError::Id)
+    pub(super) fn begin_commit(&self, id: &str, actual: Cost) -> Begun {
+        let mut left = None;
+        let settle = |receipt: &Receipt| left = self.settle_or_ask(receipt, actual);
+        let id = self.reservation(id)?;
+        let done = self.node.commit_by(&id, actual, self.now, settle);
+        done.map_err(EngineError::Id)?;
+        Ok(State::left(left))
     }
 
-    /// Gives a reservation back in full.
-    pub fn cancel(&self, id: &str) -> Result<(), EngineError> {
-        self.commit(id, Cost::PEEK)
-    }
-
-    /// Charges the difference between `actual` and what was charged, by a sealed receipt.
-    ///
-    /// A receipt is settled once: again at the same cost does nothing, at another is refused.
-    pub fn settle(&self, receipt: &str, actual: Cost, id: Option<&str>) -> Result<(), EngineError> {
-        let receivable = self.receivable(receipt)?;
-        if let Some(notes) = self.notes {
-            return self.settle_noted(notes, &receivable, (actual, id));
-        }
+    /// Settles a sealed receipt once: again at the same cost does nothing, at another is refused.
+    pub(super) fn begin_settle(&self, settle: &Settle<'_>) -> Begun {
         let Receivable {
             receipt,
             number,
             expires,
-        } = receivable;
-        let id = id.map(|id| self.operation(id)).transpose()?;
-        let settle = || {
-            let times = (expires, self.now);
-            self.node.settle_numbered_by(number, actual, times, || {
-                self.node.settle(&receipt, actual, self.now);
-                self.count_settled(&receipt, actual);
-            })
+        } = self.receivable(settle.receipt)?;
+        let (actual, id) = (
+            settle.actual,
+            settle.id.map(|id| self.operation(id)).transpose()?,
+        );
+        let mut left = None;
+        let mut settle = || {
+            let run = || left = self.settle_or_ask(&receipt, actual);
+            self.node
+                .settle_numbered_by(number, actual, (expires, self.now), run)
         };
-        let Some(id) = id else {
-            return settle().map_err(EngineError::Id);
+        let done = match id {
+            None => settle(),
+            Some(id) => {
+                let mut done = Ok(());
+                let once = self.node.do_once(&id, self.now, || done = settle());
+                once.and(done)
+            }
         };
-        let mut done = Ok(());
-        let once = self.node.do_once(&id, self.now, || done = settle());
-        once.and(done).map_err(EngineError::Id)
+        done.map_err(EngineError::Id)?;
+        Ok(State::left(left))
+    }
+
+    /// Settles a receipt where this node can, and returns what has to be asked otherwise.
+    pub(super) fn settle_or_ask(&self, receipt: &Receipt, actual: Cost) -> Option<Question> {
+        self.count_settled(receipt, actual);
+        let elsewhere = self.engine.elsewhere().filter(|_| self.waits);
+        let question = elsewhere.and_then(|elsewhere| {
+            let question = settling(&self.node, receipt, actual)?;
+            let is_here = elsewhere.is_here(&self.node, &question.spots);
+            (!is_here).then_some(question)
+        });
+        if question.is_none() {
+            self.node.settle(receipt, actual, self.now);
+        }
+        question
     }
 
     /// A sealed receipt, where it can be settled.
-    fn receivable(&self, sealed: &str) -> Result<Receivable, EngineError> {
+    pub(super) fn receivable(&self, sealed: &str) -> Result<Receivable, EngineError> {
         let opened = self.engine.seal().open(sealed);
         let opened = opened.map_err(EngineError::Receipt)?;
         let sender = self.sender();
@@ -313,108 +284,75 @@ impl<'e> Turn<'e> {
         })
     }
 
-    /// Gives what an answer took back in full, before anybody has its receipt.
-    pub fn give_back(&self, receipt: &Receipt) {
-        if let Some(notes) = self.notes {
-            return self.give_back_noted(notes, receipt);
-        }
-        self.node.settle(receipt, Cost::PEEK, self.now);
-        self.count_settled(receipt, Cost::PEEK);
-    }
-
-    /// Charges without asking. Says whether every contract had room for the key.
-    pub fn charge(&self, ask: &Ask<'_>) -> Result<bool, EngineError> {
-        if let Some(notes) = self.notes {
-            let here = || self.charge_here(ask);
-            return self.write_noted(notes, (Verb::Charge, ask), here);
-        }
-        self.charge_here(ask)
-    }
-
-    fn charge_here(&self, ask: &Ask<'_>) -> Result<bool, EngineError> {
+    /// Changes a key here without asking. Says whether every contract had room for it.
+    pub(super) fn write(&self, verb: &Verb, ask: &Ask<'_>) -> Result<bool, EngineError> {
         let within = self.within(ask.scope)?;
-        self.count_write(&Verb::Charge, ask);
+        if *verb != Verb::Reset && !self.is_again(ask) {
+            self.count_write(verb, ask);
+        }
+        let (asked, now) = ((ask.key, ask.cost), self.now);
         let Some(id) = ask.id else {
-            return Ok(within.charge(ask.key, ask.cost, self.now));
+            return Ok(match verb {
+                Verb::Charge => within.charge(ask.key, ask.cost, now),
+                Verb::Refund => {
+                    within.refund(ask.key, ask.cost, now);
+                    true
+                }
+                _ => {
+                    within.reset(ask.key);
+                    true
+                }
+            });
         };
-        let done = within.charge_once(&self.operation(id)?, (ask.key, ask.cost), self.now);
+        let id = self.operation(id)?;
+        let done = match verb {
+            Verb::Charge => within.charge_once(&id, asked, now),
+            Verb::Refund => within.refund_once(&id, asked, now),
+            _ => within.reset_once(&id, ask.key, now),
+        };
         done.map(|()| true).map_err(EngineError::Id)
     }
 
-    /// Gives tokens back, the last taken first.
-    pub fn refund(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
-        if let Some(notes) = self.notes {
-            let here = || self.refund_here(ask).map(|()| true);
-            return self.write_noted(notes, (Verb::Refund, ask), here).map(drop);
-        }
-        self.refund_here(ask)
-    }
-
-    fn refund_here(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
+    /// How every policy that a question is asked of stands, in order, as far as it was read elsewhere; else as it stands here.
+    pub fn standings<'a>(
+        &'a self,
+        ask: &Ask<'a>,
+        said: Option<Said>,
+    ) -> Result<Vec<Standing<'a>>, EngineError> {
         let within = self.within(ask.scope)?;
-        self.count_write(&Verb::Refund, ask);
-        let Some(id) = ask.id else {
-            within.refund(ask.key, ask.cost, self.now);
-            return Ok(());
+        let mut read = match said {
+            Some(Said::Statuses(each)) => self.read_elsewhere(within, ask, each),
+            _ => within.status(ask.key, self.now),
         };
-        let done = within.refund_once(&self.operation(id)?, (ask.key, ask.cost), self.now);
-        done.map_err(EngineError::Id)
+        let standings = read.policies();
+        let standings = standings.map(|(contract, policy, _, status)| Standing {
+            contract,
+            policy,
+            status,
+        });
+        Ok(standings.collect())
     }
 
-    /// Forgets everything about a key. The cost is not looked at.
-    pub fn reset(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
-        if let Some(notes) = self.notes {
-            let here = || self.reset_here(ask).map(|()| true);
-            return self.write_noted(notes, (Verb::Reset, ask), here).map(drop);
+    /// What was read elsewhere of each spot of a key.
+    pub(super) fn read_elsewhere<'a, T>(
+        &'a self,
+        within: Within<'_>,
+        ask: &Ask<'_>,
+        each: Vec<Vec<T>>,
+    ) -> Read<'a, T> {
+        let spots = within.spots(ask.key);
+        let own = |spot: &Spot| Some((spot.contract, self.node.terms_at(spot, self.now)?));
+        Read {
+            node: self.node(),
+            terms: spots.iter().filter_map(own).collect(),
+            each: spots.iter().map(|spot| spot.contract).zip(each).collect(),
         }
-        self.reset_here(ask)
     }
 
-    fn reset_here(&self, ask: &Ask<'_>) -> Result<(), EngineError> {
-        let within = self.within(ask.scope)?;
-        let Some(id) = ask.id else {
-            within.reset(ask.key);
-            return Ok(());
-        };
-        let done = within.reset_once(&self.operation(id)?, ask.key, self.now);
-        done.map_err(EngineError::Id)
-    }
-
-    /// How every policy that binds a key stands, in order.
-    pub fn standings<'a>(&'a self, key: Key<'a>) -> Vec<Standing<'a>> {
-        let standings = self.standings_of(&Ask::new(key, Cost::PEEK));
-        standings.unwrap_or_default()
-    }
-
-    /// How every policy that a question is asked of stands, in order. Its cost and id are not looked at.
-    pub fn standings_of<'a>(&'a self, ask: &Ask<'a>) -> Result<Vec<Standing<'a>>, EngineError> {
-        let within = self.within(ask.scope)?;
-        if let Some(notes) = self.notes
-            && let Some(standings) = self.standings_noted(notes, within, ask)
-        {
-            return Ok(standings);
-        }
-        Ok(self.standings_in(within, ask.key))
-    }
-
-    fn standings_in<'a>(&self, within: Within<'a>, key: Key<'_>) -> Vec<Standing<'a>> {
-        let mut standings = Vec::new();
-        let mut read = within.status(key, self.now);
-        let node = read.node;
-        for (place, statuses) in std::mem::take(&mut read.each) {
-            let Some(contract) = node.contracts().get(place) else {
-                continue;
-            };
-            let statuses = statuses.into_iter().enumerate();
-            standings.extend(statuses.filter_map(|(nth, status)| {
-                Some(Standing {
-                    contract,
-                    policy: read.policy(place, contract, nth)?,
-                    status,
-                })
-            }));
-        }
-        standings
+    /// Whether a contract binds a key.
+    pub fn is_bound(&self, key: Key<'_>) -> bool {
+        let within = self.within(Scope::All);
+        within.is_ok_and(|within| !within.spots(key).is_empty())
     }
 
     pub(super) fn within<'a>(&'a self, scope: Scope<'a>) -> Result<Within<'a>, EngineError> {
@@ -471,6 +409,18 @@ impl<'e> Turn<'e> {
             Some((&*of.id, &*named.name, said))
         };
         answer.violations().into_iter().filter_map(named)
+    }
+
+    /// The name of that policy.
+    pub fn policy_name<'a>(&'a self, answer: &'a Answer) -> Option<&'a str> {
+        self.named(answer).map(|(_, policy)| &*policy.name)
+    }
+
+    /// How the policies stand that gave an answer: header fields, status and body of a refusal. Where one contract with one policy
+    /// binds the key, and something is left, the answer says everything: no cell is looked up again and nothing is allocated.
+    #[inline]
+    pub fn report<'t>(&'t self, answer: &'t Answer) -> Report<'t> {
+        Report::of(self.node(), answer, self.now)
     }
 
     /// The contracts that gave an answer; `None` where it is from before, remembered by its id.

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use http::StatusCode;
-use tollgate_client::Trust;
+use tollgate_client::{Dialect, Trust};
 use tollgate_wire::authz::{
     AttributeContext, CheckRequest, CheckResponse, DeniedHttpResponse, HttpRequest, HttpResponse,
     OkHttpResponse,
@@ -19,9 +19,10 @@ use tollgate_wire::envoy::{
 use tollgate_wire::google;
 use tollgate_wire::problem::{self, Problem};
 
+use super::method::Begun;
 use super::status::{Code, Status};
 use crate::auth::{AuthError, DENIED, Fields, Inquiry, Judge, Malformed, Ruling, Unfit};
-use crate::engine::Turn;
+use crate::engine::{EngineError, Started, Turn};
 use crate::meter::{Door, Event};
 use crate::shared::Shared;
 
@@ -30,31 +31,33 @@ pub(super) fn check(
     turn: &Turn<'_>,
     request: &CheckRequest,
     shared: &Shared,
-) -> Result<(CheckResponse, Duration), Status> {
+) -> Begun<(CheckResponse, Duration)> {
     let Some(attributes) = &request.attributes else {
         let what = "a request needs attributes";
         return Err(Status::new(Code::InvalidArgument, what));
     };
-    let ruling = match judge(turn, attributes, shared) {
-        Ok(ruling) => ruling,
+    let started = match judge(turn, attributes, shared) {
+        Ok(started) => started,
         Err(AuthError::Unfit(unfit)) => {
             shared.engine.meter().count(Event::Malformed(Door::Grpc));
-            return Ok((denial(&unfit), Duration::ZERO));
+            return Ok(Started::Now(Ok((denial(&unfit), Duration::ZERO))));
         }
         Err(AuthError::Malformed(Malformed(what))) => {
             return Err(Status::new(Code::InvalidArgument, what));
         }
-        Err(AuthError::Engine(error)) => return Err(error.into()),
     };
-    let hold = ruling.hold();
-    Ok((response(turn, &ruling, shared), hold))
+    let dialect = shared.settings.dialect;
+    Ok(started.map(turn, move |turn, ruling| {
+        let ruling = ruling?;
+        Ok((response(turn, &ruling, dialect), ruling.hold()))
+    }))
 }
 
 fn judge(
     turn: &Turn<'_>,
     attributes: &AttributeContext,
     shared: &Shared,
-) -> Result<Ruling, AuthError> {
+) -> Result<Started<Result<Ruling, EngineError>>, AuthError> {
     let judge = Judge::new(&shared.settings);
     let http = attributes.request.as_ref().and_then(|r| r.http.as_ref());
     let nothing = HttpRequest::default();
@@ -96,10 +99,9 @@ impl Fields for Told<'_> {
     }
 }
 
-fn response(turn: &Turn<'_>, ruling: &Ruling, shared: &Shared) -> CheckResponse {
+fn response(turn: &Turn<'_>, ruling: &Ruling, dialect: Dialect) -> CheckResponse {
     let report = ruling.report(turn);
     let mut headers = Vec::new();
-    let dialect = shared.settings.dialect;
     ruling.each_field(&report, dialect, |name, value| {
         headers.push(header(name, value));
     });

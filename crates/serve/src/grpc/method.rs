@@ -15,7 +15,7 @@ use super::status::{Code, Status};
 use super::{authz, native, throttlecrab};
 use crate::access::Operation;
 use crate::auth::Unfit;
-use crate::engine::{EngineError, Turn};
+use crate::engine::{EngineError, Started, Turn};
 use crate::gubernator::{self, TooMany};
 use crate::rls::{self, Count, Manner, RlsError};
 use crate::settings::Scopes;
@@ -84,49 +84,48 @@ impl Method {
         self,
         message: Bytes,
         turn: &Turn<'_>,
-        (shared, scopes): (&Shared, Scopes),
-    ) -> Result<Answered, Status> {
+        shared: &Shared,
+        scopes: Scopes,
+    ) -> Begun<Answered> {
         let limits = &shared.settings.limits;
         let manner = Manner::from(&shared.settings);
-        let framed = match self {
-            Self::ShouldRateLimit => call(message, |request| {
+        match self {
+            Self::ShouldRateLimit => call(turn, message, |request| {
                 if rls::gives_back(&request) {
                     within(Operation::Refund, scopes)?;
                 }
-                Ok(rls::answer(turn, &request, Count::Judged, &manner)?)
+                Ok(rls::answer(turn, request, Count::Judged, manner))
             }),
-            Self::CheckRateLimit => call(message, |request| {
-                Ok(rls::answer(turn, &request, Count::Not, &manner)?)
+            Self::CheckRateLimit => call(turn, message, |request| {
+                Ok(rls::answer(turn, request, Count::Not, manner))
             }),
-            Self::Report => call(message, |request| {
+            Self::Report => call(turn, message, |request| {
                 let dialect = Dialect::None;
                 let manner = Manner { dialect, ..manner };
-                Ok(rls::answer(turn, &request, Count::Unjudged, &manner)?)
+                Ok(rls::answer(turn, request, Count::Unjudged, manner))
             }),
-            Self::Authorize => return authorize(message, turn, shared),
-            Self::Check => call(message, |request| native::check(turn, &request, limits)),
-            Self::CheckMany => call(message, |request| {
+            Self::Authorize => authorize(message, turn, shared),
+            Self::Check => call(turn, message, |request| {
+                native::check(turn, &request, limits)
+            }),
+            Self::CheckMany => call(turn, message, |request| {
                 native::check_many(turn, &request, limits)
             }),
-            Self::GetRateLimits => call(message, |request: GetRateLimitsReq| {
+            Self::GetRateLimits => call(turn, message, |request: GetRateLimitsReq| {
                 if gubernator::writes(&request) {
                     within(Operation::Reset, scopes)?;
                 }
                 let most = limits.key_bytes_max;
-                Ok(gubernator::get_rate_limits(turn, &request, most)?)
+                Ok(now(gubernator::get_rate_limits(turn, &request, most)?))
             }),
-            Self::HealthCheck => call(message, |_: HealthCheckReq| {
-                Ok(gubernator::health_check(shared))
+            Self::HealthCheck => call(turn, message, |_: HealthCheckReq| {
+                Ok(now(gubernator::health_check(shared)))
             }),
-            Self::LiveCheck => call(message, |_: LiveCheckReq| Ok(LiveCheckResp {})),
-            Self::Throttle => call(message, |request| {
-                throttlecrab::throttle(turn, &request, limits)
+            Self::LiveCheck => call(turn, message, |_: LiveCheckReq| Ok(now(LiveCheckResp {}))),
+            Self::Throttle => call(turn, message, |request| {
+                Ok(now(throttlecrab::throttle(turn, request, limits)?))
             }),
-        };
-        framed.map(|framed| Answered {
-            fell_back: turn.fell_back(),
-            ..Answered::at_once(framed)
-        })
+        }
     }
 
     /// What is answered where a proxy asks about a client's request in a message that cannot be read: proxies may let requests pass for
@@ -155,23 +154,43 @@ impl Answered {
             fell_back: None,
         }
     }
+
+    fn of(turn: &Turn<'_>, framed: Bytes) -> Self {
+        Self {
+            fell_back: turn.fell_back(),
+            ..Self::at_once(framed)
+        }
+    }
+}
+
+/// What a call is answered, now or later.
+pub(super) type Begun<A> = Result<Started<Result<A, Status>>, Status>;
+
+const fn now<A>(answer: A) -> Started<Result<A, Status>> {
+    Started::Now(Ok(answer))
 }
 
 /// Reads the question, asks, and writes the answer.
-fn call<Q: Message + Default, A: Message>(
+fn call<Q: Message + Default, A: Message + 'static, E: Into<Status> + 'static>(
+    turn: &Turn<'_>,
     message: Bytes,
-    ask: impl FnOnce(Q) -> Result<A, Status>,
-) -> Result<Bytes, Status> {
-    ask(decode(message)?).map(|answer| encode(&answer))
+    ask: impl FnOnce(Q) -> Result<Started<Result<A, E>>, Status>,
+) -> Begun<Answered> {
+    Ok(ask(decode(message)?)?.map(turn, |turn, answer| {
+        let framed = encode(&answer.map_err(Into::into)?);
+        Ok(Answered::of(turn, framed))
+    }))
 }
 
-fn authorize(message: Bytes, turn: &Turn<'_>, shared: &Shared) -> Result<Answered, Status> {
-    let (response, hold) = authz::check(turn, &decode(message)?, shared)?;
-    Ok(Answered {
-        framed: encode(&response),
-        hold,
-        fell_back: turn.fell_back(),
-    })
+fn authorize(message: Bytes, turn: &Turn<'_>, shared: &Shared) -> Begun<Answered> {
+    let started = authz::check(turn, &decode(message)?, shared)?;
+    Ok(started.map(turn, |turn, held| {
+        let (response, hold) = held?;
+        Ok(Answered {
+            hold,
+            ..Answered::of(turn, encode(&response))
+        })
+    }))
 }
 
 fn within(operation: Operation, scopes: Scopes) -> Result<(), Status> {

@@ -25,7 +25,7 @@ use http::{Method as Verb, Request, Response, StatusCode, Version};
 use tokio::time::timeout;
 
 use crate::access::{self, Operation, Pass};
-use crate::engine::Turn;
+use crate::engine::Started;
 use crate::http::FALLBACK;
 use crate::meter::{Door, Event};
 use crate::settings::Scopes;
@@ -127,16 +127,14 @@ where
     };
     let began = Instant::now();
     let engine = &shared.engine;
-    let answered = if engine.is_apart() {
-        let answer = |turn: &Turn<'_>| {
-            turn.sent_by(sender);
-            method.answer(message.clone(), turn, (shared, scopes))
-        };
-        engine.answer_later(Door::Grpc, answer).await
-    } else {
-        let turn = engine.turn().by(Door::Grpc);
-        turn.sent_by(sender);
-        method.answer(message, &turn, (shared, scopes))
+    let turn = engine.turn().by(Door::Grpc);
+    turn.sent_by(sender);
+    let started = method.answer(message, &turn, shared, scopes);
+    drop(turn);
+    let answered = match started {
+        Ok(Started::Now(answered)) => answered,
+        Ok(Started::Later(later)) => later.wait(engine).await,
+        Err(status) => Err(status),
     };
     let meter = shared.engine.meter();
     meter.served(Door::Grpc, 1, began.elapsed());

@@ -3,22 +3,26 @@
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
-use tollgate_limit::{Cost, Span};
+use tollgate_limit::Cost;
 use tollgate_node::{Answer, Key, RefusedBy};
 use tollgate_wire::native::{CheckManyRequest, CheckManyResponse, CheckRequest, CheckResponse};
 
+use super::method::Begun;
 use super::status::{Code, Status};
-use crate::engine::{Ask, Scope, Turn};
+use crate::engine::{Ask, EngineError, Op, Outcome, Scope, Started, Step, Turn};
 use crate::settings::Limits;
-use crate::value;
+use crate::value::{self, millis};
 
 /// Decides one check.
 pub(super) fn check(
     turn: &Turn<'_>,
     request: &CheckRequest,
     limits: &Limits,
-) -> Result<CheckResponse, Status> {
-    decide(turn, request, limits, true)
+) -> Begun<CheckResponse> {
+    let request = fitting(request, limits.key_bytes_max);
+    let entries = entries(&request);
+    let op = Op::check(ask(&request, &entries)?);
+    Ok(turn.ask(&op, |turn, _, outcome| respond(turn, outcome, true)))
 }
 
 /// Decides many, in order. What is wrong with one is said in its answer.
@@ -26,42 +30,47 @@ pub(super) fn check_many(
     turn: &Turn<'_>,
     request: &CheckManyRequest,
     limits: &Limits,
-) -> Result<CheckManyResponse, Status> {
+) -> Begun<CheckManyResponse> {
     if request.checks.len() > limits.batch_max {
         let what = format!("a call has at most {} checks", limits.batch_max);
         return Err(Status::new(Code::OutOfRange, what));
     }
-    let answers = request.checks.iter().map(|check| {
-        let decided = decide(turn, check, limits, request.with_receipts);
-        decided.unwrap_or_else(|status| CheckResponse {
-            error: status.message().to_owned(),
-            ..CheckResponse::default()
+    let with_receipts = request.with_receipts;
+    let (mut answers, mut steps) = (Vec::with_capacity(request.checks.len()), Vec::new());
+    for check in &request.checks {
+        let check = fitting(check, limits.key_bytes_max);
+        let entries = entries(&check);
+        let step = ask(&check, &entries).map(|ask| turn.start(&Op::check(ask)));
+        answers.push(match step {
+            Ok(Step::Done(outcome)) => Some(answer(respond(turn, outcome, with_receipts))),
+            Ok(step) => {
+                steps.push(step);
+                None
+            }
+            Err(status) => Some(answer(Err(status))),
+        });
+    }
+    Ok(Started::several(turn, steps, move |turn, steps| {
+        let mut later = steps.map(|step| answer(respond(turn, step.outcome(), with_receipts)));
+        let answers = answers.into_iter();
+        let answers = answers.filter_map(|answer| answer.or_else(|| later.next()));
+        Ok(CheckManyResponse {
+            answers: answers.collect(),
         })
-    });
-    Ok(CheckManyResponse {
-        answers: answers.collect(),
-    })
+    }))
 }
 
-fn decide(
+fn entries(request: &CheckRequest) -> SmallVec<[(&str, &str); 8]> {
+    let entries = request.entries.iter();
+    entries.map(|entry| (&*entry.key, &*entry.value)).collect()
+}
+
+fn respond(
     turn: &Turn<'_>,
-    request: &CheckRequest,
-    limits: &Limits,
+    outcome: Result<Outcome, EngineError>,
     with_receipt: bool,
 ) -> Result<CheckResponse, Status> {
-    let bytes = request.entries.iter();
-    let bytes: usize = bytes.map(|one| one.key.len() + one.value.len()).sum();
-    let shortened;
-    let request = if bytes + request.key.len() > limits.key_bytes_max {
-        shortened = short(request, limits.key_bytes_max);
-        &shortened
-    } else {
-        request
-    };
-    let entries = request.entries.iter();
-    let entries: SmallVec<[(&str, &str); 8]> =
-        entries.map(|entry| (&*entry.key, &*entry.value)).collect();
-    let answer = turn.check(&ask(request, &entries)?)?;
+    let answer = outcome.and_then(Outcome::answer)?;
     let mut response = response(turn, &answer)?;
     if with_receipt {
         response.receipt = turn.receipt(&answer).unwrap_or_default();
@@ -69,9 +78,20 @@ fn decide(
     Ok(response)
 }
 
-/// The same request with long values as their fingerprints, as a proxy's.
-#[cold]
-fn short(request: &CheckRequest, bytes_max: usize) -> CheckRequest {
+fn answer(decided: Result<CheckResponse, Status>) -> CheckResponse {
+    decided.unwrap_or_else(|status| CheckResponse {
+        error: status.message().to_owned(),
+        ..CheckResponse::default()
+    })
+}
+
+/// A request as it is, or with long values as their fingerprints, as a proxy's.
+fn fitting(request: &CheckRequest, bytes_max: usize) -> Cow<'_, CheckRequest> {
+    let bytes = request.entries.iter();
+    let bytes: usize = bytes.map(|one| one.key.len() + one.value.len()).sum();
+    if bytes + request.key.len() <= bytes_max {
+        return Cow::Borrowed(request);
+    }
     let mut short = request.clone();
     let key = value::text(&request.key);
     short.key = value::short(&key, bytes_max).into_owned().into();
@@ -83,7 +103,7 @@ fn short(request: &CheckRequest, bytes_max: usize) -> CheckRequest {
     for (one, (_, value)) in short.entries.iter_mut().zip(entries) {
         one.value = value.into_owned();
     }
-    short
+    Cow::Owned(short)
 }
 
 fn ask<'a>(
@@ -110,10 +130,9 @@ fn response(turn: &Turn<'_>, answer: &Answer) -> Result<CheckResponse, Status> {
     if answer.refused_by == Some(RefusedBy::FullTable) {
         return Err(Status::new(Code::Unavailable, "no room for another key"));
     }
-    let policy = turn.named(answer);
     Ok(CheckResponse {
         allowed: answer.is_allowed(),
-        policy: policy.map_or_else(String::new, |(_, policy)| policy.name.clone()),
+        policy: turn.policy_name(answer).unwrap_or_default().to_owned(),
         limit: answer.limit,
         capacity: turn.capacity(answer),
         remaining: answer.remaining,
@@ -126,11 +145,6 @@ fn response(turn: &Turn<'_>, answer: &Answer) -> Result<CheckResponse, Status> {
         receipt: String::new(),
         error: String::new(),
     })
-}
-
-/// Whole milliseconds, rounded up.
-fn millis(span: Span) -> u64 {
-    u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 fn wrong(what: impl Into<std::borrow::Cow<'static, str>>) -> Status {

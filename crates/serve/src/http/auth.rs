@@ -5,18 +5,22 @@
 //! query is the client's too, and no option of ours. Not here: deciding (`auth`).
 
 use http::StatusCode;
+use tollgate_client::Dialect;
 
-use super::body::Refusal;
 use super::json::malformed;
 use super::{Asked, Lines, Reply};
 use crate::auth::{AuthError, DENIED, Fields, Inquiry, Judge, Malformed, Ruling, Unfit, query};
-use crate::engine::Turn;
+use crate::engine::{EngineError, Started, Turn};
 
 /// Answers a proxy. Any method will do.
 pub(super) fn auth(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     match judged(turn, asked) {
-        Ok(ruling) => tell(turn, asked, &ruling, reply),
-        Err(AuthError::Engine(error)) => Refusal::Engine(error).answer(reply),
+        Ok(started) => {
+            let dialect = asked.shared.settings.dialect;
+            reply.put(turn, started, move |turn, ruling, reply| {
+                tell(turn, dialect, &ruling, reply);
+            });
+        }
         Err(AuthError::Malformed(Malformed(what))) => {
             malformed(asked);
             reply.refuse(StatusCode::BAD_REQUEST, &what);
@@ -29,7 +33,10 @@ pub(super) fn auth(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     }
 }
 
-fn judged(turn: &Turn<'_>, asked: &Asked<'_>) -> Result<Ruling, AuthError> {
+fn judged(
+    turn: &Turn<'_>,
+    asked: &Asked<'_>,
+) -> Result<Started<Result<Ruling, EngineError>>, AuthError> {
     let judge = Judge::new(&asked.shared.settings);
     let fields = &asked.lines;
     let peer = asked.peer.address.map(|address| address.ip());
@@ -59,11 +66,10 @@ fn judged(turn: &Turn<'_>, asked: &Asked<'_>) -> Result<Ruling, AuthError> {
     judge.judge(turn, &inquiry, query::pairs(asked.query.as_bytes()))
 }
 
-fn tell(turn: &Turn<'_>, asked: &Asked<'_>, ruling: &Ruling, reply: &mut Reply) {
+fn tell(turn: &Turn<'_>, dialect: Dialect, ruling: &Ruling, reply: &mut Reply) {
     let report = ruling.report(turn);
     reply.set_status(ruling.status(&report));
     reply.set_hold(ruling.hold());
-    let dialect = asked.shared.settings.dialect;
     ruling.each_field(&report, dialect, |name, value| reply.line(name, value));
     if let Some(problem) = report.problem() {
         reply.text(tollgate_wire::problem::CONTENT_TYPE, problem.as_bytes());

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use http::StatusCode;
 use serde::Deserialize;
 use smallvec::SmallVec;
-use tollgate_limit::{Cost, Span};
+use tollgate_limit::Cost;
 use tollgate_node::Key;
 use tollgate_wire::v1::{self, BodyError};
 
@@ -144,11 +144,6 @@ pub(super) fn key<'k>(
 /// The cost that the engine is asked for.
 pub(super) fn cost(tokens: u64) -> Result<Cost, Refusal> {
     Cost::new(tokens).map_err(|_| Refusal::Cost(tokens))
-}
-
-/// A span in whole milliseconds, rounded up.
-pub(super) fn millis(span: Span) -> u64 {
-    u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 /// The most letters of a stranger's that are said again.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::StatusCode;
-use tollgate_limit::{OperationId, Span};
+use tollgate_limit::{Cost, OperationId, Span};
 use tollgate_node::{Answer, RefusedBy};
 use tollgate_wire::problem::Problem;
 use tollgate_wire::v1::{
@@ -11,10 +11,11 @@ use tollgate_wire::v1::{
     ReserveRequest,
 };
 
-use super::body::{self, Entries, Refusal, millis};
+use super::body::{self, Entries, Refusal};
+use super::reply::{JSON, encoded};
 use super::{Asked, Reply, query};
-use crate::engine::{Ask, EngineError, Scope, Turn};
-use crate::fields;
+use crate::engine::{Act, Ask, EngineError, Op, Outcome, Scope, Started, Turn};
+use crate::value::millis;
 
 /// `POST /v1/check`.
 pub(super) fn check(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
@@ -40,14 +41,17 @@ fn single(
     reply: &mut Reply,
 ) -> Result<(), Refusal> {
     let entries = body::entries(&request.key);
-    let ask = ask(asked, request, &entries)?;
-    let answer = turn.check_only(&ask)?;
-    put_fields(turn, asked, &answer, reply);
-    if as_status && !answer.is_allowed() {
-        reply.problem(&denial(turn, &answer));
-    } else {
-        reply.json(&response(turn, &answer));
-    }
+    let op = Op::check(ask(asked, request, &entries)?);
+    let dialect = asked.shared.settings.dialect;
+    reply.put(turn, turn.ask_answer(&op), move |turn, answer, reply| {
+        let report = turn.report(&answer);
+        report.each_field(dialect, |name, value| reply.line(name, value));
+        if as_status && !answer.is_allowed() {
+            reply.problem(&denial(turn, &answer));
+        } else {
+            reply.json(&response(turn, &answer));
+        }
+    });
     Ok(())
 }
 
@@ -71,10 +75,18 @@ fn batch(turn: &Turn<'_>, asked: &Asked<'_>, requests: &[CheckRequest<'_>], repl
         }
     }
     let mut list = List::of(requests.len());
-    turn.check_many(&asks, |_, answer| {
-        list.push(turn, answer.map_err(Refusal::from));
-    });
-    reply.own(super::reply::JSON, list.end());
+    if turn.waits() {
+        let steps = asks.iter().map(|ask| turn.start(&Op::check(*ask)));
+        let started = Started::several(turn, steps.collect(), |turn, steps| {
+            for step in steps {
+                list.push(turn, step.outcome().and_then(Outcome::answer));
+            }
+            Ok(list.end())
+        });
+        return reply.put(turn, started, |_, body, reply| reply.own(JSON, body));
+    }
+    turn.check_many(&asks, |_, answer| list.push(turn, answer));
+    reply.own(JSON, list.end());
 }
 
 /// Answers, written one after another.
@@ -87,7 +99,7 @@ impl List {
         Self(out)
     }
 
-    fn push(&mut self, turn: &Turn<'_>, answer: Result<Answer, Refusal>) {
+    fn push(&mut self, turn: &Turn<'_>, answer: Result<Answer, EngineError>) {
         let Self(out) = self;
         if out.len() > 1 {
             out.push(b',');
@@ -95,7 +107,7 @@ impl List {
         // Bodies of ours have text for names, so that nothing can fail.
         let _ = match answer {
             Ok(answer) => v1::encode(&response(turn, &answer), out),
-            Err(refusal) => v1::encode(&refusal.problem(), out),
+            Err(error) => v1::encode(&Refusal::Engine(error).problem(), out),
         };
     }
 
@@ -147,14 +159,19 @@ fn reserved(
         )
     };
     let ttl = request.ttl_ms.unwrap_or(TTL_MS).min(TTL_MAX_MS);
-    let answer = turn.reserve(&ask, Span::from_nanos(u128::from(ttl) * 1_000_000))?;
-    put_fields(turn, asked, &answer, reply);
-    // A reservation is settled by its id; a receipt beside it could be settled a second time.
-    let response = CheckResponse {
-        receipt: None,
-        ..response(turn, &answer)
-    };
-    reply.json(&response);
+    let ttl = Span::from_nanos(u128::from(ttl) * 1_000_000);
+    let dialect = asked.shared.settings.dialect;
+    let op = Op::Key(Act::Reserve(ttl), ask);
+    reply.put(turn, turn.ask_answer(&op), move |turn, answer, reply| {
+        let report = turn.report(&answer);
+        report.each_field(dialect, |name, value| reply.line(name, value));
+        // A reservation is settled by its id; a receipt beside it could be settled a second time.
+        let response = CheckResponse {
+            receipt: None,
+            ..response(turn, &answer)
+        };
+        reply.json(&response);
+    });
     Ok(())
 }
 
@@ -168,7 +185,14 @@ pub(super) fn peek(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         Ok(key) => key,
         Err(refusal) => return refusal.answer(reply),
     };
-    let standings = turn.standings(key);
+    let op = Op::Key(Act::Status, Ask::new(key, Cost::PEEK));
+    let started = turn.ask(&op, |turn, op, outcome| states(turn, op.ask()?, outcome?));
+    reply.put(turn, started, |_, body, reply| reply.own(JSON, body));
+}
+
+/// How policies stand, as the body of an answer.
+fn states(turn: &Turn<'_>, ask: &Ask<'_>, outcome: Outcome) -> Result<Vec<u8>, EngineError> {
+    let standings = turn.standings(ask, outcome.read())?;
     let policies = standings.iter().map(|standing| PolicyState {
         contract: Cow::Borrowed(&standing.contract.id),
         policy: Cow::Borrowed(&standing.policy.name),
@@ -179,21 +203,14 @@ pub(super) fn peek(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         reset_after_ms: millis(standing.status.reset_after),
     });
     let policies = policies.collect();
-    reply.json(&PeekResponse { policies });
-}
-
-fn put_fields(turn: &Turn<'_>, asked: &Asked<'_>, answer: &Answer, reply: &mut Reply) {
-    let dialect = asked.shared.settings.dialect;
-    fields::each(turn, answer, dialect, |name, value| {
-        reply.line(name, value);
-    });
+    Ok(encoded(&PeekResponse { policies }))
 }
 
 /// The answer as it is written.
 fn response<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> CheckResponse<'t> {
     CheckResponse {
         allowed: answer.is_allowed(),
-        policy: policy(turn, answer).map(Cow::Borrowed),
+        policy: turn.policy_name(answer).map(Cow::Borrowed),
         matched: !answer.is_unmatched(),
         limit: answer.limit,
         capacity: turn.capacity(answer),
@@ -205,11 +222,6 @@ fn response<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> CheckResponse<'t> {
         wait_ms: millis(answer.verdict.wait()),
         receipt: turn.receipt(answer).map(Cow::Owned),
     }
-}
-
-/// The name of the policy that refused, or that has the least left.
-fn policy<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<&'t str> {
-    turn.named(answer).map(|(_, policy)| &*policy.name)
 }
 
 /// A denial as a problem.

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use tollgate_wire::v1::{self, ExplainRequest, ExplainResponse, PolicyExplained};
 
-use super::body::{self, Refusal, millis};
-use super::reply::JSON;
+use super::body::{self, Refusal};
+use super::reply::{JSON, encoded};
 use super::{Asked, Reply};
-use crate::engine::{Ask, EngineError, Explained, Scope, Turn};
+use crate::engine::{Act, Ask, EngineError, Explained, Op, Said, Scope, Turn};
+use crate::value::millis;
 
 /// `POST /v1/explain`.
 pub(super) fn explain(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
@@ -32,13 +33,17 @@ fn explained(
             body::cost(request.cost)?,
         )
     };
-    reply.own(JSON, told(turn, &ask)?);
+    let op = Op::Key(Act::Foresee, ask);
+    let started = turn.ask(&op, |turn, op, outcome| {
+        told(turn, op.ask()?, outcome?.read())
+    });
+    reply.put(turn, started, |_, body, reply| reply.own(JSON, body));
     Ok(())
 }
 
-/// Why a request would pass or not, as the body of an answer.
-pub fn told(turn: &Turn<'_>, ask: &Ask<'_>) -> Result<Vec<u8>, EngineError> {
-    let explanation = turn.explain(ask)?;
+/// Why a request would pass or not, as the body of an answer, by what was read elsewhere or else here.
+pub fn told(turn: &Turn<'_>, ask: &Ask<'_>, said: Option<Said>) -> Result<Vec<u8>, EngineError> {
+    let explanation = turn.explain(ask, said)?;
     let misses = explanation.misses.iter().map(|miss| v1::Miss {
         contract: Cow::Borrowed(&miss.contract.id),
         lacks: miss.lacks.clone(),
@@ -54,18 +59,14 @@ pub fn told(turn: &Turn<'_>, ask: &Ask<'_>) -> Result<Vec<u8>, EngineError> {
         until_ms: ban.until.map(|until| until.as_nanos() / 1_000_000),
         reason: ban.reason.as_deref().map(Cow::Borrowed),
     });
-    let told = ExplainResponse {
+    Ok(encoded(&ExplainResponse {
         summary: Cow::Borrowed(&explanation.sentence),
         verdict: verdict(explanation.verdict),
         matched: !explanation.policies.is_empty(),
         bans: bans.collect(),
         policies: explanation.policies.iter().map(policy).collect(),
         misses: misses.collect(),
-    };
-    let mut body = Vec::new();
-    // It has text for names, so that nothing can fail.
-    let _ = v1::encode(&told, &mut body);
-    Ok(body)
+    }))
 }
 
 fn policy<'a>(explained: &'a Explained<'_>) -> PolicyExplained<'a> {

@@ -75,15 +75,16 @@ where
     None
 }
 
-/// Has a whole request decided, and waits for as long as the answer is held back.
+/// Has a whole request decided, and waits for as long as that takes and as the answer is held back.
 async fn decide(asked: &Asked<'_>, reply: &mut Reply) {
     let engine = &asked.shared.engine;
     let began = tokio::time::Instant::now();
-    if engine.is_apart() {
-        route::trace_later(asked, reply).await;
-    } else {
-        route::trace(&engine.turn(), asked, reply);
+    let span = route::span(asked.shared, asked);
+    route::answer(&engine.turn(), asked, reply);
+    if let Some(later) = reply.take_later() {
+        *reply = later.wait(engine).await;
     }
+    route::end(span, reply);
     engine.meter().served(Door::Http, 1, began.elapsed());
     if !reply.hold().is_zero() {
         tokio::time::sleep(reply.hold()).await;

@@ -8,12 +8,12 @@ use tollgate_client::Dialect;
 use tollgate_wire::rls::{Code, RateLimitRequest, RateLimitResponse};
 use tollgate_wire::v1;
 
-use super::body::{Refusal, shown};
+use super::body::shown;
 use super::reply::TEXT;
 use super::route::may;
 use super::{Asked, Reply};
 use crate::access::Operation;
-use crate::engine::Turn;
+use crate::engine::{Started, Turn};
 use crate::meter::{Door, Event};
 use crate::rls::{self, Count, Manner, RlsError};
 
@@ -31,21 +31,28 @@ pub(super) fn json(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         dialect,
         ..Manner::from(&asked.shared.settings)
     };
-    match rls::answer(turn, &request, Count::Judged, &manner) {
-        Ok(response) => {
-            if response.overall_code == i32::from(Code::OverLimit) {
-                reply.set_status(StatusCode::TOO_MANY_REQUESTS);
-                reply.number("retry-after", retry_after(&response));
-            }
-            reply.json(&response);
-        }
-        Err(RlsError::Engine(error)) => Refusal::Engine(error).answer(reply),
-        Err(RlsError::Full) => reply.shed("There is no room to count another key."),
-        Err(error) => {
+    let started = match rls::answer(turn, request, Count::Judged, manner) {
+        Started::Now(Err(error)) if !matches!(error, RlsError::Engine(_) | RlsError::Full) => {
             malformed(asked);
-            reply.refuse(StatusCode::BAD_REQUEST, &error.to_string());
+            return reply.refuse(StatusCode::BAD_REQUEST, &error.to_string());
         }
-    }
+        started => started,
+    };
+    let started = started.map(turn, |_, answered| match answered {
+        Ok(response) => Ok(Some(response)),
+        Err(RlsError::Engine(error)) => Err(error),
+        Err(_) => Ok(None),
+    });
+    reply.put(turn, started, |_, response, reply| {
+        let Some(response) = response else {
+            return reply.shed("There is no room to count another key.");
+        };
+        if response.overall_code == i32::from(Code::OverLimit) {
+            reply.set_status(StatusCode::TOO_MANY_REQUESTS);
+            reply.number("retry-after", retry_after(&response));
+        }
+        reply.json(&response);
+    });
 }
 
 /// `GET /healthcheck`, and `GET /health` of throttlecrab.

@@ -10,7 +10,10 @@ use http::StatusCode;
 use tollgate_wire::problem::{self, Problem};
 use tollgate_wire::v1;
 
+use super::body::Refusal;
+use super::route::FALLBACK;
 use super::tail::{self, Watch};
+use crate::engine::{EngineError, Later, Started, Turn};
 
 /// An answer.
 pub(crate) struct Reply {
@@ -24,6 +27,8 @@ pub(crate) struct Reply {
     hold: Duration,
     /// What follows for as long as somebody reads, in the place of a body.
     watch: Option<Box<Watch>>,
+    /// What is answered once it is decided, in the place of all this.
+    later: Option<Box<Later<Reply>>>,
 }
 
 impl Reply {
@@ -37,6 +42,7 @@ impl Reply {
             fixed: None,
             hold: Duration::ZERO,
             watch: None,
+            later: None,
         }
     }
 
@@ -47,6 +53,7 @@ impl Reply {
         self.fixed = None;
         self.hold = Duration::ZERO;
         self.watch = None;
+        self.later = None;
         self.lines.clear();
         self.body.clear();
         self.body.shrink_to(BODY_KEPT_MAX);
@@ -94,6 +101,38 @@ impl Reply {
     /// What follows for as long as somebody reads, where something does.
     pub(crate) fn take_watch(&mut self) -> Option<Box<Watch>> {
         self.watch.take()
+    }
+
+    /// Has `write` write what is made of operations, now or later.
+    #[inline]
+    pub(super) fn put<T: 'static>(
+        &mut self,
+        turn: &Turn<'_>,
+        started: Started<Result<T, EngineError>>,
+        write: impl FnOnce(&Turn<'_>, T, &mut Self) + Send + 'static,
+    ) {
+        let write = |turn: &Turn<'_>, made: Result<T, _>, reply: &mut Self| match made {
+            Ok(made) => write(turn, made, reply),
+            Err(error) => Refusal::Engine(error).answer(reply),
+        };
+        match started {
+            Started::Now(made) => write(turn, made, self),
+            Started::Later(later) => {
+                self.later = Some(Box::new(later.map(|turn, made| {
+                    let mut reply = Self::new();
+                    write(turn, made, &mut reply);
+                    if let Some(instead) = turn.fell_back() {
+                        reply.line(FALLBACK, instead.name().as_bytes());
+                    }
+                    reply
+                })));
+            }
+        }
+    }
+
+    /// What is answered once it is decided, where it is not yet.
+    pub(super) const fn take_later(&mut self) -> Option<Box<Later<Self>>> {
+        self.later.take()
     }
 
     /// Holds the answer back for a while.
@@ -173,6 +212,13 @@ impl Reply {
         self.number("retry-after", SHED_SECONDS);
         self.problem(&Problem::reduced_capacity(detail));
     }
+}
+
+/// A body in JSON. Bodies of ours have text for names, so that nothing can fail.
+pub(super) fn encoded(value: &impl serde::Serialize) -> Vec<u8> {
+    let mut body = Vec::new();
+    let _ = v1::encode(value, &mut body);
+    body
 }
 
 /// A body on its way, and whether keeping it costs memory.

@@ -8,7 +8,7 @@ use super::{Asked, Reply, auth, body, check, compat, explain, json, pages, suppl
 use crate::access::{self, Denied, Grant, Operation};
 use crate::engine::{Sender, Turn};
 use crate::meter::{Door, Event};
-use crate::shared::Peer;
+use crate::shared::{Peer, Shared};
 use crate::traces::Span;
 
 type Handler = fn(&Turn<'_>, &Asked<'_>, &mut Reply);
@@ -58,15 +58,11 @@ impl Route {
     }
 }
 
-/// Answers a request.
+/// Answers a request, or begins to.
 pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    let Some((route, sender)) = admitted(asked, reply) else {
-        return;
-    };
-    turn.sent_by(sender);
-    (route.handler)(turn, asked, reply);
-    if let Some(instead) = turn.fell_back() {
-        reply.line(FALLBACK, instead.name().as_bytes());
+    if let Some((route, sender)) = admitted(asked, reply) {
+        turn.sent_by(sender);
+        (route.handler)(turn, asked, reply);
     }
 }
 
@@ -88,37 +84,20 @@ pub(super) fn admitted(asked: &Asked<'_>, reply: &mut Reply) -> Option<(&'static
     Some((route, sender))
 }
 
-/// Answers a request in a span of its own, where spans are made.
-pub(super) fn trace(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    let span = span(asked);
-    answer(turn, asked, reply);
-    end(span, asked, reply);
-}
-
-/// Answers a request in a span of its own, waiting for what is decided elsewhere.
-pub(super) async fn trace_later(asked: &Asked<'_>, reply: &mut Reply) {
-    let span = span(asked);
-    let engine = &asked.shared.engine;
-    let answered = engine.answer_later(Door::Http, |turn| {
-        reply.clear();
-        answer(turn, asked, reply);
-    });
-    answered.await;
-    end(span, asked, reply);
-}
-
-fn span<'a>(asked: &Asked<'a>) -> Option<Span<'a>> {
-    let shared = asked.shared;
-    shared.engine.meter().span(
+/// The span of a request, where spans are made.
+pub(super) fn span<'s>(shared: &'s Shared, asked: &Asked<'_>) -> Option<Span<'s>> {
+    let mut span = shared.engine.meter().span(
         || format!("HTTP {}", asked.method),
         || asked.line("traceparent"),
-    )
+    )?;
+    let path: String = asked.path.chars().take(SPAN_PATH_MAX).collect();
+    span.text("url.path", path);
+    Some(span)
 }
 
-fn end(span: Option<Span<'_>>, asked: &Asked<'_>, reply: &Reply) {
+/// Ends the span of a request.
+pub(super) fn end(span: Option<Span<'_>>, reply: &Reply) {
     if let Some(mut span) = span {
-        let path: String = asked.path.chars().take(SPAN_PATH_MAX).collect();
-        span.text("url.path", path);
         span.number("http.response.status_code", reply.status().as_u16().into());
     }
 }

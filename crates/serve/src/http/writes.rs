@@ -5,50 +5,50 @@ use tollgate_wire::v1::{CancelRequest, ChargeRequest, CommitRequest, Done, Settl
 
 use super::body::{self, Refusal};
 use super::{Asked, Reply};
-use crate::engine::{Ask, EngineError, Turn};
+use crate::engine::{Act, Ask, Op, Settle, Turn};
 
 /// `POST /v1/settle`.
 pub(super) fn settle(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    answer(asked, reply, |request: SettleRequest<'_>| {
-        let SettleRequest { receipt, cost, id } = &request;
-        turn.settle(receipt, body::cost(*cost)?, id.as_deref())?;
-        Ok(true)
+    answer(asked, reply, |request: SettleRequest<'_>, reply| {
+        let settle = Settle {
+            receipt: &request.receipt,
+            actual: body::cost(request.cost)?,
+            id: request.id.as_deref(),
+        };
+        write(turn, &Op::Settle(settle), true, reply);
+        Ok(())
     });
 }
 
 /// `POST /v1/commit`.
 pub(super) fn commit(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    answer(asked, reply, |request: CommitRequest<'_>| {
-        turn.commit(&request.id, body::cost(request.cost)?)?;
-        Ok(true)
+    answer(asked, reply, |request: CommitRequest<'_>, reply| {
+        let op = Op::Commit(&request.id, body::cost(request.cost)?);
+        write(turn, &op, true, reply);
+        Ok(())
     });
 }
 
 /// `POST /v1/cancel`.
 pub(super) fn cancel(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    answer(asked, reply, |request: CancelRequest<'_>| {
-        turn.cancel(&request.id)?;
-        Ok(true)
+    answer(asked, reply, |request: CancelRequest<'_>, reply| {
+        write(turn, &Op::Commit(&request.id, Cost::PEEK), true, reply);
+        Ok(())
     });
 }
 
 /// `POST /v1/charge`.
 pub(super) fn charge(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    write(turn, asked, reply, |ask| turn.charge(ask));
+    write_key(turn, asked, Act::Charge, reply);
 }
 
 /// `POST /v1/refund`.
 pub(super) fn refund(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    write(turn, asked, reply, |ask| turn.refund(ask).map(|()| true));
+    write_key(turn, asked, Act::Refund, reply);
 }
 
-fn write(
-    turn: &Turn<'_>,
-    asked: &Asked<'_>,
-    reply: &mut Reply,
-    write: impl FnOnce(&Ask<'_>) -> Result<bool, EngineError>,
-) {
-    answer(asked, reply, |request: ChargeRequest<'_>| {
+fn write_key(turn: &Turn<'_>, asked: &Asked<'_>, act: Act, reply: &mut Reply) {
+    answer(asked, reply, |request: ChargeRequest<'_>, reply| {
         let entries = body::entries(&request.key);
         let key = body::key(&request.key, &entries, asked)?;
         let cost = body::cost(request.cost)?;
@@ -56,21 +56,27 @@ fn write(
             id: request.id.as_deref(),
             ..Ask::new(key, cost)
         };
-        let done = write(&ask)?;
-        Ok(done && cost != Cost::PEEK && !turn.standings(key).is_empty())
+        let applies = cost != Cost::PEEK && turn.is_bound(key);
+        write(turn, &Op::Key(act, ask), applies, reply);
+        Ok(())
+    });
+}
+
+/// Carries out an operation, which changes something where it applies.
+fn write(turn: &Turn<'_>, op: &Op<'_>, applies: bool, reply: &mut Reply) {
+    let started = turn.ask(op, move |_, _, outcome| Ok(applies && outcome?.is_done()));
+    reply.put(turn, started, |_, applied, reply| {
+        reply.json(&Done { applied });
     });
 }
 
 fn answer<'a, T: serde::Deserialize<'a>>(
     asked: &Asked<'a>,
     reply: &mut Reply,
-    run: impl FnOnce(T) -> Result<bool, Refusal>,
+    run: impl FnOnce(T, &mut Reply) -> Result<(), Refusal>,
 ) {
-    let Some(request) = body::read(asked, reply) else {
-        return;
-    };
-    match run(request) {
-        Ok(applied) => reply.json(&Done { applied }),
-        Err(refusal) => refusal.answer(reply),
+    if let Some(request) = body::read(asked, reply) {
+        let done = run(request, reply);
+        done.unwrap_or_else(|refusal| refusal.answer(reply));
     }
 }

@@ -1,34 +1,20 @@
-//! Commands that ask a turn: from what was sent to what is written. Those of them that do not decide are here; they are charged,
-//! given back, settled or read without a verdict.
+//! Commands that ask the engine: from what was sent to an operation, and from what comes of it to the reply.
 //!
-//! Not here: decisions (`check`), leases (`lease`), what a connection remembers (`session`).
+//! Not here: how decisions are written (`check`), leases (`lease`), what waits (`gaps`), what a connection remembers (`session`).
 
 use std::sync::Arc;
 
 use tollgate_limit::Cost;
-use tollgate_wire::resp::{Command, PeekReply, Settle, Writer};
+use tollgate_wire::resp::{Check, Command, PeekReply, Settle, Writer};
 
-use super::check::{ask_of, check, entries, millis, text};
-use super::lease::lease;
+use super::check::{ask_of, entries, key_of, text, write_answer};
+use super::lease::write_lent;
 use super::refusal::Refusal;
+use super::session::Room;
 use crate::access::Operation;
-use crate::engine::{Ask, Turn};
+use crate::engine::{self, Act, Ask, EngineError, Op, Outcome, Said, Step, Ticket, Turn};
 use crate::lend::Mailbox;
-use crate::shared::Shared;
-
-/// Whether a command asks a turn, and may have to wait for the answer.
-pub(super) const fn is_asked(command: &Command<'_>) -> bool {
-    matches!(
-        command,
-        Command::Check(_)
-            | Command::Lease(_)
-            | Command::Charge(_)
-            | Command::Refund(_)
-            | Command::Forget(_)
-            | Command::Peek(_)
-            | Command::Settle(_)
-    )
-}
+use crate::value::millis;
 
 /// What the sender of a command must be let do.
 pub(super) const fn operation(command: &Command<'_>) -> Operation {
@@ -44,56 +30,96 @@ pub(super) const fn operation(command: &Command<'_>) -> Operation {
     }
 }
 
-/// Carries out a command that asks a turn, and writes the reply.
+/// Carries out a command that asks the engine, and writes the reply; one that waits is given back instead.
 pub(super) fn answer(
-    (shared, turn): (&Shared, &Turn<'_>),
+    room: Room<'_, '_>,
     command: &Command<'_>,
     mailbox: Option<&Arc<Mailbox>>,
     writer: &mut Writer<'_>,
-) {
-    let key_bytes_max = shared.settings.limits.key_bytes_max;
-    let done = match command {
-        Command::Check(asked) => check(turn, asked, key_bytes_max, writer),
-        Command::Lease(asked) => lease((shared, turn), asked, mailbox, writer),
-        Command::Settle(asked) => settle(turn, asked, writer),
-        Command::Charge(asked)
-        | Command::Refund(asked)
-        | Command::Forget(asked)
-        | Command::Peek(asked) => entries(asked.key, key_bytes_max).and_then(|entries| {
-            let ask = ask_of(asked, &entries)?;
-            act(turn, command, &ask, writer)
-        }),
-        _ => Ok(()),
-    };
-    done.unwrap_or_else(|refusal| writer.error(&refusal));
+) -> Option<Box<Ticket>> {
+    let started = start(room, command, mailbox, writer);
+    started.unwrap_or_else(|refusal| {
+        writer.error(&refusal);
+        None
+    })
 }
 
-fn act(
-    turn: &Turn<'_>,
+#[inline]
+fn start(
+    room: Room<'_, '_>,
     command: &Command<'_>,
-    ask: &Ask<'_>,
+    mailbox: Option<&Arc<Mailbox>>,
+    writer: &mut Writer<'_>,
+) -> Result<Option<Box<Ticket>>, Refusal> {
+    let max = room.shared.settings.limits.key_bytes_max;
+    let named;
+    let op = if let Some((act, asked)) = about_key(command) {
+        named = entries(asked.key, max)?;
+        Op::Key(act, ask_of(asked, &named)?)
+    } else {
+        match command {
+            Command::Lease(asked) => {
+                named = entries(asked.key, max)?;
+                Op::Lend(key_of(asked.key, &named), asked.inquiry)
+            }
+            Command::Settle(asked) => settle(asked)?,
+            _ => return Ok(None),
+        }
+    };
+    match room.turn.start(&op) {
+        Step::Done(outcome) => reply(room, &op, outcome, mailbox, writer).map(|()| None),
+        Step::Later(ticket) => Ok(Some(ticket)),
+    }
+}
+
+const fn about_key<'c, 'b>(command: &'c Command<'b>) -> Option<(Act, &'c Check<'b>)> {
+    Some(match command {
+        Command::Check(asked) => (Act::Check, asked),
+        Command::Charge(asked) => (Act::Charge, asked),
+        Command::Refund(asked) => (Act::Refund, asked),
+        Command::Forget(asked) => (Act::Reset, asked),
+        Command::Peek(asked) => (Act::Foresee, asked),
+        _ => return None,
+    })
+}
+
+fn settle<'b>(asked: &Settle<'b>) -> Result<Op<'b>, Refusal> {
+    Ok(Op::Settle(engine::Settle {
+        receipt: text(asked.receipt)?,
+        // A cost beyond the largest is beyond every limit too.
+        actual: Cost::new(asked.cost).unwrap_or(Cost::MAX),
+        id: asked.id.map(text).transpose()?,
+    }))
+}
+
+/// Writes what came of an operation.
+#[inline]
+pub(super) fn reply(
+    room: Room<'_, '_>,
+    op: &Op<'_>,
+    outcome: Result<Outcome, EngineError>,
+    mailbox: Option<&Arc<Mailbox>>,
     writer: &mut Writer<'_>,
 ) -> Result<(), Refusal> {
-    let is_done = match command {
-        Command::Charge(_) => turn.charge(ask)?,
-        Command::Refund(_) => turn.refund(ask).map(|()| true)?,
-        Command::Forget(_) => turn.reset(ask).map(|()| true)?,
-        _ => return peek(turn, ask, writer),
-    };
-    writer.integer(i64::from(is_done));
+    match (op, outcome?) {
+        (_, Outcome::Answer(answer)) => write_answer(room.turn, &answer, writer),
+        (_, Outcome::Done(is_done)) => writer.integer(i64::from(is_done)),
+        (Op::Key(_, ask), Outcome::Read(said)) => write_policies(room.turn, ask, said, writer)?,
+        (Op::Lend(_, inquiry), Outcome::Lent(lent, is_here)) => {
+            write_lent(room, inquiry, &(lent, is_here), mailbox, writer);
+        }
+        (_, Outcome::Read(_) | Outcome::Lent(..)) => Err(EngineError::Unreachable)?,
+    }
     Ok(())
 }
 
-fn settle(turn: &Turn<'_>, asked: &Settle<'_>, writer: &mut Writer<'_>) -> Result<(), Refusal> {
-    let cost = Cost::new(asked.cost).unwrap_or(Cost::MAX);
-    let id = asked.id.map(text).transpose()?;
-    turn.settle(text(asked.receipt)?, cost, id)?;
-    writer.integer(1);
-    Ok(())
-}
-
-fn peek(turn: &Turn<'_>, ask: &Ask<'_>, writer: &mut Writer<'_>) -> Result<(), Refusal> {
-    let explanation = turn.explain(ask)?;
+fn write_policies(
+    turn: &Turn<'_>,
+    ask: &Ask<'_>,
+    said: Option<Said>,
+    writer: &mut Writer<'_>,
+) -> Result<(), Refusal> {
+    let explanation = turn.explain(ask, said)?;
     writer.array(explanation.policies.len());
     for one in &explanation.policies {
         let forecast = &one.forecast;

@@ -1,25 +1,13 @@
-//! `TOLLGATE.CHECK`: from what was sent to a question, and from the answer to what is said.
+//! Keys of commands: from what was sent to a question; and from a decision to what is said.
 
 use smallvec::SmallVec;
-use tollgate_limit::{Cost, Span};
+use tollgate_limit::Cost;
 use tollgate_node::{Answer, Key};
 use tollgate_wire::resp::{Check, CheckReply, Entries, Violated, Writer};
 
 use super::refusal::Refusal;
 use crate::engine::{Ask, Scope, Turn};
-
-/// Decides one check and writes the reply.
-pub(super) fn check(
-    turn: &Turn<'_>,
-    asked: &Check<'_>,
-    key_bytes_max: usize,
-    writer: &mut Writer<'_>,
-) -> Result<(), Refusal> {
-    let entries = entries(asked.key, key_bytes_max)?;
-    let answer = turn.check_only(&ask_of(asked, &entries)?)?;
-    write(turn, &answer, writer);
-    Ok(())
-}
+use crate::value::millis;
 
 /// What a command asks, by the entries of its key.
 pub(super) fn ask_of<'a>(
@@ -28,10 +16,7 @@ pub(super) fn ask_of<'a>(
 ) -> Result<Ask<'a>, Refusal> {
     let scope = asked.contract.map(text).transpose()?;
     Ok(Ask {
-        key: match asked.key {
-            Entries::Bare(value) => Key::Text(value),
-            Entries::Pairs(_) => Key::Entries(entries),
-        },
+        key: key_of(asked.key, entries),
         // A cost beyond the largest is beyond every limit too.
         cost: Cost::new(asked.cost).unwrap_or(Cost::MAX),
         scope: scope.map_or(Scope::All, Scope::Contract),
@@ -39,7 +24,16 @@ pub(super) fn ask_of<'a>(
     })
 }
 
-fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
+/// The key of a command, by its entries.
+pub(super) const fn key_of<'a>(key: Entries<'a>, entries: &'a [(&'a str, &'a str)]) -> Key<'a> {
+    match key {
+        Entries::Bare(value) => Key::Text(value),
+        Entries::Pairs(_) => Key::Entries(entries),
+    }
+}
+
+/// Writes a decision.
+pub(super) fn write_answer(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
     let receipt = turn.receipt(answer);
     let violated = turn
         .violations(answer)
@@ -53,7 +47,7 @@ fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
     let violated: SmallVec<[_; 1]> = violated.collect();
     let reply = CheckReply {
         allowed: answer.is_allowed(),
-        policy: policy(turn, answer),
+        policy: turn.policy_name(answer),
         matched: !answer.is_unmatched(),
         limit: answer.limit,
         capacity: turn.capacity(answer),
@@ -67,11 +61,6 @@ fn write(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
         violated: &violated,
     };
     reply.write(writer);
-}
-
-/// The name of the policy that refused, or that has the least left.
-fn policy<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<&'t str> {
-    turn.named(answer).map(|(_, policy)| &*policy.name)
 }
 
 /// Names and values of a key as text; none where it is bare.
@@ -95,11 +84,6 @@ pub(super) fn entries(
 
 pub(super) fn text(bytes: &[u8]) -> Result<&str, Refusal> {
     std::str::from_utf8(bytes).map_err(|_| Refusal::NotText)
-}
-
-/// Rounded up: whoever waits that long does not come too early.
-pub(super) fn millis(span: Span) -> u64 {
-    u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 /// Entries of a key that need no allocation.

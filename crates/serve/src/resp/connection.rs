@@ -12,14 +12,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, ReadBuf};
-use tollgate_wire::resp::{Command, CommandError, Limits, Parser, Step, Version, Writer};
+use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
 
-use super::later::{Apart, Gaps, Later};
+use super::gaps::{Later, fill_later};
+use super::lease;
 use super::patience::{Over, Patience};
 use super::queue::Queue;
 use super::scratch::Scratch;
 use super::session::{Next, Room, Session};
-use super::{act, lease};
 use crate::access::Operation;
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stream};
@@ -270,8 +270,6 @@ impl<S: Stream> Connection<S> {
         let engine = &self.shared.engine;
         let turn = engine.turn().by(Door::Resp);
         let room = Room::of(&self.shared, &turn);
-        let notes = engine.is_apart().then(|| turn.notes());
-        let mut apart = notes.as_ref().map(|notes| Apart::new(engine, notes));
         let mut queue = Queue::default();
         let key_bytes_max = self.shared.settings.limits.key_bytes_max;
         let (mut at, mut count) = (0, 0);
@@ -312,9 +310,9 @@ impl<S: Stream> Connection<S> {
             let said = bytes.get(at - length..at).unwrap_or_default();
             let room = Room { said, ..room };
             let session = &mut self.session;
-            let mut next = answer_one(session, room, apart.as_mut(), command, replies);
+            let mut next = session.answer(room, command, replies);
             if next == Next::Execute {
-                next = execute(session, room, apart.as_mut(), replies);
+                next = execute(session, room, replies);
             }
             match next {
                 Next::Go | Next::Execute => {}
@@ -330,7 +328,9 @@ impl<S: Stream> Connection<S> {
         queue.answer(&turn, self.session.version(), replies);
         let took = Duration::from_nanos(engine.now().nanos_since(turn.now()));
         engine.meter().served(Door::Resp, count, took);
-        self.later = Gaps::of(apart, self.session.mailbox()).later(notes, &self.shared, replies);
+        let gaps = std::mem::take(&mut self.session.gaps);
+        let mailbox = self.session.mailbox();
+        self.later = fill_later(gaps, &turn, &self.shared, mailbox, replies);
         (at, stopped)
     }
 
@@ -422,31 +422,8 @@ fn poll_all(
     Pin::new(stream).poll_flush(cx)
 }
 
-/// Answers one command, or leaves a gap for its reply.
-fn answer_one(
-    session: &mut Session,
-    room: Room<'_, '_>,
-    apart: Option<&mut Apart<'_>>,
-    command: Result<Command<'_>, CommandError<'_>>,
-    replies: &mut Vec<u8>,
-) -> Next {
-    let is_asked = command.as_ref().is_ok_and(act::is_asked);
-    let Some(apart) = apart.filter(|_| is_asked) else {
-        return session.answer(room, command, replies);
-    };
-    let said = (room.said, session.version());
-    apart.answer(said, replies, |turn, replies| {
-        session.answer(Room { turn, ..room }, command, replies)
-    })
-}
-
 /// Carries out what was queued: one list of all replies.
-fn execute(
-    session: &mut Session,
-    room: Room<'_, '_>,
-    mut apart: Option<&mut Apart<'_>>,
-    replies: &mut Vec<u8>,
-) -> Next {
+fn execute(session: &mut Session, room: Room<'_, '_>, replies: &mut Vec<u8>) -> Next {
     let mut last = Next::Go;
     let Some(queued) = session.take_queued() else {
         return last;
@@ -457,8 +434,7 @@ fn execute(
     while let Ok(Step::Command { request, consumed }) = parser.parse(rest) {
         let (said, behind) = rest.split_at(consumed);
         rest = behind;
-        let (room, apart) = (Room { said, ..room }, apart.as_deref_mut());
-        let next = answer_one(session, room, apart, Command::decode(request), replies);
+        let next = session.answer(Room { said, ..room }, Command::decode(request), replies);
         // Each has its reply, also where the connection ends.
         if next == Next::Close {
             last = next;

@@ -1,50 +1,32 @@
-//! `TOLLGATE.LEASE`: what a client holds of a key, and what it is lent; and hints that are pushed to it.
+//! `TOLLGATE.LEASE`: what a client is lent; and hints that are pushed to it.
 
 use std::sync::Arc;
 
-use tollgate_node::{Key, Nudge};
-use tollgate_wire::resp::{Entries, Lease, Version, Writer};
+use tollgate_node::{Lent, Nudge};
+use tollgate_wire::resp::{Version, Writer};
 
-use super::check::entries;
-use super::refusal::Refusal;
-use crate::engine::Turn;
-use crate::lend::{Hub, Mailbox};
-use crate::shared::Shared;
+use super::session::Room;
+use crate::lend::Mailbox;
 
-/// Takes what a client holds, and writes what it is lent.
-pub(super) fn lease(
-    (shared, turn): (&Shared, &Turn<'_>),
-    asked: &Lease<'_>,
+/// Writes what a client is lent that said this, and passes on what others are to know of it.
+pub(super) fn write_lent(
+    room: Room<'_, '_>,
+    inquiry: &[u8],
+    outcome: &(Lent, bool),
     mailbox: Option<&Arc<Mailbox>>,
     writer: &mut Writer<'_>,
-) -> Result<(), Refusal> {
-    let entries = entries(asked.key, shared.settings.limits.key_bytes_max)?;
-    let key = match asked.key {
-        Entries::Bare(value) => Key::Text(value),
-        Entries::Pairs(_) => Key::Entries(&entries),
-    };
-    // Of this command, whatever others of the turn wait for: one without an answer leaves a gap, any other a reply.
-    let Some((lent, is_here)) = turn.lend(key, asked.inquiry)? else {
-        return Ok(());
-    };
-    note_client(&shared.lend, asked.inquiry, mailbox);
-    if is_here {
-        shared.lend.tell(&lent.nudges);
-    } else {
-        shared.lend.pass_on(&lent.nudges);
-    }
-    writer.bulk(&lent.reply);
-    Ok(())
-}
-
-/// A client that says what it holds is reached through this connection from here on.
-fn note_client(hub: &Hub, inquiry: &[u8], mailbox: Option<&Arc<Mailbox>>) {
-    let Some(mailbox) = mailbox else {
-        return;
-    };
-    if let Some(client) = tollgate_node::client_of(inquiry) {
+) {
+    let ((lent, is_here), hub) = (outcome, &room.shared.lend);
+    // A client that says what it holds is reached through this connection from here on.
+    if let (Some(mailbox), Some(client)) = (mailbox, tollgate_node::client_of(inquiry)) {
         hub.heard(client, mailbox);
     }
+    if *is_here {
+        hub.tell(&lent.nudges);
+    } else {
+        hub.pass_on(&lent.nudges);
+    }
+    writer.bulk(&lent.reply);
 }
 
 /// Writes a hint.

@@ -7,8 +7,8 @@
 mod act;
 mod check;
 mod connection;
+mod gaps;
 mod info;
-mod later;
 mod lease;
 mod patience;
 mod queue;

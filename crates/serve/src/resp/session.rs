@@ -7,6 +7,7 @@ use tollgate_wire::resp::{
     Writer,
 };
 
+use super::gaps::Gap;
 use super::refusal::Refusal;
 use super::transaction::{Queued, is_for_now};
 use super::{act, info};
@@ -31,6 +32,8 @@ pub(super) struct Session {
     mailbox: Option<Arc<Mailbox>>,
     /// Commands since `MULTI`.
     queued: Option<Queued>,
+    /// Commands that are yet to be answered.
+    pub(super) gaps: Vec<Gap>,
 }
 
 /// What happens after a command.
@@ -76,6 +79,7 @@ impl Session {
             failures: 0,
             mailbox: None,
             queued: None,
+            gaps: Vec::new(),
         }
     }
 
@@ -116,7 +120,7 @@ impl Session {
         self.version
     }
 
-    /// Carries out one command and appends the reply to `out`.
+    /// Carries out one command and appends the reply to `out`, or remembers its place.
     pub(super) fn answer(
         &mut self,
         room: Room<'_, '_>,
@@ -187,8 +191,13 @@ impl Session {
                 if has_leases && self.mailbox.is_none() && self.version == Version::Resp3 {
                     self.mailbox = Some(Arc::default());
                 }
-                let at = (room.shared, room.turn);
-                act::answer(at, &command, self.mailbox.as_ref(), &mut writer);
+                let ticket = act::answer(room, &command, self.mailbox.as_ref(), &mut writer);
+                let (at, version) = (out.len(), self.version);
+                self.gaps.extend(ticket.map(|ticket| Gap {
+                    at,
+                    version,
+                    ticket,
+                }));
             }
             Command::Ping(None) => writer.simple("PONG"),
             Command::Ping(Some(message)) | Command::Echo(message) => writer.bulk(message),
@@ -199,9 +208,12 @@ impl Session {
             Command::Hello(hello) => return self.hello(room.shared, &hello, out),
             Command::Auth(credentials) => return self.auth(room.shared, credentials, &mut writer),
             Command::Reset => {
-                let (failures, mailbox) = (self.failures, self.mailbox.take());
-                *self = Self::new(self.peer, room.shared);
-                (self.failures, self.mailbox) = (failures, mailbox);
+                *self = Self {
+                    failures: self.failures,
+                    mailbox: self.mailbox.take(),
+                    gaps: std::mem::take(&mut self.gaps),
+                    ..Self::new(self.peer, room.shared)
+                };
                 writer.simple("RESET");
                 return Next::Changed;
             }

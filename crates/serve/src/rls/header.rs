@@ -9,7 +9,6 @@ use tollgate_wire::rls::{Code, RateLimitResponse};
 
 use super::judge::Judged;
 use crate::engine::Turn;
-use crate::fields;
 
 /// Adds the fields of the descriptor that says most, and the body of a refusal.
 pub(super) fn put(
@@ -32,7 +31,7 @@ pub(super) fn put(
     };
     let report = match &judged.own {
         Some(policy) => Report::described((OWN, policy), answer, turn.now()),
-        None => fields::report(turn, answer),
+        None => turn.report(answer),
     };
     let headers = &mut response.response_headers_to_add;
     report.each_field(dialect, |name, value| headers.push(header(name, value)));

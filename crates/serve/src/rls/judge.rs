@@ -11,17 +11,16 @@ use tollgate_wire::rls::{
     Unit,
 };
 
-use super::{RlsError, status};
-use crate::engine::{Ask, Scope, Turn};
+use super::{Manner, RlsError, status};
+use crate::engine::{Act, Ask, Op, Outcome, Scope, Step, Steps, Turn};
 use crate::meter::Hits;
-use crate::settings::RlsSettings;
 use crate::value::{shorten, text};
 
 /// The entries of a descriptor as texts.
-pub(super) type Texts<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
+type Texts<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
 
 /// The entries of a descriptor, as contracts see them.
-pub(super) type Entries<'a> = SmallVec<[(&'a str, &'a str); 4]>;
+type Entries<'a> = SmallVec<[(&'a str, &'a str); 4]>;
 
 /// The same, borrowed.
 pub(super) type Pairs<'a> = &'a [(&'a str, &'a str)];
@@ -44,8 +43,50 @@ pub(super) struct Request<'a> {
     pub(super) entries: &'a [Pairs<'a>],
     /// The imported rule of each descriptor; empty where nothing was imported.
     pub(super) rules: SmallVec<[Option<EnvoyRule<'a>>; 2]>,
+    pub(super) manner: Manner,
     count: Count,
-    settings: &'a RlsSettings,
+}
+
+/// Lends `run` a request as it is judged.
+pub(super) fn lend<T>(
+    turn: &Turn<'_>,
+    request: &RateLimitRequest,
+    count: Count,
+    manner: Manner,
+    run: impl FnOnce(&Request<'_>) -> T,
+) -> T {
+    let texts = request.descriptors.iter();
+    let texts: SmallVec<[_; 2]> = texts
+        .map(|one| self::texts(one, manner.key_bytes_max))
+        .collect();
+    let entries: SmallVec<[_; 2]> = texts.iter().map(self::entries).collect();
+    let entries: SmallVec<[_; 2]> = entries.iter().map(|entries| &**entries).collect();
+    run(&Request {
+        turn,
+        asked: request,
+        entries: &entries,
+        rules: rules(turn, request, &entries),
+        manner,
+        count,
+    })
+}
+
+/// The imported rule of each descriptor; empty where nothing was imported.
+fn rules<'a>(
+    turn: &'a Turn<'_>,
+    request: &'a RateLimitRequest,
+    entries: &'a [Pairs<'a>],
+) -> SmallVec<[Option<EnvoyRule<'a>>; 2]> {
+    let domains = turn.node().contracts().envoy();
+    domains.map_or_else(SmallVec::new, |domains| {
+        let domain = domains.get(&request.domain);
+        let own = |(entries, descriptor): (&Pairs<'a>, &RateLimitDescriptor)| {
+            // A limit of its own stands for the rule, which then replaces nothing either.
+            let rule = domain.filter(|_| descriptor.limit.is_none());
+            rule.and_then(|domain| domain.rule_for(entries))
+        };
+        entries.iter().zip(&request.descriptors).map(own).collect()
+    })
 }
 
 /// What a descriptor is told.
@@ -83,50 +124,53 @@ impl Judged {
     }
 }
 
-impl<'a> Request<'a> {
-    pub(super) fn new(
-        turn: &'a Turn<'a>,
-        (request, entries): (&'a RateLimitRequest, &'a [Pairs<'a>]),
-        count: Count,
-        settings: &'a RlsSettings,
-    ) -> Self {
-        let domains = turn.node().contracts().envoy();
-        let rules = domains.map_or_else(SmallVec::new, |domains| {
-            let domain = domains.get(&request.domain);
-            let own = |(entries, descriptor): (&Pairs<'a>, &RateLimitDescriptor)| {
-                // A limit of its own stands for the rule, which then replaces nothing either.
-                let rule = domain.filter(|_| descriptor.limit.is_none());
-                rule.and_then(|domain| domain.rule_for(entries))
-            };
-            entries.iter().zip(&request.descriptors).map(own).collect()
-        });
-        Self {
-            turn,
-            asked: request,
-            entries,
-            rules,
-            count,
-            settings,
+/// Starts what contracts are asked about descriptors, in order.
+pub(super) fn start(request: &Request<'_>) -> Result<Vec<Step>, RlsError> {
+    let mut steps = Vec::new();
+    for (at, (descriptor, &entries)) in request.descriptors() {
+        let is_other = |rule: EnvoyRule<'_>| rule.is_unlimited() || request.is_replaced(rule);
+        if descriptor.limit.is_none() && !request.rule(at).is_some_and(is_other) {
+            let ops = request.ops(descriptor, entries)?;
+            steps.extend(ops.map(|op| request.turn.start(&op)));
         }
     }
+    Ok(steps)
+}
 
-    /// Judges each descriptor, in order.
-    pub(super) fn judge(&self) -> Result<SmallVec<[Judged; 2]>, RlsError> {
-        let descriptors = self.asked.descriptors.iter().zip(self.entries);
-        let judged = descriptors.enumerate().map(|(at, (descriptor, &entries))| {
-            let rule = self.rules.get(at).copied().flatten();
-            let judged = match (descriptor.limit, rule) {
+impl<'a> Request<'a> {
+    /// Judges each descriptor, in order, by what was started or else by what is asked now.
+    pub(super) fn judge(
+        &self,
+        mut started: Option<Steps>,
+    ) -> Result<SmallVec<[Judged; 2]>, RlsError> {
+        let judged = self.descriptors().map(|(at, (descriptor, &entries))| {
+            let judged = match (descriptor.limit, self.rule(at)) {
                 (Some(limit), _) => self.by_own_limit(descriptor, entries, limit)?,
                 (None, Some(rule)) if rule.is_unlimited() => {
                     return Ok(Judged::passes(UNLIMITED));
                 }
                 (None, Some(rule)) if self.is_replaced(rule) => Judged::passes(0),
-                (None, rule) => self.by_contracts(descriptor, entries, rule)?,
+                (None, rule) => {
+                    let ops = self.ops(descriptor, entries)?;
+                    let answer = match &mut started {
+                        Some(steps) => self.answer(descriptor, steps)?,
+                        None => self.answer(descriptor, ops.map(|op| self.turn.start(&op)))?,
+                    };
+                    self.by_contracts(descriptor, rule, answer)?
+                }
             };
-            let is_quota = judged.is_quota || self.settings.quota;
+            let is_quota = judged.is_quota || self.manner.quota;
             Ok(Judged { is_quota, ..judged })
         });
         judged.collect()
+    }
+
+    fn descriptors(&self) -> impl Iterator<Item = (usize, (&RateLimitDescriptor, &Pairs<'a>))> {
+        self.asked.descriptors.iter().zip(self.entries).enumerate()
+    }
+
+    fn rule(&self, at: usize) -> Option<EnvoyRule<'a>> {
+        self.rules.get(at).copied().flatten()
     }
 
     /// Whether the rule of another descriptor takes the place of this one.
@@ -138,20 +182,20 @@ impl<'a> Request<'a> {
         rules.any(|other| other.replaces().iter().any(|replaced| replaced == name))
     }
 
+    /// What contracts answered about a descriptor.
     fn by_contracts(
         &self,
         descriptor: &RateLimitDescriptor,
-        entries: Pairs<'a>,
-        rule: Option<EnvoyRule<'a>>,
+        rule: Option<EnvoyRule<'_>>,
+        answer: Answer,
     ) -> Result<Judged, RlsError> {
-        let ask = self.ask(descriptor, entries)?;
-        let answer = self.asked(&ask, descriptor)?;
-        let passes = self.passes(descriptor, ask.cost, &answer);
+        let cost = self.cost(descriptor)?;
+        let passes = self.passes(descriptor, cost, &answer);
         if self.count == Count::Judged
             && !descriptor.is_negative_hits
             && let Some(contract) = rule.and_then(|rule| rule.contract())
         {
-            let hits = Hits::of(ask.cost.tokens(), &answer, self.settings.near_limit);
+            let hits = Hits::of(cost.tokens(), &answer, self.manner.near_limit);
             self.turn.meter().ruled(contract, &hits);
         }
         Ok(Judged {
@@ -162,35 +206,51 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Charges or gives back, where that is what is wanted; and what the contracts say then.
+    /// What is to be charged or given back before contracts are asked.
+    fn write(&self, descriptor: &RateLimitDescriptor) -> Option<Act> {
+        match self.count {
+            Count::Not => None,
+            _ if descriptor.is_negative_hits => Some(Act::Refund),
+            Count::Unjudged => Some(Act::Charge),
+            Count::Judged => None,
+        }
+    }
+
+    /// Charges or gives back, where that is what is wanted, and asks the contracts.
     ///
     /// A cost that a descriptor brings along is that of a response as often as not, and Envoy does not say which: it is taken
     /// though less is left.
-    fn asked(&self, ask: &Ask<'_>, descriptor: &RateLimitDescriptor) -> Result<Answer, RlsError> {
-        let turn = self.turn;
-        match self.count {
-            Count::Not => {}
-            _ if descriptor.is_negative_hits => turn.refund(ask).map_err(RlsError::Engine)?,
-            Count::Unjudged => {
-                if !turn.charge(ask).map_err(RlsError::Engine)? {
-                    return Err(RlsError::Full);
-                }
-            }
-            Count::Judged => {
-                let answer = turn.check(ask).map_err(RlsError::Engine)?;
-                if !answer.is_allowed() && descriptor.hits_addend.is_some() {
-                    // What refusing cost by itself is part of the whole.
-                    turn.give_back(&answer.receipt);
-                    turn.charge(ask).map_err(RlsError::Engine)?;
-                }
-                return Ok(answer);
-            }
-        }
-        let peek = Ask {
-            cost: Cost::PEEK,
-            ..*ask
+    #[inline]
+    fn ops<'e>(
+        &'e self,
+        descriptor: &RateLimitDescriptor,
+        entries: Pairs<'e>,
+    ) -> Result<impl Iterator<Item = Op<'e>>, RlsError> {
+        let ask = self.ask(descriptor, entries)?;
+        let peeks = self.count != Count::Judged || descriptor.is_negative_hits;
+        let (act, cost) = match descriptor.hits_addend {
+            _ if peeks => (Act::Check, Cost::PEEK),
+            Some(_) => (Act::CheckAndTake, ask.cost),
+            None => (Act::Check, ask.cost),
         };
-        turn.check(&peek).map_err(RlsError::Engine)
+        let write = self.write(descriptor).map(|act| Op::Key(act, ask));
+        let check = Op::Key(act, Ask { cost, ..ask });
+        Ok(write.into_iter().chain([check]))
+    }
+
+    /// What contracts answered, once it was charged or given back what is to be.
+    #[inline]
+    fn answer(
+        &self,
+        descriptor: &RateLimitDescriptor,
+        mut steps: impl Iterator<Item = Step>,
+    ) -> Result<Answer, RlsError> {
+        let mut next = || steps.next().unwrap_or_default().outcome();
+        if self.write(descriptor).is_some() && !next().map_err(RlsError::Engine)?.is_done() {
+            return Err(RlsError::Full);
+        }
+        let answer = next().and_then(Outcome::answer);
+        answer.map_err(RlsError::Engine)
     }
 
     /// What is given back, or counted whatever the limits say, is refused by nobody.
@@ -211,7 +271,7 @@ impl<'a> Request<'a> {
     fn by_own_limit(
         &self,
         descriptor: &RateLimitDescriptor,
-        entries: Pairs<'a>,
+        entries: Pairs<'_>,
         limit: RateLimitOverride,
     ) -> Result<Judged, RlsError> {
         let unit = Unit::try_from(limit.unit).map_err(|_| RlsError::UnknownUnit)?;
@@ -251,25 +311,26 @@ impl<'a> Request<'a> {
         })
     }
 
-    fn ask(
-        &self,
+    fn ask<'e>(
+        &'e self,
         descriptor: &RateLimitDescriptor,
-        entries: Pairs<'a>,
-    ) -> Result<Ask<'a>, RlsError> {
-        let whole = u64::from(self.asked.hits_addend.max(1));
-        let cost = Cost::new(descriptor.hits_addend.unwrap_or(whole));
+        entries: Pairs<'e>,
+    ) -> Result<Ask<'e>, RlsError> {
         Ok(Ask {
             scope: Scope::Domain(&self.asked.domain),
-            ..Ask::new(
-                Key::Entries(entries),
-                cost.map_err(|_| RlsError::CostTooLarge)?,
-            )
+            ..Ask::new(Key::Entries(entries), self.cost(descriptor)?)
         })
+    }
+
+    fn cost(&self, descriptor: &RateLimitDescriptor) -> Result<Cost, RlsError> {
+        let whole = u64::from(self.asked.hits_addend.max(1));
+        let cost = Cost::new(descriptor.hits_addend.unwrap_or(whole));
+        cost.map_err(|_| RlsError::CostTooLarge)
     }
 }
 
 /// The entries of a descriptor as texts.
-pub(super) fn texts(descriptor: &RateLimitDescriptor, key_bytes_max: usize) -> Texts<'_> {
+fn texts(descriptor: &RateLimitDescriptor, key_bytes_max: usize) -> Texts<'_> {
     let entries = descriptor.entries.iter();
     let mut texts: Texts<'_> = entries
         .map(|entry| (text(&entry.key), text(&entry.value)))
@@ -279,7 +340,7 @@ pub(super) fn texts(descriptor: &RateLimitDescriptor, key_bytes_max: usize) -> T
 }
 
 /// The same, as contracts see them.
-pub(super) fn entries<'a>(texts: &'a Texts<'_>) -> Entries<'a> {
+fn entries<'a>(texts: &'a Texts<'_>) -> Entries<'a> {
     texts
         .iter()
         .map(|(name, value)| (&**name, &**value))

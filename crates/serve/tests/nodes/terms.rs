@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 use tollgate_contract::{Contracts, Terms};
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Key, Knowledge, Node, NodeConfig};
-use tollgate_serve::engine::{Ask, Engine, Learning, Registrar, Secrets, Unknown};
-use tollgate_serve::meter::Door;
+use tollgate_serve::engine::{
+    Act, Ask, Engine, Learning, Op, Outcome, Registrar, Secrets, Started, Unknown,
+};
 
 const CONTRACTS: &str = "
 plans: [{ id: free, policies: [{ name: hour, limit: 3, per: 1h }] }]
@@ -81,11 +82,10 @@ async fn admitted(engine: &Engine, tenant: &str, requests: usize) -> usize {
     let mut admitted = 0;
     for _ in 0..requests {
         let entries = [("tenant", tenant), ("user", "ann")];
-        let run = |turn: &tollgate_serve::engine::Turn<'_>| {
-            turn.check(&Ask::new(Key::from(&entries), Cost::from_u32(1)))
-        };
-        let answer = engine.answer_later(Door::Http, run).await;
-        admitted += usize::from(answer.expect("an answer").is_allowed());
+        let check = Op::check(Ask::new(Key::from(&entries), Cost::from_u32(1)));
+        let (_, outcome) = engine.turn().decide(&check).await;
+        let answer = outcome.and_then(Outcome::answer).expect("an answer");
+        admitted += usize::from(answer.is_allowed());
     }
     admitted
 }
@@ -106,14 +106,20 @@ async fn requests_that_come_together_ask_together() {
     let knows = Arc::new(Knows::default());
     let engine = engine(&knows);
     let keys = [["acme", "a"], ["acme", "b"], ["acme", "a"]];
-    let allowed = engine.answer_later(Door::Http, |turn| {
-        let each = keys.map(|[tenant, user]| {
-            let entries = [("tenant", tenant), ("user", user)];
-            turn.check(&Ask::new(Key::from(&entries), Cost::from_u32(6)))
-        });
-        each.map(|answer| answer.expect("an answer").is_allowed())
+    let turn = engine.turn();
+    let steps = keys.map(|[tenant, user]| {
+        let entries = [("tenant", tenant), ("user", user)];
+        turn.start(&Op::check(Ask::new(Key::from(&entries), Cost::from_u32(6))))
     });
-    assert_eq!(allowed.await, [true, true, false]);
+    let started = Started::several(&turn, steps.into(), |_, steps| {
+        let answers = steps.map(|step| step.outcome().and_then(Outcome::answer));
+        let allowed = answers.map(|answer| answer.expect("an answer").is_allowed());
+        allowed.collect::<Vec<_>>()
+    });
+    let Started::Later(later) = started else {
+        panic!("terms are not known");
+    };
+    assert_eq!(later.wait(&engine).await, [true, true, false]);
     assert_eq!(knows.times.load(Relaxed), 1);
 }
 
@@ -133,14 +139,14 @@ async fn charges_refunds_and_standings_are_by_the_terms_too() {
     let engine = engine(&knows);
     let entries = [("tenant", "acme"), ("user", "ann")];
     let ask = Ask::new(Key::from(&entries), Cost::from_u32(4));
-    let charged = engine.answer_later(Door::Http, |turn| turn.charge(&ask));
-    assert!(charged.await.expect("done"));
-    let left = engine.answer_later(Door::Http, |turn| {
-        let standings = turn.standings(ask.key);
-        let of =
-            |s: &tollgate_serve::engine::Standing<'_>| (s.policy.name.clone(), s.status.remaining);
-        standings.iter().map(of).collect::<Vec<_>>()
-    });
+    let charge = Op::Key(Act::Charge, ask);
+    let (_, charged) = engine.turn().decide(&charge).await;
+    assert!(charged.expect("done").is_done());
+    let status = Op::Key(Act::Status, ask);
+    let (turn, outcome) = engine.turn().decide(&status).await;
+    let standings = turn.standings(&ask, outcome.expect("read").read());
+    let of = |s: &tollgate_serve::engine::Standing<'_>| (s.policy.name.clone(), s.status.remaining);
+    let left: Vec<_> = standings.expect("known").iter().map(of).collect();
     let expected = [("hour".to_owned(), 6), ("ceiling".to_owned(), 996)];
-    assert_eq!(left.await, expected);
+    assert_eq!(left, expected);
 }

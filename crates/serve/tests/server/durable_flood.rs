@@ -17,8 +17,7 @@ use tollgate_limit::Cost;
 use tollgate_node::{Answer, Key, NodeConfig, RefusedBy};
 use tollgate_parts::Postgres;
 use tollgate_serve::durable::{self, Flusher, Store};
-use tollgate_serve::engine::{Ask, Engine, Secrets, Turn};
-use tollgate_serve::meter::Door;
+use tollgate_serve::engine::{Act, Ask, Engine, EngineError, Op, Outcome, Secrets, Settle, Turn};
 use tollgate_serve::settings::{DatabaseSettings, Keeping, Settings};
 use tollgate_serve::shared::Shared;
 use tollgate_table::WhenFull;
@@ -81,12 +80,9 @@ impl Server {
     }
 
     /// Asks as a listener does.
-    fn ask<T>(&self, mut run: impl FnMut(&Turn<'_>) -> T) -> T {
-        let engine = &self.shared.engine;
-        if !engine.is_apart() {
-            return run(&engine.turn());
-        }
-        self.runtime.block_on(engine.answer_later(Door::Http, run))
+    fn ask(&self, op: &Op<'_>) -> (Turn<'_>, Result<Outcome, EngineError>) {
+        let turn = self.shared.engine.turn();
+        self.runtime.block_on(turn.decide(op))
     }
 
     fn check(&self, name: &str, value: &str) -> Answer {
@@ -96,7 +92,7 @@ impl Server {
     fn take(&self, name: &str, value: &str, cost: Cost) -> Answer {
         let entries = [(name, value)];
         let ask = Ask::new(Key::Entries(&entries), cost);
-        self.ask(|turn| turn.check(&ask)).unwrap()
+        self.ask(&Op::check(ask)).1.unwrap().answer().unwrap()
     }
 
     /// How many of the users pass.
@@ -280,18 +276,24 @@ fn what_is_given_back_and_reset_reaches_keys_that_left_memory() {
     let ask = |id| {
         let entries = [("user", id)];
         let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
-        server.ask(|turn| turn.check(&ask).map(|answer| turn.receipt(&answer)))
+        let (turn, outcome) = server.ask(&Op::check(ask));
+        let answer = outcome.and_then(Outcome::answer);
+        answer.map(|answer| turn.receipt(&answer))
     };
     let receipt = ask("carl").unwrap().unwrap();
     while server.check("user", "carl").is_allowed() {}
     server.flood("user", 60_000);
-    let settled = server.ask(|turn| turn.settle(&receipt, Cost::PEEK, None));
+    let (_, settled) = server.ask(&Op::Settle(Settle {
+        receipt: &receipt,
+        actual: Cost::PEEK,
+        id: None,
+    }));
     settled.unwrap();
     assert!(server.check("user", "carl").is_allowed(), "one came back");
     assert!(!server.check("user", "carl").is_allowed());
     let entries = [("user", "user 7")];
     let reset = Ask::new(Key::Entries(&entries), Cost::PEEK);
-    server.ask(|turn| turn.reset(&reset)).unwrap();
+    server.ask(&Op::Key(Act::Reset, reset)).1.unwrap();
     let again = (0..9).filter(|_| server.check("user", "user 7").is_allowed());
     assert_eq!(again.count(), 3);
     server.stop();

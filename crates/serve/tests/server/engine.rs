@@ -5,7 +5,9 @@
 use tollgate_contract::Contracts;
 use tollgate_limit::Cost;
 use tollgate_node::{IdError, Key, NodeConfig};
-use tollgate_serve::engine::{Ask, Engine, EngineError, Scope, SealError, Secrets};
+use tollgate_serve::engine::{
+    Act, Ask, Engine, EngineError, Op, Scope, SealError, Secrets, Settle, Step,
+};
 
 fn contracts(text: &str) -> Contracts {
     Contracts::parse(text).expect("a good file")
@@ -28,10 +30,30 @@ fn ask(cost: u32) -> Ask<'static> {
 }
 
 fn left(engine: &Engine) -> u64 {
-    engine.turn().standings(Key::Text(b"ann"))[0]
-        .status
-        .remaining
+    let turn = engine.turn();
+    let standings = turn.standings(&ask(0), None).expect("known");
+    standings[0].status.remaining
 }
+
+/// Whether an operation is done, where nothing has to be waited for.
+fn run(engine: &Engine, op: &Op<'_>) -> Done {
+    match engine.turn().start(op) {
+        Step::Done(outcome) => outcome.map(|outcome| outcome.is_done()),
+        Step::Later(ticket) => panic!("it waits: {ticket:?}"),
+    }
+}
+
+fn settle(engine: &Engine, receipt: &str, tokens: u32, id: Option<&str>) -> Done {
+    let actual = Cost::from_u32(tokens);
+    let settle = Settle {
+        receipt,
+        actual,
+        id,
+    };
+    run(engine, &Op::Settle(settle))
+}
+
+type Done = Result<bool, EngineError>;
 
 #[test]
 fn a_scope_without_its_contract_is_refused() {
@@ -43,13 +65,13 @@ fn a_scope_without_its_contract_is_refused() {
     let unknown = EngineError::UnknownContract("nobody".to_owned());
     let turn = engine.turn();
     assert_eq!(turn.check(&asked), Err(unknown.clone()));
-    assert_eq!(turn.charge(&asked), Err(unknown.clone()));
-    assert_eq!(turn.refund(&asked), Err(unknown.clone()));
-    assert_eq!(turn.reset(&asked), Err(unknown));
+    for act in [Act::Charge, Act::Refund, Act::Reset] {
+        assert_eq!(run(&engine, &Op::Key(act, asked)), Err(unknown.clone()));
+    }
     let answer = turn.check(&ask(3)).expect("all");
     let (contract, policy) = turn.named(&answer).expect("bound");
     assert_eq!((&*contract.id, &*policy.name), ("users", "daily"));
-    assert_eq!(turn.reset(&ask(0)), Ok(()));
+    assert_eq!(run(&engine, &Op::Key(Act::Reset, ask(0))), Ok(true));
     assert_eq!(left(&engine), 10);
 }
 
@@ -63,17 +85,17 @@ fn a_sealed_receipt_is_settled_once_and_through_a_reload() {
     engine.load(contracts(&TEN.replace("10", "20")));
     assert_eq!(left(&engine), 14);
     for _ in 0..2 {
-        assert_eq!(engine.turn().settle(&receipt, Cost::ONE, None), Ok(()));
+        assert_eq!(settle(&engine, &receipt, 1, None), Ok(true));
         assert_eq!(left(&engine), 19);
     }
     let otherwise = Err(EngineError::Id(IdError::SettledOtherwise { actual: 1 }));
-    let again = engine.turn().settle(&receipt, Cost::PEEK, None);
+    let again = settle(&engine, &receipt, 0, None);
     assert_eq!(again, otherwise);
     let broken = Err(EngineError::Receipt(SealError::Broken));
-    assert_eq!(engine.turn().settle("AAAA", Cost::ONE, None), broken);
+    assert_eq!(settle(&engine, "AAAA", 1, None), broken);
     engine.load(contracts(&TEN.replace("users", "others")));
     let gone = Err(EngineError::Receipt(SealError::Gone));
-    assert_eq!(engine.turn().settle(&receipt, Cost::ONE, None), gone);
+    assert_eq!(settle(&engine, &receipt, 1, None), gone);
 }
 
 #[test]
@@ -92,10 +114,10 @@ fn copies_of_one_answer_are_one_receipt() {
         .collect();
     assert_eq!(left(&engine), 4);
     for receipt in &receipts {
-        let settled = engine.turn().settle(receipt, Cost::ONE, Some("s1"));
-        assert_eq!(settled, Ok(()));
+        let settled = settle(&engine, receipt, 1, Some("s1"));
+        assert_eq!(settled, Ok(true));
         assert_eq!(left(&engine), 9);
-        assert_eq!(engine.turn().settle(receipt, Cost::ONE, None), Ok(()));
+        assert_eq!(settle(&engine, receipt, 1, None), Ok(true));
         assert_eq!(left(&engine), 9);
     }
 }
@@ -185,7 +207,7 @@ contracts:
     let turn = engine.turn();
     let entries = [("plan", "free"), ("user", "ann")];
     let ask = Ask::new(Key::from(&entries), Cost::ONE);
-    let passes = turn.explain(&ask).expect("known");
+    let passes = turn.explain(&ask, None).expect("known");
     assert_eq!(
         passes.sentence,
         "passes `hourly` of `free-users`: 0 of 6 used"
@@ -193,7 +215,7 @@ contracts:
     for _ in 0..6 {
         assert!(turn.check(&ask).expect("known").is_allowed());
     }
-    let denied = turn.explain(&ask).expect("known");
+    let denied = turn.explain(&ask, None).expect("known");
     assert_eq!(
         denied.sentence,
         "denied by `hourly` of `free-users`: 6 of 6 used; passes in 10 min"
@@ -214,13 +236,13 @@ contracts:
         cost: Cost::from_u32(7),
         ..ask
     };
-    let never = turn.explain(&ask).expect("known").sentence;
+    let never = turn.explain(&ask, None).expect("known").sentence;
     assert_eq!(
         never,
         "denied by `hourly` of `free-users` for ever: it holds 6 at most, and the cost is 7"
     );
     let nobody = turn
-        .explain(&Ask::new(Key::from("ann"), Cost::ONE))
+        .explain(&Ask::new(Key::from("ann"), Cost::ONE), None)
         .expect("known")
         .sentence;
     assert!(

@@ -1,6 +1,6 @@
 //! What nobody has told the node yet of keys: it is asked for before the key is decided about.
 //!
-//! A turn with notes writes down whose terms it misses, and whose counts are on disk, and goes on once they are there. Who has
+//! An operation waits where terms of its key are missed, or counts of it are on disk, and goes on once they are there. Who has
 //! no terms in time is counted by the policies of the contract; who has no counts is denied. Not here: where they are written
 //! (`Registrar`).
 
@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use tollgate_contract::{Coordination, NamedPolicy};
 use tollgate_limit::Instant;
-use tollgate_node::{Key, Node, OwnTerms, Receipt, Spot, Spots, Stranger, Within};
+use tollgate_node::{Key, Node, Receipt, Spot, Spots, Stranger};
 
+use super::super::op::Op;
 use super::super::{Ask, Turn};
-use super::notes::Notes;
 use super::unknown::{Missing, Unknown};
 use super::{Question, Verb};
 
@@ -32,19 +32,37 @@ pub trait Registrar: Send + Sync {
 }
 
 impl Turn<'_> {
-    /// Whether the terms or the counts of a key have to be waited for.
-    pub(super) fn waits_to_learn(&self, notes: &Notes, ask: &Ask<'_>) -> bool {
+    /// What has to be learnt before an operation is carried out that waited so often for that.
+    pub(super) fn unknown(&self, op: &Op<'_>, learnt: usize) -> Vec<Unknown> {
+        // So that none waits for ever.
+        let reads = self.engine.has_away() && learnt < READS_MAX;
+        match *op {
+            Op::Key(_, ask) if learnt < WAITS_MAX => self.unknown_of(&ask, reads),
+            Op::Commit(id, _) if reads => {
+                let id = self.reservation(id).ok();
+                let known = id.and_then(|id| self.node.recall(&id, self.now));
+                let known = known.and_then(Result::ok);
+                known.map_or_else(Vec::new, |answer| self.away(&answer.receipt))
+            }
+            Op::Settle(settle) if reads => {
+                let receivable = self.receivable(settle.receipt);
+                receivable.map_or_else(|_| Vec::new(), |of| self.away(&of.receipt))
+            }
+            Op::GiveBack(receipt) if reads => self.away(receipt),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is not known of a key.
+    fn unknown_of(&self, ask: &Ask<'_>, reads: bool) -> Vec<Unknown> {
         let has_terms = self.engine.registrar().is_some();
-        if !has_terms && !self.engine.has_away() {
-            return false;
+        // No key is looked up to be denied.
+        if !has_terms && !reads || self.banned(ask).is_some() {
+            return Vec::new();
         }
         let Ok(within) = self.within(ask.scope) else {
-            return false;
+            return Vec::new();
         };
-        // Nobody is looked up to be denied.
-        if !notes.pad().may_learn() || self.banned(ask).is_some() {
-            return false;
-        }
         let mut unknown = Vec::new();
         if has_terms {
             let strangers = within.strangers(ask.key, self.now).into_iter();
@@ -53,18 +71,15 @@ impl Turn<'_> {
                 ..self.missing(Missing::Terms, stranger)
             }));
         }
-        if self.reads_counts(notes) {
+        if reads {
             let away = within.away(ask.key).into_iter();
             unknown.extend(away.map(|stranger| self.missing(Missing::Counts, stranger)));
         }
-        Self::learns(notes, unknown)
+        unknown
     }
 
-    /// Whether the counts that a receipt was charged to have to be waited for.
-    pub(super) fn waits_to_settle(&self, notes: &Notes, receipt: &Receipt) -> bool {
-        if !self.reads_counts(notes) || !notes.pad().may_learn() {
-            return false;
-        }
+    /// The counts that a receipt was charged to, where they are on disk.
+    fn away(&self, receipt: &Receipt) -> Vec<Unknown> {
         let bookings = receipt.bookings().iter();
         let spots = bookings.filter_map(|booking| Some(self.node.spot_of(booking)?.0));
         let away = spots.filter(|spot| self.node.is_away(spot.contract, spot.print));
@@ -72,20 +87,8 @@ impl Turn<'_> {
             contract: spot.contract,
             print: spot.print,
         });
-        let unknown = away.map(|stranger| self.missing(Missing::Counts, stranger));
-        Self::learns(notes, unknown.collect())
-    }
-
-    fn reads_counts(&self, notes: &Notes) -> bool {
-        self.engine.has_away() && notes.pad().may_read()
-    }
-
-    fn learns(notes: &Notes, unknown: Vec<Unknown>) -> bool {
-        let waits = !unknown.is_empty();
-        if waits {
-            notes.pad().learn(unknown);
-        }
-        waits
+        away.map(|stranger| self.missing(Missing::Counts, stranger))
+            .collect()
     }
 
     fn missing(&self, what: Missing, stranger: Stranger) -> Unknown {
@@ -130,13 +133,6 @@ impl Turn<'_> {
         }
     }
 
-    /// The terms of its own that a key is known to have.
-    pub(in super::super) fn own_terms(&self, within: Within<'_>, key: Key<'_>) -> Vec<OwnTerms> {
-        let spots = within.spots(key);
-        let own = |spot: &Spot| Some((spot.contract, self.node.terms_at(spot, self.now)?));
-        spots.iter().filter_map(own).collect()
-    }
-
     fn contract_id(&self, place: usize) -> String {
         let contract = self.node.contracts().get(place);
         contract.map_or_else(String::new, |contract| contract.id.clone())
@@ -173,3 +169,8 @@ fn whole(ask: &Ask<'_>) -> Vec<Vec<String>> {
         }
     }]
 }
+
+/// Times that one operation may wait for what must be learnt.
+const WAITS_MAX: usize = 4;
+/// How often it waits for counts to be read.
+const READS_MAX: usize = 2;

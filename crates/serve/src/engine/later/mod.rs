@@ -1,18 +1,16 @@
-//! Decisions that come later, as somebody else takes them: the node that owns a key, or a store.
+//! Operations in which another node or a store has a part, or of whose key something must be learnt first.
 //!
-//! Whoever answers a request stays a plain function that asks a [`Turn`] and writes what it heard. Where contracts are
-//! decided elsewhere the function runs twice. The first time the turn has [`Notes`]: what is decided here is decided, and
-//! the rest is written down and answered with a blank. Then all that was written down is asked together and waited for,
-//! and the second time the turn reads the answers out. A question that only an answer led to is written down in its turn.
-//! So the function must ask the same again when it hears the same, and change nothing but by asking.
+//! [`Turn::start`] carries out what can be done here, and gives a [`Ticket`] for the rest: it owns what the operation needs, and
+//! keeps its place among others. All that wait together are asked together ([`Waiting`]); nothing is read or begun twice.
 //!
 //! Contracts that are decided here pay one look at a flag for all this. Not here: who decides instead (`owner`).
 
+mod begin;
 mod learn;
-mod noted;
-mod notes;
 mod question;
+mod ticket;
 mod unknown;
+mod waiting;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,19 +18,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use tollgate_contract::{Contracts, Coordination, OnFailure};
-use tollgate_limit::Instant;
-use tollgate_node::{Node, Spot};
+use tollgate_limit::{Cost, Instant};
+use tollgate_node::{Node, Receipt, Spot};
 
-use super::{Engine, Turn};
-use crate::meter::Door;
+use super::Engine;
 
+pub(super) use begin::Begun;
 pub use learn::{Learning, Registrar};
-pub use notes::Notes;
 pub use question::{Question, QuotaAsk, Said, Verb};
+pub(super) use ticket::State;
+pub use ticket::Ticket;
 pub use unknown::{Missing, Unknown};
+pub use waiting::{Later, Started, Steps, Waiting};
 
 /// The answer to a question.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// What was said; `None` where nobody was there to say it, and no policy says what to do then.
     pub said: Option<Said>,
@@ -161,20 +161,16 @@ impl Engine {
         self.apart.asks.load(Relaxed)
     }
 
-    /// Notes for one request, or for those that came in together.
-    pub fn notes(&self) -> Notes {
-        Notes::new(self.node(), self.now())
-    }
-
-    /// Answers by a function that asks its turn, waiting for answers as often as it must.
-    pub async fn answer_later<T>(&self, door: Door, mut run: impl FnMut(&Turn<'_>) -> T) -> T {
-        let mut notes = self.notes();
-        loop {
-            let done = run(&self.turn_with(&notes).by(door));
-            if !notes.wait() {
-                return done;
-            }
-            notes.decide(self).await;
+    /// Asks questions of those who decide; nobody answers where there is none.
+    pub(super) async fn ask(
+        &self,
+        node: &Arc<Node>,
+        questions: Vec<Question>,
+        now: Instant,
+    ) -> Vec<Heard> {
+        match self.elsewhere() {
+            Some(elsewhere) => elsewhere.ask(node, questions, now).await,
+            None => Vec::new(),
         }
     }
 
@@ -185,4 +181,19 @@ impl Engine {
     pub(super) fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {
         self.apart.elsewhere.get()
     }
+}
+
+/// The question that settles a receipt, whoever charged it; `None` where there is nothing to settle.
+pub(super) fn settling(node: &Node, receipt: &Receipt, actual: Cost) -> Option<Question> {
+    let bookings = receipt.bookings().iter();
+    let taken = bookings.filter(|booking| booking.receipt.charged != 0);
+    let (spots, dues): (_, smallvec::SmallVec<[_; 2]>) =
+        taken.filter_map(|booking| node.spot_of(booking)).unzip();
+    let question = Question {
+        verb: Verb::Settle(dues),
+        spots,
+        cost: actual,
+        names: Vec::new(),
+    };
+    Some(question).filter(|question| !question.spots.is_empty())
 }

@@ -54,7 +54,7 @@ impl<S: Stream> Lean<'_, S> {
     }
 
     /// Has an answer sent with the next flush: of a desk, or what the reply says.
-    fn put(&mut self, answered: Option<Response<Bytes>>, manner: Manner) {
+    pub(super) fn put(&mut self, answered: Option<Response<Bytes>>, manner: Manner) {
         let Some(answered) = answered else {
             if write::write(&self.said.reply, manner, &mut self.said.output) {
                 self.said.tail = self.said.reply.take_body();

@@ -8,22 +8,31 @@ use tollgate_limit::Instant;
 
 use super::head::{self, Head, Length, Read, Version};
 use super::write::{self, Manner};
-use crate::engine::Turn;
+use crate::engine::{Later, Turn};
 use crate::http::{Asked, Lines, Reply, Site, route};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared};
+use crate::traces::Span;
 
 /// What all requests of a batch have in common.
-pub(super) struct Call<'c> {
-    pub(super) shared: &'c Shared,
+pub(super) struct Call<'c, 's> {
+    pub(super) shared: &'s Shared,
     pub(super) site: &'c Site,
     pub(super) peer: Peer,
     pub(super) turn: &'c Turn<'c>,
     pub(super) is_stopping: bool,
 }
 
+/// A request whose answer waits.
+pub(super) struct Pending<'s> {
+    pub(super) later: Box<Later<Reply>>,
+    pub(super) manner: Manner,
+    pub(super) span: Option<Span<'s>>,
+    pub(super) came: Instant,
+}
+
 /// What became of the first bytes of a buffer.
-pub(super) enum Outcome {
+pub(super) enum Outcome<'s> {
     /// They were a request, which was answered.
     Answered {
         /// Its bytes.
@@ -35,6 +44,8 @@ pub(super) enum Outcome {
         /// Whether the body of the answer is still in the reply.
         has_rest: bool,
     },
+    /// They were a request of so many bytes, whose answer waits.
+    Later(usize, Box<Pending<'s>>),
     /// They are not a whole request yet.
     Partial,
     /// They are a request to be answered by itself, whose head has so many bytes.
@@ -44,12 +55,12 @@ pub(super) enum Outcome {
 }
 
 /// Answers the first request of `bytes`.
-pub(super) fn answer(
-    call: &Call<'_>,
+pub(super) fn answer<'s>(
+    call: &Call<'_, 's>,
     bytes: &[u8],
     reply: &mut Reply,
     output: &mut Vec<u8>,
-) -> Outcome {
+) -> Outcome<'s> {
     let mut slots = [const { MaybeUninit::uninit() }; head::LINES_MAX];
     let max = call.shared.settings.limits.head_bytes_max;
     let wrong = match head::read(bytes, &mut slots) {
@@ -69,12 +80,12 @@ pub(super) fn answer(
     Outcome::Refused
 }
 
-fn answer_head(
-    call: &Call<'_>,
+fn answer_head<'s>(
+    call: &Call<'_, 's>,
     head: &Head<'_, '_>,
     bytes: &[u8],
     (reply, output): (&mut Reply, &mut Vec<u8>),
-) -> Outcome {
+) -> Outcome<'s> {
     let asked = Asked {
         shared: call.shared,
         site: call.site,
@@ -118,14 +129,12 @@ fn answer_head(
         return Outcome::Partial;
     };
     let asked = Asked { body, ..asked };
-    if call.shared.engine.meter().is_tracing() && !route::is_busy(head.path) {
-        route::trace(call.turn, &asked, reply);
-    } else {
-        route::answer(call.turn, &asked, reply);
+    let length = head.length + length;
+    if let Some(pending) = begin(call, &asked, manner, reply) {
+        return Outcome::Later(length, pending);
     }
     let has_rest = write::write(reply, manner, output);
     let is_kept = manner.is_kept;
-    let length = head.length + length;
     let hold = reply.hold();
     Outcome::Answered {
         length,
@@ -135,8 +144,31 @@ fn answer_head(
     }
 }
 
+/// Answers a whole request, or begins to: then it is given back.
+#[inline]
+fn begin<'s>(
+    call: &Call<'_, 's>,
+    asked: &Asked<'_>,
+    manner: Manner,
+    reply: &mut Reply,
+) -> Option<Box<Pending<'s>>> {
+    let is_traced = call.shared.engine.meter().is_tracing() && !route::is_busy(asked.path);
+    let span = is_traced.then(|| route::span(call.shared, asked)).flatten();
+    route::answer(call.turn, asked, reply);
+    let Some(later) = reply.take_later() else {
+        route::end(span, reply);
+        return None;
+    };
+    Some(Box::new(Pending {
+        later,
+        manner,
+        span,
+        came: call.turn.now(),
+    }))
+}
+
 /// Writes a refusal behind which nothing is read.
-fn last(manner: Manner, reply: &Reply, output: &mut Vec<u8>) -> Outcome {
+fn last<'s>(manner: Manner, reply: &Reply, output: &mut Vec<u8>) -> Outcome<'s> {
     let is_kept = false;
     // Refusals are short.
     let _ = write::write(reply, Manner { is_kept, ..manner }, output);

@@ -25,11 +25,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant as Timer, sleep, timeout};
 
 use super::reply::Text;
-use super::{Reply, Site};
-use crate::engine::{Notes, Turn};
+use super::{Reply, Site, route};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
-use answer::{Call, Outcome};
+use answer::{Call, Outcome, Pending};
 use tollgate_limit::Instant;
 use vigil::{Vigil, Woken};
 
@@ -65,7 +64,7 @@ pub(super) async fn serve<S: Stream>(
         is_stopping: false,
         is_partial: false,
         ticks: 0,
-        notes: None,
+        pending: None,
     };
     let next = lean.run().await;
     let Lean { stream, input, .. } = lean;
@@ -93,8 +92,8 @@ struct Lean<'s, S> {
     is_partial: bool,
     /// For how many ticks nothing came.
     ticks: u32,
-    /// What the first request asked that others answer.
-    notes: Option<Box<Notes>>,
+    /// The request that waits.
+    pending: Option<Box<Pending<'s>>>,
 }
 
 /// Answers that are not sent yet.
@@ -127,7 +126,7 @@ enum Step {
     Again,
     /// The end, once everything is written.
     Close,
-    /// The same again, once answers are there that others give.
+    /// The same again, once the request that waits is answered.
     Later,
     /// The request that comes next by itself, whose head has so many bytes, once everything is written.
     Alone(usize),
@@ -155,17 +154,17 @@ impl<S: Stream> Lean<'_, S> {
             match step {
                 Step::Read => {}
                 Step::Again => continue,
-                Step::Later => {
-                    self.hear().await;
-                    continue;
-                }
                 Step::Close => {
                     self.close().await;
                     return After::Close;
                 }
-                Step::Alone(length) => {
+                Step::Alone(_) | Step::Later => {
                     // Few requests are, and what they need is much.
-                    if !Box::pin(self.alone(length)).await {
+                    let goes_on = match step {
+                        Step::Alone(length) => Box::pin(self.alone(length)).await,
+                        _ => Box::pin(self.wait()).await,
+                    };
+                    if !goes_on {
                         self.close().await;
                         return After::Close;
                     }
@@ -216,30 +215,28 @@ impl<S: Stream> Lean<'_, S> {
         Some(Step::Read)
     }
 
-    /// Waits for answers that others give.
-    async fn hear(&mut self) {
-        if let Some(notes) = &mut self.notes {
-            notes.decide(&self.shared.engine).await;
-        }
-        self.vigil.disarm();
-    }
-
-    /// Answers requests until one is not whole or has to wait; how many were answered, and what comes next.
-    fn answer_batch(&mut self) -> (u64, Step) {
-        let engine = &self.shared.engine;
-        if !engine.is_apart() && self.notes.is_none() {
-            return self.answer_by(&engine.turn(), u64::MAX);
-        }
-        // Whoever waited is answered alone, as of when he came.
-        let (notes, most) = match self.notes.take() {
-            Some(notes) => (*notes, 1),
-            None => (engine.notes(), u64::MAX),
+    /// Answers the request that waits, once it is decided. Says whether another may follow.
+    async fn wait(&mut self) -> bool {
+        let Some(pending) = self.pending.take() else {
+            return true;
         };
-        let (done, step) = self.answer_by(&engine.turn_with(&notes), most);
-        if step == Step::Later {
-            self.notes = Some(Box::new(notes));
+        let Pending {
+            later,
+            manner,
+            span,
+            came,
+        } = *pending;
+        let reply = later.wait(&self.shared.engine).await;
+        route::end(span, &reply);
+        self.said.reply = reply;
+        self.put(None, manner);
+        self.is_first = false;
+        self.count(1, came);
+        let hold = self.said.reply.hold();
+        if !hold.is_zero() {
+            sleep(hold).await;
         }
-        (done, step)
+        self.flush().await.is_ok() && manner.is_kept
     }
 
     /// Counts requests that were answered.
@@ -251,9 +248,10 @@ impl<S: Stream> Lean<'_, S> {
         }
     }
 
-    /// Answers at most so many requests; how many were, and what comes next.
-    fn answer_by(&mut self, turn: &Turn<'_>, most: u64) -> (u64, Step) {
+    /// Answers requests until one is not whole or has to wait; how many were answered, and what comes next.
+    fn answer_batch(&mut self) -> (u64, Step) {
         let shared = self.shared;
+        let turn = &shared.engine.turn();
         let call = Call {
             shared,
             site: self.site,
@@ -267,22 +265,16 @@ impl<S: Stream> Lean<'_, S> {
             if bytes.is_empty() {
                 break Step::Read;
             }
-            if self.said.output.len() > OUTPUT_MAX || done >= most {
+            if self.said.output.len() > OUTPUT_MAX {
                 break Step::Again;
             }
-            let written = self.said.output.len();
             match answer::answer(&call, bytes, &mut self.said.reply, &mut self.said.output) {
-                Outcome::Answered { .. } if turn.waits() => {
-                    self.said.output.truncate(written);
-                    break Step::Later;
-                }
                 Outcome::Answered {
                     length,
                     is_kept,
                     hold,
                     has_rest,
                 } => {
-                    turn.go_on();
                     at += length;
                     done += 1;
                     self.said.hold = hold;
@@ -295,6 +287,11 @@ impl<S: Stream> Lean<'_, S> {
                     if has_rest || !hold.is_zero() {
                         break Step::Again;
                     }
+                }
+                Outcome::Later(length, pending) => {
+                    at += length;
+                    self.pending = Some(pending);
+                    break Step::Later;
                 }
                 Outcome::Partial => break Step::Read,
                 Outcome::Alone(length) => break Step::Alone(length),

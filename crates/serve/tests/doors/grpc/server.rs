@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use http::uri::PathAndQuery;
 use prost::Message;
+use tollgate_limit::Cost;
 use tollgate_node::Key;
+use tollgate_serve::engine::Ask;
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{ContractSource, Keeping, Listener, RlsSettings, Settings};
 use tonic::client::Grpc;
@@ -76,7 +78,8 @@ impl Server {
     /// What the policies that bind a key say it owes.
     pub(crate) fn owes(&self, entries: &[(&str, &str)]) -> Vec<u64> {
         let turn = self.running.shared().engine.turn();
-        let standings = turn.standings(Key::Entries(entries));
+        let ask = Ask::new(Key::Entries(entries), Cost::PEEK);
+        let standings = turn.standings(&ask, None).expect("all contracts");
         standings.iter().map(|one| one.status.debt).collect()
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tollgate_client::{Contracts, Dialect};
 use tollgate_node::NodeConfig;
 use tollgate_serve::auth::{AuthError, Fields, Inquiry, Judge};
-use tollgate_serve::engine::{Engine, Secrets};
+use tollgate_serve::engine::{Engine, Secrets, Started};
 use tollgate_serve::settings::{AuthSettings, EntrySource, Settings};
 
 #[derive(Debug)]
@@ -85,9 +85,10 @@ proptest! {
             let turn = engine.turn();
             let pairs = given.iter().map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(&**value)));
             match judge.judge(&turn, &inquiry, pairs) {
-                Err(AuthError::Malformed(_) | AuthError::Engine(_)) => {}
+                Err(AuthError::Malformed(_)) | Ok(Started::Now(Err(_))) => {}
                 Err(AuthError::Unfit(unfit)) => prop_assert!(unfit.status.is_client_error()),
-                Ok(ruling) => {
+                Ok(Started::Later(_)) => prop_assert!(false, "nothing is decided elsewhere"),
+                Ok(Started::Now(Ok(ruling))) => {
                     let report = ruling.report(&turn);
                     let status = ruling.status(&report).as_u16();
                     prop_assert_eq!(ruling.is_allowed(), status == 200);

@@ -8,8 +8,7 @@ use tollgate_gossip::NodeId;
 use tollgate_kit::Dice;
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Key, Knowledge, Node, NodeConfig, Scope, Spot, Stranger};
-use tollgate_serve::engine::{Ask, Learning, Registrar, Turn, Unknown};
-use tollgate_serve::meter::Door;
+use tollgate_serve::engine::{Ask, Learning, Op, Registrar, Unknown};
 use tollgate_table::Seed;
 
 use crate::owner::kit::{Cluster, Server, eventually};
@@ -115,14 +114,12 @@ async fn cluster() -> Cluster {
 /// What a server says to a request: whether it passes, the limit, what is left, and who refused.
 async fn ask(server: &Server, user: &str, cost: u32) -> (bool, u64, u64, Option<String>) {
     let entries = [("user", user)];
-    let run = |turn: &Turn<'_>| {
-        let answer = turn.check(&Ask::new(Key::from(&entries), Cost::from_u32(cost)));
-        let answer = answer.unwrap();
-        let refuser = turn.refuser(&answer).map(|(_, policy)| policy.name.clone());
-        assert_eq!(turn.fell_back(), None);
-        (answer.is_allowed(), answer.limit, answer.remaining, refuser)
-    };
-    server.shared.engine.answer_later(Door::Http, run).await
+    let check = Op::check(Ask::new(Key::from(&entries), Cost::from_u32(cost)));
+    let (turn, outcome) = server.shared.engine.turn().decide(&check).await;
+    let answer = outcome.unwrap().answer().unwrap();
+    let refuser = turn.refuser(&answer).map(|(_, policy)| policy.name.clone());
+    assert_eq!(turn.fell_back(), None);
+    (answer.is_allowed(), answer.limit, answer.remaining, refuser)
 }
 
 /// A server that owns the key of a user, and one that does not.
@@ -210,18 +207,15 @@ async fn receipts_are_settled_by_the_terms_that_were_charged() {
     let (_, other) = sides(&cluster, "fourth");
     let entries = [("user", "fourth")];
     let engine = &other.shared.engine;
-    let charged = engine.answer_later(Door::Http, |turn| {
-        let answer = turn.check(&Ask::new(Key::from(&entries), Cost::from_u32(5)));
-        answer.unwrap().receipt
-    });
-    let receipt = charged.await;
+    let check = Op::check(Ask::new(Key::from(&entries), Cost::from_u32(5)));
+    let (_, charged) = engine.turn().decide(&check).await;
+    let receipt = charged.unwrap().answer().unwrap().receipt;
     assert_eq!(receipt.bookings()[0].terms, 2);
     // The places of the policies are others.
     assign(&cluster, "fourth", 3);
     assert_eq!(ask(other, "fourth", 0).await, (true, 12, 7, None));
-    engine
-        .answer_later(Door::Http, |turn| turn.give_back(&receipt))
-        .await;
+    let back = Op::GiveBack(&receipt);
+    engine.turn().decide(&back).await.1.unwrap();
     assert_eq!(
         ask(other, "fourth", 0).await,
         (true, 9, 9, None),

@@ -14,8 +14,7 @@ use tollgate_cluster::OwnerKey;
 use tollgate_contract::{Contracts, OnFailure};
 use tollgate_limit::Cost;
 use tollgate_node::{Key, NodeConfig};
-use tollgate_serve::engine::{Ask, Engine, Scope, Secrets};
-use tollgate_serve::meter::Door;
+use tollgate_serve::engine::{Act, Ask, Engine, Op, Scope, Secrets, Settle};
 use tollgate_serve::owner::{Nobody, Owner, OwnerSettings};
 use tollgate_serve::settings::StoreSettings;
 use tollgate_serve::store::Store;
@@ -124,11 +123,9 @@ fn ask(cost: u32) -> Ask<'static> {
 
 /// Whether it passed, and what policies said to do instead.
 async fn check(node: &Engine) -> (bool, Option<OnFailure>) {
-    let run = |turn: &tollgate_serve::engine::Turn<'_>| {
-        let passed = turn.check(&ask(1)).unwrap().is_allowed();
-        (passed, turn.fell_back())
-    };
-    node.answer_later(Door::Resp, run).await
+    let (turn, outcome) = node.turn().decide(&Op::check(ask(1))).await;
+    let passed = outcome.unwrap().answer().unwrap().is_allowed();
+    (passed, turn.fell_back())
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,38 +154,30 @@ async fn everything_else_is_done_there_too() {
     let engine = Fake::default();
     let (one, _) = node(&engine, &contract("deny"));
     let (other, _) = node(&engine, &contract("deny"));
-    let sealed = one
-        .answer_later(Door::Resp, |turn| {
-            let answer = turn.check(&ask(4)).unwrap();
-            turn.receipt(&answer)
-        })
-        .await;
+    let (turn, outcome) = one.turn().decide(&Op::check(ask(4))).await;
+    let receipt = turn.receipt(&outcome.unwrap().answer().unwrap()).unwrap();
     let left = async |node: &Engine| {
-        node.answer_later(Door::Resp, |turn| {
-            let standings = turn.standings_of(&ask(0)).unwrap();
-            standings.first().map(|standing| standing.status.remaining)
-        })
-        .await
+        let status = Op::Key(Act::Status, ask(0));
+        let (turn, outcome) = node.turn().decide(&status).await;
+        let standings = turn.standings(&ask(0), outcome.unwrap().read()).unwrap();
+        standings.first().map(|standing| standing.status.remaining)
     };
     assert_eq!(left(&other).await, Some(6));
-    let receipt = sealed.unwrap();
-    one.answer_later(Door::Resp, |turn| turn.settle(&receipt, Cost::ONE, None))
-        .await
-        .unwrap();
+    let settle = Op::Settle(Settle {
+        receipt: &receipt,
+        actual: Cost::ONE,
+        id: None,
+    });
+    one.turn().decide(&settle).await.1.unwrap();
     assert_eq!(left(&other).await, Some(9));
-    other
-        .answer_later(Door::Resp, |turn| turn.charge(&ask(5)))
-        .await
-        .unwrap();
+    let charge = Op::Key(Act::Charge, ask(5));
+    other.turn().decide(&charge).await.1.unwrap();
     assert_eq!(left(&one).await, Some(4));
-    other
-        .answer_later(Door::Resp, |turn| turn.refund(&ask(2)))
-        .await
-        .unwrap();
+    let refund = Op::Key(Act::Refund, ask(2));
+    other.turn().decide(&refund).await.1.unwrap();
     assert_eq!(left(&one).await, Some(6));
-    one.answer_later(Door::Resp, |turn| turn.reset(&ask(0)))
-        .await
-        .unwrap();
+    let reset = Op::Key(Act::Reset, ask(0));
+    one.turn().decide(&reset).await.1.unwrap();
     assert_eq!(left(&other).await, Some(10));
 }
 

@@ -1,0 +1,187 @@
+//! Beginning an operation in which somebody else may have a part: it is done, or it waits.
+
+use tollgate_limit::{Cost, OperationId, Span, Verdict};
+use tollgate_node::Answer;
+
+use super::super::op::{Act, Op, Outcome, Step};
+use super::super::{Ask, EngineError, Turn};
+use super::ticket::{State, Ticket};
+use super::{Question, Verb};
+
+/// An operation that has an id.
+#[derive(Debug)]
+pub(in super::super) struct Once {
+    pub(super) id: OperationId,
+    /// For how long it stays open, where it is a reservation.
+    pub(super) ttl: Option<Span>,
+}
+
+/// What can be said of an operation that was begun.
+pub(in super::super) type Begun = Result<State, EngineError>;
+
+impl Turn<'_> {
+    /// Carries out an operation, or says what it waits for.
+    #[inline]
+    pub fn start(&self, op: &Op<'_>) -> Step {
+        match op {
+            Op::Key(Act::Check, ask) if !self.waits => {
+                Step::Done(self.check(ask).map(Outcome::Answer))
+            }
+            _ => self.start_any(op),
+        }
+    }
+
+    fn start_any(&self, op: &Op<'_>) -> Step {
+        if let Op::Key(Act::Check, ask) = op
+            && let Some(answer) = self.check_known(ask)
+        {
+            return Step::Done(Ok(Outcome::Answer(answer)));
+        }
+        match self.begin(op, 0) {
+            State::Done(outcome) => Step::Done(outcome),
+            state => Step::Later(Ticket::new(op, state, self.sender())),
+        }
+    }
+
+    /// Decides a request that nobody else has a part in, by terms that are known: nearly all do not wait.
+    #[inline]
+    fn check_known(&self, ask: &Ask<'_>) -> Option<Answer> {
+        if ask.id.is_some() || self.engine.asks_elsewhere() || self.banned(ask).is_some() {
+            return None;
+        }
+        let within = self.within(ask.scope).ok()?;
+        let answer = within.check_known(ask.key, ask.cost, self.now)?;
+        self.note(ask, Ok(answer), false).ok()
+    }
+
+    /// Begins an operation, or goes on with one that waited so often for what had to be learnt.
+    pub(super) fn begin(&self, op: &Op<'_>, learnt: usize) -> State {
+        if self.waits {
+            let unknown = self.unknown(op, learnt);
+            if !unknown.is_empty() {
+                return State::Learn(unknown, learnt + 1);
+            }
+        }
+        let begun = match op {
+            Op::Key(act, ask) => match *act {
+                Act::Check | Act::CheckWithin(_) | Act::CheckAndTake => {
+                    self.begin_check(*act, ask, None)
+                }
+                Act::Reserve(ttl) => self.begin_check(*act, ask, Some(ttl)),
+                Act::Charge => self.begin_write(&Verb::Charge, ask),
+                Act::Refund => self.begin_write(&Verb::Refund, ask),
+                Act::Reset => self.begin_write(&Verb::Reset, ask),
+                Act::Status => self.begin_read(Verb::Status, ask),
+                Act::Foresee => self.begin_read(Verb::Foresee, ask),
+            },
+            Op::Commit(id, actual) => self.begin_commit(id, *actual),
+            Op::Settle(settle) => self.begin_settle(settle),
+            Op::GiveBack(receipt) => Ok(State::left(self.settle_or_ask(receipt, Cost::PEEK))),
+            Op::Lend(key, inquiry) => self.begin_lend(*key, inquiry),
+        };
+        begun.unwrap_or_else(|error| State::Done(Err(error)))
+    }
+
+    fn begin_check(&self, act: Act, ask: &Ask<'_>, ttl: Option<Span>) -> Begun {
+        let answer = match self.asked_elsewhere(ask, ttl) {
+            Ok(None) => self.check_here(ask, ttl),
+            Ok(Some((question, once))) => match self.recall(once.as_ref()) {
+                None => return Ok(State::Ask(question, once)),
+                Some(known) => self.note(ask, known, true),
+            },
+            Err(error) => self.note(ask, Err(error), false),
+        };
+        Ok(self.checked(act, ask, answer?))
+    }
+
+    /// What is to be asked elsewhere, and how the answer is remembered.
+    fn asked_elsewhere(&self, ask: &Ask<'_>, ttl: Option<Span>) -> Result<Asked, EngineError> {
+        if !self.waits || self.banned(ask).is_some() {
+            return Ok(None);
+        }
+        let Some(question) = self.question_elsewhere(Verb::Check, ask)? else {
+            return Ok(None);
+        };
+        let id = ask
+            .id
+            .or(ttl.map(|_| ""))
+            .map(|id| self.operation(id))
+            .transpose()?;
+        Ok(Some((question, id.map(|id| Once { id, ttl }))))
+    }
+
+    /// What an operation was answered before.
+    fn recall(&self, once: Option<&Once>) -> Option<Result<Answer, EngineError>> {
+        let known = self.node.recall(&once?.id, self.now)?;
+        Some(known.map_err(EngineError::Id))
+    }
+
+    /// Goes on with a decision as it is to be taken.
+    pub(super) fn checked(&self, act: Act, ask: &Ask<'_>, mut answer: Answer) -> State {
+        let mut then = Vec::new();
+        match act {
+            Act::CheckWithin(most) if answer.verdict.wait() > most => {
+                then.push(self.start_any(&Op::GiveBack(&answer.receipt)));
+                refuse_wait(&mut answer);
+            }
+            Act::CheckAndTake if !answer.is_allowed() => {
+                // What refusing cost by itself is part of the whole.
+                then.push(self.start_any(&Op::GiveBack(&answer.receipt)));
+                then.push(self.start_any(&Op::Key(Act::Charge, *ask)));
+            }
+            _ => {}
+        }
+        State::after(answer, then)
+    }
+
+    /// Changes a key without asking.
+    fn begin_write(&self, verb: &Verb, ask: &Ask<'_>) -> Begun {
+        let Some(question) = self.question_elsewhere(verb.clone(), ask)? else {
+            return self.write(verb, ask).map(State::done);
+        };
+        let mut is_first = ask.id.is_none();
+        if let Some(id) = ask.id {
+            let id = self.operation(id)?;
+            let once = self.node.do_once(&id, self.now, || is_first = true);
+            once.map_err(EngineError::Id)?;
+        }
+        if !is_first {
+            return Ok(State::done(true));
+        }
+        self.count_write(verb, ask);
+        Ok(State::Ask(question, None))
+    }
+
+    fn begin_read(&self, verb: Verb, ask: &Ask<'_>) -> Begun {
+        Ok(match self.question_elsewhere(verb, ask)? {
+            Some(question) => State::Ask(question, None),
+            None => State::Done(Ok(Outcome::Read(None))),
+        })
+    }
+
+    /// The question about a key, where somebody else decides at some of its spots.
+    pub(in super::super) fn question_elsewhere(
+        &self,
+        verb: Verb,
+        ask: &Ask<'_>,
+    ) -> Result<Option<Question>, EngineError> {
+        let Some(elsewhere) = self.engine.elsewhere().filter(|_| self.waits) else {
+            return Ok(None);
+        };
+        let spots = self.within(ask.scope)?.spots(ask.key);
+        let is_here = elsewhere.is_here(&self.node, &spots);
+        Ok((!is_here).then(|| self.question(verb, spots, ask)))
+    }
+}
+
+/// What is not waited for was given back, and may pass once the wait would have been over.
+fn refuse_wait(answer: &mut Answer) {
+    answer.verdict = Verdict::Deny {
+        retry_after: answer.verdict.wait(),
+    };
+    for booking in answer.receipt.bookings_mut() {
+        booking.receipt.charged = 0;
+    }
+}
+
+type Asked = Option<(Question, Option<Once>)>;

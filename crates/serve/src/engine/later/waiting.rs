@@ -1,0 +1,204 @@
+//! Operations that wait together: what they wait for is asked in one go, and each keeps its place.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use arc_swap::Guard;
+use tollgate_contract::OnFailure;
+use tollgate_limit::Instant;
+use tollgate_node::{Answer, Node};
+
+use super::super::op::{Op, Outcome, Step};
+use super::super::{Engine, EngineError, Sender, Turn};
+use super::ticket::Ticket;
+use crate::meter::Door;
+
+/// By which contracts, and when, operations began that wait.
+pub struct Waiting {
+    node: Arc<Node>,
+    now: Instant,
+    door: Door,
+    sender: Sender,
+    /// What policies told this node to do, where it could not ask.
+    fell_back: Option<OnFailure>,
+}
+
+impl Waiting {
+    /// Waits for what a turn began.
+    pub fn of(turn: &Turn<'_>) -> Self {
+        Self {
+            node: Arc::clone(&turn.node),
+            now: turn.now,
+            door: turn.door,
+            sender: turn.sender(),
+            fell_back: None,
+        }
+    }
+
+    /// The turn in which outcomes are written.
+    pub fn turn<'e>(&self, engine: &'e Engine) -> Turn<'e> {
+        let node = Guard::from_inner(Arc::clone(&self.node));
+        Turn {
+            // What follows may be decided elsewhere too, whatever the contracts are by now.
+            waits: true,
+            fell_back: self.fell_back,
+            sender: Cell::new(self.sender),
+            ..Turn::new(engine, node, self.now).by(self.door)
+        }
+    }
+
+    /// Asks for what operations wait for until none waits any more: first for what must be learnt of their keys, then for what is
+    /// decided elsewhere.
+    pub async fn wait(&mut self, engine: &Engine, mut tickets: Vec<&mut Ticket>) {
+        while tickets.iter_mut().any(|one| !one.is_done()) {
+            let mut unknown = Vec::new();
+            each_open(&mut tickets, |one| unknown.append(&mut one.take_unknown()));
+            if unknown.is_empty() {
+                self.ask(engine, &mut tickets).await;
+                continue;
+            }
+            engine.learn(&self.node, unknown, self.now).await;
+            let turn = self.turn(engine);
+            each_open(&mut tickets, |one| one.go_on(&turn));
+        }
+    }
+
+    /// Asks all questions, and takes in the answers.
+    async fn ask(&mut self, engine: &Engine, tickets: &mut [&mut Ticket]) {
+        let mut questions = Vec::new();
+        each_open(tickets, |one| questions.extend(one.take_question()));
+        let heard = engine.ask(&self.node, questions, self.now).await;
+        let mut heard = heard.into_iter();
+        let mut back = Vec::new();
+        let turn = self.turn(engine);
+        each_open(tickets, |one| {
+            let heard = heard.next().unwrap_or_default();
+            self.fell_back = heard.fell_back.or(self.fell_back);
+            let mut question = None;
+            one.hear(&turn, heard.said, &mut question);
+            back.extend(question);
+        });
+        drop(turn);
+        if !back.is_empty() {
+            // Nobody hears what becomes of what was asked for twice.
+            drop(engine.ask(&self.node, back, self.now).await);
+        }
+    }
+}
+
+fn each_open(tickets: &mut [&mut Ticket], mut visit: impl FnMut(&mut Ticket)) {
+    for ticket in tickets {
+        ticket.each_open(&mut visit);
+    }
+}
+
+/// What is made of operations: now, or once they are done.
+pub enum Started<T> {
+    /// None of them waits.
+    Now(T),
+    /// Some wait.
+    Later(Later<T>),
+}
+
+/// Operations of one request of which some wait, in order, and what is made of them then.
+pub struct Later<T> {
+    waiting: Waiting,
+    steps: Vec<Step>,
+    finish: Finish<T>,
+}
+
+type Finish<T> = Box<dyn FnOnce(&Turn<'_>, Steps) -> T + Send>;
+
+/// Operations in order, all of them done.
+pub type Steps = std::vec::IntoIter<Step>;
+
+impl<T: 'static> Later<T> {
+    /// Waits, and makes of the operations what there is to be made.
+    pub async fn wait(self, engine: &Engine) -> T {
+        let Self {
+            mut waiting,
+            mut steps,
+            finish,
+        } = self;
+        let tickets = steps.iter_mut().filter_map(Step::ticket);
+        waiting.wait(engine, tickets.collect()).await;
+        finish(&waiting.turn(engine), steps.into_iter())
+    }
+
+    /// Makes something else of what is made.
+    pub fn map<U>(self, make: impl FnOnce(&Turn<'_>, T) -> U + Send + 'static) -> Later<U> {
+        let finish = self.finish;
+        Later {
+            waiting: self.waiting,
+            steps: self.steps,
+            finish: Box::new(move |turn, steps| make(turn, finish(turn, steps))),
+        }
+    }
+}
+
+impl<T: 'static> Started<T> {
+    /// Makes something of several steps, once none of them waits.
+    pub fn several(
+        turn: &Turn<'_>,
+        steps: Vec<Step>,
+        finish: impl FnOnce(&Turn<'_>, Steps) -> T + Send + 'static,
+    ) -> Self {
+        if !steps.iter().any(Step::waits) {
+            return Self::Now(finish(turn, steps.into_iter()));
+        }
+        Self::Later(Later {
+            waiting: Waiting::of(turn),
+            steps,
+            finish: Box::new(finish),
+        })
+    }
+
+    /// Makes something else of what is made.
+    #[inline]
+    pub fn map<U>(
+        self,
+        turn: &Turn<'_>,
+        make: impl FnOnce(&Turn<'_>, T) -> U + Send + 'static,
+    ) -> Started<U> {
+        match self {
+            Self::Now(before) => Started::Now(make(turn, before)),
+            Self::Later(later) => Started::Later(later.map(make)),
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// Carries out an operation, and makes something of it and of what comes of it.
+    #[inline]
+    pub fn ask<T: 'static>(
+        &self,
+        op: &Op<'_>,
+        finish: impl FnOnce(&Turn<'_>, &Op<'_>, Result<Outcome, EngineError>) -> T + Send + 'static,
+    ) -> Started<T> {
+        match self.start(op) {
+            Step::Done(outcome) => Started::Now(finish(self, op, outcome)),
+            step @ Step::Later(_) => Started::several(self, vec![step], |turn, mut steps| {
+                let step = steps.next().unwrap_or_default();
+                step.finish(|op, outcome| finish(turn, op, outcome))
+            }),
+        }
+    }
+
+    /// Decides a request.
+    #[inline]
+    pub fn ask_answer(&self, op: &Op<'_>) -> Started<Result<Answer, EngineError>> {
+        self.ask(op, |_, _, outcome| outcome.and_then(Outcome::answer))
+    }
+
+    /// Carries out an operation, waiting where it must; the turn in which to write what came of it.
+    pub async fn decide(self, op: &Op<'_>) -> (Self, Result<Outcome, EngineError>) {
+        let mut ticket = match self.start(op) {
+            Step::Done(outcome) => return (self, outcome),
+            Step::Later(ticket) => ticket,
+        };
+        let (engine, mut waiting) = (self.engine, Waiting::of(&self));
+        drop(self);
+        waiting.wait(engine, vec![&mut ticket]).await;
+        (waiting.turn(engine), ticket.outcome())
+    }
+}

@@ -1,0 +1,70 @@
+//! Commands that wait: each leaves a gap among the replies, and all of one read are asked together.
+//!
+//! Not here: who is asked (`engine`), and what is written (`act`).
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tollgate_wire::resp::{Version, Writer};
+
+use super::act;
+use super::session::Room;
+use crate::engine::{Ticket, Turn, Waiting};
+use crate::lend::Mailbox;
+use crate::shared::Shared;
+
+/// Replies that are not there yet.
+pub(super) type Later = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
+
+/// A command that is yet to be answered.
+#[derive(Debug)]
+pub(super) struct Gap {
+    /// Where its reply belongs, among those there are.
+    pub(super) at: usize,
+    pub(super) version: Version,
+    pub(super) ticket: Box<Ticket>,
+}
+
+/// The replies, once the gaps are filled; `None` where there are none.
+pub(super) fn fill_later(
+    mut gaps: Vec<Gap>,
+    turn: &Turn<'_>,
+    shared: &Arc<Shared>,
+    mailbox: Option<&Arc<Mailbox>>,
+    replies: &mut Vec<u8>,
+) -> Option<Later> {
+    if gaps.is_empty() {
+        return None;
+    }
+    let mut waiting = Waiting::of(turn);
+    let (shared, mailbox) = (Arc::clone(shared), mailbox.map(Arc::clone));
+    let replies = std::mem::take(replies);
+    Some(Box::pin(async move {
+        let tickets = gaps.iter_mut().map(|gap| &mut *gap.ticket);
+        waiting.wait(&shared.engine, tickets.collect()).await;
+        let turn = waiting.turn(&shared.engine);
+        let room = Room::of(&shared, &turn);
+        let mut out = Vec::with_capacity(replies.len() + gaps.len() * REPLY_BYTES);
+        let mut written = 0;
+        for Gap {
+            at,
+            version,
+            ticket,
+        } in gaps
+        {
+            out.extend_from_slice(replies.get(written..at).unwrap_or_default());
+            written = at;
+            turn.sent_by(ticket.sender());
+            let mut writer = Writer::new(&mut out, version);
+            ticket.finish(|op, outcome| {
+                let done = act::reply(room, op, outcome, mailbox.as_ref(), &mut writer);
+                done.unwrap_or_else(|refusal| writer.error(&refusal));
+            });
+        }
+        out.extend_from_slice(replies.get(written..).unwrap_or_default());
+        out
+    }))
+}
+
+/// Bytes of a reply, or a bit more.
+const REPLY_BYTES: usize = 192;
