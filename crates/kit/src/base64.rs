@@ -96,6 +96,8 @@ mod tests {
             assert_eq!(encode_padded(bytes.as_bytes()), text);
         }
         assert_eq!(encode_padded(&[0xFB, 0xFF]), "+/8=");
+        assert_eq!(decode_any("/+8A", 3), Some(vec![0xFF, 0xEF, 0x00]));
+        assert_eq!(decode_any("Zm8=", 2), Some(b"fo".to_vec()));
     }
 
     proptest! {

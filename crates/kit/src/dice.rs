@@ -33,9 +33,9 @@ impl Dice {
         usize::try_from(self.below(length as u64)).unwrap_or(0)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// A number from `low` to `high`, both included; `low` when it is the higher one.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.below((high - low).saturating_add(1))
+        low + self.below(high.saturating_sub(low).saturating_add(1))
     }
 
     /// Whether something happens that does so `odds` times in `of`.
@@ -98,6 +98,7 @@ mod tests {
         assert_eq!(dice.below(0), 0);
         assert!((0..1000).all(|_| dice.below(7) < 7));
         assert!((0..1000).all(|_| (3..=5).contains(&dice.between(3, 5))));
+        assert_eq!(dice.between(5, 3), 5);
     }
 
     #[test]

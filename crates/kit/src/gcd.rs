@@ -2,7 +2,7 @@
 
 use std::ops::Rem;
 
-/// The greatest number that divides both; the other where one is zero.
+/// The greatest number that divides two unsigned numbers; the other where one is zero.
 pub fn gcd<T>(mut a: T, mut b: T) -> T
 where
     T: Copy + Default + PartialEq + Rem<Output = T>,
