@@ -67,6 +67,7 @@ fn config(id: u128) -> ClusterConfig {
         bytes_per_second_max: None,
         seed: 3,
         pace: Pace::LAN,
+        missing: Vec::new(),
     }
 }
 

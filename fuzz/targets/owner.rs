@@ -40,6 +40,7 @@ use std::sync::LazyLock;
 
 use tollgate_contract::Contracts;
 use tollgate_gossip::{NodeId, Writer};
+use tollgate_kit::put_varint;
 use tollgate_limit::Instant;
 use tollgate_node::{Key, Lend, Membership, Node, Scope};
 use tollgate_table::Seed;
@@ -81,8 +82,8 @@ fn introduce(node: &Node, map: &Map, value: &[u8]) {
         let mut told = vec![introduced::VERSION];
         told.extend(map.tag(spot.contract).to_le_bytes());
         told.extend(spot.print.0.to_le_bytes());
-        bytes::put(&mut told, 1);
-        bytes::put(&mut told, value.len() as u64);
+        put_varint(&mut told, 1_u64);
+        put_varint(&mut told, value.len() as u64);
         told.extend(value.as_bytes());
         let told = introduced::read(&told, map).expect("it was written");
         for key in told {
