@@ -86,7 +86,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: SIM,
         pure: true,
-        uses: &[],
+        uses: &[KIT],
     },
     Room {
         package: SUPPLY,

@@ -2,45 +2,40 @@
 //!
 //! Requests are answered at once: one that would have to wait is refused. Not here: queues and promises (`crate::split`), faults.
 
-use std::sync::Arc;
-
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
-use tollgate_sim::{Event, Sim};
 use tollgate_split::{AdaptorConfig, Begin, Limits, Machine, Setup, SplitConfig};
 
 use super::others::{judge, trace};
 use super::world::{Outcome, Plot};
-use crate::dice::{Dice, links};
+use crate::split::World;
 
 /// Nodes that have parts of one bucket.
 pub(super) fn split(plot: &Plot) -> Outcome {
-    let Some(mut world) = World::new(plot) else {
+    let Some(mut parts) = Parts::new(plot) else {
         return Outcome::default();
     };
     let mut answers = Vec::new();
     for request in trace(plot) {
-        world.run_until(request.at);
-        let is_allowed = world.ask(request.node.unwrap_or(0));
+        parts.world.run_until(request.at.as_nanos());
+        let is_allowed = parts.ask(request.node.unwrap_or(0));
         answers.push((request, is_allowed));
     }
     let mut outcome = judge(plot, &answers);
-    outcome.tally.messages = world.frames;
-    outcome.idle = world.idle();
+    outcome.tally.messages = parts.world.frames;
+    outcome.idle = parts.idle();
     outcome
 }
 
-struct World {
-    machines: Vec<Machine>,
+struct Parts {
+    world: World,
     limits: Limits,
-    sim: Sim<Arc<[u8]>, (), Dice>,
-    frames: u64,
     looks: u64,
     /// Tokens that lie somewhere, of all looks.
     held: f64,
 }
 
-impl World {
+impl Parts {
     fn new(plot: &Plot) -> Option<Self> {
         let setting = &plot.setting;
         let limits = Limits::per_second(setting.per_second, setting.burst).ok()?;
@@ -65,46 +60,18 @@ impl World {
             })
         };
         let machines = members.iter().copied().zip(shares).map(machine);
+        let machines = machines.collect::<Result<_, _>>().ok()?;
         Some(Self {
-            machines: machines.collect::<Result<_, _>>().ok()?,
+            world: World::new(machines, setting.weather, plot.seed),
             limits,
-            sim: Sim::new(0, links(setting.weather, plot.seed)),
-            frames: 0,
             looks: 0,
             held: 0.0,
         })
     }
 
-    /// Everything that happens before.
-    fn run_until(&mut self, end: Instant) {
-        while let Some(event) = self.sim.next(end.as_nanos()) {
-            let now = self.now();
-            let id = match event {
-                Event::Message { to, .. } | Event::Wake { node: to } => to,
-                Event::Plan(()) => continue,
-            };
-            let Some(machine) = self.machines.get_mut(usize::from(id)) else {
-                continue;
-            };
-            match event {
-                Event::Message { from, message, .. } => {
-                    // Machines understand each other.
-                    let _ = machine.handle_frame(NodeId(from), &message, now);
-                }
-                _ => machine.handle_timeout(now),
-            }
-            self.settle(id);
-        }
-        self.sim.pass(end.as_nanos());
-    }
-
-    fn now(&self) -> Instant {
-        Instant::from_nanos(self.sim.now())
-    }
-
     fn ask(&mut self, id: u16) -> bool {
-        let now = self.now();
-        let Some(machine) = self.machines.get_mut(usize::from(id)) else {
+        let now = self.world.now();
+        let Some(machine) = self.world.machines.get_mut(usize::from(id)) else {
             return false;
         };
         let is_allowed = machine.foresee(1, now).is_some_and(|goes| goes <= now);
@@ -113,7 +80,7 @@ impl World {
         } else {
             machine.miss(now);
         }
-        self.settle(id);
+        self.world.settle(usize::from(id));
         self.look(now);
         is_allowed
     }
@@ -122,6 +89,7 @@ impl World {
     fn look(&mut self, now: Instant) {
         self.looks += 1;
         let tokens = self
+            .world
             .machines
             .iter_mut()
             .map(|machine| machine.inspect(now).tokens);
@@ -131,19 +99,5 @@ impl World {
     #[allow(clippy::cast_precision_loss, reason = "a figure of three digits")]
     fn idle(&self) -> f64 {
         self.held / (self.looks as f64).max(1.0)
-    }
-
-    /// Takes out what a machine says, and wakes it when it wants to be.
-    fn settle(&mut self, id: u16) {
-        let Some(machine) = self.machines.get_mut(usize::from(id)) else {
-            return;
-        };
-        while let Some(send) = machine.poll_send() {
-            self.frames += 1;
-            self.sim.post(id, send.to.0, send.frame);
-        }
-        if let Some(due) = machine.poll_timeout() {
-            self.sim.wake_at(id, due.as_nanos());
-        }
     }
 }

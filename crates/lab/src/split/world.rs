@@ -25,12 +25,15 @@ const ADAPTOR: NodeId = NodeId(9_999);
 /// A run ends so long after the last arrival, whoever waits.
 const DRAIN_NS: u64 = 300 * SECOND;
 
-struct World {
+/// Machines, each with the address of its place, and what is between them.
+pub(crate) struct World {
     sim: Sim<Arc<[u8]>, (), Dice>,
-    machines: Vec<Machine>,
+    pub(crate) machines: Vec<Machine>,
     adaptor: Option<Adaptor>,
     lefts: Vec<Vec<Left>>,
-    frames: u64,
+    pub(crate) frames: u64,
+    /// How long it takes at least until a machine that wants to be woken is.
+    wakes_after: u64,
 }
 
 /// Runs a topic.
@@ -45,11 +48,9 @@ pub(super) fn run(bucket: Bucket, cut: &Cut, bursts: &[Burst], near: &Near) -> R
     // Every frame takes the same time, so that no seed decides anything.
     let weather = Weather::between(near.one_way_ns, near.one_way_ns);
     let mut world = World {
-        sim: Sim::new(0, links(weather, 0)),
-        lefts: vec![Vec::new(); machines.len()],
-        machines,
         adaptor,
-        frames: 0,
+        wakes_after: 1,
+        ..World::new(machines, weather, 0)
     };
     if world.adaptor.is_some() {
         world.sim.wake_at(ADAPTOR.0, 0);
@@ -65,6 +66,23 @@ pub(super) fn run(bucket: Bucket, cut: &Cut, bursts: &[Burst], near: &Near) -> R
 }
 
 impl World {
+    pub(crate) fn new(machines: Vec<Machine>, weather: Weather, seed: u64) -> Self {
+        Self {
+            sim: Sim::new(0, links(weather, seed)),
+            lefts: vec![Vec::new(); machines.len()],
+            machines,
+            adaptor: None,
+            frames: 0,
+            wakes_after: 0,
+        }
+    }
+
+    /// Everything until then.
+    pub(crate) fn run_until(&mut self, end: u64) {
+        while self.step(end) {}
+        self.sim.pass(end);
+    }
+
     /// Everything until the last arrival; says how many messages came.
     fn feed(&mut self, cut: &Cut, bursts: &[Burst]) -> u64 {
         let mut expected = 0;
@@ -72,8 +90,7 @@ impl World {
             let Some(place) = cut.place(burst.publisher).map(usize::from) else {
                 continue;
             };
-            while self.step(burst.at_ns) {}
-            self.sim.pass(burst.at_ns);
+            self.run_until(burst.at_ns);
             if let Some(machine) = self.machines.get_mut(place) {
                 arrive(machine, number, burst);
                 expected += u64::from(burst.count);
@@ -111,7 +128,7 @@ impl World {
         true
     }
 
-    fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> Instant {
         Instant::from_nanos(self.sim.now())
     }
 
@@ -134,7 +151,7 @@ impl World {
     }
 
     /// Takes out what a machine has to say, and notes when it wants to be woken.
-    fn settle(&mut self, place: usize) {
+    pub(crate) fn settle(&mut self, place: usize) {
         let (Some(machine), Some(lefts)) =
             (self.machines.get_mut(place), self.lefts.get_mut(place))
         else {
@@ -146,8 +163,8 @@ impl World {
             self.carry(id, send);
         }
         if let Some(due) = self.machines.get(place).and_then(Machine::poll_timeout) {
-            let at = due.as_nanos().max(self.sim.now() + 1);
-            self.sim.wake_at(id.0, at);
+            let earliest = self.sim.now() + self.wakes_after;
+            self.sim.wake_at(id.0, due.as_nanos().max(earliest));
         }
     }
 
