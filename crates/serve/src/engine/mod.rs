@@ -48,6 +48,7 @@ pub use op::{Act, Op, Outcome, Settle, Step};
 pub(crate) use quota::{QuotaHeard, QuotaQuestion};
 pub use seal::{Opened, Seal, SealError};
 pub use sender::Sender;
+pub(crate) use sender::operation_id;
 pub use tollgate_node::Scope;
 pub use turn::{Ask, Standing, Turn};
 

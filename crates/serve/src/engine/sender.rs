@@ -5,6 +5,7 @@
 use tollgate_limit::OperationId;
 
 use super::{EngineError, Turn};
+use crate::value::short;
 
 /// Who sent a request, as far as it matters for ids and receipts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +43,7 @@ impl Turn<'_> {
 
     /// The id of an operation of the sender.
     pub(super) fn operation(&self, id: &str) -> Result<OperationId, EngineError> {
-        let id = OperationId::new(id.as_bytes()).ok_or(EngineError::BadId)?;
-        Ok(of_caller(id, self.sender().caller))
+        Ok(of_caller(operation_id(id)?, self.sender().caller))
     }
 
     /// The id of a reservation that the sender may settle: its own, or that of another caller where it may settle those of all.
@@ -54,10 +54,18 @@ impl Turn<'_> {
             return Ok(own);
         }
         let callers = self.engine.callers.lock();
-        let id = OperationId::new(id.as_bytes()).ok_or(EngineError::BadId)?;
+        let id = operation_id(id)?;
         let mut each = callers.iter().map(|caller| of_caller(id.clone(), *caller));
         Ok(each.find(is_there).unwrap_or(own))
     }
+}
+
+/// The id that a text is: up to 128 characters, of which long ones are known by a digest.
+pub(crate) fn operation_id(text: &str) -> Result<OperationId, EngineError> {
+    let most = OperationId::BYTES_MAX;
+    let id = Some(text).filter(|text| text.len() <= most || text.chars().count() <= most);
+    let id = id.and_then(|text| OperationId::new(short(text, most).as_bytes()));
+    id.ok_or(EngineError::BadId)
 }
 
 /// The id under which an operation of a caller is remembered; callers without a token have theirs in common.
@@ -65,5 +73,22 @@ fn of_caller(id: OperationId, caller: u64) -> OperationId {
     match caller {
         0 => id,
         caller => id.of_caller(caller),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_as_many_characters_as_the_schema_says() {
+        for letter in ["a", "ä", "😀"] {
+            let longest = operation_id(&letter.repeat(128)).unwrap();
+            assert!(longest.as_bytes().len() <= 128);
+            let other = letter.repeat(127) + "z";
+            assert_ne!(operation_id(&other).unwrap(), longest);
+            assert!(operation_id(&letter.repeat(129)).is_err());
+        }
+        assert!(operation_id("").is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::StatusCode;
-use tollgate_limit::{Cost, OperationId, Span};
+use tollgate_limit::{Cost, Span};
 use tollgate_node::{Answer, RefusedBy};
 use tollgate_wire::problem::Problem;
 use tollgate_wire::v1::{
@@ -14,7 +14,7 @@ use tollgate_wire::v1::{
 use super::body::{self, Entries, Refusal};
 use super::reply::{JSON, encoded};
 use super::{Asked, Reply, query};
-use crate::engine::{Act, Ask, EngineError, Op, Outcome, Scope, Started, Turn};
+use crate::engine::{Act, Ask, EngineError, Op, Outcome, Scope, Started, Turn, operation_id};
 use crate::value::millis;
 
 /// `POST /v1/check`.
@@ -125,9 +125,7 @@ fn ask<'a>(
 ) -> Result<Ask<'a>, Refusal> {
     let contract = request.contract.as_deref();
     let id = request.id.as_deref();
-    if id.is_some_and(|id| OperationId::new(id.as_bytes()).is_none()) {
-        return Err(EngineError::BadId.into());
-    }
+    id.map(operation_id).transpose()?;
     Ok(Ask {
         key: body::key(&request.key, entries, asked)?,
         cost: body::cost(request.cost)?,

@@ -163,7 +163,7 @@ fn a_home_is_found_at_the_seat_of_a_node_that_surely_ended_and_at_no_other() {
     );
     let kept = |seat: &str| {
         let text = format!(
-            "SELECT count(*) FROM tollgate.supply WHERE seat = '{seat}' AND text LIKE '%\"home\":%'"
+            "SELECT count(*) FROM tollgate.supply WHERE seat = '{seat}' AND text LIKE '%\"policies\":{{\"%'"
         );
         database.sql(&text) == "1"
     };

@@ -318,7 +318,7 @@ async fn a_bucket_that_cannot_be_served_costs_no_other_bucket_anything() {
 
 #[tokio::test]
 async fn buckets_beyond_those_of_a_stream_are_refused_by_themselves() {
-    let server = server(10, Duration::from_secs(5));
+    let server = server(600, Duration::from_secs(5));
     let mut link = Link::open(&server).await;
     let tenant = |nth: u32| usage(&[("tenant", &nth.to_string())], 0, (0, 1));
     link.say((0..5_000).map(tenant).collect()).await;
