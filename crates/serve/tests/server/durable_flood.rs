@@ -203,9 +203,14 @@ fn no_used_up_quota_passes_after_a_flood_where_a_database_of_many_keeps_it() {
     server.use_up();
     server.flood("user", 42_000);
     assert!(server.evicted() > 1_000);
-    assert_eq!(server.passing(), 0);
-    let reads = server.shared.engine.meter().durable().figures().reads;
-    assert!(reads.new > 0 && reads.failed == 0, "{reads:?}");
+    let reads = || server.shared.engine.meter().durable().figures().reads;
+    // A busy machine may be late to read a row, and the key is denied for that: none of these was.
+    tollgate_parts::until("all rows of users are read in time", || {
+        let failed = reads().failed;
+        assert_eq!(server.passing(), 0);
+        reads().failed == failed
+    });
+    assert!(reads().new > 0, "{:?}", reads());
     server.stop();
     assert_eq!(Server::at(&database, MIB).passing(), 0);
 }
