@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use tollgate_contract::Contracts;
+use tollgate_contract::{Contracts, Coordination};
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Key, Membership, Node, Outgoing, Peer, Roster, Share};
@@ -53,12 +53,9 @@ fn node(place: usize, now: Instant) -> Arc<Node> {
 
 /// The tags by which nodes name what is divided and cut.
 fn tags(node: &Node, now: Instant) -> Vec<u64> {
-    let supply = node.supply_status(None, now);
-    let split = node.split_status(None, now);
-    let supply = supply.iter().map(|policy| policy.tag);
-    supply
-        .chain(split.iter().map(|policy| policy.tag))
-        .collect()
+    let divided = [Coordination::Supply, Coordination::Split].into_iter();
+    let each = divided.flat_map(|by| node.mode_status(by, None, now));
+    each.map(|policy| policy.tag).collect()
 }
 
 fuzz_target!(|bytes: &[u8]| {
