@@ -127,16 +127,9 @@ fn machines(bytes: &[u8]) {
         Seed::new([1, 2]),
         membership,
     ));
-    let mut tags: Vec<u64> = node
-        .gossip_status()
-        .iter()
-        .map(|policy| policy.tag)
-        .collect();
-    tags.extend(
-        node.sync_status(None, start)
-            .iter()
-            .map(|policy| policy.tag),
-    );
+    // Those of every policy that is counted together, whatever its mode.
+    let status = node.gossip_status();
+    let tags: Vec<u64> = status.iter().map(|policy| policy.tag).collect();
     let key = Key::Entries(&[("user", "u")]);
     let mut now = start;
     for (pick, part) in parts(bytes) {
