@@ -134,7 +134,7 @@ impl Part {
         self.joining = Some((now, now));
     }
 
-    /// Starts anew under other numbers; what it knew it knows under the old ones.
+    /// Starts again under other numbers; what it knew it knows under the old ones.
     fn renumber(&mut self, numbers: &Numbers, now: Instant) {
         // What only this node knows is told under the numbers it was counted under.
         self.machine.handle_leave(now);

@@ -260,5 +260,5 @@ use shown::{depth, rate, ratio, seconds, tokens};
 
 /// Keys that are looked at for a sum.
 const KEYS_SUMMED_MAX: usize = 1 << 10;
-/// A node that nobody asks anything of is filled without end.
+/// A node that is asked nothing is filled without end.
 const RATIO_MAX_MILLI: u64 = 1_000_000;
