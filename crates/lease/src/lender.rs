@@ -8,10 +8,10 @@ mod stand;
 mod window;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound::{Excluded, Unbounded};
 
 use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing};
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Keyed, Weigh};
 
 use crate::amount::{Limits, after};
 use crate::message::{Grant, Nudge, Question};
@@ -46,7 +46,7 @@ pub struct LenderSetup {
 #[derive(Debug)]
 pub struct Lender {
     setup: LenderSetup,
-    pools: BTreeMap<Key, Pool>,
+    pools: Keyed<Pool>,
     nudges: VecDeque<Nudge>,
     /// The last time it was called.
     latest: Instant,
@@ -54,8 +54,6 @@ pub struct Lender {
     is_called: bool,
     /// Keys that it grants in another's place, and when it last did.
     acted: BTreeMap<Key, Instant>,
-    /// Where to look next for keys that need not be kept.
-    cursor: Key,
     counts: LenderCounts,
     planes: Planes,
     clock: Clock,
@@ -98,15 +96,14 @@ impl LenderSetup {
 
 impl Lender {
     /// A grantor that begins now.
-    pub const fn new(setup: LenderSetup) -> Self {
+    pub fn new(setup: LenderSetup) -> Self {
         Self {
             latest: setup.since,
             is_called: false,
             setup,
-            pools: BTreeMap::new(),
+            pools: Keyed::default(),
             nudges: VecDeque::new(),
             acted: BTreeMap::new(),
-            cursor: Key(0),
             counts: LenderCounts {
                 past: Figures {
                     stale: 0,
@@ -147,19 +144,14 @@ impl Lender {
         self.look(now);
         if rules != self.setup.rules {
             self.setup.rules = rules;
-            for pool in self.pools.values_mut() {
-                pool.follow(rules);
-            }
+            self.pools.each_mut(|_, pool| pool.follow(rules));
         }
         if limits == self.setup.limits {
             return;
         }
         self.setup.limits = limits;
-        for pool in self.pools.values_mut() {
-            pool.change(limits, now);
-        }
-        let keys: Vec<Key> = self.pools.keys().copied().collect();
-        for key in keys {
+        self.pools.each_mut(|_, pool| pool.change(limits, now));
+        for key in self.pools.keys() {
             self.drain(key);
         }
     }
@@ -223,7 +215,7 @@ impl Lender {
         self.planes.retain(&mut is_mine);
         let counts = &mut self.counts.past;
         self.pools.retain(|key, pool| {
-            let keeps = is_mine(*key);
+            let keeps = is_mine(key);
             if !keeps {
                 add(counts, &pool.figures());
             }
@@ -233,9 +225,8 @@ impl Lender {
 
     /// The pool of a key, where there is one.
     pub fn inspect(&mut self, key: Key, now: Instant) -> Option<&Pool> {
-        let pool = self.known(key)?;
-        pool.advance(now);
-        Some(pool)
+        self.known(key)?.advance(now);
+        self.pools.get(key)
     }
 
     /// How all keys stand.
@@ -269,10 +260,10 @@ impl Lender {
     /// What a request of that cost would be told.
     pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
         self.look(now);
-        match self.known(key) {
-            Some(pool) => pool.probe(cost, now),
-            None => self.setup.fresh(self.clock, now).probe(cost, now),
+        if let Some(pool) = self.known(key) {
+            return pool.probe(cost, now);
         }
+        self.setup.fresh(self.clock, now).probe(cost, now)
     }
 
     /// Takes what a request costs.
@@ -308,16 +299,16 @@ impl Lender {
 
     /// How a key stands.
     pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
-        let (remaining, reset_after) = match self.known(key) {
-            Some(pool) => (pool.probe(0, now).remaining, pool.full_after()),
-            None => (
-                self.setup.fresh(self.clock, now).probe(0, now).remaining,
-                Span::ZERO,
-            ),
-        };
+        if let Some(pool) = self.known(key) {
+            return Standing {
+                remaining: pool.probe(0, now).remaining,
+                reset_after: pool.full_after(),
+            };
+        }
+        let mut fresh = self.setup.fresh(self.clock, now);
         Standing {
-            remaining,
-            reset_after,
+            remaining: fresh.probe(0, now).remaining,
+            reset_after: Span::ZERO,
         }
     }
 
@@ -362,17 +353,20 @@ impl Lender {
 
     /// About how many bytes it takes.
     pub fn footprint(&self) -> Footprint {
-        let lessees: usize = self.pools.values().map(Pool::lessees).sum();
-        let counts: usize = self.pools.values().map(Pool::heap_bytes).sum();
         Footprint {
-            local: (lessees * RECORD_BYTES + counts) as u64,
+            local: self.pools.heap_bytes(),
             extra: 0,
         }
     }
 
-    /// Keys that it keeps.
-    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
-        self.pools.keys().copied()
+    /// Bytes of memory that it takes.
+    pub fn held(&self) -> u64 {
+        self.pools.held()
+    }
+
+    /// Keys that it keeps, in ascending order.
+    pub fn keys(&self) -> Vec<Key> {
+        self.pools.keys()
     }
 
     /// How many keys it keeps.
@@ -382,7 +376,7 @@ impl Lender {
 
     /// Whether it keeps a key.
     pub fn knows(&self, key: Key) -> bool {
-        self.pools.contains_key(&key)
+        self.pools.contains_key(key)
     }
 
     /// Drops a key that need not be kept, if one is found soon: any other would come back full.
@@ -398,21 +392,17 @@ impl Lender {
 
     /// Looks at the next key, and drops it if it is as if it had never been seen; whether there was one.
     fn sweep(&mut self, now: Instant) -> bool {
-        let mut next = self.pools.range((Excluded(self.cursor), Unbounded));
-        let next = next.next().or_else(|| self.pools.first_key_value());
-        let Some(key) = next.map(|(key, _)| *key) else {
+        let Some(key) = self.pools.sweep() else {
             return false;
         };
-        let Some(pool) = self.known(key) else {
+        let pool = self.inspect(key, now);
+        let Some((is_fresh, figures)) = pool.map(|pool| (pool.is_fresh(), pool.figures())) else {
             return false;
         };
-        pool.advance(now);
-        let (is_fresh, figures) = (pool.is_fresh(), pool.figures());
-        self.cursor = key;
-        // Whatever is dropped begins as a key that was never seen.
+        // What is dropped begins as a key that was never seen.
         if is_fresh && self.setup.fresh(self.clock, now).is_fresh() {
             add(&mut self.counts.past, &figures);
-            self.pools.remove(&key);
+            self.pools.remove(key);
         }
         true
     }
@@ -430,28 +420,35 @@ impl Lender {
         self.begin_anew(now);
         self.planes.retain(|_| false);
         let (generation, learnt) = (self.setup.generation, self.setup.learnt());
-        for pool in self.pools.values_mut() {
-            pool.tell_time(self.clock);
+        let clock = self.clock;
+        self.pools.each_mut(|_, pool| {
+            pool.tell_time(clock);
             pool.relearn(generation, (now, learnt));
-        }
+        });
     }
 
     fn pool(&mut self, key: Key, now: Instant) -> &mut Pool {
         let (setup, clock) = (&self.setup, self.clock);
-        let pool = self.pools.entry(key);
-        let pool = pool.or_insert_with(|| setup.fresh(clock, now));
+        let fresh = || setup.fresh(clock, now);
+        let pool = self.pools.get_or_insert_with(key, fresh);
         pool.tell_time(clock);
         pool
     }
 
     fn drain(&mut self, key: Key) {
-        if let Some(pool) = self.pools.get_mut(&key) {
+        if let Some(pool) = self.pools.get_mut(key) {
             while let Some(nudge) = pool.poll_nudge(key) {
                 if self.nudges.len() < NUDGES_MAX {
                     self.nudges.push_back(nudge);
                 }
             }
         }
+    }
+}
+
+impl Weigh for Pool {
+    fn heap_bytes(&self) -> u64 {
+        (self.lessees() * RECORD_BYTES + self.count_bytes()) as u64
     }
 }
 

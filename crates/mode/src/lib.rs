@@ -10,6 +10,7 @@ mod answer;
 mod figure;
 mod frame;
 mod ids;
+mod keyed;
 mod kind;
 mod mode;
 #[cfg(feature = "planted")]
@@ -21,6 +22,7 @@ pub use answer::{Probe, Standing, Verdict};
 pub use figure::{Figure, Metric, MetricKind, Value, counter, gauge};
 pub use frame::{Footprint, Malformed, Saved, Send, Sort, VERSION};
 pub use ids::{Key, NodeId, Writer};
+pub use keyed::{Keyed, Weigh};
 pub use kind::{Build, ModeKind, Numbers, RosterPart, longest_wait, wait_max};
 pub use mode::{Clock, Event, Mode, Settlement};
 pub use tag::Tag;

@@ -174,11 +174,11 @@ impl Mode for Part {
     }
 
     fn keys(&self) -> Vec<Key> {
-        self.machine.keys().collect()
+        self.machine.keys()
     }
 
     fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
-        let first = self.machine.keys().next();
+        let first = self.machine.a_key();
         let mut figures = standing(&mut self.machine, of.or(first).unwrap_or(Key(0)), now);
         figures.extend(counts(&self.machine));
         figures

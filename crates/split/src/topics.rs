@@ -4,11 +4,11 @@
 //! begins as it would have at the node's start. It is dropped only when it stands as such a one would. Messages are told at once
 //! when they may go. Frames carry the key before what its machine says. Not here: sockets, clocks, who lives.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Bound::{Excluded, Unbounded};
+use std::collections::{BTreeSet, VecDeque};
 
 use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict};
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Keyed, Weigh};
 
 use crate::config::SplitConfig;
 use crate::limits::Limits;
@@ -45,14 +45,12 @@ pub struct Topics {
     wait_max: Span,
     /// As a machine is before anything happened.
     pattern: Setup,
-    by_key: BTreeMap<Key, Topic>,
+    by_key: Keyed<Topic>,
     due: BTreeSet<(Instant, Key)>,
     sends: VecDeque<Send>,
     /// Of topics that were dropped.
     past: Counts,
     made: u64,
-    /// Where to look next for one that can be dropped.
-    cursor: Key,
 }
 
 #[derive(Debug)]
@@ -98,12 +96,11 @@ impl Topics {
             wait_max: setup.wait_max,
             setup,
             pattern,
-            by_key: BTreeMap::new(),
+            by_key: Keyed::default(),
             due: BTreeSet::new(),
             sends: VecDeque::new(),
             past: Counts::default(),
             made: 0,
-            cursor: Key(0),
         })
     }
 
@@ -125,9 +122,9 @@ impl Topics {
     /// Who lives.
     pub fn handle_members(&mut self, members: &[NodeId]) {
         self.pattern.members = peers(&self.setup.roster, members);
-        for topic in self.by_key.values_mut() {
-            topic.machine.handle_members(&self.pattern.members);
-        }
+        let members = &self.pattern.members;
+        self.by_key
+            .each_mut(|_, topic| topic.machine.handle_members(members));
     }
 
     /// What a message of that cost would be told.
@@ -135,7 +132,7 @@ impl Topics {
         let message = self.setup.limits.message().max(1);
         let (leaks, wait_max) = (self.setup.leaks, self.wait_max);
         let (mut made, mut through) = (None, Instant::default());
-        let machine = match self.by_key.get_mut(&key) {
+        let machine = match self.by_key.get_mut(key) {
             Some(topic) => {
                 through = topic.through;
                 &mut topic.machine
@@ -181,7 +178,7 @@ impl Topics {
         self.with(key, |machine| {
             machine.take(cost, now);
         });
-        if let Some(topic) = self.by_key.get_mut(&key).filter(|_| self.setup.leaks) {
+        if let Some(topic) = self.by_key.get_mut(key).filter(|_| self.setup.leaks) {
             let rate = topic.machine.inspect(now).share.rate.max(1);
             let takes = self.setup.limits.messages(cost).div_ceil(rate);
             topic.through = topic
@@ -214,7 +211,7 @@ impl Topics {
     /// How a key stands.
     pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
         let remaining = self.probe(key, 0, now).remaining;
-        let topic = self.by_key.get_mut(&key);
+        let topic = self.by_key.get_mut(key);
         let reset_after = topic.map(|topic| topic.machine.full_after(now));
         Standing {
             remaining,
@@ -224,7 +221,7 @@ impl Topics {
 
     /// How the sub-bucket of a key stands; of one that was never seen, as it would.
     pub fn inspect(&mut self, key: Key, now: Instant) -> Option<Inspection> {
-        match self.by_key.get_mut(&key) {
+        match self.by_key.get_mut(key) {
             Some(topic) => Some(topic.machine.inspect(now)),
             None => self.make().ok().map(|mut machine| machine.inspect(now)),
         }
@@ -295,8 +292,13 @@ impl Topics {
     }
 
     /// Keys that are known, in ascending order.
-    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
-        self.by_key.keys().copied()
+    pub fn keys(&self) -> Vec<Key> {
+        self.by_key.keys()
+    }
+
+    /// One of the keys that are known.
+    pub(crate) fn a_key(&self) -> Option<Key> {
+        self.by_key.iter().next().map(|(key, _)| key)
     }
 
     /// How many keys are known.
@@ -306,17 +308,16 @@ impl Topics {
 
     /// Whether a key is known.
     pub fn knows(&self, key: Key) -> bool {
-        self.by_key.contains_key(&key)
+        self.by_key.contains_key(key)
     }
 
     /// Drops a key that stands as if it had never been seen; `false` where none of those that were looked at does.
     pub fn evict(&mut self, now: Instant) -> bool {
-        let behind = self.by_key.range((Excluded(self.cursor), Unbounded));
-        let around = behind.chain(self.by_key.range(..=self.cursor));
-        let looked_at: Vec<Key> = around.map(|(key, _)| *key).take(EVICT_LOOKS).collect();
-        for key in looked_at {
-            self.cursor = key;
-            let topic = self.by_key.get_mut(&key);
+        for _ in 0..EVICT_LOOKS {
+            let Some(key) = self.by_key.sweep() else {
+                break;
+            };
+            let topic = self.by_key.get_mut(key);
             if topic.is_some_and(|topic| topic.through <= now && topic.machine.is_fresh(now)) {
                 self.forget(key);
                 return true;
@@ -326,7 +327,7 @@ impl Topics {
     }
 
     fn forget(&mut self, key: Key) {
-        if let Some(topic) = self.by_key.remove(&key) {
+        if let Some(topic) = self.by_key.remove(key) {
             self.past = self.past.plus(topic.machine.counts());
             if let Some(due) = topic.due {
                 self.due.remove(&(due, key));
@@ -343,7 +344,7 @@ impl Topics {
     }
 
     fn with(&mut self, key: Key, act: impl FnOnce(&mut Machine)) {
-        if !self.by_key.contains_key(&key)
+        if !self.by_key.contains_key(key)
             && let Ok(machine) = self.make()
         {
             self.made += 1;
@@ -356,7 +357,7 @@ impl Topics {
                 },
             );
         }
-        let Some(topic) = self.by_key.get_mut(&key) else {
+        let Some(topic) = self.by_key.get_mut(key) else {
             return;
         };
         act(&mut topic.machine);
@@ -377,6 +378,12 @@ impl Topics {
             }
             self.due.extend(due.map(|due| (due, key)));
         }
+    }
+}
+
+impl Weigh for Topic {
+    fn heap_bytes(&self) -> u64 {
+        0
     }
 }
 

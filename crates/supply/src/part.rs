@@ -147,7 +147,11 @@ impl Mode for Part {
     }
 
     fn keys(&self) -> Vec<Key> {
-        self.machine.keys().collect()
+        self.machine.keys()
+    }
+
+    fn held(&self) -> u64 {
+        self.machine.held()
     }
 
     fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {

@@ -26,7 +26,7 @@ pub(crate) fn of(machine: &Machine, of: Option<Key>, now: Instant) -> Vec<Figure
 fn stands(machine: &Machine, of: Option<Key>, now: Instant) -> (Inspection, u64) {
     let keys: Vec<Key> = match of {
         Some(key) => vec![key],
-        None => machine.keys().take(KEYS_SUMMED_MAX).collect(),
+        None => machine.some_keys(KEYS_SUMMED_MAX),
     };
     let first = keys.first().copied().unwrap_or(Key(0));
     let mut sum = machine.inspect(first, now);

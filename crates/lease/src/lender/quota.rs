@@ -175,8 +175,8 @@ impl Lender {
             return QuotaTold::default();
         };
         let (setup, clock) = (&self.setup, self.clock);
-        let pool = self.pools.entry(key);
-        let pool = pool.or_insert_with(|| setup.fresh(clock, now));
+        let fresh = || setup.fresh(clock, now);
+        let pool = self.pools.get_or_insert_with(key, fresh);
         let action = act(quota, pool);
         // What another assigned, or an earlier process, ends by itself and is counted as in use until then.
         let is_silent = pool.is_learning();

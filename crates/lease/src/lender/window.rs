@@ -27,9 +27,7 @@ impl Lender {
 
     /// Hears that the time of day was set: what a window has used up by `from` it has used up at `to`. Terms do not depend on it.
     pub fn move_time(&mut self, from: Instant, to: Instant) {
-        for pool in self.pools.values_mut() {
-            pool.move_time(from, to);
-        }
+        self.pools.each_mut(|_, pool| pool.move_time(from, to));
     }
 
     /// Counts by another window from here on. What is lent stays lent.
@@ -41,9 +39,8 @@ impl Lender {
         self.setup.limits = window.limits();
         self.setup.window = Some(window.clone());
         let clock = self.truly();
-        let keys: Vec<Key> = self.pools.keys().copied().collect();
-        for key in keys {
-            if let Some(pool) = self.pools.get_mut(&key) {
+        for key in self.pools.keys() {
+            if let Some(pool) = self.pools.get_mut(key) {
                 pool.tell_time(clock);
                 pool.recount(window, now);
             }
@@ -61,7 +58,7 @@ impl Lender {
 
     /// The pool of a key that is kept, as whoever asks finds it.
     pub(super) fn known(&mut self, key: Key) -> Option<&mut Pool> {
-        let pool = self.pools.get_mut(&key)?;
+        let pool = self.pools.get_mut(key)?;
         pool.tell_time(self.clock);
         Some(pool)
     }

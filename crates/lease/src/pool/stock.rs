@@ -60,7 +60,7 @@ impl Pool {
     }
 
     /// Bytes behind a window.
-    pub(crate) fn heap_bytes(&self) -> usize {
+    pub(crate) fn count_bytes(&self) -> usize {
         self.count.as_ref().map_or(0, |count| count.heap_bytes())
     }
 

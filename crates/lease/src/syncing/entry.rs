@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use tollgate_gossip::{Key, NodeId, Writer};
 use tollgate_limit::Instant;
+use tollgate_mode::Weigh;
 
 use super::wire::{Answer, Report, Sum};
 use crate::amount::{Limits, mites, tokens};
@@ -44,6 +45,12 @@ pub(super) struct Over {
     pub(super) debt: i128,
     /// Mites of this spending among them.
     pub(super) more: i128,
+}
+
+impl Weigh for Entry {
+    fn heap_bytes(&self) -> u64 {
+        (self.by_writer.len() * WRITER_BYTES) as u64
+    }
 }
 
 impl Entry {
@@ -233,3 +240,6 @@ pub(super) fn owed(debt: i128) -> u64 {
 const MEETS_INTERVALS: u64 = 3;
 /// Boots of nodes that a centre remembers for each key; the one it has not heard for longest is forgotten first.
 const WRITERS_MAX: usize = 1 << 10;
+
+/// About what a centre knows of a node.
+const WRITER_BYTES: usize = 48;

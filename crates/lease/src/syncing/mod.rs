@@ -20,6 +20,7 @@ use tollgate_gossip::{
     Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict, Writer, collectors,
 };
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::Keyed;
 
 use self::entry::{Entry, moved, owed};
 use self::wire::{Answer, Frame, Report};
@@ -50,7 +51,7 @@ pub struct SyncingSetup {
 #[derive(Debug)]
 pub struct Syncing {
     setup: SyncingSetup,
-    entries: BTreeMap<Key, Entry>,
+    entries: Keyed<Entry>,
     /// Keys of which the centre has not confirmed everything.
     untold: BTreeSet<Key>,
     sends: VecDeque<Send>,
@@ -60,8 +61,6 @@ pub struct Syncing {
     told: Key,
     /// The last session.
     sessions: u64,
-    /// Where to look next for a key that can be dropped.
-    cursor: Key,
     counts: SyncCounts,
     /// Mites that were spent beyond the buckets of keys whose centre this is.
     over: i128,
@@ -76,16 +75,15 @@ impl SyncingSetup {
 
 impl Syncing {
     /// A node that knows no key.
-    pub const fn new(setup: SyncingSetup) -> Self {
+    pub fn new(setup: SyncingSetup) -> Self {
         Self {
             setup,
-            entries: BTreeMap::new(),
+            entries: Keyed::default(),
             untold: BTreeSet::new(),
             sends: VecDeque::new(),
             spoke: None,
             told: Key(0),
             sessions: 0,
-            cursor: Key(0),
             counts: SyncCounts {
                 told: 0,
                 answered: 0,
@@ -110,19 +108,19 @@ impl Syncing {
 
     /// Other numbers, from now on.
     pub fn change(&mut self, config: SyncConfig, now: Instant) {
-        for entry in self.entries.values_mut() {
-            entry.bucket.fill(&self.setup.config.limits, now);
+        let before = self.setup.config.limits;
+        self.entries.each_mut(|_, entry| {
+            entry.bucket.fill(&before, now);
             entry.bucket.level = entry.bucket.level.min(config.limits.depth());
-        }
+        });
         self.setup.config = config;
     }
 
     /// Goes to another time, as the clock was set: every key has then what it has at `from`.
     pub fn move_time(&mut self, from: Instant, to: Instant) {
         let limits = self.setup.config.limits;
-        for entry in self.entries.values_mut() {
-            entry.move_time(&limits, from, to);
-        }
+        self.entries
+            .each_mut(|_, entry| entry.move_time(&limits, from, to));
         self.spoke = self.spoke.map(|spoke| moved(spoke, from, to));
     }
 
@@ -153,8 +151,8 @@ impl Syncing {
         self.setup.members = alive.to_vec();
         let setup = &self.setup;
         let all = self.entries.iter();
-        let moved = all.filter(|(key, entry)| setup.centre(**key) != entry.centre);
-        let moved: Vec<Key> = moved.map(|(key, _)| *key).collect();
+        let moved = all.filter(|(key, entry)| setup.centre(*key) != entry.centre);
+        let moved: Vec<Key> = moved.map(|(key, _)| key).collect();
         for key in moved {
             self.settle(key, now);
         }
@@ -164,8 +162,7 @@ impl Syncing {
     pub fn renumber(&mut self, me: (NodeId, Writer), members: &[NodeId], now: Instant) {
         (self.setup.me, self.setup.writer) = me;
         self.setup.members = members.to_vec();
-        let keys: Vec<Key> = self.keys().collect();
-        for key in keys {
+        for key in self.keys() {
             self.settle(key, now);
         }
     }
@@ -174,7 +171,7 @@ impl Syncing {
     fn settle(&mut self, key: Key, now: Instant) {
         let centre = self.setup.centre(key);
         let is_centre = centre == self.setup.me;
-        if let Some(entry) = self.entries.get_mut(&key) {
+        if let Some(entry) = self.entries.get_mut(key) {
             entry.bucket.fill(&self.setup.config.limits, now);
             entry.set_centre(centre, is_centre, now);
         }
@@ -232,7 +229,7 @@ impl Syncing {
 
     /// Gives back what is missing, as far as this node knows.
     pub fn reset(&mut self, key: Key, now: Instant) {
-        if self.entries.contains_key(&key) {
+        if self.entries.contains_key(key) {
             let level = self.level(key, now).0;
             let missing = self.setup.config.limits.depth().saturating_sub(level);
             self.refund(key, owed(missing), now);
@@ -316,15 +313,18 @@ impl Syncing {
         let one = size_of::<Entry>() + size_of::<Key>();
         Footprint {
             local: (self.entries.len() * one) as u64,
-            extra: (self.entries.len()
-                * self.setup.members.len().min(WRITERS_WEIGHED)
-                * WRITER_BYTES) as u64,
+            extra: self.entries.heap_bytes(),
         }
     }
 
+    /// Bytes of memory that it takes.
+    pub fn held(&self) -> u64 {
+        self.entries.held() + self.untold.len() as u64 * UNTOLD_BYTES
+    }
+
     /// Keys that are known, in ascending order.
-    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
-        self.entries.keys().copied()
+    pub fn keys(&self) -> Vec<Key> {
+        self.entries.keys()
     }
 
     /// How many keys are known.
@@ -334,18 +334,17 @@ impl Syncing {
 
     /// Whether a key is known.
     pub fn knows(&self, key: Key) -> bool {
-        self.entries.contains_key(&key)
+        self.entries.contains_key(key)
     }
 
     /// Drops a key that stands as if it had never been seen; `false` where none of those that were looked at does.
     pub fn evict(&mut self, now: Instant) -> bool {
-        let behind = self.entries.range((Excluded(self.cursor), Unbounded));
-        let around = behind.chain(self.entries.range(..=self.cursor));
-        let looked_at: Vec<Key> = around.map(|(key, _)| *key).take(EVICT_LOOKS).collect();
-        for key in looked_at {
-            self.cursor = key;
+        for _ in 0..EVICT_LOOKS {
+            let Some(key) = self.entries.sweep() else {
+                break;
+            };
             if self.is_fresh(key, now) {
-                self.entries.remove(&key);
+                self.entries.remove(key);
                 return true;
             }
         }
@@ -354,7 +353,7 @@ impl Syncing {
 
     fn is_fresh(&mut self, key: Key, now: Instant) -> bool {
         let is_full = self.level(key, now).0 >= self.setup.config.limits.depth();
-        let entry = self.entries.get(&key);
+        let entry = self.entries.get(key);
         // A frame that is later than that would count again.
         let is_late = |entry: &Entry| now.nanos_since(entry.touched) >= FRAMES_LATE_NS;
         let is_over = |entry: &Entry| entry.centre != self.setup.me || is_late(entry);
@@ -364,7 +363,7 @@ impl Syncing {
     /// The level of a key as far as this node knows, and what it has beyond whole mites.
     fn level(&mut self, key: Key, now: Instant) -> (i128, u64) {
         let limits = &self.setup.config.limits;
-        match self.entries.get_mut(&key) {
+        match self.entries.get_mut(key) {
             None => (limits.depth(), 0),
             Some(entry) => {
                 entry.bucket.fill(limits, now);
@@ -376,7 +375,7 @@ impl Syncing {
     /// The entry of a key, which is made if need be.
     fn entry(&mut self, key: Key, now: Instant) -> &mut Entry {
         let (setup, sessions) = (&self.setup, &mut self.sessions);
-        self.entries.entry(key).or_insert_with(|| {
+        self.entries.get_or_insert_with(key, || {
             *sessions = now.as_nanos().max(sessions.saturating_add(1));
             Entry::new(&setup.config.limits, setup.centre(key), *sessions, now)
         })
@@ -419,7 +418,7 @@ impl Syncing {
     fn answered(&mut self, from: NodeId, level: &Answer, now: Instant) {
         let limits = self.setup.config.limits;
         let asked = self.untold.contains(&level.key);
-        let entry = self.entries.get_mut(&level.key);
+        let entry = self.entries.get_mut(level.key);
         let entry = entry.filter(|entry| asked && entry.centre == from);
         let Some(is_all) = entry.and_then(|entry| entry.handle_level(&limits, level, now)) else {
             return;
@@ -437,7 +436,7 @@ impl Syncing {
         let mut by_centre: BTreeMap<NodeId, Vec<Report>> = BTreeMap::new();
         let mut last = None;
         for key in around.take(TOLD_AT_ONCE) {
-            let Some(entry) = self.entries.get_mut(key) else {
+            let Some(entry) = self.entries.get_mut(*key) else {
                 continue;
             };
             entry.bucket.fill(&self.setup.config.limits, now);
@@ -473,7 +472,5 @@ const SENDS_MAX: usize = 1 << 12;
 const EVICT_LOOKS: usize = 64;
 /// No frame is later than that.
 const FRAMES_LATE_NS: u64 = 60_000_000_000;
-/// About what a centre knows of a node.
-const WRITER_BYTES: usize = 48;
-/// Nodes that are weighed for a key.
-const WRITERS_WEIGHED: usize = 1 << 10;
+/// About what a place in a tree takes.
+const UNTOLD_BYTES: u64 = 24;

@@ -63,7 +63,7 @@ impl Syncing {
     /// How a key stands here.
     pub fn inspect(&mut self, key: Key, now: Instant) -> SyncKey {
         let remaining = tokens(self.level(key, now).0);
-        let Some(entry) = self.entries.get(&key) else {
+        let Some(entry) = self.entries.get(key) else {
             return SyncKey {
                 centre: self.setup.centre(key),
                 remaining,
@@ -92,14 +92,14 @@ impl Syncing {
             over_max: self.over_max(),
             ..SyncStand::default()
         };
-        let me = self.setup.me;
-        for entry in self.entries.values_mut() {
+        let (me, limits) = (self.setup.me, self.setup.config.limits);
+        self.entries.each_mut(|_, entry| {
             if entry.centre == me {
-                entry.bucket.fill(&self.setup.config.limits, now);
+                entry.bucket.fill(&limits, now);
                 stand.centred += 1;
                 stand.debt = stand.debt.saturating_add(entry.debt());
             }
-        }
+        });
         stand
     }
 }

@@ -28,7 +28,7 @@ impl Machine {
         }
         let patience = self.ask_patience();
         for (to, want) in wants {
-            let cell = self.cells.get(&key);
+            let cell = self.cells.get(key);
             let awaits = cell.is_some_and(|cell| cell.asking.awaits(to, patience, now));
             if !awaits {
                 let place = cell.and_then(|cell| cell.loan_from(to));
@@ -46,7 +46,7 @@ impl Machine {
         now: Instant,
     ) {
         let ticket = self.ticket();
-        let Some(cell) = self.cells.get(&key) else {
+        let Some(cell) = self.cells.get(key) else {
             return;
         };
         let party = self.party(cell, now);
@@ -63,7 +63,7 @@ impl Machine {
         // Until it is answered; then a loan has time.
         let retry = self.ask_patience().max(self.own.config.round);
         let renew = self.renew_after().min(retry);
-        let Some(cell) = self.cells.get_mut(&key) else {
+        let Some(cell) = self.cells.get_mut(key) else {
             return;
         };
         let asks = &mut cell.asking.asks;
@@ -169,7 +169,7 @@ impl Machine {
     /// Loans whose lender has answered are not renewed before it is time.
     fn put_off(&mut self, asked: &Asked, key: Key) {
         let renew_at = asked.at.saturating_add(self.renew_after());
-        let loans = self.cells.get_mut(&key).map(|cell| &mut cell.borrowed);
+        let loans = self.cells.get_mut(key).map(|cell| &mut cell.borrowed);
         for loan in loans.into_iter().flatten() {
             if loan.from == asked.to {
                 loan.renew_at = loan.renew_at.max(renew_at);
@@ -179,7 +179,7 @@ impl Machine {
 
     /// The ask that a grant answers; it is answered then.
     fn answered(&mut self, from: Sender, grant: &Grant) -> Option<Asked> {
-        let asks = &mut self.cells.get_mut(&grant.key)?.asking.asks;
+        let asks = &mut self.cells.get_mut(grant.key)?.asking.asks;
         let is_it = |ask: &Asked| ask.ticket == grant.ticket && ask.to == from.node;
         let place = asks.iter().position(is_it)?;
         Some(asks.swap_remove(place))
@@ -202,7 +202,7 @@ impl Machine {
     fn known(&self, from: Sender, key: Key, seq: u64) -> Option<usize> {
         let is_it =
             |loan: &Borrowed| (loan.from, loan.boot, loan.seq) == (from.node, from.boot, seq);
-        self.cells.get(&key)?.borrowed.iter().position(is_it)
+        self.cells.get(key)?.borrowed.iter().position(is_it)
     }
 
     /// Begins to count on a loan.
@@ -214,7 +214,7 @@ impl Machine {
         until: Instant,
     ) {
         let renew_at = asked.at.saturating_add(self.renew_after());
-        let Some(cell) = self.cells.get_mut(&key) else {
+        let Some(cell) = self.cells.get_mut(key) else {
             return;
         };
         if cell.borrowed.len() >= LOANS_MAX {
@@ -241,7 +241,7 @@ impl Machine {
     /// Counts on what was added to a loan, and for how long it lasts.
     fn add_to(&mut self, key: Key, place: usize, given: &Given, until: Instant) {
         let ground = self.home.ground;
-        let Some(cell) = self.cells.get_mut(&key) else {
+        let Some(cell) = self.cells.get_mut(key) else {
             return;
         };
         let room = ground.limits.rate().saturating_sub(cell.usable(&ground));
@@ -292,7 +292,7 @@ impl Machine {
         let Some(place) = self.known(from, key, seq) else {
             return;
         };
-        let Some(cell) = self.cells.get(&key) else {
+        let Some(cell) = self.cells.get(key) else {
             return;
         };
         let me = self.party(cell, now);
@@ -307,7 +307,7 @@ impl Machine {
     /// Gives back of a loan until it is `keep`, unless somebody waits for what it brings, and reports that.
     pub(super) fn return_down_to(&mut self, key: Key, place: usize, keep: u64, now: Instant) {
         let ground = self.home.ground;
-        let Some(cell) = self.cells.get_mut(&key) else {
+        let Some(cell) = self.cells.get_mut(key) else {
             return;
         };
         let is_bound = planted!("gives-back-what-is-promised", cell.is_in_debt(), false);
@@ -319,7 +319,7 @@ impl Machine {
 
     /// Renews a loan, and reports what was given back of it.
     pub(super) fn renew_loan(&mut self, key: Key, place: usize, now: Instant) {
-        let cell = self.cells.get(&key);
+        let cell = self.cells.get(key);
         let Some(loan) = cell.and_then(|cell| cell.borrowed.get(place)) else {
             return;
         };

@@ -37,7 +37,7 @@ impl Machine {
             return self.peek(key, cost, now);
         }
         self.cells
-            .get(&key)
+            .get(key)
             .map_or_else(|| self.peek(key, cost, now), |cell| self.judge(cell, cost))
     }
 
@@ -49,7 +49,7 @@ impl Machine {
 
     /// A key's cell as it is at `now`, known or not.
     pub(super) fn view(&self, key: Key, now: Instant) -> Cell {
-        let known = self.cells.get(&key).cloned();
+        let known = self.cells.get(key).cloned();
         let mut cell = known.unwrap_or_else(|| Cell::new(self.blank, now));
         cell.settle(&self.home.ground, now);
         cell

@@ -70,7 +70,7 @@ impl Machine {
 
     /// The place of the loan that an ask is about.
     fn find(&self, from: Sender, ask: &Ask) -> Option<usize> {
-        let cell = self.cells.get(&ask.key)?;
+        let cell = self.cells.get(ask.key)?;
         let is_borrower = |lent: &Lent| lent.to == from.node && lent.boot == from.boot;
         cell.lent.iter().position(|lent| {
             is_borrower(lent)
@@ -84,7 +84,7 @@ impl Machine {
     /// Books what the borrower gave back.
     fn report(&mut self, place: usize, ask: &Ask) {
         let ground = self.home.ground;
-        let Some(cell) = self.cells.get_mut(&ask.key) else {
+        let Some(cell) = self.cells.get_mut(ask.key) else {
             return;
         };
         let (Some(lent), Some(loan)) = (cell.lent.get_mut(place), ask.loan) else {
@@ -122,7 +122,7 @@ impl Machine {
         }
         let lent = *self.lent_mut(ask.key, place)?;
         if lent.amount() == 0 {
-            self.cells.get_mut(&ask.key)?.lent.remove(place);
+            self.cells.get_mut(ask.key)?.lent.remove(place);
             return None;
         }
         let allow = self.allow(ask, &lent, now);
@@ -142,7 +142,7 @@ impl Machine {
         let term = self.own.config.term;
         let until = now.saturating_add(self.own.config.longer(term, 2));
         let patience = Span::from_nanos(term.as_nanos() / 2);
-        let Some(cell) = self.cells.get_mut(&ask.key) else {
+        let Some(cell) = self.cells.get_mut(ask.key) else {
             return false;
         };
         // More is lent than there is after a change: the loan goes on only once enough was given back.
@@ -166,7 +166,7 @@ impl Machine {
 
     /// Makes a loan, if something can be had.
     fn open(&mut self, from: Sender, ask: &Ask, now: Instant) -> Option<Given> {
-        let cell = self.cells.get(&ask.key)?;
+        let cell = self.cells.get(ask.key)?;
         let mut theirs = cell.lent.iter().filter(|lent| lent.to == from.node);
         if theirs.clone().count() >= LOANS_PER_PEER {
             return None;
@@ -196,7 +196,7 @@ impl Machine {
             until: now.saturating_add(self.own.config.longer(term, 2)),
             overdrawn: None,
         };
-        let cell = self.cells.get_mut(&key)?;
+        let cell = self.cells.get_mut(key)?;
         let place = cell.lent.len();
         cell.lent.push(lent);
         self.give(key, place, amount);
@@ -208,7 +208,7 @@ impl Machine {
     /// of others' as is not there to lend, for what is borrowed cannot be lent on. Says what is left to ask for.
     fn unwind(&mut self, from: Sender, ask: &Ask, now: Instant) -> Ask {
         let mut ask = *ask;
-        let Some(cell) = self.cells.get(&ask.key).filter(|_| ask.want > 0) else {
+        let Some(cell) = self.cells.get(ask.key).filter(|_| ask.want > 0) else {
             return ask;
         };
         let me = self.party(cell, now);
@@ -219,7 +219,7 @@ impl Machine {
         }
         let before = cell.borrowed();
         self.return_some(ask.key, wish, |loan| loan.from == from.node, now);
-        let Some(cell) = self.cells.get(&ask.key) else {
+        let Some(cell) = self.cells.get(ask.key) else {
             return ask;
         };
         let back = before - cell.borrowed();
@@ -238,7 +238,7 @@ impl Machine {
             self.figures.ignored.elsewhere += 1;
             return 0;
         }
-        let Some(cell) = self.cells.get(&ask.key) else {
+        let Some(cell) = self.cells.get(ask.key) else {
             return 0;
         };
         if cell.is_in_debt() || !self.may_lend(from, now) {
@@ -261,7 +261,7 @@ impl Machine {
     /// Books a gift, and the tokens that go with it.
     fn give(&mut self, key: Key, place: usize, amount: u64) {
         let ground = self.home.ground;
-        let Some(cell) = self.cells.get_mut(&key) else {
+        let Some(cell) = self.cells.get_mut(key) else {
             return;
         };
         let tokens = cell.carve(&ground, amount);
@@ -278,7 +278,7 @@ impl Machine {
     /// What a borrower may keep, so that both are alike and no more is lent than there is.
     fn allow(&self, ask: &Ask, lent: &Lent, now: Instant) -> u64 {
         let amount = lent.amount();
-        let Some(cell) = self.cells.get(&ask.key) else {
+        let Some(cell) = self.cells.get(ask.key) else {
             return amount;
         };
         let me = self.party(cell, now);
@@ -296,7 +296,7 @@ impl Machine {
 
     /// Asks those who borrowed most to give back, as requests are refused here.
     pub(super) fn recall(&mut self, key: Key, now: Instant) {
-        let Some(cell) = self.cells.get(&key) else {
+        let Some(cell) = self.cells.get(key) else {
             return;
         };
         let party: Party = self.party(cell, now);
@@ -312,7 +312,7 @@ impl Machine {
     }
 
     fn lent_mut(&mut self, key: Key, place: usize) -> Option<&mut Lent> {
-        self.cells.get_mut(&key)?.lent.get_mut(place)
+        self.cells.get_mut(key)?.lent.get_mut(place)
     }
 }
 

@@ -14,7 +14,7 @@ impl Machine {
     /// Looks around at once as a request was refused, unless that was tried a moment ago.
     pub(super) fn ask_soon(&mut self, key: Key, now: Instant) {
         let least = self.own.config.ask_gap_min;
-        let Some(cell) = self.cells.get_mut(&key) else {
+        let Some(cell) = self.cells.get_mut(key) else {
             return;
         };
         let asking = &mut cell.asking;
@@ -25,7 +25,7 @@ impl Machine {
         self.recall(key, now);
         self.look(key, true, now);
         let most = self.own.config.probes_max;
-        if let Some(cell) = self.cells.get_mut(&key) {
+        if let Some(cell) = self.cells.get_mut(key) {
             cell.asking.probes = cell.asking.probes.saturating_mul(2).min(most);
         }
     }
@@ -38,7 +38,7 @@ impl Machine {
         }
         let ticket = self.ticket();
         let config = &self.own.config;
-        let Some(cell) = self.cells.get_mut(&key) else {
+        let Some(cell) = self.cells.get_mut(key) else {
             return;
         };
         let count = if refused {
@@ -87,7 +87,7 @@ impl Machine {
         (party, free): (Party, u64),
         now: Instant,
     ) {
-        let cell = self.cells.get_mut(&key);
+        let cell = self.cells.get_mut(key);
         let look = cell.and_then(|cell| cell.asking.look.as_mut());
         let Some(look) = look.filter(|look| look.ticket == ticket) else {
             // Too late for its look: how late counts, or no look would ever wait long enough.
@@ -114,7 +114,7 @@ impl Machine {
     pub(super) fn pour(&mut self, key: Key, now: Instant) {
         let Some(look) = self
             .cells
-            .get_mut(&key)
+            .get_mut(key)
             .and_then(|cell| cell.asking.look.take())
         else {
             return;
@@ -123,7 +123,7 @@ impl Machine {
         if self.settled(key, now).is_none() {
             return;
         }
-        let Some(cell) = self.cells.get(&key) else {
+        let Some(cell) = self.cells.get(key) else {
             return;
         };
         let me = self.party(cell, now);
@@ -153,7 +153,7 @@ impl Machine {
         self.figures.peers_fill_min_milli = fills.clone().min().unwrap_or(0);
         self.figures.peers_fill_max_milli = fills.max().unwrap_or(0);
         let config = &self.own.config;
-        if let Some(cell) = self.cells.get_mut(&key) {
+        if let Some(cell) = self.cells.get_mut(key) {
             cell.asking.pace(has_helped || !deep.is_empty(), config);
             cell.asking.has_rich = has_helped;
         }
@@ -166,7 +166,7 @@ impl Machine {
 
     /// What to ask of whom for a cost that does not fit: whatever they can spare until it does.
     fn deep_wants(&self, key: Key, me: Party, offers: &[Offer<NodeId>]) -> Vec<(NodeId, u64)> {
-        let need = self.cells.get(&key).and_then(|cell| cell.asking.need);
+        let need = self.cells.get(key).and_then(|cell| cell.asking.need);
         let mut short = need.map_or(0, |(need, _)| need.saturating_sub(me.supply));
         let mut wants = Vec::new();
         for offer in offers {

@@ -11,10 +11,11 @@ mod round;
 mod see;
 mod stand;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use tollgate_gossip::{Key, Malformed, NodeId, Send};
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::Keyed;
 
 use crate::authority::AUTHORITY;
 use crate::bucket::{Bucket, signed};
@@ -42,7 +43,7 @@ pub struct Machine {
     own: Own,
     home: Home,
     tenure: Tenure,
-    cells: BTreeMap<Key, Cell>,
+    cells: Keyed<Cell>,
     /// What the bucket of a key holds that was never heard of.
     blank: Bucket,
     /// Keys that take part in rounds.
@@ -60,7 +61,7 @@ pub struct Machine {
     now: Instant,
 }
 
-/// What does not change, or only from outside, and where the next look for room begins.
+/// What does not change, or only from outside.
 #[derive(Debug)]
 struct Own {
     me: NodeId,
@@ -70,7 +71,6 @@ struct Own {
     /// The longest that was.
     waited: Span,
     leaks: bool,
-    cursor: Key,
 }
 
 /// Whoever sent a message.
@@ -114,7 +114,7 @@ impl Machine {
         Ok(Self {
             home,
             tenure,
-            cells: BTreeMap::new(),
+            cells: Keyed::default(),
             blank,
             active: BTreeSet::new(),
             agenda: BTreeSet::new(),
@@ -131,7 +131,6 @@ impl Machine {
                 wait_max: setup.wait_max,
                 waited,
                 leaks: setup.leaks,
-                cursor: Key(0),
                 config,
             },
         })
@@ -250,7 +249,7 @@ impl Machine {
 
     /// The cell of a key, brought to `now`; one is made if there is room. `None`: there is none.
     fn enter(&mut self, key: Key, now: Instant) -> Option<&mut Cell> {
-        if !self.cells.contains_key(&key) {
+        if !self.cells.contains_key(key) {
             if self.cells.len() >= self.own.config.keys_max && !self.evict(now) {
                 self.figures.ignored.full += 1;
                 return None;
@@ -263,7 +262,7 @@ impl Machine {
 
     /// The cell of a key that is known, brought to `now`.
     fn settled(&mut self, key: Key, now: Instant) -> Option<&mut Cell> {
-        let cell = self.cells.get_mut(&key)?;
+        let cell = self.cells.get_mut(key)?;
         let ended = cell.settle(&self.home.ground, now);
         note_ended(&mut self.figures, ended);
         Some(cell)

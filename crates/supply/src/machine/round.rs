@@ -2,8 +2,6 @@
 //!
 //! Not here: what a look or a loan is.
 
-use std::ops::Bound::{Excluded, Unbounded};
-
 use tollgate_gossip::Key;
 use tollgate_limit::{Instant, Span};
 
@@ -50,7 +48,7 @@ impl Machine {
             self.active.remove(&key);
             return;
         }
-        let Some(cell) = self.cells.get_mut(&key) else {
+        let Some(cell) = self.cells.get_mut(key) else {
             return;
         };
         cell.demand.roll(round, now);
@@ -61,11 +59,11 @@ impl Machine {
             self.return_all(key, now);
         }
         self.renew_due(key, now);
-        let Some(cell) = self.cells.get(&key) else {
+        let Some(cell) = self.cells.get(key) else {
             return;
         };
         if is_idle && cell.is_blank(blank) {
-            self.cells.remove(&key);
+            self.cells.remove(key);
             self.active.remove(&key);
         } else if !is_idle {
             self.look(key, false, now);
@@ -74,7 +72,7 @@ impl Machine {
 
     /// Gives everything back that nobody needs here.
     pub(super) fn return_all(&mut self, key: Key, now: Instant) {
-        let count = self.cells.get(&key).map_or(0, |cell| cell.borrowed.len());
+        let count = self.cells.get(key).map_or(0, |cell| cell.borrowed.len());
         for place in 0..count {
             self.return_down_to(key, place, 0, now);
         }
@@ -88,7 +86,7 @@ impl Machine {
         of: impl Fn(&Borrowed) -> bool,
         now: Instant,
     ) {
-        let cell = self.cells.get(&key);
+        let cell = self.cells.get(key);
         let loans: Vec<_> = cell.map_or_else(Vec::new, |cell| cell.borrowed.clone());
         for (place, loan) in loans.iter().enumerate().filter(|(_, loan)| of(loan)) {
             let back = loan.amount().min(amount);
@@ -102,7 +100,7 @@ impl Machine {
     /// Renews what would end too soon after the next round, all of one lender at once; drops what is given back and reported.
     fn renew_due(&mut self, key: Key, now: Instant) {
         let soon = now.saturating_add(Span::from_nanos(self.own.config.round.as_nanos() / 2));
-        let Some(cell) = self.cells.get_mut(&key) else {
+        let Some(cell) = self.cells.get_mut(key) else {
             return;
         };
         let asks = &cell.asking.asks;
@@ -126,16 +124,15 @@ impl Machine {
     pub fn evict(&mut self, now: Instant) -> bool {
         let now = self.at(now);
         let blank = self.blank_at(now).tokens;
-        let behind = self.cells.range((Excluded(self.own.cursor), Unbounded));
-        let around = behind.chain(self.cells.range(..=self.own.cursor));
-        let keys: Vec<_> = around.map(|(key, _)| *key).take(EVICT_LOOKS_MAX).collect();
-        for key in keys {
-            self.own.cursor = key;
+        for _ in 0..EVICT_LOOKS_MAX {
+            let Some(key) = self.cells.sweep() else {
+                break;
+            };
             let is_blank = self
                 .settled(key, now)
                 .is_some_and(|cell| cell.is_blank(blank));
             if is_blank {
-                self.cells.remove(&key);
+                self.cells.remove(key);
                 self.active.remove(&key);
                 return true;
             }

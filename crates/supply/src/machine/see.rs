@@ -4,6 +4,7 @@
 
 use tollgate_gossip::{Footprint, Key, NodeId};
 use tollgate_limit::Instant;
+use tollgate_mode::Weigh;
 
 use super::Machine;
 use crate::cell::Cell;
@@ -67,22 +68,26 @@ impl Machine {
 
     /// Bytes of state held now.
     pub fn footprint(&self) -> Footprint {
-        let size = |cell: &Cell| {
-            let local = size_of::<Cell>() + size_of::<Key>();
-            let lent = cell.lent.len() * size_of::<Lent>();
-            let borrowed = cell.borrowed.len() * size_of::<Borrowed>();
-            (local as u64, (lent + borrowed) as u64)
-        };
-        let each = self.cells.values().map(size);
-        each.fold(Footprint::default(), |sum, (local, extra)| Footprint {
-            local: sum.local + local,
-            extra: sum.extra + extra,
-        })
+        let one = size_of::<Cell>() + size_of::<Key>();
+        Footprint {
+            local: (self.cells.len() * one) as u64,
+            extra: self.cells.heap_bytes(),
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn held(&self) -> u64 {
+        self.cells.held() + self.active.len() as u64 * ACTIVE_BYTES
     }
 
     /// Every key that is known, in ascending order.
-    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
-        self.cells.keys().copied()
+    pub fn keys(&self) -> Vec<Key> {
+        self.cells.keys()
+    }
+
+    /// So many of the keys that are known.
+    pub(crate) fn some_keys(&self, count: usize) -> Vec<Key> {
+        self.cells.iter().take(count).map(|(key, _)| key).collect()
     }
 
     /// How many keys are known.
@@ -92,7 +97,7 @@ impl Machine {
 
     /// Whether something is known of a key.
     pub fn knows(&self, key: Key) -> bool {
-        self.cells.contains_key(&key)
+        self.cells.contains_key(key)
     }
 
     /// The books of a key at `now`, and from when on the home is valid.
@@ -101,3 +106,14 @@ impl Machine {
         (cell.lent, cell.borrowed, self.home.ground.from)
     }
 }
+
+impl Weigh for Cell {
+    fn heap_bytes(&self) -> u64 {
+        let lent = self.lent.len() * size_of::<Lent>();
+        let borrowed = self.borrowed.len() * size_of::<Borrowed>();
+        (lent + borrowed) as u64
+    }
+}
+
+/// About what a place in a tree takes.
+const ACTIVE_BYTES: u64 = 24;

@@ -143,8 +143,7 @@ impl Machine {
     /// Gives back what is borrowed, stops using its home, and tells the others, as it is about to go. Send what there is afterwards.
     pub fn goodbye(&mut self, now: Instant) {
         let now = self.at(now);
-        let keys: Vec<_> = self.cells.keys().copied().collect();
-        for key in keys {
+        for key in self.cells.keys() {
             if self.settled(key, now).is_some() {
                 self.return_all(key, now);
             }
@@ -185,9 +184,9 @@ impl Machine {
     fn shift(&mut self, now: Instant, change: impl FnOnce(&mut Home) -> bool) {
         let ground = self.home.ground;
         self.blank = self.blank_at(now);
-        for cell in self.cells.values_mut() {
-            note_ended(&mut self.figures, cell.settle(&ground, now));
-        }
+        let figures = &mut self.figures;
+        self.cells
+            .each_mut(|_, cell| note_ended(figures, cell.settle(&ground, now)));
         let has_moved = change(&mut self.home);
         if has_moved {
             self.tenure.is_clear = false;
@@ -202,10 +201,10 @@ impl Machine {
         let room = blank.room(&ground);
         blank.bucket.clamp(room);
         self.blank = blank.bucket;
-        for cell in self.cells.values_mut() {
+        self.cells.each_mut(|_, cell| {
             let room = cell.room(&ground);
             cell.bucket.clamp(room);
-        }
+        });
         // Only now: asking may shift the ground again.
         if has_moved {
             self.stand_on(now);
@@ -282,9 +281,10 @@ impl Machine {
             return false;
         }
         let ground = self.home.ground;
-        let is_clear = self.cells.values_mut().all(|cell| {
+        let mut is_clear = true;
+        self.cells.each_mut(|_, cell| {
             cell.settle(&ground, now);
-            cell.lent() <= ground.home
+            is_clear &= cell.lent() <= ground.home;
         });
         self.tenure.is_clear = is_clear;
         is_clear
