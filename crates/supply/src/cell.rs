@@ -253,6 +253,16 @@ impl Cell {
         self.borrowed.iter().rposition(|loan| loan.from == lender)
     }
 
+    /// Whether the key has no need of others: at least half full, nothing borrowed or asked for, and nothing refused of late.
+    pub(crate) fn is_calm(&self, ground: &Ground) -> bool {
+        let asking = &self.asking;
+        self.borrowed.is_empty()
+            && asking.asks.is_empty()
+            && asking.need.is_none()
+            && !asking.has_refused
+            && self.bucket.tokens.saturating_mul(2) >= self.room(ground)
+    }
+
     /// Whether the key is as a key that was never heard of, whose bucket would hold `blank`.
     pub(crate) fn is_blank(&self, blank: i128) -> bool {
         planted!("forgets-what-it-lent", self.lent.is_empty(), true)

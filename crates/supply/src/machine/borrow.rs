@@ -92,6 +92,7 @@ impl Machine {
                 tokens: loan.tokens_back,
             }
         });
+        self.busy.insert(key);
         self.figures.loans.asks += u64::from(want > 0);
         let ask = Ask {
             key,

@@ -46,8 +46,8 @@ pub struct Machine {
     cells: Keyed<Cell>,
     /// What the bucket of a key holds that was never heard of.
     blank: Bucket,
-    /// Keys that take part in rounds.
-    active: BTreeSet<Key>,
+    /// Keys whose turn comes every round; the others wait for it where there are many.
+    busy: BTreeSet<Key>,
     /// When looks go on without those who have not answered.
     agenda: BTreeSet<(Instant, Key)>,
     round_at: Option<Instant>,
@@ -116,7 +116,7 @@ impl Machine {
             tenure,
             cells: Keyed::default(),
             blank,
-            active: BTreeSet::new(),
+            busy: BTreeSet::new(),
             agenda: BTreeSet::new(),
             round_at: None,
             peers: Peers::new(setup.me, &setup.members, setup.seed),
@@ -322,9 +322,12 @@ impl Machine {
         self.tickets
     }
 
-    /// Lets a key take part in rounds.
+    /// Lets rounds go on, and gives a key a turn in each of them unless it has no need of others.
     fn activate(&mut self, key: Key, now: Instant) {
-        self.active.insert(key);
+        let cell = self.cells.get(key);
+        if cell.is_some_and(|cell| !cell.is_calm(&self.home.ground)) {
+            self.busy.insert(key);
+        }
         if self.round_at.is_none() {
             self.round_at = Some(now.saturating_add(self.own.config.round));
         }

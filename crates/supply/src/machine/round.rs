@@ -1,4 +1,4 @@
-//! What is due: rounds of all keys that are alive, and looks that go on without an answer.
+//! What is due: rounds of busy keys and of some of the others, and looks that go on without an answer.
 //!
 //! Not here: what a look or a loan is.
 
@@ -32,25 +32,34 @@ impl Machine {
 
     fn round(&mut self, now: Instant) {
         self.peers.shuffle();
-        let keys: Vec<_> = self.active.iter().copied().collect();
-        for key in keys {
-            self.round_of(key, now);
+        let busy: Vec<_> = self.busy.iter().copied().collect();
+        for key in &busy {
+            self.round_of(*key, true, now);
+        }
+        let all = self.cells.len();
+        for turn in 0..CALM_LOOKS.max(all / CALM_PARTS).min(all) {
+            let calm = self.cells.sweep();
+            if let Some(key) = calm.filter(|key| busy.binary_search(key).is_err()) {
+                self.round_of(key, turn < CALM_LOOKS, now);
+            }
         }
         let next = now.saturating_add(self.own.config.round);
-        self.round_at = (!self.active.is_empty()).then_some(next);
+        self.round_at = (!self.cells.is_empty()).then_some(next);
     }
 
-    /// One key's round: renews what is due, gives back what is not needed, looks around, or is forgotten.
-    fn round_of(&mut self, key: Key, now: Instant) {
+    /// One key's round: renews what is due, gives back what is not needed, looks around if it may, or is forgotten.
+    fn round_of(&mut self, key: Key, may_look: bool, now: Instant) {
         let (round, term) = (self.own.config.round, self.own.config.term);
         let blank = self.blank_at(now).tokens;
         if self.settled(key, now).is_none() {
-            self.active.remove(&key);
+            self.busy.remove(&key);
             return;
         }
+        let ground = self.home.ground;
         let Some(cell) = self.cells.get_mut(key) else {
             return;
         };
+        let is_calm = cell.is_calm(&ground);
         cell.demand.roll(round, now);
         cell.asking.adapt(&self.own.config);
         cell.asking.forget(term, now);
@@ -64,9 +73,16 @@ impl Machine {
         };
         if is_idle && cell.is_blank(blank) {
             self.cells.remove(key);
-            self.active.remove(&key);
-        } else if !is_idle {
+            self.busy.remove(&key);
+            return;
+        }
+        if !is_idle && may_look {
             self.look(key, false, now);
+        }
+        if is_calm {
+            self.busy.remove(&key);
+        } else {
+            self.busy.insert(key);
         }
     }
 
@@ -133,7 +149,7 @@ impl Machine {
                 .is_some_and(|cell| cell.is_blank(blank));
             if is_blank {
                 self.cells.remove(key);
-                self.active.remove(&key);
+                self.busy.remove(&key);
                 return true;
             }
         }
@@ -141,5 +157,9 @@ impl Machine {
     }
 }
 
+/// Calm keys that look around in one round, and that take part in it at least,
+const CALM_LOOKS: usize = 256;
+/// or one in so many of all keys.
+const CALM_PARTS: usize = 64;
 /// Keys that are looked at to make room for one.
 const EVICT_LOOKS_MAX: usize = 256;

@@ -77,7 +77,7 @@ impl Machine {
 
     /// Bytes of memory that it takes.
     pub fn held(&self) -> u64 {
-        self.cells.held() + self.active.len() as u64 * ACTIVE_BYTES
+        self.cells.held() + self.busy.len() as u64 * BUSY_BYTES
     }
 
     /// Every key that is known, in ascending order.
@@ -116,4 +116,4 @@ impl Weigh for Cell {
 }
 
 /// About what a place in a tree takes.
-const ACTIVE_BYTES: u64 = 24;
+const BUSY_BYTES: u64 = 24;
