@@ -5,6 +5,7 @@
 //! Not here: what a value means, and which key may be forgotten.
 
 use core::cmp::Reverse;
+use core::num::NonZeroU64;
 use std::collections::BinaryHeap;
 
 use tollgate_kit::scramble;
@@ -43,8 +44,8 @@ struct Block<V> {
 struct Slot<V> {
     key: Key,
     value: V,
-    /// What the value held elsewhere when it was last weighed.
-    weighed: u64,
+    /// One more than what the value held elsewhere when it was last weighed: never zero, so that an empty slot takes no more room.
+    weighed: NonZeroU64,
 }
 
 impl<V> Default for Keyed<V> {
@@ -116,7 +117,7 @@ impl<V: Weigh> Keyed<V> {
         let gone = block.slots.get_mut(place(slot).1)?.take()?;
         block.used -= 1;
         self.len -= 1;
-        self.weighed -= gone.weighed;
+        self.weighed -= gone.weight();
         self.free.push(Reverse(slot));
         self.give_back();
         Some(gone.value)
@@ -185,7 +186,7 @@ impl<V: Weigh> Keyed<V> {
     pub fn heap_bytes(&self) -> u64 {
         let touched = self.slot(self.touched);
         touched.map_or(self.weighed, |slot| {
-            self.weighed - slot.weighed + slot.value.heap_bytes()
+            self.weighed - slot.weight() + slot.value.heap_bytes()
         })
     }
 
@@ -229,7 +230,7 @@ impl<V: Weigh> Keyed<V> {
         let mut new = Slot {
             key,
             value,
-            weighed: 0,
+            weighed: NonZeroU64::MIN,
         };
         new.weigh(&mut self.weighed);
         self.len += 1;
@@ -272,8 +273,12 @@ impl<V: Weigh> Keyed<V> {
 impl<V: Weigh> Slot<V> {
     fn weigh(&mut self, sum: &mut u64) {
         let is = self.value.heap_bytes();
-        *sum = *sum + is - self.weighed;
-        self.weighed = is;
+        *sum = *sum + is - self.weight();
+        self.weighed = NonZeroU64::MIN.saturating_add(is);
+    }
+
+    const fn weight(&self) -> u64 {
+        self.weighed.get() - 1
     }
 }
 

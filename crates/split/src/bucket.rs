@@ -109,6 +109,16 @@ impl SubBucket {
         self.owed
     }
 
+    /// What comes back each nanosecond.
+    pub(crate) const fn refill(&self) -> u128 {
+        self.refill
+    }
+
+    /// Nothing comes back before.
+    pub(crate) const fn dry(&self) -> Instant {
+        self.dry_until
+    }
+
     /// What is missing until it is full.
     pub(crate) fn missing(&self) -> u128 {
         self.room().saturating_sub(self.tokens)

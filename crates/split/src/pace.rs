@@ -22,6 +22,11 @@ impl Pace {
         }
     }
 
+    /// All that is known has come since then.
+    pub(crate) const fn begin(&mut self, since: Instant) {
+        self.since = Some(since);
+    }
+
     /// Messages per second, in thousandths.
     pub(crate) fn milli(&mut self, window: Span, now: Instant) -> u64 {
         self.turn(window, now);

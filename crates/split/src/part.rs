@@ -177,6 +177,10 @@ impl Mode for Part {
         self.machine.keys()
     }
 
+    fn held(&self) -> u64 {
+        self.machine.held()
+    }
+
     fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
         let first = self.machine.a_key();
         let mut figures = standing(&mut self.machine, of.or(first).unwrap_or(Key(0)), now);

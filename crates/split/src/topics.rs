@@ -1,8 +1,11 @@
-//! One node's part in all topics of a policy: a machine for each key, made when it is first heard of.
+//! One node's part in all topics of a policy: a machine for each key that has need of others.
 //!
 //! Every node of a roster has its share of every key by right, so that a key needs no introduction: a machine that is made late
-//! begins as it would have at the node's start. It is dropped only when it stands as such a one would. Messages are told at once
-//! when they may go. Frames carry the key before what its machine says. Not here: sockets, clocks, who lives.
+//! begins as it would have at the node's start. While a key is at least half full and owes, lends, borrows and hires nothing, its
+//! tokens are all there is to know, and they are kept without a machine ([`Calm`]). Messages are told at once when they may go.
+//! Frames carry the key before what its machine says. Not here: sockets, clocks, who lives.
+
+mod calm;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -14,6 +17,8 @@ use crate::config::SplitConfig;
 use crate::limits::Limits;
 use crate::machine::Machine;
 use crate::setup::{BadSetup, Begin, Counts, Inspection, Setup};
+pub(crate) use calm::Calm;
+use calm::Full;
 
 /// What all topics of a policy have in common at one node.
 #[derive(Clone, Debug)]
@@ -45,12 +50,16 @@ pub struct Topics {
     wait_max: Span,
     /// As a machine is before anything happened.
     pattern: Setup,
-    by_key: Keyed<Topic>,
+    busy: Keyed<Box<Topic>>,
+    calm: Keyed<Calm>,
+    full: Full,
     due: BTreeSet<(Instant, Key)>,
     sends: VecDeque<Send>,
     /// Of topics that were dropped.
     past: Counts,
     made: u64,
+    /// Calls so far, some of which look at what may be forgotten.
+    calls: u64,
 }
 
 #[derive(Debug)]
@@ -59,6 +68,7 @@ struct Topic {
     due: Option<Instant>,
     /// When a leaking bucket is through with those it let in.
     through: Instant,
+    bytes: u64,
 }
 
 impl Topics {
@@ -91,16 +101,19 @@ impl Topics {
             start: setup.start,
             config,
         };
-        Machine::new(pattern.clone())?;
+        let full = Full::new(Machine::new(pattern.clone())?, setup.leaks);
         Ok(Self {
             wait_max: setup.wait_max,
             setup,
             pattern,
-            by_key: Keyed::default(),
+            busy: Keyed::default(),
+            calm: Keyed::default(),
+            full,
             due: BTreeSet::new(),
             sends: VecDeque::new(),
             past: Counts::default(),
             made: 0,
+            calls: 0,
         })
     }
 
@@ -123,16 +136,25 @@ impl Topics {
     pub fn handle_members(&mut self, members: &[NodeId]) {
         self.pattern.members = peers(&self.setup.roster, members);
         let members = &self.pattern.members;
-        self.by_key
+        self.busy
             .each_mut(|_, topic| topic.machine.handle_members(members));
     }
 
     /// What a message of that cost would be told.
     pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+        if let Some(probe) = self
+            .calm_at(key, now)
+            .and_then(|calm| self.full.probe(&calm, cost))
+        {
+            return probe;
+        }
+        if self.calm.contains_key(key) {
+            self.wake(key);
+        }
         let message = self.setup.limits.message().max(1);
         let (leaks, wait_max) = (self.setup.leaks, self.wait_max);
         let (mut made, mut through) = (None, Instant::default());
-        let machine = match self.by_key.get_mut(key) {
+        let machine = match self.busy.get_mut(key) {
             Some(topic) => {
                 through = topic.through;
                 &mut topic.machine
@@ -175,10 +197,22 @@ impl Topics {
 
     /// Admits a message, which goes when it was told.
     pub fn take(&mut self, key: Key, cost: u64, now: Instant) {
+        self.tidy(now);
+        if let Some(mut calm) = self.calm_at(key, now)
+            && self.full.probe(&calm, cost).is_some()
+        {
+            self.past.arrived += cost;
+            let is_low = self.full.take(&mut calm, cost);
+            *self.calm.get_or_insert_with(key, || calm) = calm;
+            if is_low {
+                self.wake(key);
+            }
+            return;
+        }
         self.with(key, |machine| {
             machine.take(cost, now);
         });
-        if let Some(topic) = self.by_key.get_mut(key).filter(|_| self.setup.leaks) {
+        if let Some(topic) = self.busy.get_mut(key).filter(|_| self.setup.leaks) {
             let rate = topic.machine.inspect(now).share.rate.max(1);
             let takes = self.setup.limits.messages(cost).div_ceil(rate);
             topic.through = topic
@@ -200,6 +234,11 @@ impl Topics {
 
     /// Gives back what was charged here.
     pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+        if let Some(mut calm) = self.calm_at(key, now) {
+            self.full.refund(&mut calm, cost);
+            self.calm.insert(key, calm);
+            return;
+        }
         self.with(key, |machine| machine.refund(cost, now));
     }
 
@@ -211,7 +250,8 @@ impl Topics {
     /// How a key stands.
     pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
         let remaining = self.probe(key, 0, now).remaining;
-        let topic = self.by_key.get_mut(key);
+        self.wake(key);
+        let topic = self.busy.get_mut(key);
         let reset_after = topic.map(|topic| topic.machine.full_after(now));
         Standing {
             remaining,
@@ -221,7 +261,8 @@ impl Topics {
 
     /// How the sub-bucket of a key stands; of one that was never seen, as it would.
     pub fn inspect(&mut self, key: Key, now: Instant) -> Option<Inspection> {
-        match self.by_key.get_mut(key) {
+        self.wake(key);
+        match self.busy.get_mut(key) {
             Some(topic) => Some(topic.machine.inspect(now)),
             None => self.make().ok().map(|mut machine| machine.inspect(now)),
         }
@@ -229,7 +270,7 @@ impl Topics {
 
     /// What happened so far.
     pub fn counts(&self) -> Counts {
-        let all = self.by_key.values().map(|topic| topic.machine.counts());
+        let all = self.busy.values().map(|topic| topic.machine.counts());
         all.fold(self.past, Counts::plus)
     }
 
@@ -283,56 +324,113 @@ impl Topics {
 
     /// About how many bytes it takes.
     pub fn footprint(&self) -> Footprint {
-        let one = (size_of::<Topic>() + size_of::<Key>()) as u64;
-        let peers = self.pattern.members.len() as u64 * PEER_BYTES;
+        let calm = self.calm.len() * (size_of::<Calm>() + size_of::<Key>());
         Footprint {
-            local: self.by_key.len() as u64 * (one + peers),
+            local: calm as u64 + self.busy.heap_bytes(),
             extra: 0,
         }
     }
 
-    /// Keys that are known, in ascending order.
-    pub fn keys(&self) -> Vec<Key> {
-        self.by_key.keys()
+    /// Bytes of memory that it takes.
+    pub fn held(&self) -> u64 {
+        self.calm.held() + self.busy.held() + self.due.len() as u64 * DUE_BYTES
     }
 
-    /// One of the keys that are known.
+    /// Keys that are known, in ascending order.
+    pub fn keys(&self) -> Vec<Key> {
+        let mut keys = [self.calm.keys(), self.busy.keys()].concat();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// One of the keys that are known, a busy one if there is any.
     pub(crate) fn a_key(&self) -> Option<Key> {
-        self.by_key.iter().next().map(|(key, _)| key)
+        let busy = self.busy.iter().map(|(key, _)| key);
+        busy.chain(self.calm.iter().map(|(key, _)| key)).next()
     }
 
     /// How many keys are known.
     pub fn keys_count(&self) -> usize {
-        self.by_key.len()
+        self.calm.len() + self.busy.len()
     }
 
     /// Whether a key is known.
     pub fn knows(&self, key: Key) -> bool {
-        self.by_key.contains_key(key)
+        self.calm.contains_key(key) || self.busy.contains_key(key)
     }
 
     /// Drops a key that stands as if it had never been seen; `false` where none of those that were looked at does.
     pub fn evict(&mut self, now: Instant) -> bool {
-        for _ in 0..EVICT_LOOKS {
-            let Some(key) = self.by_key.sweep() else {
-                break;
-            };
-            let topic = self.by_key.get_mut(key);
-            if topic.is_some_and(|topic| topic.through <= now && topic.machine.is_fresh(now)) {
-                self.forget(key);
-                return true;
-            }
-        }
-        false
+        (0..EVICT_LOOKS).any(|_| {
+            self.settle_one(now);
+            self.forget_one(now)
+        })
     }
 
-    fn forget(&mut self, key: Key) {
-        if let Some(topic) = self.by_key.remove(key) {
-            self.past = self.past.plus(topic.machine.counts());
-            if let Some(due) = topic.due {
-                self.due.remove(&(due, key));
-            }
+    /// Looks, every so many calls, whether a busy key is calm and a calm one full.
+    fn tidy(&mut self, now: Instant) {
+        self.calls += 1;
+        if self.calls.is_multiple_of(TIDY_EVERY) {
+            self.settle_one(now);
+            self.forget_one(now);
         }
+    }
+
+    /// Lets the machine of the next key go, if it has no need of others any more.
+    fn settle_one(&mut self, now: Instant) {
+        let Some(key) = self.busy.sweep() else {
+            return;
+        };
+        let topic = self.busy.get_mut(key);
+        let calm = topic.and_then(|topic| self.full.calm(&mut topic.machine, now));
+        let Some((calm, topic)) = calm.and_then(|calm| Some((calm, self.busy.remove(key)?))) else {
+            return;
+        };
+        self.past = self.past.plus(topic.machine.counts());
+        if let Some(due) = topic.due {
+            self.due.remove(&(due, key));
+        }
+        self.calm.insert(key, calm);
+    }
+
+    /// Forgets the next calm key if it stands as if it had never been seen.
+    fn forget_one(&mut self, now: Instant) -> bool {
+        let Some(key) = self.calm.sweep() else {
+            return false;
+        };
+        let calm = self.calm.get(key).map(|calm| self.full.at(*calm, now));
+        calm.is_some_and(|calm| self.full.is_new(&calm, now)) && self.calm.remove(key).is_some()
+    }
+
+    /// A key's tokens, where it has no need of others.
+    fn calm_at(&self, key: Key, now: Instant) -> Option<Calm> {
+        let known = self.calm.get(key).map(|calm| self.full.at(*calm, now));
+        known.or_else(|| {
+            self.full
+                .new_at(now)
+                .filter(|_| !self.busy.contains_key(key))
+        })
+    }
+
+    /// Gives a calm key a machine.
+    fn wake(&mut self, key: Key) {
+        if let Some(calm) = self.calm.remove(key)
+            && let Ok(mut machine) = self.make()
+        {
+            machine.resume(&calm);
+            self.keep(key, machine);
+        }
+    }
+
+    fn keep(&mut self, key: Key, machine: Machine) {
+        self.made += 1;
+        let topic = Topic {
+            machine,
+            due: None,
+            through: Instant::default(),
+            bytes: size_of::<Topic>() as u64 + self.pattern.members.len() as u64 * PEER_BYTES,
+        };
+        self.busy.insert(key, Box::new(topic));
     }
 
     /// A machine as it would stand if it had been there from the start.
@@ -344,20 +442,13 @@ impl Topics {
     }
 
     fn with(&mut self, key: Key, act: impl FnOnce(&mut Machine)) {
-        if !self.by_key.contains_key(key)
+        self.wake(key);
+        if !self.busy.contains_key(key)
             && let Ok(machine) = self.make()
         {
-            self.made += 1;
-            self.by_key.insert(
-                key,
-                Topic {
-                    machine,
-                    due: None,
-                    through: Instant::default(),
-                },
-            );
+            self.keep(key, machine);
         }
-        let Some(topic) = self.by_key.get_mut(key) else {
+        let Some(topic) = self.busy.get_mut(key) else {
             return;
         };
         act(&mut topic.machine);
@@ -381,9 +472,9 @@ impl Topics {
     }
 }
 
-impl Weigh for Topic {
+impl Weigh for Box<Topic> {
     fn heap_bytes(&self) -> u64 {
-        0
+        self.bytes
     }
 }
 
@@ -423,6 +514,10 @@ const KEY_BYTES: usize = 16;
 const PEER_BYTES: u64 = 160;
 /// A message costs at most that part of an even share of the burst.
 const DEAREST_PART: u64 = 4;
+/// About what a place in a tree takes.
+const DUE_BYTES: u64 = 40;
+/// So many calls are answered between two looks at what may be forgotten.
+const TIDY_EVERY: u64 = 8;
 /// Keys that are looked at for one that can be dropped.
 const EVICT_LOOKS: usize = 64;
 /// Frames that may wait; the oldest are dropped, as on any network.

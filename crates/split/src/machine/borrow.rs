@@ -47,7 +47,7 @@ impl Machine {
         self.bucket.room().saturating_sub(tokens) + self.queue.cost()
     }
 
-    fn low(&self) -> u128 {
+    pub(super) fn low(&self) -> u128 {
         self.limits.message() / 1000 * u128::from(self.config.low_milli)
     }
 

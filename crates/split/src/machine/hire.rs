@@ -32,7 +32,7 @@ impl Machine {
     }
 
     /// What this node is asked for, in thousandths of a message per second; what waits counts as what comes within a horizon.
-    fn demand(&mut self) -> u64 {
+    pub(super) fn demand(&mut self) -> u64 {
         let Some((window, horizon)) = self.hiring().map(|hiring| (hiring.window, hiring.horizon))
         else {
             return 0;
@@ -240,4 +240,4 @@ const LACK_PART: u128 = 16;
 /// What others are asked for is believed for so many periods.
 const BELIEVED_PERIODS: u128 = 20;
 /// From per nanosecond to thousandths per second.
-const MILLI_PER_NANO: u128 = 1_000_000_000_000;
+pub(super) const MILLI_PER_NANO: u128 = 1_000_000_000_000;

@@ -8,6 +8,22 @@
 use tollgate_limit::{Instant, Span};
 
 use super::Machine;
+use super::hire::MILLI_PER_NANO;
+use crate::limits::Limits;
+use crate::topics::Calm;
+
+/// A machine that nothing happened to.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    pub(crate) limits: Limits,
+    pub(crate) cost_max: u64,
+    pub(crate) depth: u128,
+    pub(crate) refill: u128,
+    /// Below that it asks for tokens.
+    pub(crate) low: u128,
+    /// From when on it is full.
+    pub(crate) full_at: Option<Instant>,
+}
 
 impl Machine {
     /// When a message of that cost that comes now may go; `None` where it never may.
@@ -66,12 +82,50 @@ impl Machine {
         self.bucket.reset();
     }
 
-    /// Whether it is as if no message had ever come, and nobody waits for anything from here.
-    pub fn is_fresh(&mut self, now: Instant) -> bool {
+    /// The tokens of a machine of which there is nothing else to know: nobody waits here or for anything from here.
+    pub(crate) fn rests(&mut self, now: Instant) -> Option<u128> {
         self.catch_up(now);
         let is_idle = self.queued() == 0 && !self.asks.is_open() && self.bucket.reserved() == 0;
-        let has_all = self.bucket.missing() == 0 && self.hires.is_idle();
-        is_idle && self.holds.len() == 0 && has_all
+        let owes = self.holds.len() > 0 || self.bucket.held() > 0;
+        let is_whole = self.hires.is_idle() && self.hires.tick_at.is_none();
+        let rests = is_idle && !owes && is_whole && !self.follow.is_on();
+        rests.then(|| self.bucket.tokens())
+    }
+
+    /// Goes on as a machine that rested, with those tokens.
+    pub(crate) fn resume(&mut self, calm: &Calm) {
+        self.catch_up(calm.at);
+        let most = self.bucket.tokens();
+        let _ = self.bucket.take(most.saturating_sub(calm.tokens));
+        if calm.asked > 0 {
+            self.asked_for(calm.asked, true);
+            self.hires.pace.begin(calm.since);
+        }
+    }
+
+    /// What a machine that nothing happened to rests at, and from when on.
+    pub(crate) fn at_rest(&mut self) -> Rest {
+        let start = self.now;
+        self.catch_up(start);
+        let ends = self.next_end().into_iter().chain([self.bucket.dry()]);
+        let clear = ends.fold(start, Instant::max);
+        let (cost_max, low) = (u64::from(self.config.cost_max), self.low());
+        let wait = self.full_after(clear);
+        Rest {
+            limits: self.limits,
+            cost_max,
+            depth: self.bucket.room(),
+            refill: self.bucket.refill(),
+            low,
+            full_at: (self.bucket.refill() > 0).then(|| clear.saturating_add(wait)),
+        }
+    }
+
+    /// Messages that came in the time before now.
+    pub(crate) fn asked_lately(&mut self, nanos: u64) -> u64 {
+        let milli = u128::from(self.demand());
+        let messages = milli * u128::from(nanos) / MILLI_PER_NANO;
+        u64::try_from(messages).unwrap_or(u64::MAX)
     }
 
     /// How long until it is full again, if nothing comes.
